@@ -2,9 +2,10 @@
 
 import collections
 import os
+import re
 
 import pytest
-from conftest import EXTENSION
+from conftest import EXTENSION, ROOT
 from judge import Cases, Judge, find_logs
 from statements import FAULT, Comparison, make_statements
 
@@ -55,3 +56,47 @@ def test_statements_give_the_same_over_logs_and_over_tables():
         kinds[difference.kind if difference else "the same"] += 1
         assert not difference or difference.kind == FAULT, comparison.shrink(difference).text()
     assert kinds["the same"] > STATEMENTS * 0.9
+
+
+SZECHUAN, RATHBUN = "CITADEL-DC01.C137.local", "DESKTOP-GNCCVRK"
+
+
+def test_the_timeline_names_accounts_and_events(con):
+    rows, events, accounts, sids = con.execute(f"""
+        SELECT count(*), count(event), count(user_name), count(*) FILTER (user_name LIKE 'S-1-%')
+        FROM evtx_timeline('{FOLDER}/**/*.evtx') WHERE computer IN ('{SZECHUAN}', '{RATHBUN}')""").fetchone()
+    assert rows > 100_000
+    assert events > 0.97 * rows
+    assert accounts > 0.95 * rows
+    assert sids == 0
+    # Only the provider knows these codes.
+    left = con.execute(f"SELECT DISTINCT provider FROM evtx_timeline('{FOLDER}/**/*.evtx') WHERE regexp_matches(details, '%%[0-9]')").fetchall()
+    assert {provider for provider, in left} <= {"Microsoft-Windows-GroupPolicy", "Microsoft-Windows-Windows Defender", "NETLOGON"}
+
+
+def test_the_timeline_says_who_installed_a_service(con):
+    (installed,) = con.execute(f"""
+        SELECT user_name, user_sid, event, process FROM evtx_timeline('{FOLDER}/**/*.evtx')
+        WHERE computer = '{SZECHUAN}' AND event_id = 7045 AND details LIKE '%coreupdater%'""").fetchall()
+    assert installed == ("C137\\Administrator", "S-1-5-21-2232410529-1445159330-2725690660-500", "Service installed", "C:\\Windows\\System32\\coreupdater.exe")
+
+
+def test_the_summary_finds_the_attack(con):
+    summaries = {row[0]: row[1:] for row in con.execute(f"""
+        SELECT computer, brute_force, [service.service FOR service IN new_services], [logon.source FOR logon IN remote_logons], len(boots), time_zones, clock_changes, unused_logs
+        FROM evtx_case_summary('{FOLDER}/**/*.evtx')""").fetchall()}
+    (attack,), services, sources, boots, _, _, unused = summaries[SZECHUAN]
+    assert (attack["source"], attack["account"], attack["failures"], attack["most_in_a_minute"]) == ("kali", "Administrator", 95, 95)
+    assert "coreupdater" in services
+    assert "194.61.24.102" in sources
+    assert (boots, len(unused) > 20) == (3, True)
+    attacks, _, _, _, zones, clocks, _ = summaries[RATHBUN]
+    assert (attacks, [zone["zone"] for zone in zones][-1], len(clocks) > 5) == ([], "300 Eastern Standard Time", True)
+
+
+def test_the_first_queries_of_the_readme_find_the_attack(con):
+    queries = re.findall(r"```sql\n(SELECT[^`]*)```\n\n\|", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(queries) == 2
+    for sql in queries:
+        rows = con.execute(sql.replace("'samples'", f"'{FOLDER}/**/*.evtx'")).fetchall()
+        assert rows[0][:2] == (SZECHUAN, "kali")

@@ -1,8 +1,10 @@
 """The macros over made-up events that no sample contains. test/sql/macros.test runs them over the samples."""
 
 import base64
+import hashlib
 import random
 import re
+import struct
 import time
 
 import pytest
@@ -36,6 +38,8 @@ def fixture_over(con, request):
 
     def body(macro):
         text = (SQL / f"{macro}.sql").read_text(encoding="utf-8").replace("read_evtx(files, password := password)", "events")
+        # The events are in no file.
+        text = text.replace("evtx_file_metadata(files, password := password)", f"(FROM evtx_file_metadata('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0)")
         text = re.sub(r"(evtx_\w+)\(files, password := password\)", lambda found: f"({body(found[1])})", text)
         return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
 
@@ -219,7 +223,7 @@ def users(over, events, event_id=7045):
 
 
 @pytest.mark.parametrize(("sid", "name"), [
-    (ALICE, "CORP\\alice"), ("S-1-5-18", "Local System"), ("S-1-5-21-1-2-3-500", "Administrator"), ("S-1-5-80-1-2", "S-1-5-80-1-2"), ("S-1-5-21-1-2-3-2000", "S-1-5-21-1-2-3-2000"),
+    (ALICE, "CORP\\alice"), ("S-1-5-18", "Local System"), ("S-1-5-21-1-2-3-500", "Administrator"), ("S-1-5-80-1-2", "S-1-5-80-1-2"), ("S-1-5-80-3088073201-1464728630-1879813800-1107566885-823218052", "MpsSvc"), ("S-1-5-21-1-2-3-2000", "S-1-5-21-1-2-3-2000"),
     # Many accounts start like these.
     ("S-1-12-1-1-2-3-4", "S-1-12-1-1-2-3-4"), ("S-1-11-96-3623454863-58364-18864-2661722203", "S-1-11-96-3623454863-58364-18864-2661722203"), (None, None),
 ])
@@ -227,6 +231,14 @@ def test_a_sid_has_the_name_that_the_logs_know(over, sid, name):
     # An event of the computer itself has the SID of SYSTEM next to the name of the computer.
     events = [logon_of(1, ALICE, "alice"), logon_of(1, "S-1-5-18", "PC$"), logon_of(1, "S-1-5-32-544", "Admins"), service(2, sid)]
     assert over("evtx_timeline", events, "user_name, user_sid", "WHERE event_id = 7045") == [(name, sid)]
+
+
+def test_the_sids_of_services_come_from_their_names(con):
+    services = con.execute("SELECT name, code FROM evtx_codes() WHERE table_name = 'sid_name' AND code LIKE 'S-1-5-80-%-%'").fetchall()
+    assert len(services) > 10
+    for name, sid in services:
+        numbers = struct.unpack("<5I", hashlib.sha1(name.upper().encode("utf-16-le")).digest())
+        assert sid == "S-1-5-80-" + "-".join(map(str, numbers))
 
 
 def test_a_renamed_account_has_the_name_of_the_time(over):
@@ -502,3 +514,71 @@ def test_100000_events_take_seconds(over, parents):
         start = time.monotonic()
         assert over.query(macro, "count(*), count(COLUMNS(*))")[0][0] == rows
         assert time.monotonic() - start < 60, macro
+
+
+def summary(over, events, column):
+    return over("evtx_case_summary", events, column)[0][0]
+
+
+def failure(at, account, source="-", workstation="-", event_id=4625):
+    return at, SECURITY, event_id, {"TargetUserName": account, "TargetDomainName": "CORP", "IpAddress": source, "WorkstationName": workstation, "Status": "0xc000006d"}
+
+
+@pytest.mark.parametrize(("events", "found"), [
+    # Seconds are counted from 08:00:00. NTLM has a name, but no address.
+    ([failure(at, "bob", workstation="kali") for at in range(95)], [("kali", "CORP\\bob", 1, 95, 60)]),
+    ([failure(at * 30, f"user{at}", "::ffff:10.0.0.9") for at in range(12)], [("10.0.0.9", "CORP\\user9", 12, 12, 2)]),
+    ([failure(at, "bob") for at in range(10)], [(None, "CORP\\bob", 1, 10, 10)]),
+    ([failure(at, "bob", "10.0.0.9") for at in range(9)], []),
+    # The log has two events for each failure.
+    ([failure(at, "bob", "10.0.0.9", event_id=event_id) for at in range(10) for event_id in (4625, 4776)], [("10.0.0.9", "CORP\\bob", 1, 10, 10)]),
+    ([(at, SECURITY, 4776, {"TargetUserName": "bob", "Workstation": "pc9", "Status": "0x0"}) for at in range(20)], []),
+])
+def test_brute_force_is_counted_by_source_and_minute(over, events, found):
+    rows = summary(over, events, "brute_force")
+    assert [(row["source"], row["account"], row["accounts"], row["failures"], row["most_in_a_minute"]) for row in rows] == found
+
+
+def test_changes_of_the_clock_count_once_and_from_a_minute_on(over):
+    def clock(at, moved, event_id, provider):
+        old, new = (f"2024-03-05T08:00:0{second}.5000000Z" for second in (0, moved % 10))
+        new = new.replace("08:00", f"08:{moved // 60:02}") if moved >= 60 else new
+        return at, provider, event_id, {"NewTime": new, "OldTime" if event_id == 1 else "PreviousTime": old, "ProcessName": "a.exe"}
+
+    events = [clock(at, moved, event_id, provider) for at, moved in ((1, 120), (2, 5)) for event_id, provider in ((1, "Microsoft-Windows-Kernel-General"), (4616, SECURITY))]
+    changes = summary(over, events, "clock_changes")
+    assert [(change["moved"].total_seconds(), change["process"]) for change in changes] == [(120, "a.exe")]
+
+
+def test_zones_gaps_boots_and_clears_are_listed(over):
+    def zone(at, text):
+        return at, "EventLog", 6013, {"param7": text}
+
+    day = 24 * 3600
+    events = [zone(0, "480 Pacific Standard Time"), zone(60, "480 Pacific Standard Time"), zone(120, "0 Coordinated Universal Time"), zone(day, "480 Pacific Standard Time"),
+              (day + 1, "EventLog", 6005, {}), (day + 2, "EventLog", 6008, {}), (3 * day, "Microsoft-Windows-Eventlog", 1102, {"SubjectUserName": "eve", "SubjectDomainName": "CORP"}),
+              (3 * day, "Microsoft-Windows-Eventlog", 104, {"SubjectUserName": "eve", "SubjectDomainName": "CORP", "Channel": "System"})]
+    assert [zone["zone"] for zone in summary(over, events, "time_zones")] == ["480 Pacific Standard Time", "0 Coordinated Universal Time", "480 Pacific Standard Time"]
+    assert [gap["duration"].total_seconds() for gap in summary(over, events, "gaps")] == [2 * day - 2]
+    assert sorted((clear["log"], clear["user_name"]) for clear in summary(over, events, "cleared_logs")) == [("Security", "CORP\\eve"), ("System", "CORP\\eve")]
+    assert over("evtx_case_summary", events, "len(boots), len(unexpected_shutdowns), events, computer") == [(1, 1, 8, "pc")]
+    # Kernel-General is preferred, because the event log can be restarted.
+    boots = [(1, "Microsoft-Windows-Kernel-General", 12, {}), (2, "EventLog", 6005, {}), (3, "EventLog", 6005, {})]
+    assert len(summary(over, boots, "boots")) == 1
+
+
+def test_accounts_services_tasks_and_remote_logons_are_listed(over):
+    subject = {"SubjectUserSid": ALICE, "SubjectUserName": "alice", "SubjectDomainName": "CORP"}
+    events = [
+        (1, SECURITY, 4720, subject | {"TargetSid": DOMAIN, "TargetUserName": "eve", "TargetDomainName": "CORP"}), (2, SECURITY, 4732, subject | {"TargetUserName": "Administrators", "TargetDomainName": "Builtin", "MemberSid": DOMAIN}),
+        # Both logs have the service.
+        (3, "Service Control Manager", 7045, {"ServiceName": "s", "ImagePath": "s.exe"}, ALICE), (4, SECURITY, 4697, subject | {"ServiceName": "s", "ServiceFileName": "s.exe"}),
+        (5, "Microsoft-Windows-TaskScheduler", 106, {"TaskName": "\\t", "UserContext": "CORP\\alice"}), (6, SECURITY, 4698, subject | {"TaskName": "\\t"}),
+    ]
+    logons = [(kind, address) for kind in ("3", "10", "2") for address in ("10.0.0.9", "127.0.0.1", "-")]
+    events += [(7, SECURITY, 4624, {"TargetUserName": name, "TargetDomainName": "CORP", "LogonType": kind, "IpAddress": address}) for name in ("eve", "PC9$") for kind, address in logons]
+    accounts = [(row["event"], row["account"], row["detail"], row["user_name"]) for row in summary(over, events, "account_changes")]
+    assert accounts == [("Account created", "CORP\\eve", None, "CORP\\alice"), ("Member added to local group", "Builtin\\Administrators", "CORP\\eve", "CORP\\alice")]
+    assert [(row["service"], row["path"], row["user_name"]) for row in summary(over, events, "new_services")] == [("s", "s.exe", "CORP\\alice")]
+    assert [(row["task"], row["user_name"]) for row in summary(over, events, "new_tasks")] == [("\\t", "CORP\\alice")]
+    assert [(row["account"], row["source"], row["kinds"], row["logons"]) for row in summary(over, events, "remote_logons")] == [("CORP\\eve", "10.0.0.9", ["Network", "RemoteInteractive"], 2)]
