@@ -3,10 +3,14 @@
 EVTX_DOCS=write rewrites the tables of the cookbook.
 """
 
+import csv
+import io
+import json
 import os
 import re
 import shutil
 import zipfile
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -146,3 +150,29 @@ def test_the_readme_shows_what_its_queries_give(case):
     assert len(results) == 2
     for sql, text in results:
         assert table(case, sql) == text
+
+
+def test_the_file_for_timesketch_has_its_fields(case):
+    case.execute(recipe("How do I load it into Timesketch?"))
+    events = [json.loads(line) for line in Path("timesketch.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(events) == case.execute("SELECT count(*) FROM read_evtx('samples') WHERE time_created IS NOT NULL").fetchone()[0]
+    for event in events:
+        assert datetime.fromisoformat(event["datetime"]).utcoffset() == timedelta(0)
+        assert event["timestamp_desc"] and event["message"]
+    assert "time_created" not in events[0]
+
+
+def test_the_file_for_excel_starts_with_a_byte_order_mark(case):
+    case.execute(recipe("How do I open it in Excel?"))
+    data = Path("timeline.csv").read_bytes()
+    assert data.startswith("\ufefftime,computer,".encode())
+    rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
+    assert len(rows) == case.execute("SELECT count(*) FROM read_evtx('samples') WHERE time_created IS NOT NULL").fetchone()[0]
+    assert {"«все»" in row["process"] + row["details"] for row in rows} == {True, False}
+    assert all(len(row) == 8 and None not in row for row in rows)
+
+
+@pytest.mark.parametrize(("root", "programs"), [("wusvc", ["wusvc.exe", ". cmd.exe", ". . whoami.exe"]), ("cmd", ["cmd.exe", ". whoami.exe"]), ("whoami", ["whoami.exe"])])
+def test_the_subtree_of_a_process_ends_where_it_ends(case, root, programs):
+    sql = recipe("What did a process start, and what did that start?").replace("\\cmd.exe", f"\\{root}.exe")
+    assert [row[1] for row in case.sql(sql).fetchall()] == programs
