@@ -1,0 +1,11 @@
+//! Bounds-checked little-endian reads.
+
+/// The `N` bytes of `data` at `at`; `None` if `data` ends before.
+pub(crate) fn array_at<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
+    data.get(at..)?.first_chunk::<N>().copied()
+}
+
+/// The u32 at `at`.
+pub(crate) fn u32_at(data: &[u8], at: usize) -> Option<u32> {
+    array_at(data, at).map(u32::from_le_bytes)
+}

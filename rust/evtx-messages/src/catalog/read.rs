@@ -1,0 +1,437 @@
+//! Opens catalogs, and finds messages in them.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use super::block::{Block, HEADER, MAGIC, MAX_BLOCKS, Packed, Record, VERSION, column, take};
+use crate::bytes::u32_at;
+use crate::error::{Error, Result};
+use crate::render::{Declared, Insertions, Limits, Parameters, render};
+use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_of_text};
+use crate::template::Template;
+
+/// A catalog of messages. Threads share it, for example in an [`Arc`].
+#[derive(Debug)]
+pub struct Catalog {
+    file: Arc<[u8]>,
+    /// Sorted by name in lower case.
+    providers: Vec<Provider>,
+    /// The indexes of the providers with a GUID, sorted.
+    guids: Vec<(Guid, u32)>,
+    language: Box<str>,
+}
+
+#[derive(Debug)]
+struct Provider {
+    name: Arc<str>,
+    key: Box<str>,
+    guid: Option<Guid>,
+    packed: Packed,
+    block: OnceLock<Result<Arc<Block>>>,
+}
+
+/// What identifies the message of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EventKey<'k> {
+    /// The name of the provider. ASCII case does not matter.
+    pub provider: &'k str,
+    /// The GUID of the provider, if the event has it.
+    pub guid: Option<Guid>,
+    /// The event ID.
+    pub event_id: u16,
+    /// The version of the event.
+    pub version: u8,
+    /// The qualifiers, which classic events have.
+    pub qualifiers: Option<u16>,
+    /// How many insertions the event has.
+    pub insertions: usize,
+}
+
+/// A message that was found. It does not borrow from the catalog, so a caller can keep it for the next event of its kind.
+#[derive(Debug)]
+pub struct Message {
+    /// The text as Windows stores it; empty if the event has no message.
+    pub text: Box<str>,
+    /// The language, as in `en-US`.
+    pub language: Option<Box<str>>,
+    /// The version of the event that the message was declared for.
+    pub version: Option<u8>,
+    /// The channel.
+    pub channel: Option<Box<str>>,
+    /// The name of the level.
+    pub level: Option<Box<str>>,
+    /// The name of the task.
+    pub task: Option<Box<str>>,
+    /// The name of the opcode.
+    pub opcode: Option<Box<str>>,
+    /// The names of the keywords.
+    pub keywords: Vec<Box<str>>,
+    /// The fields, in the order of the insertions.
+    pub fields: Vec<Field>,
+    /// The maps that the fields name.
+    pub maps: Vec<ValueMap>,
+    template: Template,
+    block: Arc<Block>,
+    /// The language to prefer in parameters.
+    preferred: Box<str>,
+}
+
+impl Catalog {
+    /// Opens the bytes of a catalog file. Reads the directory only.
+    ///
+    /// # Errors
+    /// If the bytes are not a catalog, of another version, or if the directory is damaged.
+    pub fn open(file: impl Into<Arc<[u8]>>) -> Result<Self> {
+        let file = file.into();
+        let (directory, end) = directory(&file)?;
+        let damaged = || Error::Damaged {
+            what: "the directory of the catalog",
+            offset: HEADER as u64,
+            why: "an entry is cut short or out of order",
+        };
+        let mut at = 0;
+        let count = u32::from_le_bytes(take(&directory, &mut at).ok_or_else(damaged)?);
+        let (mut providers, mut guids, mut size) = (Vec::<Provider>::new(), Vec::new(), 0);
+        for index in 0..count {
+            let provider = provider(&directory, &mut at, end, |guid| guids.push((guid, index))).ok_or_else(damaged)?;
+            if providers.last().is_some_and(|last| last.key >= provider.key) {
+                return Err(damaged());
+            }
+            size += u64::from(provider.packed.size);
+            providers.push(provider);
+        }
+        if size > MAX_BLOCKS {
+            let (what, offset, limit) = ("the catalog of messages", 0, MAX_BLOCKS);
+            return Err(Error::TooLarge {
+                what,
+                offset,
+                size,
+                limit,
+            });
+        }
+        guids.sort_unstable();
+        let language = "en-US".into();
+        Ok(Catalog {
+            file,
+            providers,
+            guids,
+            language,
+        })
+    }
+
+    /// Prefers messages in a language other than `en-US`.
+    #[must_use]
+    pub fn with_language(self, language: &str) -> Self {
+        Catalog {
+            language: language.into(),
+            ..self
+        }
+    }
+
+    /// The names of the providers, sorted by lower case.
+    pub fn providers(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.providers.iter().map(|provider| &*provider.name)
+    }
+
+    /// The message of an event; `None` if the catalog has none.
+    ///
+    /// The provider is found by its GUID, and if that has no such event, by its name. Of several messages the best one
+    /// wins, in this order *(choice)*:
+    ///
+    /// 1. one with the qualifiers of the event, then one without qualifiers; never one with others;
+    /// 2. one for the version of the event, then one without a version, then one for another version whose text asks for
+    ///    no more insertions than the event has;
+    /// 3. one that declares as many fields as the event has insertions;
+    /// 4. one with a text;
+    /// 5. one in the preferred language, then `en-US`, then any;
+    /// 6. the nearest version.
+    ///
+    /// # Errors
+    /// If the messages of the provider are damaged. Every call for this provider then returns the same error.
+    pub fn find(&self, key: &EventKey<'_>) -> Result<Option<Message>> {
+        let by_guid = self.indexes_of(key.guid);
+        let by_name = self
+            .index_of(key.provider)
+            .filter(|index| !by_guid.clone().any(|known| known == *index));
+        for index in by_guid.clone().chain(by_name) {
+            let block = self.block(index)?;
+            if let Some(record) = best(block, key, &self.language) {
+                return Ok(Some(Message::new(block, &record, &self.language)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The text of a parameter message of a provider, by its name; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the messages of the provider are damaged.
+    pub fn parameter(&self, provider: &str, id: u32) -> Result<Option<&str>> {
+        match self.index_of(provider) {
+            Some(index) => Ok(parameter(self.block(index)?, id, &self.language)),
+            None => Ok(None),
+        }
+    }
+
+    /// The rows of the provider at an index, as they were written, but without files.
+    ///
+    /// # Errors
+    /// If the messages of the provider are damaged.
+    pub fn rows(&self, index: usize) -> Result<impl Iterator<Item = MessageRow>> {
+        let block = self.block(index)?;
+        let Provider { name, guid, .. } = &self.providers[index];
+        // A name that is a GUID stands for none.
+        let name = guid_of_text(name).is_none().then(|| name.clone());
+        let row = move |kind| MessageRow {
+            provider: name.clone(),
+            guid: *guid,
+            ..MessageRow::new(kind)
+        };
+        let text = |reference| block.string(reference).map(Arc::from);
+        let parameters = row.clone();
+        let messages =
+            (0..block.message_count()).map(move |index| row_of(block, &block.message(index), row(MessageKind::Event)));
+        let parameters = (0..block.parameter_count()).map(move |index| {
+            let [id, language, message] = block.parameter(index);
+            MessageRow {
+                message_id: Some(id),
+                language: text(language),
+                text: text(message),
+                ..parameters(MessageKind::Parameter)
+            }
+        });
+        Ok(messages.chain(parameters))
+    }
+
+    fn indexes_of(&self, guid: Option<Guid>) -> impl Iterator<Item = usize> + Clone {
+        let start = self.guids.partition_point(|(known, _)| Some(*known) < guid);
+        let same = move |(known, _): &&(Guid, u32)| Some(*known) == guid;
+        self.guids[start..]
+            .iter()
+            .take_while(same)
+            .map(|(_, index)| *index as usize)
+    }
+
+    fn index_of(&self, name: &str) -> Option<usize> {
+        let key = name.to_lowercase();
+        self.providers
+            .binary_search_by(|provider| (*provider.key).cmp(&key))
+            .ok()
+    }
+
+    fn block(&self, index: usize) -> Result<&Arc<Block>> {
+        let Provider { packed, block, .. } = &self.providers[index];
+        let unpacked = block.get_or_init(|| {
+            let damaged = Error::Damaged {
+                what: packed.what,
+                offset: packed.offset,
+                why: "its parts do not have the sizes that it says",
+            };
+            Block::new(packed.unpack(&self.file)?).map(Arc::new).ok_or(damaged)
+        });
+        unpacked.as_ref().map_err(Error::clone)
+    }
+}
+
+/// The bytes of the directory, and where it ends in the file.
+fn directory(file: &[u8]) -> Result<(Vec<u8>, u64)> {
+    if !file.starts_with(&MAGIC) {
+        return Err(Error::NotACatalog(file[..file.len().min(MAGIC.len())].to_vec()));
+    }
+    let number = |index: usize| {
+        u32_at(file, MAGIC.len() + 4 * index).ok_or(Error::Truncated {
+            what: "the header of the catalog",
+            offset: 0,
+            need: HEADER as u64,
+            have: file.len() as u64,
+        })
+    };
+    let found = number(0)?;
+    if found != VERSION {
+        let supported = VERSION;
+        return Err(Error::CatalogVersion { found, supported });
+    }
+    let packed = Packed {
+        what: "the directory of the catalog",
+        offset: HEADER as u64,
+        compressed: number(1)?,
+        size: number(2)?,
+        checksum: number(3)?,
+    };
+    Ok((packed.unpack(file)?, packed.offset + u64::from(packed.compressed)))
+}
+
+/// The next provider of a directory; `None` if it is cut short. Blocks start at `blocks` in the file.
+fn provider(directory: &[u8], at: &mut usize, blocks: u64, mut add_guid: impl FnMut(Guid)) -> Option<Provider> {
+    let offset = u64::from_le_bytes(take(directory, at)?);
+    let mut number = || Some(u32::from_le_bytes(take(directory, at)?));
+    let packed = Packed {
+        what: "the messages of a provider",
+        offset: blocks.checked_add(offset)?,
+        compressed: number()?,
+        size: number()?,
+        checksum: number()?,
+    };
+    let (length, guid_count) = (number()? as usize, number()?);
+    let name = std::str::from_utf8(directory.get(*at..)?.get(..length)?).ok()?;
+    *at += length;
+    let mut guid = None;
+    for _ in 0..guid_count {
+        let next = take(directory, at)?;
+        guid = guid.or(Some(next));
+        add_guid(next);
+    }
+    Some(Provider {
+        name: name.into(),
+        key: name.to_lowercase().into(),
+        guid,
+        packed,
+        block: OnceLock::new(),
+    })
+}
+
+/// The messages of other versions whose texts are looked at, at most. *(choice)*
+const MAX_CANDIDATES: usize = 64;
+
+/// The best message of a block for an event.
+fn best(block: &Block, key: &EventKey<'_>, language: &str) -> Option<Record> {
+    let records = block.messages_of(key.event_id).map(|index| block.message(index));
+    let mut ranked: Vec<_> = records
+        .filter_map(|record| Some((rank(block, &record, key, language)?, record)))
+        .collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let fits = |record: &Record| {
+        let text = block.string(record[column::TEXT]).unwrap_or_default();
+        version_of(record).is_none_or(|version| version == key.version)
+            || Template::parse(text).insertions() <= key.insertions
+    };
+    ranked
+        .into_iter()
+        .take(MAX_CANDIDATES)
+        .map(|(_, record)| record)
+        .find(fits)
+}
+
+/// How well a message fits an event: the lower, the better; `None` if it cannot be that of the event.
+fn rank(block: &Block, record: &Record, key: &EventKey<'_>, language: &str) -> Option<[u8; 6]> {
+    let qualifiers = match (key.qualifiers, qualifiers_of(record)) {
+        (Some(wanted), Some(found)) if wanted == found => 0,
+        (Some(_), Some(_)) => return None,
+        (Some(_), None) => 1,
+        (None, None) => 0,
+        (None, Some(0)) => 1,
+        (None, Some(_)) => 2,
+    };
+    let version = match version_of(record) {
+        Some(version) if version == key.version => 0,
+        None => 1,
+        Some(_) => 2,
+    };
+    let fields = match block.field_count(record[column::FIELDS]) {
+        Some(count) if count == key.insertions => 0,
+        None => 1,
+        Some(_) => 2,
+    };
+    let text = u8::from(record[column::TEXT] == 0);
+    let language = language_rank(block.string(record[column::LANGUAGE]), language);
+    let distance = version_of(record).map_or(0, |version| version.abs_diff(key.version));
+    Some([qualifiers, version, fields, text, language, distance])
+}
+
+fn language_rank(found: Option<&str>, preferred: &str) -> u8 {
+    match found {
+        Some(found) if found.eq_ignore_ascii_case(preferred) => 0,
+        Some(found) if found.eq_ignore_ascii_case("en-US") => 1,
+        None => 2,
+        Some(_) => 3,
+    }
+}
+
+fn version_of(record: &Record) -> Option<u8> {
+    u8::try_from((record[column::EVENT] >> 16).checked_sub(1)?).ok()
+}
+
+fn qualifiers_of(record: &Record) -> Option<u16> {
+    let qualifiers = record[column::QUALIFIERS];
+    (qualifiers & column::HAS_QUALIFIERS != 0).then_some(qualifiers as u16)
+}
+
+fn parameter<'b>(block: &'b Block, id: u32, language: &str) -> Option<&'b str> {
+    let records = block.parameters_of(id).map(|index| block.parameter(index));
+    let [_, _, text] = records.min_by_key(|[_, found, _]| language_rank(block.string(*found), language))?;
+    block.string(text)
+}
+
+fn row_of(block: &Block, record: &Record, row: MessageRow) -> MessageRow {
+    let text = |place: usize| block.string(record[place]).map(Arc::from);
+    let (fields, maps) = block.fields(record[column::FIELDS]);
+    let has_id = record[column::QUALIFIERS] & column::HAS_MESSAGE_ID != 0;
+    MessageRow {
+        event_id: Some(record[column::EVENT] as u16),
+        version: version_of(record),
+        qualifiers: qualifiers_of(record),
+        message_id: has_id.then_some(record[column::MESSAGE_ID]),
+        language: text(column::LANGUAGE),
+        text: text(column::TEXT),
+        channel: text(column::CHANNEL),
+        level: text(column::LEVEL),
+        task: text(column::TASK),
+        opcode: text(column::OPCODE),
+        keywords: block.keywords(record[column::KEYWORDS]).map(Arc::from).collect(),
+        fields: fields.into(),
+        maps: maps.into_iter().map(Arc::new).collect(),
+        ..row
+    }
+}
+
+impl Message {
+    fn new(block: &Arc<Block>, record: &Record, language: &str) -> Self {
+        let text = |place: usize| block.string(record[place]).map(Box::from);
+        let (fields, maps) = block.fields(record[column::FIELDS]);
+        let message: Box<str> = text(column::TEXT).unwrap_or_default();
+        Message {
+            template: Template::parse(&message),
+            text: message,
+            language: text(column::LANGUAGE),
+            version: version_of(record),
+            channel: text(column::CHANNEL),
+            level: text(column::LEVEL),
+            task: text(column::TASK),
+            opcode: text(column::OPCODE),
+            keywords: block.keywords(record[column::KEYWORDS]).map(Box::from).collect(),
+            fields,
+            maps,
+            block: block.clone(),
+            preferred: language.into(),
+        }
+    }
+
+    /// Appends the message with the insertions of an event, in UTF-8. Parameters come from the provider, and those that
+    /// it does not have from `fallback`.
+    ///
+    /// Returns whether the message is complete. Otherwise it was cut at the limit.
+    pub fn render(
+        &self,
+        insertions: &(impl Insertions + ?Sized),
+        fallback: &Parameters<'_>,
+        out: &mut Vec<u8>,
+        limits: Limits,
+    ) -> bool {
+        let parameters = |id| match parameter(&self.block, id, &self.preferred) {
+            Some(text) => Some(Cow::Borrowed(text)),
+            None => fallback(id),
+        };
+        let declared = Declared {
+            fields: &self.fields,
+            maps: &self.maps,
+        };
+        render(
+            (&self.text, &self.template),
+            insertions,
+            declared,
+            &parameters,
+            out,
+            limits,
+        )
+    }
+}

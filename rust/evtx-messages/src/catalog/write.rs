@@ -1,0 +1,320 @@
+//! Writes catalogs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::sync::Arc;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use hashbrown::{HashMap, HashSet};
+
+use super::MAX_MESSAGE;
+use super::block::{HEADER, MAGIC, MAX_BLOCK, MAX_BLOCKS, ParameterRecord, Record, VERSION, column};
+use crate::error::{Error, Result};
+use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_text};
+
+/// Collects rows and writes them as a catalog.
+///
+/// Texts are stored once, however many rows have them. Rows that differ in nothing but the file are stored once.
+#[derive(Debug, Default)]
+pub struct CatalogWriter {
+    texts: HashSet<Arc<str>>,
+    named: BTreeMap<String, Provider>,
+    unnamed: BTreeMap<Guid, BTreeSet<MessageRow>>,
+    /// What the rows and the texts take, in bytes.
+    size: u64,
+    without_provider: u64,
+}
+
+#[derive(Debug, Default)]
+struct Provider {
+    name: Arc<str>,
+    guids: BTreeSet<Guid>,
+    rows: BTreeSet<MessageRow>,
+}
+
+impl CatalogWriter {
+    /// A catalog without rows.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a row. Rows without a provider are counted but not stored, because no event could find them.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the text is longer than [`MAX_MESSAGE`], or if the catalog would be too large.
+    pub fn push(&mut self, row: &MessageRow) -> Result<()> {
+        let (provider, guid) = (row.provider.as_deref().filter(|name| !name.is_empty()), row.guid);
+        if (provider.is_none() && guid.is_none()) || row.kind == MessageKind::Text {
+            self.without_provider += 1;
+            return Ok(());
+        }
+        let length = row.text.as_ref().map_or(0, |text| text.len());
+        within("the text of a message", length as u64, MAX_MESSAGE as u64)?;
+        let name: Option<Arc<str>> = provider.map(Into::into);
+        let row = self.interned(row);
+        self.size += 4 * column::COUNT as u64;
+        within("the catalog of messages", self.size, MAX_BLOCKS)?;
+        match (name, guid) {
+            (Some(name), guid) => {
+                let provider = self.named.entry(name.to_lowercase()).or_default();
+                if provider.name.is_empty() || name < provider.name {
+                    provider.name = name;
+                }
+                provider.guids.extend(guid);
+                provider.rows.insert(row);
+            }
+            (None, Some(guid)) => {
+                self.unnamed.entry(guid).or_default().insert(row);
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// How many rows were not stored, because their provider is not known.
+    pub fn without_provider(&self) -> u64 {
+        self.without_provider
+    }
+
+    /// The row without what is stored once per provider, with texts that rows share.
+    fn interned(&mut self, row: &MessageRow) -> MessageRow {
+        let keywords: Vec<_> = row.keywords.iter().map(|text| self.text(text)).collect();
+        let fields: Vec<_> = row.fields.iter().map(|field| self.field(field)).collect();
+        let used = |map: &&Arc<ValueMap>| row.fields.iter().any(|field| field.map.as_ref() == Some(&map.name));
+        let mut maps: Vec<_> = row.maps.iter().filter(used).cloned().collect();
+        maps.sort();
+        maps.dedup_by(|a, b| a.name == b.name);
+        self.size += maps.iter().map(|map| 8 * map.entries.len() as u64).sum::<u64>();
+        let mut option = |text: &Option<Arc<str>>| text.as_ref().map(|text| self.text(text));
+        MessageRow {
+            provider: None,
+            guid: None,
+            language: option(&row.language),
+            text: option(&row.text),
+            channel: option(&row.channel),
+            level: option(&row.level),
+            task: option(&row.task),
+            opcode: option(&row.opcode),
+            keywords: keywords.into(),
+            fields: fields.into(),
+            maps: maps.into(),
+            file: Arc::default(),
+            ..*row
+        }
+    }
+
+    fn field(&mut self, field: &Field) -> Field {
+        self.size += 12;
+        Field {
+            name: self.text(&field.name),
+            map: field.map.as_ref().map(|name| self.text(name)),
+            ..*field
+        }
+    }
+
+    fn text(&mut self, text: &Arc<str>) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        self.size += text.len() as u64 + 4;
+        self.texts.insert(text.clone());
+        text.clone()
+    }
+
+    /// Gives the rows that have a GUID only to a provider that another row names, or else to one named by its GUID.
+    fn name_by_guid(&mut self) {
+        let mut names = HashMap::new();
+        for (name, provider) in &self.named {
+            for guid in &provider.guids {
+                names.entry(*guid).or_insert_with(|| name.clone());
+            }
+        }
+        for (guid, rows) in std::mem::take(&mut self.unnamed) {
+            let name = names.remove(&guid).unwrap_or_else(|| guid_text(&guid));
+            let provider = self.named.entry(name.clone()).or_insert_with(|| Provider {
+                name: name.into(),
+                guids: [guid].into(),
+                rows: BTreeSet::new(),
+            });
+            provider.rows.extend(rows);
+        }
+    }
+
+    /// The bytes of the catalog.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if a provider has more than 64 MiB of messages.
+    pub fn finish(mut self) -> Result<Vec<u8>> {
+        self.name_by_guid();
+        let mut directory = (self.named.len() as u32).to_le_bytes().to_vec();
+        let mut blocks = Vec::new();
+        for provider in self.named.values() {
+            let block = Encoder::default().block(&provider.rows);
+            within("the messages of a provider", block.len() as u64, MAX_BLOCK as u64)?;
+            let packed = pack(&block);
+            directory.extend_from_slice(&(blocks.len() as u64).to_le_bytes());
+            push_numbers(
+                &mut directory,
+                &[
+                    packed.len() as u32,
+                    block.len() as u32,
+                    crc32fast::hash(&block),
+                    provider.name.len() as u32,
+                    provider.guids.len() as u32,
+                ],
+            );
+            directory.extend_from_slice(provider.name.as_bytes());
+            provider.guids.iter().for_each(|guid| directory.extend_from_slice(guid));
+            blocks.extend_from_slice(&packed);
+        }
+        within("the directory of a catalog", directory.len() as u64, MAX_BLOCK as u64)?;
+        let packed = pack(&directory);
+        let mut file = Vec::with_capacity(HEADER + packed.len() + blocks.len());
+        file.extend_from_slice(&MAGIC);
+        let (size, checksum) = (directory.len() as u32, crc32fast::hash(&directory));
+        push_numbers(&mut file, &[VERSION, packed.len() as u32, size, checksum]);
+        file.extend_from_slice(&packed);
+        file.extend_from_slice(&blocks);
+        Ok(file)
+    }
+}
+
+fn within(what: &'static str, size: u64, limit: u64) -> Result<()> {
+    if size <= limit {
+        return Ok(());
+    }
+    Err(Error::TooLarge {
+        what,
+        offset: 0,
+        size,
+        limit,
+    })
+}
+
+fn push_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+}
+
+fn pack(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder
+        .write_all(bytes)
+        .and_then(|()| encoder.finish())
+        .expect("writing to memory does not fail")
+}
+
+/// Encodes the block of a provider.
+#[derive(Default)]
+struct Encoder<'r> {
+    strings: HashMap<&'r str, u32>,
+    ends: Vec<u32>,
+    text: String,
+    lists: Vec<u32>,
+    known_lists: HashMap<Vec<u32>, u32>,
+}
+
+impl<'r> Encoder<'r> {
+    fn block(mut self, rows: &'r BTreeSet<MessageRow>) -> Vec<u8> {
+        let mut messages: Vec<Record> = Vec::new();
+        let mut parameters: Vec<ParameterRecord> = Vec::new();
+        for row in rows {
+            match (row.kind, row.event_id) {
+                (MessageKind::Event, Some(event_id)) => messages.push(self.message(event_id, row)),
+                (MessageKind::Parameter, _) => parameters.push([
+                    row.message_id.unwrap_or(0),
+                    self.string(row.language.as_deref()),
+                    self.string(row.text.as_deref()),
+                ]),
+                _ => {}
+            }
+        }
+        parameters.sort_unstable();
+        let mut block = Vec::new();
+        let counts = [
+            self.ends.len(),
+            self.text.len(),
+            self.lists.len(),
+            messages.len(),
+            parameters.len(),
+        ];
+        push_numbers(&mut block, &counts.map(|count| count as u32));
+        push_numbers(&mut block, &self.ends);
+        push_numbers(&mut block, &self.lists);
+        push_numbers(&mut block, messages.as_flattened());
+        push_numbers(&mut block, parameters.as_flattened());
+        block.extend_from_slice(self.text.as_bytes());
+        block
+    }
+
+    fn message(&mut self, event_id: u16, row: &'r MessageRow) -> Record {
+        let mut record = [0; column::COUNT];
+        record[column::EVENT] = u32::from(event_id) | row.version.map_or(0, |version| (u32::from(version) + 1) << 16);
+        let qualifiers = row
+            .qualifiers
+            .map_or(0, |number| u32::from(number) | column::HAS_QUALIFIERS);
+        let has_id = if row.message_id.is_some() {
+            column::HAS_MESSAGE_ID
+        } else {
+            0
+        };
+        record[column::QUALIFIERS] = qualifiers | has_id;
+        record[column::MESSAGE_ID] = row.message_id.unwrap_or(0);
+        for (place, text) in [
+            (column::LANGUAGE, &row.language),
+            (column::TEXT, &row.text),
+            (column::CHANNEL, &row.channel),
+            (column::LEVEL, &row.level),
+            (column::TASK, &row.task),
+            (column::OPCODE, &row.opcode),
+        ] {
+            record[place] = self.string(text.as_deref());
+        }
+        let keywords = row.keywords.iter().map(|text| self.string(Some(text))).collect();
+        record[column::KEYWORDS] = self.list(keywords);
+        let mut fields = Vec::with_capacity(3 * row.fields.len());
+        for field in &*row.fields {
+            let types = u32::from(field.in_type) | u32::from(field.out_type) << 8;
+            let map = field.map.as_deref().map_or(0, |name| self.map(name, &row.maps));
+            fields.extend([self.string(Some(&field.name)), types, map]);
+        }
+        record[column::FIELDS] = self.list(fields);
+        record
+    }
+
+    /// A reference to the map with a name, which is empty if there is none.
+    fn map(&mut self, name: &'r str, maps: &'r [Arc<ValueMap>]) -> u32 {
+        let map = maps.iter().find(|map| &*map.name == name);
+        let mut list = vec![self.string(Some(name)), map.map_or(0, |map| map.is_bit_map.into())];
+        for (value, text) in map.iter().flat_map(|map| &map.entries) {
+            list.extend([*value, self.string(Some(text))]);
+        }
+        self.list(list)
+    }
+
+    fn string(&mut self, text: Option<&'r str>) -> u32 {
+        let Some(text) = text else {
+            return 0;
+        };
+        let next = self.ends.len() as u32 + 1;
+        let reference = *self.strings.entry(text).or_insert(next);
+        if reference == next {
+            self.text.push_str(text);
+            self.ends.push(self.text.len() as u32);
+        }
+        reference
+    }
+
+    fn list(&mut self, items: Vec<u32>) -> u32 {
+        if items.is_empty() {
+            return 0;
+        }
+        let next = self.lists.len() as u32 + 1;
+        let lists = &mut self.lists;
+        *self.known_lists.entry(items).or_insert_with_key(|items| {
+            lists.push(items.len() as u32);
+            lists.extend(items);
+            next
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! The message texts of event providers: reads, stores, finds and renders them.
+//!
+//! A log stores the values of an event, not its message. The message is a text of the provider, in which `%1` stands for
+//! the first value. Windows finds it in three steps: the registry names the files of the provider; a resource of one
+//! file says which message an event has; a table of messages in the same or another file has the text.
+//!
+//! This crate turns these files into rows, a row per message, and rows into a compact catalog file. A catalog finds the
+//! message of an event, and renders it as Windows does. The crate does no I/O.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | [`row`] | one message with all that is known of it |
+//! | [`template`] | the text of a message, parsed into its parts |
+//! | [`insertion`] | the text of a value in a message |
+//! | [`render`] | a message with its values filled in |
+//! | [`catalog`] | the catalog file: written from rows, opened from bytes, searched by event |
+#![forbid(unsafe_code)]
+
+mod error;
+mod bytes;
+pub mod row;
+pub mod template;
+pub mod insertion;
+pub mod render;
+pub mod catalog;
+
+pub use catalog::{Catalog, CatalogWriter, EventKey, Message};
+pub use error::{Error, Result};
+pub use insertion::Insertion;
+pub use render::{Insertions, Limits, Parameters};
+pub use row::{Field, Guid, MessageKind, MessageRow, ValueMap};

@@ -1,0 +1,227 @@
+//! A message with its values filled in, as `EvtFormatMessage` of Windows does it.
+//!
+//! An insertion that the event lacks stays in the message as it is in the text, for example `%5`. A NULL value is empty.
+//! `%%1833` in a text or in a value is replaced by the parameter message 1833, if there is one. Parameter messages may
+//! contain further parameters, but no insertions.
+
+mod printf;
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use crate::insertion::Insertion;
+use crate::row::{Field, ValueMap};
+use crate::template::{Part, Template, number};
+
+/// Parameters inside parameters, at most. *(choice)*
+const MAX_DEPTH: usize = 4;
+
+/// Parameters that are looked up for one message, at most. Further ones stay as they are. *(choice)*
+const MAX_PARAMETERS: usize = 1024;
+
+/// The insertions of an event: the values of its template instance, in order.
+pub trait Insertions {
+    /// The insertion at `index`, from 0; `None` if the event has no value there.
+    fn get(&self, index: usize) -> Option<Insertion<'_>>;
+}
+
+impl Insertions for [Insertion<'_>] {
+    fn get(&self, index: usize) -> Option<Insertion<'_>> {
+        <[Insertion<'_>]>::get(self, index).copied()
+    }
+}
+
+/// The text of the parameter message with an ID; `None` if there is none.
+pub type Parameters<'p> = dyn Fn(u32) -> Option<Cow<'p, str>> + 'p;
+
+/// How much a message may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The bytes of UTF-8 that a message may have.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    /// 1 MiB, as messages of `.MTA` files may have.
+    fn default() -> Self {
+        Limits { bytes: 1 << 20 }
+    }
+}
+
+/// What a provider declares for the insertions of a message.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Declared<'d> {
+    /// The fields, in the order of the insertions.
+    pub fields: &'d [Field],
+    /// The maps that the fields name.
+    pub maps: &'d [ValueMap],
+}
+
+/// Appends a message in UTF-8: `text`, which `template` was parsed from, with its insertions. Line breaks at the end of
+/// the text are left out.
+///
+/// Returns whether the message is complete. Otherwise it was cut at the limit.
+pub fn render(
+    (text, template): (&str, &Template),
+    insertions: &(impl Insertions + ?Sized),
+    declared: Declared<'_>,
+    parameters: &Parameters<'_>,
+    out: &mut Vec<u8>,
+    limits: Limits,
+) -> bool {
+    let mut renderer = Renderer {
+        start: out.len(),
+        out,
+        limit: limits.bytes,
+        parameters,
+        lookups: MAX_PARAMETERS,
+    };
+    let complete = renderer.message(text, template, insertions, declared).is_some();
+    if complete {
+        renderer.trim();
+    }
+    complete
+}
+
+struct Renderer<'r, 'p> {
+    out: &'r mut Vec<u8>,
+    start: usize,
+    limit: usize,
+    parameters: &'r Parameters<'p>,
+    lookups: usize,
+}
+
+impl Renderer<'_, '_> {
+    /// Returns `None` if the message was cut.
+    fn message(
+        &mut self,
+        text: &str,
+        template: &Template,
+        insertions: &(impl Insertions + ?Sized),
+        declared: Declared<'_>,
+    ) -> Option<()> {
+        let mut value = Vec::new();
+        let mut after_percent = false;
+        for part in template.parts() {
+            let percent = std::mem::replace(&mut after_percent, *part == Part::Percent);
+            match *part {
+                Part::Text { start, end } => self.push(&text[start as usize..end as usize])?,
+                Part::Fixed(text) => self.push(text)?,
+                Part::Percent => self.push("%")?,
+                Part::Parameter { id, start, end } => {
+                    if !self.parameter(id, 0)? {
+                        self.push(&text[start as usize..end as usize])?;
+                    }
+                }
+                Part::Insertion { number, format, end } => {
+                    let index = usize::from(number) - 1;
+                    let Some(insertion) = insertions.get(index) else {
+                        self.push(&format!("%{number}"))?;
+                        continue;
+                    };
+                    value.clear();
+                    let field = declared.fields.get(index);
+                    insertion.push_text(&mut value, field, field.and_then(|field| map_of(field, declared.maps)));
+                    let end = end as usize;
+                    let format = &text[end - usize::from(format)..end];
+                    self.insertion(&String::from_utf8_lossy(&value), format, percent)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Appends a value. If `%` is before it and a parameter is meant, replaces both.
+    fn insertion(&mut self, value: &str, format: &str, after_percent: bool) -> Option<()> {
+        if after_percent
+            && let (Some(id), len) = number(value.as_bytes())
+            && len == value.len()
+        {
+            self.out.pop();
+            if !self.parameter(id, 0)? {
+                self.push("%%")?;
+                self.push(value)?;
+            }
+            return Some(());
+        }
+        match printf::formatted(value, format) {
+            Some(formatted) => self.with_parameters(&formatted, 0),
+            None => self.with_parameters(value, 0),
+        }
+    }
+
+    /// Appends a text with its parameters replaced.
+    fn with_parameters(&mut self, text: &str, depth: usize) -> Option<()> {
+        let mut rest = text;
+        while let Some(at) = memmem::find(rest.as_bytes(), b"%%") {
+            let (before, reference) = rest.split_at(at);
+            self.push(before)?;
+            let (id, len) = number(&reference.as_bytes()[2..]);
+            let (reference, after) = reference.split_at(2 + len);
+            let replaced = match id {
+                Some(id) => self.parameter(id, depth)?,
+                None => false,
+            };
+            if !replaced {
+                self.push(reference)?;
+            }
+            rest = after;
+        }
+        self.push(rest)
+    }
+
+    /// Appends a parameter message. Returns whether there is one.
+    fn parameter(&mut self, id: u32, depth: usize) -> Option<bool> {
+        if depth == MAX_DEPTH || self.lookups == 0 {
+            return Some(false);
+        }
+        self.lookups -= 1;
+        let Some(text) = (self.parameters)(id) else {
+            return Some(false);
+        };
+        let text = text.trim_end_matches(['\r', '\n']);
+        let template = Template::parse(text);
+        for part in template.parts() {
+            match *part {
+                Part::Text { start, end } => self.push(&text[start as usize..end as usize])?,
+                Part::Fixed(text) => self.push(text)?,
+                Part::Percent => self.push("%")?,
+                Part::Insertion { number, .. } => self.push(&format!("%{number}"))?,
+                Part::Parameter { id, start, end } => {
+                    if !self.parameter(id, depth + 1)? {
+                        self.push(&text[start as usize..end as usize])?;
+                    }
+                }
+            }
+        }
+        Some(true)
+    }
+
+    /// Appends text. Returns `None` if it had to be cut.
+    fn push(&mut self, text: &str) -> Option<()> {
+        let room = self.limit.saturating_sub(self.out.len() - self.start);
+        if text.len() <= room {
+            self.out.extend_from_slice(text.as_bytes());
+            return Some(());
+        }
+        let fits = (0..=room).rev().find(|&len| text.is_char_boundary(len)).unwrap_or(0);
+        self.out.extend_from_slice(&text.as_bytes()[..fits]);
+        None
+    }
+
+    /// Removes the line breaks at the end.
+    fn trim(&mut self) {
+        while self.out.len() > self.start && matches!(self.out.last(), Some(b'\r' | b'\n')) {
+            self.out.pop();
+        }
+    }
+}
+
+fn map_of<'m>(field: &Field, maps: &'m [ValueMap]) -> Option<&'m ValueMap> {
+    let name = field.map.as_ref()?;
+    maps.iter().find(|map| map.name == *name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Catalogs: what is written is found again, in any order; damage is an error.
+
+use std::sync::Arc;
+
+use evtx_messages::catalog::MAX_MESSAGE;
+use evtx_messages::row::guid_of_text;
+use evtx_messages::*;
+
+const GUID: &str = "{54849625-5478-4994-a5ba-3e3b0328c30d}";
+
+fn event(provider: &str, event_id: u16, version: Option<u8>, text: &str) -> MessageRow {
+    MessageRow {
+        provider: Some(provider.into()),
+        event_id: Some(event_id),
+        version,
+        language: Some("en-US".into()),
+        text: Some(text.into()),
+        ..MessageRow::new(MessageKind::Event)
+    }
+}
+
+fn parameter(provider: &str, id: u32, text: &str) -> MessageRow {
+    MessageRow {
+        provider: Some(provider.into()),
+        message_id: Some(id),
+        text: Some(text.into()),
+        ..MessageRow::new(MessageKind::Parameter)
+    }
+}
+
+fn fields(count: usize) -> Arc<[Field]> {
+    let field = |index| Field {
+        name: format!("f{index}").into(),
+        in_type: 1,
+        ..Field::default()
+    };
+    (0..count).map(field).collect()
+}
+
+fn rows() -> Vec<MessageRow> {
+    let map = ValueMap {
+        name: "kinds".into(),
+        is_bit_map: false,
+        entries: vec![(2, "interactive".into())],
+    };
+    let mapped = Field {
+        name: "kind".into(),
+        in_type: 8,
+        map: Some("kinds".into()),
+        ..Field::default()
+    };
+    vec![
+        MessageRow {
+            guid: guid_of_text(GUID),
+            channel: Some("Security".into()),
+            level: Some("Information".into()),
+            task: Some("Logon".into()),
+            opcode: Some("Info".into()),
+            keywords: ["Audit Success".into()].into(),
+            fields: [mapped].into(),
+            maps: [Arc::new(map)].into(),
+            message_id: Some(0xb000_1210),
+            ..event("Auditing", 4624, Some(2), "Logon %1, %%1833, %%5, %2")
+        },
+        MessageRow {
+            fields: fields(2),
+            ..event("Auditing", 4624, Some(0), "Old logon %2")
+        },
+        MessageRow {
+            qualifiers: Some(0x4000),
+            ..event("Classic", 7, None, "Classic %1")
+        },
+        MessageRow {
+            qualifiers: Some(0xc000),
+            ..event("classic", 7, None, "Error %1")
+        },
+        MessageRow {
+            language: Some("de-DE".into()),
+            ..event("Auditing", 1, Some(0), "Deutsch")
+        },
+        event("Auditing", 1, Some(0), "English"),
+        event("Auditing", 1, Some(0), "English"),
+        parameter("AUDITING", 1833, "Impersonation\r\n"),
+        MessageRow {
+            provider: None,
+            guid: guid_of_text(GUID),
+            ..event("", 9, None, "By GUID")
+        },
+        MessageRow {
+            provider: None,
+            ..event("", 10, None, "Unknown")
+        },
+    ]
+}
+
+fn written<'r>(rows: impl IntoIterator<Item = &'r MessageRow>) -> Vec<u8> {
+    let mut writer = CatalogWriter::new();
+    rows.into_iter().try_for_each(|row| writer.push(row)).expect("rows");
+    writer.finish().expect("a catalog")
+}
+
+fn catalog() -> Catalog {
+    Catalog::open(written(&rows())).expect("a catalog")
+}
+
+fn key(provider: &str, event_id: u16, version: u8, insertions: usize) -> EventKey<'_> {
+    EventKey {
+        provider,
+        guid: None,
+        event_id,
+        version,
+        qualifiers: None,
+        insertions,
+    }
+}
+
+fn text(catalog: &Catalog, key: EventKey<'_>) -> Option<String> {
+    catalog
+        .find(&key)
+        .expect("no damage")
+        .map(|message| message.text.into())
+}
+
+#[test]
+fn messages_are_found_and_rendered() {
+    let catalog = catalog();
+    let message = catalog
+        .find(&key("auditing", 4624, 2, 1))
+        .expect("no damage")
+        .expect("a message");
+    let mut out = Vec::new();
+    let fallback = |id| (id == 5).then_some("fallback".into());
+    assert!(message.render(&[Insertion::Text("2")][..], &fallback, &mut out, Limits::default()));
+    assert_eq!(
+        String::from_utf8(out).as_deref(),
+        Ok("Logon interactive, Impersonation, fallback, %2")
+    );
+    assert_eq!(message.channel.as_deref(), Some("Security"));
+    assert_eq!(message.level.as_deref(), Some("Information"));
+    assert_eq!(
+        (message.task.as_deref(), message.opcode.as_deref()),
+        (Some("Logon"), Some("Info"))
+    );
+    assert_eq!(message.keywords, ["Audit Success".into()]);
+    assert_eq!(catalog.parameter("Auditing", 1833), Ok(Some("Impersonation\r\n")));
+    assert_eq!(catalog.parameter("Auditing", 1834), Ok(None));
+    assert_eq!(catalog.parameter("none", 1833), Ok(None));
+}
+
+#[test]
+fn versions_qualifiers_and_languages_decide() {
+    let catalog = catalog();
+    let logon = |version, insertions| text(&catalog, key("Auditing", 4624, version, insertions));
+    assert_eq!(logon(0, 9).as_deref(), Some("Old logon %2"));
+    assert_eq!(logon(2, 0).as_deref(), Some("Logon %1, %%1833, %%5, %2"));
+    assert_eq!(
+        logon(1, 2).as_deref(),
+        Some("Old logon %2"),
+        "as many fields as insertions"
+    );
+    assert_eq!(logon(1, 1), None, "both texts ask for two insertions");
+    let classic = |qualifiers| {
+        text(
+            &catalog,
+            EventKey {
+                qualifiers,
+                ..key("CLASSIC", 7, 0, 1)
+            },
+        )
+    };
+    assert_eq!(classic(Some(0x4000)).as_deref(), Some("Classic %1"));
+    assert_eq!(classic(Some(0xc000)).as_deref(), Some("Error %1"));
+    assert_eq!(classic(Some(0)), None);
+    assert_eq!(classic(None).as_deref(), Some("Classic %1"));
+    assert_eq!(text(&catalog, key("Auditing", 1, 0, 0)).as_deref(), Some("English"));
+    let german = Catalog::open(written(&rows()))
+        .expect("a catalog")
+        .with_language("DE-de");
+    assert_eq!(text(&german, key("Auditing", 1, 0, 0)).as_deref(), Some("Deutsch"));
+}
+
+#[test]
+fn providers_are_found_by_guid_and_name() {
+    let catalog = catalog();
+    let guid = guid_of_text(GUID);
+    assert_eq!(
+        text(
+            &catalog,
+            EventKey {
+                guid,
+                ..key("other name", 9, 0, 0)
+            }
+        )
+        .as_deref(),
+        Some("By GUID")
+    );
+    assert_eq!(text(&catalog, key("auditing", 9, 0, 0)).as_deref(), Some("By GUID"));
+    assert_eq!(
+        text(
+            &catalog,
+            EventKey {
+                guid,
+                ..key("Classic", 7, 0, 1)
+            }
+        )
+        .as_deref(),
+        Some("Classic %1")
+    );
+    assert_eq!(
+        text(
+            &catalog,
+            EventKey {
+                guid,
+                ..key("none", 7, 0, 1)
+            }
+        ),
+        None
+    );
+    assert_eq!(text(&catalog, key("", 10, 0, 0)), None);
+    let alone = Catalog::open(written(&rows()[8..])).expect("a catalog");
+    assert_eq!(
+        text(
+            &alone,
+            EventKey {
+                guid,
+                ..key("any", 9, 0, 0)
+            }
+        )
+        .as_deref(),
+        Some("By GUID")
+    );
+    assert_eq!(alone.rows(0).expect("no damage").next().expect("a row").provider, None);
+}
+
+#[test]
+fn the_order_of_rows_does_not_matter() {
+    let rows = rows();
+    let bytes = written(&rows);
+    assert_eq!(written(rows.iter().rev()), bytes);
+    assert_eq!(written(rows.iter().skip(4).chain(&rows[..4])), bytes);
+    let mut writer = CatalogWriter::new();
+    rows.iter().for_each(|row| writer.push(row).expect("a row"));
+    assert_eq!(writer.without_provider(), 1);
+}
+
+#[test]
+fn a_catalog_written_from_its_rows_is_the_same() {
+    let bytes = written(&rows());
+    let catalog = Catalog::open(bytes.clone()).expect("a catalog");
+    assert_eq!(catalog.providers().collect::<Vec<_>>(), ["AUDITING", "Classic"]);
+    let rows: Vec<_> = (0..2)
+        .flat_map(|index| catalog.rows(index).expect("no damage"))
+        .collect();
+    assert_eq!(rows.len(), 8);
+    assert_eq!(written(&rows), bytes);
+}
+
+#[test]
+fn large_texts_are_refused() {
+    let mut writer = CatalogWriter::new();
+    let row = event("p", 1, None, &"x".repeat(MAX_MESSAGE + 1));
+    let error = writer.push(&row).expect_err("too large");
+    assert_eq!(
+        error.to_string(),
+        "the text of a message at offset 0 would take 1048577 bytes, but at most 1048576 are allowed"
+    );
+}
+
+#[test]
+fn damage_is_an_error_or_harmless() {
+    let bytes = written(&rows());
+    assert!(matches!(Catalog::open(&b"not this"[..]), Err(Error::NotACatalog(_))));
+    let mut other = bytes.clone();
+    other[8] = 2;
+    assert_eq!(
+        Catalog::open(other).expect_err("version").to_string().split(':').next(),
+        Some("the catalog of messages has version 2, but this version of the extension reads version 1")
+    );
+    for end in 0..bytes.len() {
+        let found = Catalog::open(&bytes[..end]).and_then(|catalog| catalog.find(&key("Classic", 7, 0, 1)));
+        assert!(found.is_err(), "cut at {end}");
+    }
+    let mut errors = 0;
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x55;
+        let found = Catalog::open(damaged).and_then(|catalog| {
+            catalog.find(&key("Classic", 7, 0, 1))?;
+            catalog.find(&key("Auditing", 1, 0, 1))
+        });
+        errors += usize::from(found.is_err());
+    }
+    assert!(errors + 8 > bytes.len(), "{errors} of {}", bytes.len());
+}
+
+#[test]
+fn threads_share_a_catalog() {
+    let catalog = Arc::new(catalog());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(catalog.find(&key("Classic", 7, 0, 1)).expect("no damage").is_some()));
+        }
+    });
+}
