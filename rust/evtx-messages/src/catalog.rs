@@ -33,8 +33,6 @@ mod block;
 mod write;
 mod read;
 
+pub use block::MAX_MESSAGE;
 pub use read::{Catalog, EventKey, Message};
 pub use write::CatalogWriter;
-
-/// The longest text of a message, in bytes. A table of messages in a binary has at most 64 KiB for each. *(choice)*
-pub const MAX_MESSAGE: usize = 1 << 20;

@@ -17,6 +17,10 @@ pub enum Error {
         need: u64,
         have: u64,
     },
+    #[error("not a Windows binary (.dll, .exe, .sys or .mui)")]
+    NotABinary,
+    #[error("not a registry hive: found no \"regf\" header")]
+    NotAHive,
     #[error("not a catalog of messages: found \"{}\" at offset 0", .0.escape_ascii())]
     NotACatalog(Vec<u8>),
     #[error(

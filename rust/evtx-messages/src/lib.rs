@@ -14,6 +14,9 @@
 //! | [`insertion`] | the text of a value in a message |
 //! | [`render`] | a message with its values filled in |
 //! | [`catalog`] | the catalog file: written from rows, opened from bytes, searched by event |
+//! | [`binary`] | the tables of messages and the manifests in PE files |
+//! | [`registry`] | which provider uses which files, from the hives of a registry |
+//! | [`provider`] | the rows of a provider, from its binaries and the registry |
 #![forbid(unsafe_code)]
 
 mod error;
@@ -23,6 +26,10 @@ pub mod template;
 pub mod insertion;
 pub mod render;
 pub mod catalog;
+pub mod binary;
+mod language;
+pub mod registry;
+pub mod provider;
 
 pub use catalog::{Catalog, CatalogWriter, EventKey, Message};
 pub use error::{Error, Result};

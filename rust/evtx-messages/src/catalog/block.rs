@@ -9,6 +9,9 @@ use crate::bytes::{array_at, u32_at};
 use crate::error::{Error, Result};
 use crate::row::{Field, ValueMap};
 
+/// The longest text of a message, in bytes. A table of messages in a binary has at most 64 KiB for each. *(choice)*
+pub const MAX_MESSAGE: usize = 1 << 20;
+
 pub(super) const MAGIC: [u8; 8] = *b"EVTXMSGS";
 pub(super) const VERSION: u32 = 1;
 /// The header in bytes.
@@ -21,22 +24,22 @@ pub(super) const MAX_BLOCKS: u64 = 1 << 30;
 /// The u32 of a message, in the order of the file.
 pub(super) mod column {
     /// The event ID, and in the upper 16 bits the version plus 1, or 0.
-    pub(in crate::catalog) const EVENT: usize = 0;
+    pub(crate) const EVENT: usize = 0;
     /// The qualifiers, and the flags [`HAS_QUALIFIERS`] and [`HAS_MESSAGE_ID`].
-    pub(in crate::catalog) const QUALIFIERS: usize = 1;
-    pub(in crate::catalog) const MESSAGE_ID: usize = 2;
-    pub(in crate::catalog) const LANGUAGE: usize = 3;
-    pub(in crate::catalog) const TEXT: usize = 4;
-    pub(in crate::catalog) const CHANNEL: usize = 5;
-    pub(in crate::catalog) const LEVEL: usize = 6;
-    pub(in crate::catalog) const TASK: usize = 7;
-    pub(in crate::catalog) const OPCODE: usize = 8;
-    pub(in crate::catalog) const KEYWORDS: usize = 9;
-    pub(in crate::catalog) const FIELDS: usize = 10;
-    pub(in crate::catalog) const COUNT: usize = 11;
+    pub(crate) const QUALIFIERS: usize = 1;
+    pub(crate) const MESSAGE_ID: usize = 2;
+    pub(crate) const LANGUAGE: usize = 3;
+    pub(crate) const TEXT: usize = 4;
+    pub(crate) const CHANNEL: usize = 5;
+    pub(crate) const LEVEL: usize = 6;
+    pub(crate) const TASK: usize = 7;
+    pub(crate) const OPCODE: usize = 8;
+    pub(crate) const KEYWORDS: usize = 9;
+    pub(crate) const FIELDS: usize = 10;
+    pub(crate) const COUNT: usize = 11;
 
-    pub(in crate::catalog) const HAS_QUALIFIERS: u32 = 1 << 16;
-    pub(in crate::catalog) const HAS_MESSAGE_ID: u32 = 1 << 17;
+    pub(crate) const HAS_QUALIFIERS: u32 = 1 << 16;
+    pub(crate) const HAS_MESSAGE_ID: u32 = 1 << 17;
 }
 
 /// A message as its u32.

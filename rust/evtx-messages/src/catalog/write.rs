@@ -8,8 +8,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use hashbrown::{HashMap, HashSet};
 
-use super::MAX_MESSAGE;
-use super::block::{HEADER, MAGIC, MAX_BLOCK, MAX_BLOCKS, ParameterRecord, Record, VERSION, column};
+use super::block::{HEADER, MAGIC, MAX_BLOCK, MAX_BLOCKS, MAX_MESSAGE, ParameterRecord, Record, VERSION, column};
 use crate::error::{Error, Result};
 use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_text};
 
