@@ -21,6 +21,10 @@ pub enum Error {
     NotABinary,
     #[error("not a registry hive: found no \"regf\" header")]
     NotAHive,
+    #[error("not an SQLite database")]
+    NotADatabase,
+    #[error("the SQLite database has no messages in a form that is known: that of plaso, WELM or ts-evtx")]
+    UnknownDatabase,
     #[error("not a catalog of messages: found \"{}\" at offset 0", .0.escape_ascii())]
     NotACatalog(Vec<u8>),
     #[error(

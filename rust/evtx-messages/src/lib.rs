@@ -17,6 +17,8 @@
 //! | [`binary`] | the tables of messages and the manifests in PE files |
 //! | [`registry`] | which provider uses which files, from the hives of a registry |
 //! | [`provider`] | the rows of a provider, from its binaries and the registry |
+//! | [`sqlite`] | the tables of an SQLite database |
+//! | [`foreign`] | the rows of databases that others made |
 #![forbid(unsafe_code)]
 
 mod error;
@@ -30,6 +32,8 @@ pub mod binary;
 mod language;
 pub mod registry;
 pub mod provider;
+pub mod sqlite;
+pub mod foreign;
 
 pub use catalog::{Catalog, CatalogWriter, EventKey, Message};
 pub use error::{Error, Result};

@@ -305,7 +305,7 @@ fn reading_a_hive_can_be_interrupted() {
         .collect();
     let services = node("Services", vec![node("EventLog", vec![node("Log", keys)])]);
     let file = hive(&node("ROOT", vec![node("ControlSet001", vec![services])]), List::Leaf);
-    assert_eq!(registry_of(&[file.clone()]).registrations().count(), 1000);
+    assert_eq!(registry_of(std::slice::from_ref(&file)).registrations().count(), 1000);
     let error = Registry::default().add_hive(&file, Interrupt::new(&stop));
     assert!(matches!(error, Err(Error::Interrupted(_))));
 }

@@ -141,7 +141,8 @@ impl Catalog {
     /// 1. one with the qualifiers of the event, then one without qualifiers; never one with others;
     /// 2. one for the version of the event, then one without a version, then one for another version whose text asks for
     ///    no more insertions than the event has;
-    /// 3. one that declares as many fields as the event has insertions;
+    /// 3. one that declares as many fields as the event has insertions, then one that declares fewer, the most first.
+    ///    Where the fields are not known, the highest insertion in the text counts;
     /// 4. one with a text;
     /// 5. one in the preferred language, then `en-US`, then any;
     /// 6. the nearest version.
@@ -290,30 +291,35 @@ fn provider(directory: &[u8], at: &mut usize, blocks: u64, mut add_guid: impl Fn
     })
 }
 
-/// The messages of other versions whose texts are looked at, at most. *(choice)*
+/// The messages of one event whose texts are looked at, at most. *(choice)*
 const MAX_CANDIDATES: usize = 64;
 
 /// The best message of a block for an event.
 fn best(block: &Block, key: &EventKey<'_>, language: &str) -> Option<Record> {
     let records = block.messages_of(key.event_id).map(|index| block.message(index));
     let mut ranked: Vec<_> = records
-        .filter_map(|record| Some((rank(block, &record, key, language)?, record)))
+        .filter_map(|record| Some((rank(&record, key)?, record)))
         .collect();
     ranked.sort_by_key(|(rank, _)| *rank);
-    let fits = |record: &Record| {
-        let text = block.string(record[column::TEXT]).unwrap_or_default();
-        version_of(record).is_none_or(|version| version == key.version)
-            || Template::parse(text).insertions() <= key.insertions
-    };
-    ranked
-        .into_iter()
-        .take(MAX_CANDIDATES)
-        .map(|(_, record)| record)
-        .find(fits)
+    let fitting = ranked.into_iter().take(MAX_CANDIDATES).filter_map(|(rank, record)| {
+        let text = block.string(record[column::TEXT]);
+        let asked = Template::parse(text.unwrap_or_default()).insertions();
+        let is_of_version = version_of(&record).is_none_or(|version| version == key.version);
+        if asked > key.insertions && !is_of_version {
+            return None;
+        }
+        // Without fields, the highest insertion says how many there are.
+        let declared = block.field_count(record[column::FIELDS]).unwrap_or(asked);
+        let spare = key.insertions.checked_sub(declared).unwrap_or(usize::MAX);
+        let [qualifiers, version, distance] = rank;
+        let language = language_rank(block.string(record[column::LANGUAGE]), language);
+        Some(((qualifiers, version, spare, text.is_none(), language, distance), record))
+    });
+    fitting.min_by_key(|(rank, _)| *rank).map(|(_, record)| record)
 }
 
 /// How well a message fits an event: the lower, the better; `None` if it cannot be that of the event.
-fn rank(block: &Block, record: &Record, key: &EventKey<'_>, language: &str) -> Option<[u8; 6]> {
+fn rank(record: &Record, key: &EventKey<'_>) -> Option<[u8; 3]> {
     let qualifiers = match (key.qualifiers, qualifiers_of(record)) {
         (Some(wanted), Some(found)) if wanted == found => 0,
         (Some(_), Some(_)) => return None,
@@ -322,20 +328,12 @@ fn rank(block: &Block, record: &Record, key: &EventKey<'_>, language: &str) -> O
         (None, Some(0)) => 1,
         (None, Some(_)) => 2,
     };
-    let version = match version_of(record) {
-        Some(version) if version == key.version => 0,
-        None => 1,
-        Some(_) => 2,
+    let (version, distance) = match version_of(record) {
+        Some(version) if version == key.version => (0, 0),
+        None => (1, 0),
+        Some(version) => (2, version.abs_diff(key.version)),
     };
-    let fields = match block.field_count(record[column::FIELDS]) {
-        Some(count) if count == key.insertions => 0,
-        None => 1,
-        Some(_) => 2,
-    };
-    let text = u8::from(record[column::TEXT] == 0);
-    let language = language_rank(block.string(record[column::LANGUAGE]), language);
-    let distance = version_of(record).map_or(0, |version| version.abs_diff(key.version));
-    Some([qualifiers, version, fields, text, language, distance])
+    Some([qualifiers, version, distance])
 }
 
 fn language_rank(found: Option<&str>, preferred: &str) -> u8 {
