@@ -6,6 +6,7 @@
 //! | WELM, `Velocidex/evtx-data` | `providers`, `messages` | as Windows stores them; the whitespace of some is lost |
 //! | `@ts-evtx/messages` | `providers`, `messages` with more columns | as Windows stores them |
 
+mod columns;
 mod plaso;
 
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use hashbrown::HashMap;
 use crate::catalog::MAX_MESSAGE;
 use crate::error::{Error, Result};
 use crate::row::{MessageKind, MessageRow, guid_of_text};
-use crate::sqlite::{Cell, Database, Row, Table};
+use crate::sqlite::{Database, Table};
+use columns::Columns;
 
 /// Passes the rows of a database of messages to `push`. `path` is where the database is.
 ///
@@ -28,26 +30,6 @@ pub fn rows(database: &Database<'_>, path: &str, push: &mut dyn FnMut(MessageRow
     match (database.table("providers"), database.table("messages")) {
         (Some(providers), Some(messages)) => welm(database, providers, messages, path, push),
         _ => Err(Error::UnknownDatabase),
-    }
-}
-
-/// The columns of a table by name.
-struct Columns<'t>(&'t Table);
-
-impl Columns<'_> {
-    fn get<'r>(&self, row: &'r Row, name: &str) -> Option<&'r Cell> {
-        let index = self.0.columns.iter().position(|column| column == name)?;
-        row.cells.get(index)
-    }
-
-    fn text<'r>(&self, row: &'r Row, name: &str) -> Option<&'r str> {
-        self.get(row, name)?.text().filter(|text| !text.is_empty())
-    }
-
-    fn integer<T: TryFrom<i64>>(&self, row: &Row, name: &str) -> Option<T> {
-        self.get(row, name)?
-            .integer()
-            .and_then(|number| T::try_from(number).ok())
     }
 }
 

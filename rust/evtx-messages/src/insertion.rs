@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | hexadecimal number | `0x3e7` | `0x3E7` |
 //! | pointer | `0x1f4` | `0x1f4` |
-//! | time | `2020-09-19T03:22:05.1234567Z` | the same, with U+200E around each of the hyphens and before the year |
+//! | time | `2020-09-19T03:22:05.1234567Z` | nine digits for the fraction; U+200E before the year and around each hyphen |
 //! | address with an output type | a number, or binary | `10.0.0.1`, `[fe80::1]:445` |
 //! | value with a map | a number | the text of the map |
 //! | text with control characters | `_` in their place | the characters |
@@ -157,7 +157,8 @@ fn raise_digits(text: &mut [u8]) {
     }
 }
 
-/// Adds the direction marks of a time that starts at `start`. Other text is left as it is.
+/// Adds the direction marks of a time that starts at `start`, and makes its fraction nine digits long. Other text is left
+/// as it is.
 fn mark_time(out: &mut Vec<u8>, start: usize) {
     const MARK: &[u8] = "\u{200e}".as_bytes();
     const HYPHEN: &[u8] = "\u{200e}-\u{200e}".as_bytes();
@@ -168,6 +169,11 @@ fn mark_time(out: &mut Vec<u8>, start: usize) {
     out.truncate(start);
     for part in [MARK, &[a, b, c, d], HYPHEN, &[e, f], HYPHEN, &rest] {
         out.extend_from_slice(part);
+    }
+    // Two digits, T, hh:mm:ss, a point, and the seven digits of 100 ns.
+    if rest.len() == 20 && rest.ends_with(b"Z") {
+        out.pop();
+        out.extend_from_slice(b"00Z");
     }
 }
 
@@ -257,7 +263,7 @@ mod tests {
             (
                 Scalar::FileTime,
                 &time,
-                "\u{200e}2020\u{200e}-\u{200e}09\u{200e}-\u{200e}19T03:22:14.8871800Z",
+                "\u{200e}2020\u{200e}-\u{200e}09\u{200e}-\u{200e}19T03:22:14.887180000Z",
             ),
         ] {
             let value = Value::new(scalar, bytes);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::Columns;
+use super::columns::Columns;
 use crate::catalog::MAX_MESSAGE;
 use crate::error::Result;
 use crate::language::language_name;
