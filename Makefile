@@ -339,7 +339,7 @@ campaign: checked $(VENV)/.test
 
 # The seconds that `make fuzz` runs each target, and the targets.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= record chunk file mta
+FUZZ_TARGETS ?= record chunk file mta messages_binary messages_hive messages_database messages_catalog messages_text
 
 $(BUILD)/tools/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked cargo-fuzz --version 0.13.2 --root $(BUILD)/tools
@@ -351,7 +351,7 @@ $(BUILD)/fuzz/.seeds: tools/fuzz_seeds.py $(wildcard samples/*.evtx) | $(VENV)/.
 # Crashes are kept in rust/fuzz/artifacts, interesting inputs for the next run in build/fuzz/corpus.
 fuzz: $(BUILD)/tools/bin/cargo-fuzz $(BUILD)/fuzz/.seeds
 	@for target in $(FUZZ_TARGETS); do \
-	  mkdir -p $(abspath $(BUILD))/fuzz/corpus/$$target && (\
+	  mkdir -p $(abspath $(BUILD))/fuzz/corpus/$$target $(abspath $(BUILD))/fuzz/seeds/$$target && (\
 	  cd rust && RUSTC_BOOTSTRAP=1 $(abspath $<) run --target-dir $(abspath $(BUILD))/fuzz/target $$target \
 	    $(abspath $(BUILD))/fuzz/corpus/$$target $(abspath $(BUILD))/fuzz/seeds/$$target -- \
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=140000 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1) || exit 1; \
