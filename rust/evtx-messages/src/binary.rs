@@ -81,8 +81,8 @@ impl Binary {
             };
             room -= bytes.len();
             match found.kind {
-                Kind::Messages => binary.tables.push(MessageTable::new(found.language, bytes)),
-                Kind::Manifest => binary.manifests.push(Manifest::new(bytes)),
+                Kind::Messages => binary.tables.push(MessageTable::new(found.language, bytes, interrupt)?),
+                Kind::Manifest => binary.manifests.push(Manifest::new(bytes, interrupt)?),
             }
         }
         Ok(binary)

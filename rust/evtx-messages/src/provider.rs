@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use hashbrown::{HashMap, HashSet};
 
 use crate::binary::Binary;
@@ -55,6 +56,8 @@ pub struct Known<'k> {
     pub registry: &'k Registry,
     /// The name of a provider with a GUID that is not in the registry.
     pub name_of: &'k dyn Fn(&Guid) -> Option<Arc<str>>,
+    /// Ends the rows early. The caller then has to check it, because the rows look complete.
+    pub interrupt: Interrupt<'k>,
 }
 
 /// The rows of binaries that belong together: `x.dll` and its `x.dll.mui`, or any files of one provider.
@@ -75,7 +78,7 @@ pub fn rows<'f>(files: &'f [ProviderFile], known: Known<'f>) -> impl Iterator<It
         .flat_map(|file| file.binary.tables.iter().map(move |table| (file, table)));
     let tables = tables
         .take(MAX_TABLES)
-        .map(|(file, table)| Arc::new(Table::new(file, table, &manifests)));
+        .map(|(file, table)| Arc::new(Table::new(file, table, &manifests, known.interrupt)));
     let tables: Arc<[_]> = tables.collect();
     let providers = move || {
         files
@@ -91,7 +94,9 @@ pub fn rows<'f>(files: &'f [ProviderFile], known: Known<'f>) -> impl Iterator<It
         let owners = owners(files, table.file, known);
         others(table.clone(), owners, used.clone())
     });
-    events.chain(others)
+    events
+        .chain(others)
+        .take_while(move |_| known.interrupt.check().is_ok())
 }
 
 fn name(guid: &Guid, known: Known<'_>) -> Option<Arc<str>> {
@@ -115,9 +120,10 @@ struct Table<'f> {
 }
 
 impl<'f> Table<'f> {
-    fn new(file: &'f ProviderFile, table: &'f MessageTable, manifests: &Used) -> Self {
+    fn new(file: &'f ProviderFile, table: &'f MessageTable, manifests: &Used, interrupt: Interrupt<'_>) -> Self {
         let texts: HashMap<_, Arc<str>> = table
             .ids()
+            .take_while(|_| interrupt.check().is_ok())
             .filter_map(|id| Some((id, table.text(id)?.into())))
             .collect();
         let name = |id: &u32| Some((*id, texts.get(id)?.trim_end_matches(['\r', '\n']).into()));

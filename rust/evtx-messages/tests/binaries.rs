@@ -27,6 +27,7 @@ fn rows_of(files: &[ProviderFile], registry: &Registry) -> Vec<MessageRow> {
         Known {
             registry,
             name_of: &name_of,
+            interrupt: Interrupt::NEVER,
         },
     )
     .collect()
@@ -231,6 +232,7 @@ fn a_million_messages_are_read_once() {
         Known {
             registry: &Registry::default(),
             name_of: &|_| None,
+            interrupt: Interrupt::NEVER,
         },
     )
     .count();

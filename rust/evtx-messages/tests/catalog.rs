@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use evtx_messages::catalog::MAX_MESSAGE;
 use evtx_messages::row::guid_of_text;
 use evtx_messages::*;
@@ -253,6 +254,15 @@ fn a_catalog_written_from_its_rows_is_the_same() {
         .collect();
     assert_eq!(rows.len(), 8);
     assert_eq!(written(&rows), bytes);
+}
+
+#[test]
+fn writing_can_be_interrupted() {
+    let mut writer = CatalogWriter::new();
+    rows().iter().for_each(|row| writer.push(row).expect("a row"));
+    let stop = || true;
+    let error = writer.finish_interruptible(Interrupt::new(&stop));
+    assert!(matches!(error, Err(Error::Interrupted(_))));
 }
 
 #[test]

@@ -30,6 +30,7 @@ struct Judge {
     /// All texts of an event, in any version.
     texts: HashMap<Kind, Vec<String>>,
     parameters: HashMap<(String, u32), String>,
+    catalog: Option<Catalog>,
     results: BTreeMap<(String, &'static str), u64>,
     examples: BTreeMap<(Kind, String), (u64, String)>,
 }
@@ -52,10 +53,12 @@ impl Judge {
     }
 
     fn add_databases(&mut self, folder: &str) {
+        let mut writer = CatalogWriter::new();
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let file = std::fs::read(entry.expect("an entry").path()).expect("a file");
             let database = Database::open(&file, Interrupt::NEVER).expect("a database");
             let add = &mut |row: MessageRow| {
+                writer.push(&row)?;
                 match (row.kind, row.provider, row.event_id, row.text, row.message_id) {
                     (MessageKind::Event, Some(provider), Some(id), Some(text), _) => {
                         let texts = self.texts.entry((provider.to_lowercase(), id)).or_default();
@@ -72,6 +75,7 @@ impl Judge {
             };
             foreign::rows(&database, "", add).expect("rows");
         }
+        self.catalog = Some(Catalog::open(writer.finish().expect("a catalog")).expect("a catalog"));
     }
 
     /// The fields of the version of an event. Without a version, of the one whose fields the event has.
@@ -154,7 +158,24 @@ impl Judge {
                 );
                 let out = String::from_utf8(out).expect("UTF-8");
                 if out.trim_end() == event.message.trim_end() {
-                    return "equal";
+                    let key = EventKey {
+                        provider: &event.provider,
+                        guid: None,
+                        event_id: event.event_id,
+                        version: event.version.unwrap_or(0),
+                        qualifiers: None,
+                        insertions: values.len(),
+                    };
+                    let found = self
+                        .catalog
+                        .as_ref()
+                        .and_then(|catalog| catalog.find(&key).expect("no damage"));
+                    let is_found = found.is_some_and(|message| *message.text == **text);
+                    return if is_found {
+                        "equal"
+                    } else {
+                        "equal, but another is found"
+                    };
                 }
                 nearest = nearest.min(difference(&out, &event.message));
             }

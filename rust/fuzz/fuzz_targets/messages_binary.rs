@@ -14,6 +14,7 @@ libfuzzer_sys::fuzz_target!(|file: &[u8]| {
     let known = Known {
         registry: &Registry::default(),
         name_of: &|_| None,
+        interrupt: Interrupt::NEVER,
     };
     for row in rows(&files, known).take(100_000) {
         assert!(row.text.is_none_or(|text| text.len() <= 3 * 65_536));

@@ -11,7 +11,14 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     let parameters = |id| (id % 2 == 0).then_some(text.into());
     let mut out = Vec::new();
     let limits = Limits { bytes: 100_000 };
-    render((text, &template), &values[..], Declared::default(), &parameters, &mut out, limits);
+    render(
+        (text, &template),
+        &values[..],
+        Declared::default(),
+        &parameters,
+        &mut out,
+        limits,
+    );
     assert!(out.len() <= limits.bytes);
     std::str::from_utf8(&out).expect("messages are UTF-8");
 });

@@ -18,11 +18,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use evtx_format::value::Scalar;
 use hashbrown::HashMap;
 
 use super::table::text_of;
 use crate::bytes::{array_at, u16_at, u32_at, u64_at};
+use crate::error::Result;
 use crate::row::{Field, Guid, guid_of_le_bytes};
 
 /// A compiled manifest.
@@ -87,7 +89,10 @@ pub struct DeclaredMap {
 
 impl Manifest {
     /// Reads a manifest. Work and memory are bounded by its size, even if its parts overlap.
-    pub(crate) fn new(bytes: &[u8]) -> Self {
+    ///
+    /// # Errors
+    /// If the work is interrupted.
+    pub(crate) fn new(bytes: &[u8], interrupt: Interrupt<'_>) -> Result<Self> {
         let mut manifest = Manifest::default();
         let mut reader = Reader {
             bytes,
@@ -95,10 +100,12 @@ impl Manifest {
             names: HashMap::new(),
             templates: HashMap::new(),
             maps: HashMap::new(),
+            interrupt,
         };
         let complete = reader.providers(&mut manifest.providers).is_some();
         manifest.is_damaged = !complete;
-        manifest
+        interrupt.check()?;
+        Ok(manifest)
     }
 }
 
@@ -115,6 +122,7 @@ struct Reader<'m> {
     names: HashMap<u32, Arc<str>>,
     templates: HashMap<u32, Template>,
     maps: HashMap<u32, Arc<DeclaredMap>>,
+    interrupt: Interrupt<'m>,
 }
 
 /// The elements of a provider that events refer to.
@@ -225,6 +233,7 @@ impl Reader<'_> {
     /// The 48 bytes of an event: ID u16, version, channel, level, opcode, task u16, keywords u64, ID of the message,
     /// offsets of its template, opcode, level and task, and three u32.
     fn event(&mut self, at: usize, elements: &Elements) -> Option<DeclaredEvent> {
+        self.interrupt.check().ok()?;
         let [version, channel] = array_at(self.bytes, at + 2)?;
         let (fields, maps) = match self.u32(at + 20)? {
             0 => Template::default(),

@@ -8,10 +8,18 @@
 //! Flag 1 means UTF-16; without it the text is in the code page of the provider. Source: `MESSAGE_RESOURCE_DATA` of the
 //! Windows SDK.
 
+use evtx_format::Interrupt;
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
 use crate::bytes::{u16_at, u32_at};
+use crate::error::Result;
+
+/// The messages of a table, at most. Windows' largest tables have about 30,000. *(choice)*
+const MAX_MESSAGES: usize = 1 << 21;
+
+/// After how many messages an interrupt is checked.
+const CHECK: usize = 1 << 14;
 
 /// A table of messages in one language.
 #[derive(Debug)]
@@ -27,35 +35,47 @@ pub struct MessageTable {
 
 impl MessageTable {
     /// Finds the messages of a table. Work and memory are bounded by its size, even if its blocks overlap.
-    pub(crate) fn new(language: u16, bytes: &[u8]) -> Self {
+    ///
+    /// # Errors
+    /// If the work is interrupted.
+    pub(crate) fn new(language: u16, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<Self> {
         let mut table = MessageTable {
             language,
             bytes: bytes.into(),
             messages: Vec::new(),
             is_damaged: false,
         };
-        table.is_damaged = table.read().is_none();
+        table.is_damaged = table.read(interrupt).is_none();
+        interrupt.check()?;
         // Of several messages with one ID, Windows finds the one in the first block.
         table.messages.sort_by_key(|(id, _)| *id);
         table.messages.dedup_by_key(|(id, _)| *id);
-        table
+        Ok(table)
     }
 
-    fn read(&mut self) -> Option<()> {
+    /// Returns `None` if a part cannot be read, or if the work is interrupted.
+    fn read(&mut self, interrupt: Interrupt<'_>) -> Option<()> {
         let mut room = self.bytes.len();
         for block in 0..u32_at(&self.bytes, 0)? as usize {
             let at = block.checked_mul(12)?.checked_add(4)?;
             let (first, last) = (u32_at(&self.bytes, at)?, u32_at(&self.bytes, at + 4)?);
             let mut at = u32_at(&self.bytes, at + 8)? as usize;
+            // A block may be empty, so this does not only depend on messages.
+            if block % CHECK == 0 {
+                interrupt.check().ok()?;
+            }
             for id in first..=last {
                 let length = usize::from(u16_at(&self.bytes, at)?);
-                if length < 4 || self.bytes.len() - at < length {
+                if length < 4 || self.bytes.len() - at < length || self.messages.len() == MAX_MESSAGES {
                     return None;
                 }
                 // Blocks that overlap would take more than all messages together.
                 room = room.checked_sub(length)?;
                 self.messages.push((id, at as u32));
                 at += length;
+                if self.messages.len().is_multiple_of(CHECK) {
+                    interrupt.check().ok()?;
+                }
             }
         }
         Some(())
@@ -129,7 +149,7 @@ mod tests {
             (5, &[(false, b"five")]),
             (5, &[(false, b"other five")]),
         ]);
-        let table = MessageTable::new(1033, &bytes);
+        let table = MessageTable::new(1033, &bytes, Interrupt::NEVER).expect("a table");
         assert!(!table.is_damaged);
         assert_eq!(table.ids().collect::<Vec<_>>(), [5, 0xc000_0007, 0xc000_0008]);
         assert_eq!(table.text(0xc000_0007).as_deref(), Some("aé"));
@@ -142,20 +162,24 @@ mod tests {
     fn damage_ends_a_table() {
         let bytes = table(&[(1, &[(false, b"one"), (false, b"two")]), (9, &[(false, b"nine")])]);
         for end in 0..bytes.len() {
-            let table = MessageTable::new(0, &bytes[..end]);
+            let table = MessageTable::new(0, &bytes[..end], Interrupt::NEVER).expect("a table");
             assert!(table.is_damaged && table.ids().len() < 3, "{end}");
         }
         // A block of all IDs, and blocks that share their messages.
         let mut all = bytes.clone();
         all[8..12].fill(0xff);
-        assert!(MessageTable::new(0, &all).is_damaged);
+        assert!(
+            MessageTable::new(0, &all, Interrupt::NEVER)
+                .expect("a table")
+                .is_damaged
+        );
         let mut shared = bytes[..4].to_vec();
         shared[0] = 200;
         for _ in 0..200 {
             shared.extend([1, 0, 0, 0, 50, 0, 0, 0, 0x64, 9, 0, 0]);
         }
         shared.extend([4, 0, 0, 0].repeat(50));
-        let table = MessageTable::new(0, &shared);
+        let table = MessageTable::new(0, &shared, Interrupt::NEVER).expect("a table");
         assert!(table.is_damaged && table.ids().len() == 50);
     }
 }

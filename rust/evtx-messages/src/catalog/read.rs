@@ -291,12 +291,18 @@ fn provider(directory: &[u8], at: &mut usize, blocks: u64, mut add_guid: impl Fn
     })
 }
 
+/// The messages of one event that are compared, at most. *(choice)*
+const MAX_RECORDS: usize = 4096;
+
 /// The messages of one event whose texts are looked at, at most. *(choice)*
 const MAX_CANDIDATES: usize = 64;
 
 /// The best message of a block for an event.
 fn best(block: &Block, key: &EventKey<'_>, language: &str) -> Option<Record> {
-    let records = block.messages_of(key.event_id).map(|index| block.message(index));
+    let records = block
+        .messages_of(key.event_id)
+        .take(MAX_RECORDS)
+        .map(|index| block.message(index));
     let mut ranked: Vec<_> = records
         .filter_map(|record| Some((rank(&record, key)?, record)))
         .collect();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use hashbrown::{HashMap, HashSet};
@@ -144,14 +145,22 @@ impl CatalogWriter {
     ///
     /// # Errors
     /// [`Error::TooLarge`] if a provider has more than 64 MiB of messages.
-    pub fn finish(mut self) -> Result<Vec<u8>> {
+    pub fn finish(self) -> Result<Vec<u8>> {
+        self.finish_interruptible(Interrupt::NEVER)
+    }
+
+    /// As [`finish`](Self::finish), but ends early.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if the work is interrupted, and those of `finish`.
+    pub fn finish_interruptible(mut self, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
         self.name_by_guid();
         let mut directory = (self.named.len() as u32).to_le_bytes().to_vec();
         let mut blocks = Vec::new();
         for provider in self.named.values() {
             let block = Encoder::default().block(&provider.rows);
             within("the messages of a provider", block.len() as u64, MAX_BLOCK as u64)?;
-            let packed = pack(&block);
+            let packed = pack(&block, interrupt)?;
             directory.extend_from_slice(&(blocks.len() as u64).to_le_bytes());
             push_numbers(
                 &mut directory,
@@ -168,7 +177,7 @@ impl CatalogWriter {
             blocks.extend_from_slice(&packed);
         }
         within("the directory of a catalog", directory.len() as u64, MAX_BLOCK as u64)?;
-        let packed = pack(&directory);
+        let packed = pack(&directory, interrupt)?;
         let mut file = Vec::with_capacity(HEADER + packed.len() + blocks.len());
         file.extend_from_slice(&MAGIC);
         let (size, checksum) = (directory.len() as u32, crc32fast::hash(&directory));
@@ -195,12 +204,13 @@ fn push_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
     out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
-fn pack(bytes: &[u8]) -> Vec<u8> {
+fn pack(bytes: &[u8], interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    encoder
-        .write_all(bytes)
-        .and_then(|()| encoder.finish())
-        .expect("writing to memory does not fail")
+    for part in bytes.chunks(1 << 16) {
+        interrupt.check()?;
+        encoder.write_all(part).expect("writing to memory does not fail");
+    }
+    Ok(encoder.finish().expect("writing to memory does not fail"))
 }
 
 /// Encodes the block of a provider.
