@@ -2,7 +2,7 @@
 //!
 //! | from | tables | what the texts are |
 //! | --- | --- | --- |
-//! | plaso: `winevt-rc.db` | `winevtrc_message_string` and others | formats of Python: `{0:s}` is `%1` |
+//! | plaso: `winevt-rc.db` | `winevtrc_message_string` and others | formats of Python: `{0:s}` is `%1`; without line breaks other than `%n` |
 //! | WELM, `Velocidex/evtx-data` | `providers`, `messages` | as Windows stores them; the whitespace of some is lost |
 //! | `@ts-evtx/messages` | `providers`, `messages` with more columns | as Windows stores them |
 

@@ -79,16 +79,14 @@ impl Judge {
     }
 
     /// The fields of the version of an event. Without a version, of the one whose fields the event has.
-    fn fields(&self, kind: &Kind, event: &Event) -> Option<Arc<[Field]>> {
+    fn fields(&self, kind: &Kind, event: &Event) -> Option<Version> {
         let versions = self.fields.get(kind)?;
         let has_all = |fields: &[Field]| fields.iter().all(|field| event.value(&field.name).is_some());
         let fitting = versions.iter().filter(|(version, fields)| match event.version {
             Some(wanted) => *version == wanted,
             None => has_all(fields),
         });
-        fitting
-            .max_by_key(|(_, fields)| fields.len())
-            .map(|(_, fields)| fields.clone())
+        fitting.max_by_key(|(_, fields)| fields.len()).cloned()
     }
 
     fn judge(&mut self, event: &Event) {
@@ -98,7 +96,7 @@ impl Judge {
     }
 
     fn class(&mut self, kind: &Kind, event: &Event) -> &'static str {
-        let Some(fields) = self.fields(kind, event) else {
+        let Some((version, fields)) = self.fields(kind, event) else {
             return "no fields of this version";
         };
         let Some(texts) = self.texts.get(kind) else {
@@ -162,7 +160,7 @@ impl Judge {
                         provider: &event.provider,
                         guid: None,
                         event_id: event.event_id,
-                        version: event.version.unwrap_or(0),
+                        version,
                         qualifiers: None,
                         insertions: values.len(),
                     };
@@ -170,7 +168,26 @@ impl Judge {
                         .catalog
                         .as_ref()
                         .and_then(|catalog| catalog.find(&key).expect("no damage"));
-                    let is_found = found.is_some_and(|message| *message.text == **text);
+                    let is_found = found.is_some_and(|message| {
+                        let (text, mut out) = (&*message.text, Vec::new());
+                        let template = Template::parse(text);
+                        render(
+                            (text, &template),
+                            &values[..],
+                            declared,
+                            &parameters,
+                            &mut out,
+                            Limits::default(),
+                        );
+                        let out = String::from_utf8(out).expect("UTF-8");
+                        if out.trim_end() != event.message.trim_end() {
+                            let key = (kind.clone(), "another is found".to_owned());
+                            let example = self.examples.entry(key).or_default();
+                            example.0 += 1;
+                            example.1 = difference(&out, &event.message).1;
+                        }
+                        out.trim_end() == event.message.trim_end()
+                    });
                     return if is_found {
                         "equal"
                     } else {

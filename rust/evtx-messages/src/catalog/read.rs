@@ -1,6 +1,7 @@
 //! Opens catalogs, and finds messages in them.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
 use super::block::{Block, HEADER, MAGIC, MAX_BLOCKS, Packed, Record, VERSION, column, take};
@@ -139,13 +140,15 @@ impl Catalog {
     /// wins, in this order *(choice)*:
     ///
     /// 1. one with the qualifiers of the event, then one without qualifiers; never one with others;
-    /// 2. one for the version of the event, then one without a version, then one for another version whose text asks for
-    ///    no more insertions than the event has;
+    /// 2. one for the version of the event or without a version, then one for another version whose text asks for no more
+    ///    insertions than the event has;
     /// 3. one that declares as many fields as the event has insertions, then one that declares fewer, the most first.
-    ///    Where the fields are not known, the highest insertion in the text counts;
-    /// 4. one with a text;
+    ///    Where the fields are not known, the highest insertion in the text counts. Builds of Windows differ in the
+    ///    fields of one version, so this says more than the version;
+    /// 4. one for the version of the event, then one without a version;
     /// 5. one in the preferred language, then `en-US`, then any;
-    /// 6. the nearest version.
+    /// 6. the nearest version;
+    /// 7. the longest text, because some tables have lost the whitespace of their texts.
     ///
     /// # Errors
     /// If the messages of the provider are damaged. Every call for this provider then returns the same error.
@@ -319,7 +322,12 @@ fn best(block: &Block, key: &EventKey<'_>, language: &str) -> Option<Record> {
         let spare = key.insertions.checked_sub(declared).unwrap_or(usize::MAX);
         let [qualifiers, version, distance] = rank;
         let language = language_rank(block.string(record[column::LANGUAGE]), language);
-        Some(((qualifiers, version, spare, text.is_none(), language, distance), record))
+        let length = Reverse(text.map_or(0, str::len));
+        let is_other = version == 2;
+        Some((
+            (qualifiers, is_other, spare, version, language, distance, length),
+            record,
+        ))
     });
     fitting.min_by_key(|(rank, _)| *rank).map(|(_, record)| record)
 }

@@ -216,21 +216,23 @@ fn json_texts(json: &str) -> Vec<String> {
 }
 
 /// The text as Windows stores it: a format of Python has `{0:s}` for `%1`, and `{{` for `{`.
+///
+/// It has `\n`, `\t` and `\r` for the escapes of Windows, but a backslash as it is, so a path can look like an escape.
 fn template(format: &str) -> String {
     let mut text = String::with_capacity(format.len());
     let mut rest = format;
-    while let Some(at) = rest.find(['{', '}', '%']) {
+    while let Some(at) = rest.find(['{', '}', '%', '\\']) {
         text.push_str(&rest[..at]);
         rest = &rest[at..];
         let field = rest.strip_prefix('{').and_then(|field| field.split_once(":s}"));
         let number = field.and_then(|(index, rest)| Some((index.parse::<u8>().ok()?.checked_add(1)?, rest)));
         let (shown, after) = match (number, rest.as_bytes()) {
             (Some((number, after)), _) => (format!("%{number}"), after),
+            (None, [b'\\', escape @ (b'n' | b't' | b'r'), ..]) => (format!("%{}", char::from(*escape)), &rest[2..]),
             (None, [b'%', ..]) => ("%%".to_owned(), &rest[1..]),
             (None, [a @ (b'{' | b'}'), b, ..]) if a == b => (rest[..1].to_owned(), &rest[2..]),
             _ => (rest[..1].to_owned(), &rest[1..]),
         };
-        // A digit after an insertion is text.
         text.push_str(&shown);
         rest = after;
     }
@@ -246,6 +248,7 @@ mod tests {
         for (format, text) in [
             ("a {0:s} b {11:s}", "a %1 b %12"),
             ("{{{0:s}}} 5%", "{%1} 5%%"),
+            (r"a\n\tb\r C:\Windows", "a%n%tb%r C:\\Windows"),
             ("{x} {999:s} {", "{x} {999:s} {"),
         ] {
             assert_eq!(template(format), text);
