@@ -30,9 +30,11 @@
 //! written depends on the rows alone, not on their order.
 
 mod block;
+mod choose;
 mod write;
 mod read;
 
 pub use block::MAX_MESSAGE;
-pub use read::{Catalog, EventKey, Message};
+pub use choose::EventKey;
+pub use read::{Catalog, Message};
 pub use write::CatalogWriter;

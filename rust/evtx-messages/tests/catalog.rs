@@ -181,6 +181,28 @@ fn versions_qualifiers_and_languages_decide() {
 }
 
 #[test]
+fn the_number_of_insertions_says_more_than_the_version() {
+    let rows = [
+        event("p", 1, Some(1), "%1 in an old build"),
+        event("p", 1, None, "%1 and %2"),
+        event("p", 1, None, "%1  and  %2"),
+        event("p", 1, None, "%1 and %3"),
+        event("p", 1, Some(0), "%1, %2 of another version"),
+    ];
+    let catalog = Catalog::open(written(&rows)).expect("a catalog");
+    let found = |version, insertions| text(&catalog, key("p", 1, version, insertions));
+    assert_eq!(found(1, 1).as_deref(), Some("%1 in an old build"));
+    assert_eq!(found(1, 2).as_deref(), Some("%1  and  %2"), "the longest");
+    assert_eq!(found(1, 3).as_deref(), Some("%1 and %3"));
+    assert_eq!(found(0, 2).as_deref(), Some("%1, %2 of another version"));
+    assert_eq!(
+        found(1, 0).as_deref(),
+        Some("%1 in an old build"),
+        "as the event has this version"
+    );
+}
+
+#[test]
 fn providers_are_found_by_guid_and_name() {
     let catalog = catalog();
     let guid = guid_of_text(GUID);

@@ -1,10 +1,10 @@
 //! Opens catalogs, and finds messages in them.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
 use super::block::{Block, HEADER, MAGIC, MAX_BLOCKS, Packed, Record, VERSION, column, take};
+use super::choose::{EventKey, best, parameter, qualifiers_of, version_of};
 use crate::bytes::u32_at;
 use crate::error::{Error, Result};
 use crate::render::{Declared, Insertions, Limits, Parameters, render};
@@ -29,23 +29,6 @@ struct Provider {
     guid: Option<Guid>,
     packed: Packed,
     block: OnceLock<Result<Arc<Block>>>,
-}
-
-/// What identifies the message of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct EventKey<'k> {
-    /// The name of the provider. ASCII case does not matter.
-    pub provider: &'k str,
-    /// The GUID of the provider, if the event has it.
-    pub guid: Option<Guid>,
-    /// The event ID.
-    pub event_id: u16,
-    /// The version of the event.
-    pub version: u8,
-    /// The qualifiers, which classic events have.
-    pub qualifiers: Option<u16>,
-    /// How many insertions the event has.
-    pub insertions: usize,
 }
 
 /// A message that was found. It does not borrow from the catalog, so a caller can keep it for the next event of its kind.
@@ -292,86 +275,6 @@ fn provider(directory: &[u8], at: &mut usize, blocks: u64, mut add_guid: impl Fn
         packed,
         block: OnceLock::new(),
     })
-}
-
-/// The messages of one event that are compared, at most. *(choice)*
-const MAX_RECORDS: usize = 4096;
-
-/// The messages of one event whose texts are looked at, at most. *(choice)*
-const MAX_CANDIDATES: usize = 64;
-
-/// The best message of a block for an event.
-fn best(block: &Block, key: &EventKey<'_>, language: &str) -> Option<Record> {
-    let records = block
-        .messages_of(key.event_id)
-        .take(MAX_RECORDS)
-        .map(|index| block.message(index));
-    let mut ranked: Vec<_> = records
-        .filter_map(|record| Some((rank(&record, key)?, record)))
-        .collect();
-    ranked.sort_by_key(|(rank, _)| *rank);
-    let fitting = ranked.into_iter().take(MAX_CANDIDATES).filter_map(|(rank, record)| {
-        let text = block.string(record[column::TEXT]);
-        let asked = Template::parse(text.unwrap_or_default()).insertions();
-        let is_of_version = version_of(&record).is_none_or(|version| version == key.version);
-        if asked > key.insertions && !is_of_version {
-            return None;
-        }
-        // Without fields, the highest insertion says how many there are.
-        let declared = block.field_count(record[column::FIELDS]).unwrap_or(asked);
-        let spare = key.insertions.checked_sub(declared).unwrap_or(usize::MAX);
-        let [qualifiers, version, distance] = rank;
-        let language = language_rank(block.string(record[column::LANGUAGE]), language);
-        let length = Reverse(text.map_or(0, str::len));
-        let is_other = version == 2;
-        Some((
-            (qualifiers, is_other, spare, version, language, distance, length),
-            record,
-        ))
-    });
-    fitting.min_by_key(|(rank, _)| *rank).map(|(_, record)| record)
-}
-
-/// How well a message fits an event: the lower, the better; `None` if it cannot be that of the event.
-fn rank(record: &Record, key: &EventKey<'_>) -> Option<[u8; 3]> {
-    let qualifiers = match (key.qualifiers, qualifiers_of(record)) {
-        (Some(wanted), Some(found)) if wanted == found => 0,
-        (Some(_), Some(_)) => return None,
-        (Some(_), None) => 1,
-        (None, None) => 0,
-        (None, Some(0)) => 1,
-        (None, Some(_)) => 2,
-    };
-    let (version, distance) = match version_of(record) {
-        Some(version) if version == key.version => (0, 0),
-        None => (1, 0),
-        Some(version) => (2, version.abs_diff(key.version)),
-    };
-    Some([qualifiers, version, distance])
-}
-
-fn language_rank(found: Option<&str>, preferred: &str) -> u8 {
-    match found {
-        Some(found) if found.eq_ignore_ascii_case(preferred) => 0,
-        Some(found) if found.eq_ignore_ascii_case("en-US") => 1,
-        None => 2,
-        Some(_) => 3,
-    }
-}
-
-fn version_of(record: &Record) -> Option<u8> {
-    u8::try_from((record[column::EVENT] >> 16).checked_sub(1)?).ok()
-}
-
-fn qualifiers_of(record: &Record) -> Option<u16> {
-    let qualifiers = record[column::QUALIFIERS];
-    (qualifiers & column::HAS_QUALIFIERS != 0).then_some(qualifiers as u16)
-}
-
-fn parameter<'b>(block: &'b Block, id: u32, language: &str) -> Option<&'b str> {
-    let records = block.parameters_of(id).map(|index| block.parameter(index));
-    let [_, _, text] = records.min_by_key(|[_, found, _]| language_rank(block.string(*found), language))?;
-    block.string(text)
 }
 
 fn row_of(block: &Block, record: &Record, row: MessageRow) -> MessageRow {
