@@ -127,6 +127,8 @@ void ArgumentSetter::Need(std::string_view column) {
 }
 
 std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const std::optional<Value> &files) const {
+	const auto messages = GetSetting(context, GetText(Ask<EvtxDefinitions>(evtx_definitions).messages.name).c_str());
+	Check(evtx_arguments_messages(arguments.get(), Lend(messages)));
 	Storage storage(context);
 	const auto memory = GetSetting(context, "memory_limit"), folder = GetSetting(context, "temp_directory");
 	const auto disk = GetSetting(context, "max_temp_directory_size");

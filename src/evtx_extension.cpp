@@ -10,6 +10,7 @@ DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::
 	evtx::RegisterScanFunctions(extension, context);
 	evtx::RegisterReplacementScan(extension, context);
 	evtx::RegisterCopyFrom(extension, context);
+	evtx::RegisterCopyTo(extension, context);
 	evtx::RegisterCodes(extension, context);
 	evtx::RegisterMacros(extension, context);
 }

@@ -15,11 +15,12 @@ bool IsOn(duckdb::cxx::Context &context, const EvtxSetting &setting) {
 void RegisterSettings(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto &factory = context.GetFactory();
 	const auto known = Ask<EvtxDefinitions>(evtx_definitions);
-	for (const auto &setting : {known.filter_pushdown, known.template_cache}) {
+	using duckdb::cxx::LogicalTypeId;
+	for (const auto &setting : {known.filter_pushdown, known.template_cache, known.messages}) {
 		auto option = duckdb::cxx::CustomOption::Create(factory);
 		option.SetName(GetText(setting.name))
-		    .SetType(factory.CreateType(duckdb::cxx::LogicalTypeId::BOOLEAN))
-		    .SetDefaultValue(factory.CreateValue(true))
+		    .SetType(factory.CreateType(setting.is_flag ? LogicalTypeId::BOOLEAN : LogicalTypeId::VARCHAR))
+		    .SetDefaultValue(setting.is_flag ? factory.CreateValue(true) : factory.CreateValue(duckdb::cxx::varchar_t("")))
 		    .SetDescription(View(setting.about));
 		extension.Register(option);
 	}

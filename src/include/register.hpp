@@ -7,6 +7,7 @@ namespace evtx {
 //! Each function registers what its file defines: SQL functions, settings, macros, or a replacement scan.
 void RegisterCodes(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterCopyTo(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterEnums(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterScanFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);

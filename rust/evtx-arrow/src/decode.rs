@@ -2,6 +2,7 @@
 
 mod error;
 mod place;
+mod messages;
 mod batch;
 mod relevance;
 mod strays;

@@ -34,6 +34,6 @@ pub use events::{
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate};
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, ENUMS, EventField, EventFieldParts, Events, OnError, Options, Rules, Table, column_field, enum_of,
-    level_field, reference, rule_reference, schema, uuid_field,
+    ColumnReference, ENUMS, EventField, EventFieldParts, Events, MessageCatalog, OnError, Options, Rules, Table,
+    column_field, enum_of, level_field, reference, rule_reference, schema, uuid_field,
 };

@@ -2,8 +2,10 @@
 
 mod templates;
 mod parts;
+mod insertions;
 mod group;
 
 pub(crate) use group::{GROUP, KeptRecord, RecordGroup};
+pub(crate) use insertions::insertions;
 pub(crate) use parts::{Keyed, KeyedEntries, Outlined, Part, PartContent, Places, RecordView, SpelledOut};
 pub(crate) use templates::{ChunkTemplates, TemplateId};

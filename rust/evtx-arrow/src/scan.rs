@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 
 use crate::filter::{Filter, Predicate};
 use crate::plan::{PlaceId, PlanCache, Projection};
-use crate::schema::{self, Column, ColumnSource, OnError, Options, Rules, Table};
+use crate::schema::{self, Column, ColumnSource, MessageCatalog, OnError, Options, Rules, Table};
 
 /// The projection, options and predicates of a query, and the plans that its threads have compiled. Only the plans and
 /// the keys of `event_data` change during the scan.
@@ -27,6 +27,7 @@ pub struct Scan {
     pub(crate) reads_outlines: bool,
     /// The places that a message depends on, if messages are read.
     pub(crate) message: Option<MessagePlaces>,
+    pub(crate) catalog: Option<MessageCatalog>,
     pub(crate) filter: Filter,
     pub(crate) columns: Vec<Column>,
     /// In a table of matches: the rules that the predicates leave.
@@ -49,10 +50,15 @@ fn chosen(rules: &Arc<Rules>, predicates: &[Predicate]) -> Arc<Rules> {
 #[error("another thread of this scan panicked, so the scan cannot continue")]
 pub struct Poisoned;
 
+/// The places that a message outside of its event depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessagePlaces {
     pub(crate) message: PlaceId,
     pub(crate) provider: PlaceId,
+    pub(crate) guid: PlaceId,
+    pub(crate) event_id: PlaceId,
+    pub(crate) version: PlaceId,
+    pub(crate) qualifiers: PlaceId,
     pub(crate) event_record: PlaceId,
 }
 
@@ -90,12 +96,21 @@ impl Scan {
                 _ => {}
             }
         }
-        // A message in a file beside the log is found by the event's provider and record ID.
+        if has(ColumnSource::MessageSource) {
+            projection.place(schema::MESSAGE);
+        }
         let message = projection.place_id(schema::MESSAGE).map(|message| MessagePlaces {
             message,
             provider: projection.place(schema::PROVIDER),
+            guid: projection.place(schema::PROVIDER_GUID),
+            event_id: projection.place(schema::EVENT_ID),
+            version: projection.place(schema::VERSION),
+            qualifiers: projection.place(schema::QUALIFIERS),
             event_record: projection.place(schema::EVENT_RECORD_ID),
         });
+        if has(ColumnSource::Insertions) || message.is_some() && table.catalog.is_some() {
+            (projection.event_data, projection.user_entries) = (true, true);
+        }
         let all_rules = table.rules.clone();
         let rules = all_rules.as_ref().map(|rules| chosen(rules, predicates));
         if rules.is_some() {
@@ -130,6 +145,7 @@ impl Scan {
             force_tree_path: false,
             reads_outlines: true,
             message,
+            catalog: table.catalog,
             rules,
             projection,
             schema: schema::schema_of(columns.iter()),

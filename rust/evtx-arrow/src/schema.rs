@@ -8,14 +8,15 @@ mod rules;
 mod table;
 
 pub(crate) use columns::{
-    COLUMNS, Column, ColumnSource, ColumnType, EVENT_RECORD_ID, EntryKeys, FieldType, MESSAGE, PROVIDER, Place,
-    RuleColumn, entries_field, entry_fields, list_field, list_fields, schema_of, sigma_names,
+    COLUMNS, Column, ColumnSource, ColumnType, EVENT_ID, EVENT_RECORD_ID, EntryKeys, FieldType, MESSAGE, MessageSource,
+    PROVIDER, PROVIDER_GUID, Place, QUALIFIERS, RuleColumn, VERSION, entries_field, entry_fields, list_field,
+    list_fields, schema_of, sigma_names,
 };
 pub use columns::{ColumnReference, ENUMS, enum_of, level_field, reference, rule_reference, uuid_field};
 pub(crate) use numbering::Numbering;
 pub use options::{OnError, Options};
 pub use rules::Rules;
 pub(crate) use rules::level_number;
-pub use table::{EventField, EventFieldParts, Events, Table, schema};
+pub use table::{EventField, EventFieldParts, Events, MessageCatalog, Table, schema};
 pub use unify::column_field;
 pub(crate) use unify::{TEXT, column_type, unite};

@@ -101,14 +101,18 @@ pub(crate) fn register_enums(connection: Connection) -> Result<(), String> {
 /// Registers the settings. Predicates never reach this door, but statements that set theirs should run.
 pub(crate) fn register_settings(connection: Connection) -> Result<(), String> {
     let known = definitions();
-    for setting in [known.filter_pushdown, known.template_cache] {
+    for setting in [known.filter_pushdown, known.template_cache, known.messages] {
         let (name, about) = (c_text(setting.name.text()?), c_text(setting.about.text()?));
         // SAFETY: every object is what the function takes, and is destroyed once.
         let state = unsafe {
             let mut option = (api().create_config_option)();
             (api().config_option_set_name)(option, name.as_ptr());
-            (api().config_option_set_type)(option, LogicalType::new(id::BOOLEAN).0);
-            if let Some(value) = Value::owned((api().create_bool)(true)) {
+            let (type_id, default) = match setting.is_flag {
+                true => (id::BOOLEAN, Value::owned((api().create_bool)(true))),
+                false => (id::VARCHAR, Some(Value::of(""))),
+            };
+            (api().config_option_set_type)(option, LogicalType::new(type_id).0);
+            if let Some(value) = default {
                 (api().config_option_set_default_value)(option, value.0);
             }
             (api().config_option_set_description)(option, about.as_ptr());

@@ -2,7 +2,9 @@
 
 use std::ffi::{c_char, c_void};
 
-use evtx_ffi::{EvtxArguments, EvtxArrays, EvtxCall, EvtxPaths, EvtxScan, EvtxScanFunction, EvtxWorker, definitions};
+use evtx_ffi::{
+    EvtxArguments, EvtxArrays, EvtxCall, EvtxPaths, EvtxScan, EvtxScanFunction, EvtxSetting, EvtxWorker, definitions,
+};
 use evtx_format::Interrupt;
 use evtx_scan::{Argument, FolderColumn, FolderType, Query, ScanError, ends_with};
 use jiff::civil::{Date, DateTime, date};
@@ -104,8 +106,11 @@ fn folder_value(column: &FolderColumn, path: usize) -> Option<Value> {
 }
 
 /// The call of a bind with these arguments.
-fn call(info: BindInfo, arguments: &EvtxArguments) -> Result<Bound, ScanError> {
+fn call(info: BindInfo, arguments: &mut EvtxArguments) -> Result<Bound, ScanError> {
     let context = Context::of(info);
+    let known = definitions();
+    let of = |setting: &EvtxSetting| context.setting(&c_text(setting.name.text().unwrap_or_default()));
+    arguments.arguments.default_messages(&of(&known.messages));
     let files = Files::new(&context);
     let memory = context.setting(c"memory_limit");
     let (folder, disk) = (
@@ -121,8 +126,7 @@ fn call(info: BindInfo, arguments: &EvtxArguments) -> Result<Bound, ScanError> {
     }
     let threads = context.setting(c"threads").parse().unwrap_or(1);
     let call = EvtxCall::new(arguments, paths, threads, &files, Interrupt::NEVER)?;
-    let setting = c_text(definitions().template_cache.name.text().unwrap_or_default());
-    let keeps_plans = context.setting(&setting) != "false";
+    let keeps_plans = of(&known.template_cache) != "false";
     Ok(Bound {
         call,
         files,
@@ -150,7 +154,7 @@ unsafe extern "C" fn bind(info: BindInfo) {
         let known = unsafe { &*(api().bind_get_extra_info)(info).cast::<EvtxScanFunction>() };
         let mut arguments = EvtxArguments::new(Query::ALL[known.number], known.function.name.text()?.to_owned());
         set_named(info, &mut arguments)?;
-        let bound = call(info, &arguments)?;
+        let bound = call(info, &mut arguments)?;
         for (name, column_type) in columns(&bound.call) {
             // SAFETY: the name ends with a NUL, and the type is one.
             unsafe { (api().bind_add_result_column)(info, c_text(&name).as_ptr(), column_type.0) };
@@ -185,7 +189,7 @@ unsafe extern "C" fn bind_copy(info: BindInfo) {
                 .collect()
         };
         wanted.iter().for_each(|(name, _)| arguments.arguments.need(name));
-        let mut bound = call(info, &arguments)?;
+        let mut bound = call(info, &mut arguments)?;
         let known = columns(&bound.call);
         let indexes = wanted.iter().map(|(name, wanted)| {
             let found = known.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));

@@ -202,6 +202,15 @@ pub extern "C" fn evtx_arguments_need(arguments: Option<&mut EvtxArguments>, col
     })
 }
 
+/// Sets the argument `messages` to the value of a setting, if it has its default value and the setting is not empty.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_arguments_messages(arguments: Option<&mut EvtxArguments>, setting: EvtxText<'_>) -> EvtxFailure {
+    entry(|| {
+        required(arguments)?.arguments.default_messages(setting.text()?);
+        Ok(())
+    })
+}
+
 /// Sets the argument with this name to a value. Fails if there is no such argument, or if it does not take the value.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_arguments_set(

@@ -6,9 +6,10 @@ use crate::answers::{EvtxCodeFunction, code_functions};
 use crate::arguments::{EvtxScanFunction, scan_functions};
 use crate::boundary::{EvtxFailure, EvtxSlice, EvtxText, produce};
 use crate::call::{EvtxEnum, enums};
+use crate::catalog::CATALOG_FORMAT;
 use crate::macros::{EvtxMacro, macros};
 
-/// A setting that is on by default.
+/// A setting.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxSetting {
@@ -16,6 +17,8 @@ pub struct EvtxSetting {
     pub name: EvtxText<'static>,
     /// Its description.
     pub about: EvtxText<'static>,
+    /// Whether it is true or false, and true by default. Otherwise it is a text, and empty by default.
+    pub is_flag: bool,
 }
 
 /// Everything that the extension registers.
@@ -32,10 +35,14 @@ pub struct EvtxDefinitions {
     pub enums: EvtxSlice<'static, EvtxEnum>,
     /// The format of `COPY ... FROM`, which is also the extension of its files.
     pub format: EvtxText<'static>,
+    /// The format of `COPY ... TO` a catalog of messages.
+    pub catalog_format: EvtxText<'static>,
     /// The setting that turns filter pushdown off.
     pub filter_pushdown: EvtxSetting,
     /// The setting that turns off that scans keep compiled templates for later scans.
     pub template_cache: EvtxSetting,
+    /// The setting that names a catalog of messages for calls that name none.
+    pub messages: EvtxSetting,
     /// What the path of a table ends with, in any case, if it means a call of the first table function.
     pub path_endings: EvtxSlice<'static, EvtxText<'static>>,
 }
@@ -49,13 +56,21 @@ pub fn definitions() -> &'static EvtxDefinitions {
         macros: macros(),
         enums: enums(),
         format: EvtxText::of("evtx"),
+        catalog_format: EvtxText::of(CATALOG_FORMAT),
         filter_pushdown: EvtxSetting {
             name: EvtxText::of("evtx_filter_pushdown"),
             about: EvtxText::of("Whether read_evtx uses a query's predicates to read less; the rows are the same"),
+            is_flag: true,
         },
         template_cache: EvtxSetting {
             name: EvtxText::of("evtx_template_cache"),
             about: EvtxText::of("Whether compiled templates are kept for later queries; the rows are the same"),
+            is_flag: true,
+        },
+        messages: EvtxSetting {
+            name: EvtxText::of("evtx_messages"),
+            about: EvtxText::of("The path of a catalog of messages, for every call without the argument messages"),
+            is_flag: false,
         },
         path_endings: EvtxSlice::leaked([".evtx", ".evtx.gz", ".evtx.zst"].map(EvtxText::of)),
     })

@@ -23,6 +23,7 @@ mod call;
 mod filter;
 mod planned;
 mod scan;
+mod catalog;
 mod definitions;
 #[cfg(test)]
 mod reference;
@@ -33,6 +34,7 @@ pub use answers::*;
 pub use arguments::*;
 pub use boundary::*;
 pub use call::*;
+pub use catalog::*;
 pub use definitions::*;
 pub use filter::*;
 pub use macros::*;

@@ -11,6 +11,7 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use evtx_arrow::{level_field, uuid_field};
+use evtx_messages::ValueMap;
 use evtx_sigma::Level;
 
 use crate::event_ids::LogSpan;
@@ -63,8 +64,16 @@ pub(crate) enum Value<R> {
     Texts(for<'r> fn(&'r R) -> &'r [String]),
     /// A list, never NULL.
     Numbers(for<'r> fn(&'r R) -> &'r [u32]),
+    /// A list, never NULL.
+    Names(for<'r> fn(&'r R) -> &'r [Arc<str>]),
     /// A list of structs.
     LogSpans(for<'r> fn(&'r R) -> Option<&'r [LogSpan]>),
+    /// A list of structs, never NULL.
+    Fields(for<'r> fn(&'r R) -> &'r [evtx_messages::Field]),
+    /// A list of structs, never NULL.
+    Maps(for<'r> fn(&'r R) -> &'r [Arc<ValueMap>]),
+    /// A list of structs, never NULL.
+    MapEntries(for<'r> fn(&'r R) -> &'r [(u32, Arc<str>)]),
 }
 
 impl<R> Value<R> {
@@ -80,12 +89,12 @@ impl<R> Value<R> {
             Value::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, None),
             Value::Uuid(_) => return uuid_field(name),
             Value::Level(_) => return level_field(name),
-            Value::Texts(_) => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
+            Value::Texts(_) | Value::Names(_) => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
             Value::Numbers(_) => DataType::List(Arc::new(Field::new_list_field(DataType::UInt32, true))),
-            Value::LogSpans(_) => {
-                let item = DataType::Struct(schema::<LogSpan>().fields().clone());
-                DataType::List(Arc::new(Field::new_list_field(item, true)))
-            }
+            Value::LogSpans(_) => list_type::<LogSpan>(),
+            Value::Fields(_) => list_type::<evtx_messages::Field>(),
+            Value::Maps(_) => list_type::<Arc<ValueMap>>(),
+            Value::MapEntries(_) => list_type::<(u32, Arc<str>)>(),
         };
         Field::new(name, data_type, true)
     }
@@ -120,20 +129,46 @@ impl<R> Value<R> {
                 rows.for_each(|row| lists.append_value(value(row).iter().copied().map(Some)));
                 Arc::new(lists.finish())
             }
-            Value::LogSpans(value) => {
-                let lists: Vec<_> = rows.map(value).collect();
-                let spans: Vec<&LogSpan> = lists.iter().copied().flatten().flatten().collect();
-                let columns = LogSpan::COLUMNS.iter();
-                let columns = columns.map(|column| column.value.array(spans.iter().copied()));
-                let fields = schema::<LogSpan>().fields().clone();
-                let offsets = OffsetBuffer::from_lengths(lists.iter().map(|list| list.map_or(0, <[_]>::len)));
-                let nulls = lists.iter().map(Option::is_some).collect();
-                let item = Arc::new(Field::new_list_field(DataType::Struct(fields.clone()), true));
-                let items = StructArray::try_new(fields, columns.collect::<Result<_, _>>()?, None)?;
-                Arc::new(ListArray::try_new(item, offsets, Arc::new(items), Some(nulls))?)
+            Value::Names(value) => {
+                let mut lists = ListBuilder::new(StringBuilder::new());
+                rows.for_each(|row| lists.append_value(value(row).iter().map(Some)));
+                Arc::new(lists.finish())
             }
+            Value::LogSpans(value) => list_array(rows.map(value))?,
+            Value::Fields(value) => list_array(rows.map(|row| Some(value(row))))?,
+            Value::Maps(value) => list_array(rows.map(|row| Some(value(row))))?,
+            Value::MapEntries(value) => list_array(rows.map(|row| Some(value(row))))?,
         })
     }
+}
+
+/// The type of a column of lists of structs.
+fn list_type<T: Row>() -> DataType {
+    DataType::List(Arc::new(list_item::<T>()))
+}
+
+fn list_item<T: Row>() -> Field {
+    Field::new_list_field(DataType::Struct(schema::<T>().fields().clone()), true)
+}
+
+/// Lists of structs as an array. `None` is NULL.
+fn list_array<'r, T: Row>(lists: impl Iterator<Item = Option<&'r [T]>>) -> Result<ArrayRef, ArrowError> {
+    let lists: Vec<_> = lists.collect();
+    let items: Vec<&T> = lists.iter().copied().flatten().flatten().collect();
+    let columns = T::COLUMNS
+        .iter()
+        .map(|column| column.value.array(items.iter().copied()));
+    let offsets = OffsetBuffer::from_lengths(lists.iter().map(|list| list.map_or(0, <[_]>::len)));
+    let nulls = lists.iter().map(Option::is_some).collect();
+    let fields = schema::<T>().fields().clone();
+    let items = StructArray::try_new(fields, columns.collect::<Result<_, _>>()?, None)?;
+    let item = Arc::new(list_item::<T>());
+    Ok(Arc::new(ListArray::try_new(
+        item,
+        offsets,
+        Arc::new(items),
+        Some(nulls),
+    )?))
 }
 
 columns! { LogSpan:

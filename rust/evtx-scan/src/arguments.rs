@@ -8,6 +8,7 @@ use evtx_format::Interrupt;
 use evtx_reports::RuleRow;
 use evtx_sigma::{Level, Placeholders, Status};
 
+use crate::catalogs::{self, is_catalog};
 use crate::folders::{FolderColumn, FolderPredicate, folder_columns};
 use crate::messages::MessageFinder;
 use crate::paths::{FileKind, ScanPath};
@@ -150,6 +151,8 @@ arguments! {
     fields = Some("false"), OF_LOGS: Flag(|all| &mut all.options.fields);
     /// Folders named `key=value` are columns.
     hive_partitioning = Some("false"), OF_LOGS: Flag(|all| &mut all.hive_partitioning);
+    /// Adds a column `insertions`: the values that fill the message, as a list.
+    insertions = Some("false"), OF_LOGS: Flag(|all| &mut all.options.insertions);
     /// Adds a column `json`: the whole event as JSON.
     json = Some("false"), OF_LOGS: Flag(|all| &mut all.options.json);
     /// Adds `chunk_index` and `record_offset`: where in the file a record stands.
@@ -157,7 +160,10 @@ arguments! {
     /// The path of a table of log sources of your own. Its entries replace those of the same log sources in the built-in
     /// table.
     logsources = None, OF_RULES: Text(|all, path| put(&mut all.of_rules.log_sources, Ok(path)));
-    /// Where a log's messages are: a glob relative to its folder, in which `{log}` is the log's name.
+    /// Adds a column `message_source`: where the message is from.
+    message_source = Some("false"), OF_LOGS: Flag(|all| &mut all.options.message_source);
+    /// The path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative to its
+    /// folder, in which `{log}` is the log's name.
     messages = Some(MESSAGES), OF_LOGS: Text(|all, text| put(&mut all.messages, Ok(text.unwrap_or_default())));
     /// The lowest level of the rules that are wanted.
     min_level = None, OF_MATCHES: Text(|all, name| {
@@ -339,6 +345,13 @@ impl Arguments {
         }
     }
 
+    /// Sets the argument `messages`, if it has its default value and `setting` is not empty.
+    pub fn default_messages(&mut self, setting: &str) {
+        if self.messages == MESSAGES && !setting.is_empty() {
+            self.messages = setting.to_owned();
+        }
+    }
+
     /// Sets the fields of the events: those of a [`ScanCall`] with the same arguments, perhaps of another process.
     pub fn know_fields(&mut self, fields: Vec<EventField>) {
         self.known_fields = Some(fields);
@@ -405,6 +418,12 @@ impl Arguments {
                 Table::of_events(self.options, events, &call.fields)
             }
         };
+        if is_catalog(&self.messages) {
+            call.table = call
+                .table
+                .with_catalog(catalogs::open(&self.messages, storage, interrupt)?);
+            call.messages = MESSAGES.to_owned();
+        }
         if self.query == Query::Matches {
             let loaded = self.of_rules.load_named(function, threads, storage, interrupt)?;
             let (rules, failed) = loaded.into_rules(function)?;

@@ -136,6 +136,27 @@ impl LogFile {
         self.file.read_at(buffer, offset)
     }
 
+    /// The whole file, if it has at most `most` bytes and nothing is wrong with it.
+    pub(crate) fn read_all(&self, call: Call<'_>, most: u64) -> Result<Vec<u8>, StorageError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let size = self.size();
+        let mut bytes = Vec::new();
+        if size > most || bytes.try_reserve_exact(size as usize).is_err() {
+            let text = format!("it has {size} bytes; such a file has at most {most}");
+            return Err(StorageError::Unusable(text));
+        }
+        let mut piece = Buffer::default();
+        while (bytes.len() as u64) < size {
+            call.interrupt.check()?;
+            let len = self.piece().min(size - bytes.len() as u64);
+            self.read(&mut piece, bytes.len() as u64, len)?;
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes)
+    }
+
     /// The IDs that the log promises to a chunk. `bytes` start with the chunk, `slot` is its index, and `of_log` is
     /// what the file header promises. Reads the previous chunk if the records depend on it.
     pub(crate) fn promised(&self, bytes: &[u8], slot: u64, of_log: PromisedIds) -> Result<PromisedIds, Interrupted> {

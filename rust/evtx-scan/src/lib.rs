@@ -26,6 +26,7 @@ mod reports;
 mod folders;
 mod rules;
 mod sample;
+mod catalogs;
 mod arguments;
 mod partitions;
 

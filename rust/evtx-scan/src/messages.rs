@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_format::mta::{self, Messages};
 
-use crate::file::{Buffer, LogFile};
+use crate::file::LogFile;
 use crate::paths::{ScanPath, Source};
 use crate::storage::{Call, Holds, StorageError, separators};
 
@@ -129,17 +129,7 @@ impl MessageFinder {
             memory,
             left: Arc::clone(&self.left),
         };
-        let mut bytes = Vec::new();
-        if bytes.try_reserve_exact(size).is_err() {
-            return Ok(None);
-        }
-        let mut piece = Buffer::default();
-        while bytes.len() < size {
-            call.interrupt.check()?;
-            let len = file.piece().min((size - bytes.len()) as u64);
-            file.read(&mut piece, bytes.len() as u64, len)?;
-            bytes.extend_from_slice(&piece);
-        }
+        let bytes = file.read_all(call, mta::MAX_FILE as u64)?;
         let messages = Messages::read(bytes, call.interrupt);
         call.interrupt.check()?;
         let Ok(messages) = messages else { return Ok(None) };

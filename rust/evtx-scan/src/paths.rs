@@ -228,7 +228,7 @@ impl ScanPath {
     }
 }
 
-fn has_glob(path: &str) -> bool {
+pub(crate) fn has_glob(path: &str) -> bool {
     split_verbatim(path).1.contains(['*', '?', '['])
 }
 

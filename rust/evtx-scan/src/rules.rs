@@ -12,7 +12,7 @@ use evtx_sigma::{
     load_rules_until,
 };
 
-use crate::file::{Buffer, LogFile};
+use crate::file::LogFile;
 use crate::paths::{FileKind, ScanPath, expand};
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 use crate::threads::{free, on_threads};
@@ -398,20 +398,8 @@ fn next_texts<'p>(call: Call<'_>, paths: &mut impl Iterator<Item = &'p ScanPath>
 /// The text of a file of rules.
 fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
     let read = || {
-        let file = LogFile::open(call, path)?;
-        if let Some(failure) = file.failure {
-            return Err(failure);
-        }
-        if file.size() > Limits::TEXT as u64 {
-            return Err(StorageError::Unusable(format!(
-                "it has {} bytes; a file of rules or log sources has at most {}",
-                file.size(),
-                Limits::TEXT
-            )));
-        }
-        let mut bytes = Buffer::default();
-        file.read(&mut bytes, 0, file.size())?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| StorageError::Unusable("it is not UTF-8".to_owned()))
+        let bytes = LogFile::open(call, path)?.read_all(call, Limits::TEXT as u64)?;
+        String::from_utf8(bytes).map_err(|_| StorageError::Unusable("it is not UTF-8".to_owned()))
     };
     path.patiently(call, read)
 }

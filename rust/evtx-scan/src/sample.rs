@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use evtx_arrow::{CollectedEvents, EventCollector, EventField, Events, Slots, SlotsError};
 use evtx_format::Interrupt;
@@ -17,7 +16,7 @@ use evtx_format::container::records::PromisedIds;
 
 use crate::file::{Buffer, LogFile};
 use crate::paths::ScanPath;
-use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
+use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, StorageError};
 use crate::threads::{MAX_THREADS, on_threads};
 
 /// The most bytes that are read of local files for the fields of events: by default, and of a given number of files.
@@ -30,9 +29,6 @@ const REMOTE_PIECES: u64 = 1;
 
 /// How many pieces the threads read in a round.
 const ROUND: usize = 64;
-
-/// Results are kept of files that were modified longer ago. A later change might not change the time.
-const SETTLED: Duration = Duration::from_secs(3);
 
 /// Most bytes that are kept of all files, and of one.
 const KEPT_BYTES: usize = 16 << 20;

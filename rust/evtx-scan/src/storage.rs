@@ -12,6 +12,9 @@ use evtx_format::{Interrupt, Interrupted};
 /// How long a thread waits for another one before it checks for an interrupt.
 pub(crate) const WAIT: Duration = Duration::from_millis(20);
 
+/// Results are kept of files that were modified longer ago. A later change might not change the time.
+pub(crate) const SETTLED: Duration = Duration::from_secs(3);
+
 /// Why a storage cannot do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {

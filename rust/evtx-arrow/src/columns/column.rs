@@ -17,7 +17,7 @@ use super::rules::{MatchedBuilder, RuleBuilder};
 use super::text::TextBuilder;
 use super::value::ValueBuilder;
 use crate::plan::{Keys, Lookup, PlaceId, Projection};
-use crate::schema::{Column, ColumnSource, Rules};
+use crate::schema::{Column, ColumnSource, ColumnType, Rules};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rendering {
@@ -38,6 +38,8 @@ pub(crate) enum ColumnBuilder {
     FileName,
     ChunkIndex(PrimitiveBuilder<UInt32Type>),
     RecordOffset(PrimitiveBuilder<UInt64Type>),
+    Insertions(EntryBuilder),
+    MessageSource(TextBuilder),
     Recovered(BooleanBuilder),
     Rule(RuleBuilder),
     Matched(MatchedBuilder),
@@ -73,6 +75,8 @@ impl ColumnBuilder {
             ColumnSource::FileName => ColumnBuilder::FileName,
             ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),
             ColumnSource::RecordOffset => ColumnBuilder::RecordOffset(PrimitiveBuilder::new()),
+            ColumnSource::Insertions => ColumnBuilder::Insertions(EntryBuilder::new(ColumnType::TEXTS)),
+            ColumnSource::MessageSource => ColumnBuilder::MessageSource(TextBuilder::new()),
             ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
             ColumnSource::Rule(column) => ColumnBuilder::Rule(RuleBuilder::new(rules, *column)),
             ColumnSource::Matched => ColumnBuilder::Matched(MatchedBuilder::new()),
@@ -85,7 +89,7 @@ impl ColumnBuilder {
         match self {
             ColumnBuilder::Place(_, builder) => builder.bytes(),
             ColumnBuilder::EventData(builder) => builder.bytes(),
-            ColumnBuilder::Entry(_, builder) => builder.bytes(),
+            ColumnBuilder::Entry(_, builder) | ColumnBuilder::Insertions(builder) => builder.bytes(),
             ColumnBuilder::Rendered(_, builder) => builder.bytes(),
             ColumnBuilder::Fields(builder) => builder.bytes(),
             ColumnBuilder::Error(builder) => builder.bytes(),
@@ -99,7 +103,8 @@ impl ColumnBuilder {
             ColumnBuilder::RecordId(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Place(_, builder) => builder.finish(make)?,
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
-            ColumnBuilder::Entry(_, builder) => builder.finish(make)?,
+            ColumnBuilder::Entry(_, builder) | ColumnBuilder::Insertions(builder) => builder.finish(make)?,
+            ColumnBuilder::MessageSource(builder) => builder.finish(make)?,
             ColumnBuilder::Rendered(_, builder) => builder.finish(make)?,
             ColumnBuilder::Fields(builder) => builder.finish(make)?,
             ColumnBuilder::Error(builder) => builder.finish(make)?,

@@ -10,11 +10,13 @@ use evtx_format::container::record::Record;
 use evtx_format::mta::Messages;
 use evtx_format::render::program::{Language, SystemTexts};
 
+use super::messages::{Event, MessageFinder};
 use super::place::ChunkPlace;
-use crate::columns::{ColumnBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, TextBuilder, ValueBuilder};
+use crate::columns::{ColumnBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, ValueBuilder};
 use crate::read::{RecordReader, render};
-use crate::record::{ChunkTemplates, KeptRecord, Places, RecordGroup, RecordView};
-use crate::scan::{MessagePlaces, Scan};
+use crate::record::{ChunkTemplates, KeptRecord, RecordGroup, RecordView, insertions};
+use crate::scan::Scan;
+use crate::schema::MessageSource;
 
 /// The most rows in a batch, so that engines with vectors of this size take it as one.
 const BATCH_ROWS: usize = 2048;
@@ -39,6 +41,7 @@ pub(crate) struct BatchBuilder {
     system: SystemRows,
     rendered: Vec<usize>,
     system_texts: SystemTexts,
+    finder: Option<MessageFinder>,
     files: FileRows,
     rows: usize,
     pub(crate) make_arrays: MakeArrays,
@@ -57,6 +60,9 @@ impl BatchBuilder {
             builders,
             system,
             system_texts: SystemTexts::default(),
+            finder: scan
+                .message
+                .map(|places| MessageFinder::new(places, scan.catalog.clone())),
             scan,
             files: FileRows::default(),
             rows: 0,
@@ -194,9 +200,13 @@ impl BatchBuilder {
             return Ok(());
         }
         let BatchBuilder {
-            scan, builders, system, ..
+            scan,
+            builders,
+            system,
+            finder,
+            ..
         } = self;
-        let message = scan.message.zip(messages);
+        let has_more_messages = messages.is_some() || scan.catalog.is_some();
         let read = if scan.reads_binxml { kept } else { &[] };
         let rows = read.iter().map(|record| group.parts(record).places(templates));
         let rows = BumpVec::from_iter_in(rows, reader.arena);
@@ -205,20 +215,26 @@ impl BatchBuilder {
                 system.push(places.record.event_template(templates), places)?;
             }
         }
+        let event = |places, record| Event {
+            record,
+            places,
+            templates,
+            arena: reader.arena,
+            messages,
+        };
         for builder in &mut *builders {
             match builder {
                 ColumnBuilder::RecordId(builder) => {
                     kept.iter().for_each(|record| builder.append_value(record.id));
                 }
                 ColumnBuilder::Place(place, builder) => {
-                    let message = message.filter(|(source, _)| source.message == *place);
-                    match (builder, message) {
-                        (ValueBuilder::Text(builder), Some(message)) => {
+                    let finder = finder
+                        .as_mut()
+                        .filter(|finder| has_more_messages && finder.is_of(*place));
+                    match (builder, finder) {
+                        (ValueBuilder::Text(builder), Some(finder)) => {
                             for (places, record) in rows.iter().zip(kept) {
-                                match places.get(*place) {
-                                    None => push_message(builder, message, places, record.id),
-                                    found => builder.push_text(found.as_ref()),
-                                }
+                                finder.push(builder, event(places, record))?;
                             }
                         }
                         (builder, _) if !group.beyond_system && !scan.projection.is_in_system(*place) => {
@@ -250,6 +266,22 @@ impl BatchBuilder {
                 | ColumnBuilder::Rendered(..)
                 | ColumnBuilder::Fields(_)
                 | ColumnBuilder::FileName => {}
+                ColumnBuilder::Insertions(builder) => {
+                    for places in &rows {
+                        let texts = insertions(places.record, templates, reader.arena);
+                        builder.push_texts(
+                            texts
+                                .iter()
+                                .map(|it| move |out: &mut Vec<u8>| it.push_text(out, None, None)),
+                        );
+                    }
+                }
+                ColumnBuilder::MessageSource(builder) => {
+                    for (places, record) in rows.iter().zip(kept) {
+                        let source = finder.as_mut().map(|finder| finder.source(event(places, record)));
+                        builder.push_option(source.transpose()?.flatten().map(MessageSource::name));
+                    }
+                }
                 ColumnBuilder::Error(builder) => {
                     (0..kept.len()).for_each(|row| builder.push_option(group.reported(row)));
                 }
@@ -297,6 +329,8 @@ impl BatchBuilder {
                 ColumnBuilder::Entry(_, builder) => builder.push(None)?,
                 ColumnBuilder::Rendered(_, builder) => builder.push_null(),
                 ColumnBuilder::Fields(builder) => builder.push_null(),
+                ColumnBuilder::Insertions(builder) => builder.push(None)?,
+                ColumnBuilder::MessageSource(builder) => builder.push_null(),
                 ColumnBuilder::Error(builder) => builder.push_option(Some(&row.error)),
                 ColumnBuilder::FileName => {}
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
@@ -325,23 +359,4 @@ fn push_entries(
         }
     }
     Ok(())
-}
-
-/// Appends the message of a record from the messages beside the log, or NULL.
-#[cold]
-fn push_message(
-    builder: &mut TextBuilder,
-    (source, messages): (MessagePlaces, &Messages),
-    places: &Places<'_, '_>,
-    record_id: u64,
-) {
-    let pushed = builder.try_push(|out| {
-        let event_record = places.get(source.event_record).and_then(|found| found.number());
-        let provider = places.get(source.provider).and_then(|found| found.text());
-        let (Some(event_record), Some(provider)) = (event_record, provider) else {
-            return Ok(false);
-        };
-        Ok(messages.push(&provider, record_id, event_record, out))
-    });
-    debug_assert_eq!(pushed, Ok(()));
 }

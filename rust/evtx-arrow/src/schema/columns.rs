@@ -42,6 +42,10 @@ pub(crate) enum ColumnSource {
     /// The whole event in a language. With the option of that name. [`Language::Fields`] is a list of structs of a name
     /// and a value.
     Event(Language),
+    /// The values that fill the message, as a list of texts. With the option of that name.
+    Insertions,
+    /// Where the message is from, one of [`MessageSource`]. With the option of that name.
+    MessageSource,
     /// The index of the chunk in the file, from 0. UInt32. With `location`.
     ChunkIndex,
     /// The offset of the record in the file, in bytes. UInt64. With `location`.
@@ -52,6 +56,28 @@ pub(crate) enum ColumnSource {
     Rule(RuleColumn),
     /// The fields that made the rule true: a map from names to texts. In a table of matches.
     Matched,
+}
+
+/// Where the message of an event is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MessageSource {
+    /// The event itself, which was forwarded.
+    Event,
+    /// The file of messages of its log.
+    File,
+    /// A catalog of messages.
+    Catalog,
+}
+
+impl MessageSource {
+    /// Its name in the column `message_source`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            MessageSource::Event => "event",
+            MessageSource::File => "file",
+            MessageSource::Catalog => "catalog",
+        }
+    }
 }
 
 /// A property of the rule that an event matches.
@@ -82,6 +108,8 @@ impl ColumnSource {
             ColumnSource::Event(Language::Json) => ("json", |options| options.json),
             ColumnSource::Event(Language::Text) => ("text", |options| options.text),
             ColumnSource::Event(Language::Fields) => ("fields", |options| options.fields),
+            ColumnSource::Insertions => ("insertions", |options| options.insertions),
+            ColumnSource::MessageSource => ("message_source", |options| options.message_source),
             ColumnSource::ChunkIndex | ColumnSource::RecordOffset => ("location", |options| options.location),
             ColumnSource::Recovered => ("recover", |options| options.recover),
             _ => return None,
@@ -102,9 +130,10 @@ impl ColumnSource {
             | ColumnSource::EventData
             | ColumnSource::Entry(..)
             | ColumnSource::Matched
+            | ColumnSource::Insertions
             | ColumnSource::Event(Language::Fields) => return None,
             ColumnSource::FileName | ColumnSource::Rule(_) => Name,
-            ColumnSource::Error | ColumnSource::UserData | ColumnSource::Event(_) => Text,
+            ColumnSource::Error | ColumnSource::UserData | ColumnSource::MessageSource | ColumnSource::Event(_) => Text,
         })
     }
 }
@@ -206,6 +235,11 @@ pub(crate) struct ColumnType {
     pub(crate) list: bool,
 }
 
+impl ColumnType {
+    /// A list of texts.
+    pub(crate) const TEXTS: ColumnType = ColumnType { item: Text, list: true };
+}
+
 /// The message that a forwarded event carries.
 pub(crate) const MESSAGE: Place = Place {
     elements: ["RenderingInfo", "Message"],
@@ -215,6 +249,12 @@ pub(crate) const MESSAGE: Place = Place {
 
 /// The name of the event's provider.
 pub(crate) const PROVIDER: Place = system("Provider", Some("Name"));
+
+/// What finds the message of an event in a catalog, besides its provider.
+pub(crate) const EVENT_ID: Place = system("EventID", None);
+pub(crate) const QUALIFIERS: Place = system("EventID", Some("Qualifiers"));
+pub(crate) const VERSION: Place = system("Version", None);
+pub(crate) const PROVIDER_GUID: Place = system("Provider", Some("Guid"));
 
 /// The ID of the event's record in the log in which the event was first written.
 pub(crate) const EVENT_RECORD_ID: Place = system("EventRecordID", None);
@@ -240,7 +280,7 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// When the event happened, UTC, to 100 ns. If the event cannot be read: when the record was written.
     time_created: Place(system("TimeCreated", Some("SystemTime")), Time);
     /// The kind of event. Each provider numbers its own.
-    event_id: Place(system("EventID", None), UInt32);
+    event_id: Place(EVENT_ID, UInt32);
     /// 1 critical, 2 error, 3 warning, 4 information, 5 verbose, 0 always; `evtx_level_name` names it.
     level: Place(system("Level", None), UInt8);
     /// Who raised the event.
@@ -254,7 +294,7 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     event_data: EventData;
     /// The `UserData` of the few events that have it, as JSON. With `event_id := ...`, its leaves have columns too.
     user_data: UserData;
-    /// The rendered message, if the event carries it or a file beside the log has it.
+    /// The rendered message, if the event carries it, or a file beside the log or a catalog has it.
     message: Place(MESSAGE, Text);
     /// The task that the event belongs to. Each provider numbers its own.
     task: Place(system("Task", None), UInt16);
@@ -263,11 +303,11 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// A set of bits; `evtx_keyword_names` names those that Windows defines.
     keywords: Place(system("Keywords", None), UInt64);
     /// The version of the event, on which its fields depend.
-    version: Place(system("Version", None), UInt8);
+    version: Place(VERSION, UInt8);
     /// The upper half of a classic event's ID.
-    qualifiers: Place(system("EventID", Some("Qualifiers")), UInt16);
+    qualifiers: Place(QUALIFIERS, UInt16);
     /// The provider's GUID.
-    provider_guid: Place(system("Provider", Some("Guid")), Uuid);
+    provider_guid: Place(PROVIDER_GUID, Uuid);
     /// The name of a classic event's source.
     event_source_name: Place(system("Provider", Some("EventSourceName")), Name);
     /// The process that wrote the event.
@@ -296,6 +336,11 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     text: Event(Language::Text);
     /// The same values as a list: the name and the value of each.
     fields: Event(Language::Fields);
+    /// The values that fill the message, as it shows them: `%1` in the text of the message stands for the first.
+    insertions: Insertions;
+    /// Where the message is from: the event itself (`event`), the file of messages of its log (`file`), or a catalog
+    /// (`catalog`).
+    message_source: MessageSource;
     /// The index of the record's chunk in the file, from 0. NULL in an image.
     chunk_index: ChunkIndex;
     /// Where the record starts in the file, in bytes.
@@ -412,6 +457,7 @@ impl Column {
                 Text.field(&self.name).with_metadata(HashMap::from([extension]))
             }
             ColumnSource::Entry(_, column_type) => column_type.field(&self.name),
+            ColumnSource::Insertions => ColumnType::TEXTS.field(&self.name),
             source => source.field_type().unwrap_or(Text).field(&self.name),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use evtx_messages::Catalog;
 
 use super::columns::{self, COLUMNS, Column, ColumnSource, ColumnType, EntryKeys, FieldType, RULE_COLUMNS};
 use super::numbering::Numbering;
@@ -73,6 +74,16 @@ pub struct Table {
     /// The events that the table is restricted to; `None` for all events.
     pub(crate) events: Option<Arc<Events>>,
     pub(crate) rules: Option<Arc<Rules>>,
+    pub(crate) catalog: Option<MessageCatalog>,
+}
+
+/// A catalog of messages, and the path of its file.
+#[derive(Debug, Clone)]
+pub struct MessageCatalog {
+    /// The path, for errors.
+    pub path: Arc<str>,
+    /// What the file has.
+    pub messages: Arc<Catalog>,
 }
 
 impl From<Options> for Table {
@@ -82,6 +93,7 @@ impl From<Options> for Table {
             columns: columns::columns(&options).collect(),
             events: None,
             rules: None,
+            catalog: None,
         }
     }
 }
@@ -133,6 +145,15 @@ impl Table {
             columns: columns.into(),
             events: Some(events.into()),
             rules: None,
+            catalog: None,
+        }
+    }
+
+    /// The table with the messages of a catalog, for events that have no message elsewhere.
+    pub fn with_catalog(self, catalog: MessageCatalog) -> Self {
+        Table {
+            catalog: Some(catalog),
+            ..self
         }
     }
 
@@ -237,6 +258,6 @@ mod tests {
         assert_eq!(names[RULE_COLUMNS.len()..][6..12].join(" "), expected);
         assert_eq!(table.schema().fields().len(), names.len());
         let of_matches = Table::from(Options::default()).of_matches(Arc::new(Rules::none()));
-        assert_eq!(of_matches.columns.len(), COLUMNS.len() - 7 + RULE_COLUMNS.len());
+        assert_eq!(of_matches.columns.len(), COLUMNS.len() - 9 + RULE_COLUMNS.len());
     }
 }

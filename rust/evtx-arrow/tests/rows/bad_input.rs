@@ -14,6 +14,8 @@ const ALL: Options = Options {
     json: true,
     text: true,
     fields: true,
+    insertions: true,
+    message_source: true,
     location: false,
     recover: false,
 };

@@ -18,6 +18,8 @@ const PLAIN: Options = Options {
     json: false,
     text: false,
     fields: false,
+    insertions: false,
+    message_source: false,
     location: false,
     recover: false,
 };

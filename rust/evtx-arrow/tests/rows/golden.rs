@@ -18,6 +18,8 @@ const EVERYTHING: Options = Options {
     json: true,
     text: true,
     fields: true,
+    insertions: true,
+    message_source: true,
     location: true,
     recover: true,
 };

@@ -15,6 +15,8 @@ const RECOVER: Options = Options {
     json: false,
     text: false,
     fields: false,
+    insertions: true,
+    message_source: false,
     location: true,
     recover: true,
 };

@@ -270,6 +270,9 @@ const ALL: Options = Options {
     json: true,
     text: true,
     fields: true,
+    // An instance has the types of its insertions, a spelled-out element only their texts.
+    insertions: false,
+    message_source: true,
     location: true,
     ..NONE
 };
@@ -281,6 +284,8 @@ const NONE: Options = Options {
     json: false,
     text: false,
     fields: false,
+    insertions: false,
+    message_source: false,
     on_error: evtx_arrow::OnError::Report,
 };
 

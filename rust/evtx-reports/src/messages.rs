@@ -1,0 +1,351 @@
+//! The messages of event providers as a table, and rows of such a table as a catalog file.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow_cast::display::FormatOptions;
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use evtx_format::value::ValueType;
+use evtx_messages::row::{guid_of_text, guid_text};
+use evtx_messages::{CatalogWriter, Field, MessageKind, MessageRow, ValueMap};
+
+use crate::table::{self, Row, columns};
+
+/// A value of a map and its text.
+type MapEntry = (u32, Arc<str>);
+
+columns! { MessageRow:
+    /// What the message is for: an event (`event`), `%%nnnn` in messages (`parameter`), or nothing known (`text`).
+    kind: Text(|row| Some(row.kind.name().into()));
+    /// The name of the provider. NULL if no file says which provider uses the message.
+    provider: Text(|row| row.provider.as_deref().map(Into::into));
+    /// The GUID of the provider.
+    provider_guid: Text(|row| row.guid.as_ref().map(|guid| guid_text(guid).into()));
+    /// The ID of the event. Of a classic event, the lower half of the message ID.
+    event_id: UInt32(|row| row.event_id.map(Into::into));
+    /// The version of the event.
+    version: UInt8(|row| row.version);
+    /// The upper half of the message ID of a classic event.
+    qualifiers: UInt16(|row| row.qualifiers);
+    /// The ID of the message in its table. Of a parameter, the number after `%%`.
+    message_id: UInt32(|row| row.message_id);
+    /// The language of the text, such as `en-US`.
+    language: Text(|row| row.language.as_deref().map(Into::into));
+    /// The text with its insertions, as Windows stores it: `%1` stands for the first.
+    text: Text(|row| row.text.as_deref().map(Into::into));
+    /// The log that the event is written to.
+    channel: Text(|row| row.channel.as_deref().map(Into::into));
+    /// The name of the level.
+    level: Text(|row| row.level.as_deref().map(Into::into));
+    /// The name of the task.
+    task: Text(|row| row.task.as_deref().map(Into::into));
+    /// The name of the opcode.
+    opcode: Text(|row| row.opcode.as_deref().map(Into::into));
+    /// The names of the keywords.
+    keywords: Names(|row| &row.keywords);
+    /// The fields of the event in order, each the value of an insertion: its name, the BinXML type of its value, the number
+    /// of the form in which Windows shows it, and the name of its map.
+    fields: Fields(|row| &row.fields);
+    /// The maps that the fields name: texts for the values, or for the bits, of a field.
+    maps: Maps(|row| &row.maps);
+    /// The path of the file that has the text.
+    filename: Text(|row| Some((*row.file).into()));
+}
+
+columns! { Field:
+    name: Text(|field| Some((*field.name).into()));
+    binxml_type: Text(|field| Some(ValueType::from_byte(field.in_type)?.to_string().into()));
+    out_type: UInt8(|field| Some(field.out_type));
+    map: Text(|field| field.map.as_deref().map(Into::into));
+}
+
+columns! { Arc<ValueMap>:
+    name: Text(|map| Some((*map.name).into()));
+    is_bit_map: Bool(|map| Some(map.is_bit_map));
+    texts: MapEntries(|map| &map.entries);
+}
+
+columns! { MapEntry:
+    value: UInt32(|(value, _)| Some(*value));
+    text: Text(|(_, text)| Some((**text).into()));
+}
+
+/// Makes a catalog file from rows of a table with the columns of the messages, or with some of them.
+#[derive(Debug, Default)]
+pub struct CatalogRows {
+    writer: CatalogWriter,
+    rows: u64,
+}
+
+impl CatalogRows {
+    /// Checks that a table has the columns that a message needs.
+    ///
+    /// # Errors
+    /// A text that names the column that is missing.
+    pub fn check(names: &[&str]) -> Result<(), String> {
+        let missing = ["provider", "event_id", "text"]
+            .into_iter()
+            .find(|needed| !names.iter().any(|name| name.eq_ignore_ascii_case(needed)));
+        match missing {
+            Some(column) => Err(format!(
+                "a catalog needs a column \"{column}\", as in FROM evtx_message_catalog(...)"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the rows of a batch.
+    ///
+    /// # Errors
+    /// A text that names the row, counted from 1, and what is wrong with it.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), String> {
+        let rows = Rows::of(batch).map_err(|error| error.to_string())?;
+        for index in 0..batch.num_rows() {
+            self.rows += 1;
+            let at = self.rows;
+            let row = rows.row(index).map_err(|why| format!("row {at}: {why}"))?;
+            self.writer.push(&row).map_err(|why| format!("row {at}: {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of the catalog file.
+    ///
+    /// # Errors
+    /// A text that says why the rows cannot be a catalog.
+    pub fn finish(self) -> Result<Vec<u8>, String> {
+        self.writer.finish().map_err(|error| error.to_string())
+    }
+}
+
+/// The columns of a batch, each with its type in the table of messages; `None` for those that it lacks.
+struct Rows(Vec<Option<ArrayRef>>);
+
+impl Rows {
+    fn of(batch: &RecordBatch) -> Result<Self, ArrowError> {
+        let known: SchemaRef = table::schema::<MessageRow>();
+        let columns = known.fields().iter().map(|field| {
+            let index = batch
+                .schema()
+                .fields()
+                .iter()
+                .position(|own| own.name().eq_ignore_ascii_case(field.name()));
+            index
+                .map(|index| typed(batch.column(index), field.data_type()))
+                .transpose()
+        });
+        Ok(Rows(columns.collect::<Result<_, _>>()?))
+    }
+
+    fn column(&self, name: &str, row: usize) -> Option<&ArrayRef> {
+        let index = MessageRow::COLUMNS.iter().position(|column| column.name == name)?;
+        self.0[index].as_ref().filter(|array| array.is_valid(row))
+    }
+
+    fn text(&self, name: &str, row: usize) -> Option<&str> {
+        Some(self.column(name, row)?.as_string::<i32>().value(row))
+    }
+
+    fn shared(&self, name: &str, row: usize) -> Option<Arc<str>> {
+        self.text(name, row).map(Into::into)
+    }
+
+    fn number(&self, name: &str, row: usize) -> Option<u32> {
+        let array = self.column(name, row)?;
+        Some(match array.data_type() {
+            DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).into(),
+            DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).into(),
+            _ => array.as_primitive::<UInt32Type>().value(row),
+        })
+    }
+
+    /// The items of a list; none of a list that is NULL.
+    fn items(&self, name: &str, row: usize) -> Option<ArrayRef> {
+        Some(self.column(name, row)?.as_list::<i32>().value(row))
+    }
+
+    fn row(&self, row: usize) -> Result<MessageRow, String> {
+        let kind = match self.text("kind", row) {
+            None => MessageKind::Event,
+            Some(name) => MessageKind::of_name(name).ok_or_else(|| format!("unknown kind '{name}'"))?,
+        };
+        let guid = match self.text("provider_guid", row) {
+            None => None,
+            Some(text) => Some(guid_of_text(text).ok_or_else(|| format!("'{text}' is not a GUID"))?),
+        };
+        let event_id = match self.number("event_id", row) {
+            None => None,
+            Some(id) => Some(u16::try_from(id).map_err(|_| format!("{id} is not an event ID"))?),
+        };
+        let names = |items: ArrayRef| items.as_string::<i32>().iter().flatten().map(Into::into).collect();
+        Ok(MessageRow {
+            provider: self.shared("provider", row),
+            guid,
+            event_id,
+            version: self
+                .number("version", row)
+                .and_then(|version| u8::try_from(version).ok()),
+            qualifiers: self.number("qualifiers", row).and_then(|bits| u16::try_from(bits).ok()),
+            message_id: self.number("message_id", row),
+            language: self.shared("language", row),
+            text: self.shared("text", row),
+            channel: self.shared("channel", row),
+            level: self.shared("level", row),
+            task: self.shared("task", row),
+            opcode: self.shared("opcode", row),
+            keywords: self.items("keywords", row).map(names).unwrap_or_default(),
+            fields: self
+                .items("fields", row)
+                .map(|items| fields(items.as_struct()))
+                .unwrap_or_default(),
+            maps: self
+                .items("maps", row)
+                .map(|items| maps(items.as_struct()))
+                .unwrap_or_default(),
+            file: self.shared("filename", row).unwrap_or_default(),
+            ..MessageRow::new(kind)
+        })
+    }
+}
+
+/// A number that does not fit is an error, not NULL.
+const STRICT: CastOptions<'_> = CastOptions {
+    safe: false,
+    format_options: FormatOptions::new(),
+};
+
+/// An array as the type that the table of messages has.
+fn typed(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() == wanted {
+        true => Ok(Arc::clone(array)),
+        false => cast_with_options(array, wanted, &STRICT),
+    }
+}
+
+fn fields(items: &StructArray) -> Arc<[Field]> {
+    let [names, types, maps] = [0, 1, 3].map(|column| items.column(column).as_string::<i32>());
+    let out_types = items.column(2).as_primitive::<UInt8Type>();
+    let field = |row| Field {
+        name: names.value(row).into(),
+        in_type: type_byte(types.value(row)),
+        out_type: out_types.value(row),
+        map: maps.is_valid(row).then(|| maps.value(row).into()),
+    };
+    (0..items.len()).map(field).collect()
+}
+
+/// The type byte of a type by its name; 0 if there is no such type.
+fn type_byte(name: &str) -> u8 {
+    let is_named = |byte: &u8| ValueType::from_byte(*byte).is_some_and(|known| known.to_string() == name);
+    (0..=u8::MAX).find(is_named).unwrap_or_default()
+}
+
+fn maps(items: &StructArray) -> Arc<[Arc<ValueMap>]> {
+    let (names, bits) = (items.column(0).as_string::<i32>(), items.column(1).as_boolean());
+    let texts = items.column(2).as_list::<i32>();
+    let map = |row| {
+        let entries = texts.value(row);
+        let entries = entries.as_struct();
+        let values = entries.column(0).as_primitive::<UInt32Type>();
+        let texts = entries.column(1).as_string::<i32>();
+        Arc::new(ValueMap {
+            name: names.value(row).into(),
+            is_bit_map: bits.value(row),
+            entries: (0..entries.len())
+                .map(|row| (values.value(row), texts.value(row).into()))
+                .collect(),
+        })
+    };
+    (0..items.len()).map(map).collect()
+}
+
+/// The schema of the table of messages.
+pub fn message_schema() -> SchemaRef {
+    table::schema::<MessageRow>()
+}
+
+/// Rows as a batch.
+///
+/// # Errors
+/// The error of Arrow if it refuses an array of the batch.
+pub fn message_batch(rows: &[MessageRow]) -> Result<RecordBatch, ArrowError> {
+    table::batch(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<MessageRow> {
+        let maps: Arc<[Arc<ValueMap>]> = [Arc::new(ValueMap {
+            name: "Kinds".into(),
+            is_bit_map: true,
+            entries: vec![(1, "one".into()), (4, "four".into())],
+        })]
+        .into();
+        let field = Field {
+            name: "Kind".into(),
+            in_type: 0x08,
+            out_type: 18,
+            map: Some("Kinds".into()),
+        };
+        let event = MessageRow {
+            provider: Some("A-Provider".into()),
+            guid: guid_of_text("{54849625-5478-4994-a5ba-3e3b0328c30d}"),
+            event_id: Some(7),
+            version: Some(1),
+            message_id: Some(0xB000_0007),
+            language: Some("en-US".into()),
+            text: Some("%1 happened".into()),
+            keywords: ["Audit".into(), "Other, too".into()].into(),
+            fields: [field].into(),
+            maps,
+            file: "a.dll".into(),
+            ..MessageRow::new(MessageKind::Event)
+        };
+        let parameter = MessageRow {
+            provider: Some("A-Provider".into()),
+            message_id: Some(1833),
+            text: Some("%%n".into()),
+            ..MessageRow::new(MessageKind::Parameter)
+        };
+        vec![event, parameter]
+    }
+
+    #[test]
+    fn rows_of_a_table_are_read_as_they_were() {
+        let batch = message_batch(&rows()).expect("a batch");
+        let read = Rows::of(&batch).expect("the same columns");
+        assert_eq!(
+            (0..2).map(|row| read.row(row).expect("a row")).collect::<Vec<_>>(),
+            rows()
+        );
+        let mut catalog = CatalogRows::default();
+        catalog.push(&batch).expect("rows");
+        assert!(!catalog.finish().expect("a file").is_empty());
+    }
+
+    #[test]
+    fn errors_name_the_row() {
+        let mut rows = rows();
+        let good = message_batch(&rows).expect("a batch");
+        rows[1].guid = None;
+        let columns = ["kind", "provider", "provider_guid", "event_id", "text"];
+        let of = |guid: &str| {
+            let text = |text: &str| Arc::new(arrow_array::StringArray::from(vec![text])) as ArrayRef;
+            let number = Arc::new(arrow_array::Int64Array::from(vec![70_000])) as ArrayRef;
+            let arrays = [text("event"), text("P"), text(guid), number, text("t")];
+            RecordBatch::try_from_iter(columns.into_iter().zip(arrays)).expect("a batch")
+        };
+        let mut catalog = CatalogRows::default();
+        catalog.push(&good).expect("rows");
+        assert_eq!(catalog.push(&of("x")).unwrap_err(), "row 3: 'x' is not a GUID");
+        let guid = "54849625-5478-4994-a5ba-3e3b0328c30d";
+        assert_eq!(catalog.push(&of(guid)).unwrap_err(), "row 4: 70000 is not an event ID");
+        assert_eq!(CatalogRows::check(&columns), Ok(()));
+        assert!(CatalogRows::check(&columns[..4]).unwrap_err().contains("\"text\""));
+    }
+}

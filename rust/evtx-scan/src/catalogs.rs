@@ -1,0 +1,67 @@
+//! Opens catalogs of messages, and shares the last one among the scans of a process.
+
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use evtx_arrow::MessageCatalog;
+use evtx_format::Interrupt;
+use evtx_messages::Catalog;
+
+use crate::file::LogFile;
+use crate::paths::{ScanPath, has_glob};
+use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, StorageError, ends_with};
+
+/// The most bytes of a catalog file.
+const MAX_FILE: u64 = 1 << 30;
+
+/// What identifies the content of a local file: its path, its size in bytes, and the stamp of its last change.
+type Identity = (String, u64, i64);
+
+/// The catalog that was opened last.
+static LAST: LazyLock<Mutex<Option<(Identity, Arc<Catalog>)>>> = LazyLock::new(Mutex::default);
+
+/// Whether an argument names a catalog, and not a place of `.MTA` files: a path without wildcards and `{log}`, with
+/// another end.
+pub(crate) fn is_catalog(messages: &str) -> bool {
+    !messages.is_empty() && !has_glob(messages) && !messages.contains("{log}") && !ends_with(messages, ".mta")
+}
+
+/// Opens the catalog with a path.
+///
+/// # Errors
+/// Those of the storage, [`ScanError::File`] if the file is not a catalog, and [`ScanError::Interrupted`].
+pub(crate) fn open(path: &str, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<MessageCatalog, ScanError> {
+    let call = Call {
+        storage,
+        interrupt,
+        last: &LastOpened::default(),
+    };
+    let messages = open_or_share(call, &ScanPath::named(path)).map_err(|error| match error {
+        StorageError::Unusable(why) => ScanError::File(format!("{path}: {why}")),
+        other => other.into(),
+    })?;
+    Ok(MessageCatalog {
+        path: path.into(),
+        messages,
+    })
+}
+
+fn open_or_share(call: Call<'_>, path: &ScanPath) -> Result<Arc<Catalog>, StorageError> {
+    let file = LogFile::open(call, path)?;
+    let modified = file.modified().filter(|modified| modified.age > SETTLED);
+    let identity = modified.filter(|_| !file.is_remote);
+    let identity = identity.map(|modified| (path.path.clone(), file.size(), modified.stamp));
+    // Each change under the lock leaves it sound.
+    let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((known, catalog)) = &*last()
+        && Some(known) == identity.as_ref()
+    {
+        return Ok(Arc::clone(catalog));
+    }
+    let bytes = file.read_all(call, MAX_FILE)?;
+    let catalog = Catalog::open(bytes).map_err(|error| StorageError::Unusable(error.to_string()))?;
+    let catalog = Arc::new(catalog);
+    if let Some(identity) = identity {
+        *last() = Some((identity, Arc::clone(&catalog)));
+    }
+    Ok(catalog)
+}
