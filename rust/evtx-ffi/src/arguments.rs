@@ -101,6 +101,7 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
         let files = query.kind().map(|kind| match kind {
             FileKind::Logs => "files",
             FileKind::Rules => "rules",
+            FileKind::Providers => "files",
         });
         EvtxScanFunction {
             function: EvtxFunction::new(name, description, example),
@@ -152,6 +153,13 @@ fn about(query: Query) -> [&'static str; 3] {
              IDs, free space, stored and computed checksums, templates, the time range, damage.",
             "SELECT chunk_index, first_record_id, last_record_id, records, error FROM \
              evtx_chunk_metadata('Security.evtx')",
+        ],
+        Query::Messages => [
+            "evtx_message_catalog",
+            "Lists the messages of event providers, a row per message: of their binaries (.dll, .exe, .sys, .mui) with the \
+             hives SOFTWARE and SYSTEM of a registry, if there are any, and of the databases of plaso and WELM. COPY ... TO \
+             'windows.messages' (FORMAT evtx_messages) makes a catalog of them.",
+            "COPY (FROM evtx_message_catalog('C:/Windows/System32')) TO 'windows.messages' (FORMAT evtx_messages)",
         ],
         Query::DeclaredEvents => [
             "evtx_event_catalog",

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, SchemaRef};
 use evtx_arrow::enum_of;
-use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport};
-use evtx_scan::{Query, ReportScan, ReportThreads, ScanCall};
+use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport, message_schema};
+use evtx_scan::{MessageScan, Query, ReportScan, ReportThreads, ScanCall};
 
 /// The name of the SQL type of a column that DuckDB imports.
 pub(crate) fn duckdb_type(field: &Field) -> String {
@@ -68,6 +68,10 @@ pub(crate) fn report_of(query: Query) -> Option<ReportFunction> {
         Query::Fields => function(|_, _| SchemaReport::new(duckdb_type)),
         Query::Files => function(|_, columns| FileReport::of_columns(columns)),
         Query::Chunks => function(|_, _| ChunkReport::default()),
+        Query::Messages => Some(ReportFunction {
+            schema: message_schema(),
+            make: Box::new(|call, columns| Box::new(MessageScan::new(call.paths.clone(), columns))),
+        }),
         Query::DeclaredEvents => function(|_, _| DeclaredEventReport::new(duckdb_type)),
     }
 }

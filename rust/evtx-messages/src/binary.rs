@@ -36,6 +36,13 @@ pub struct Binary {
 }
 
 impl Binary {
+    /// About how many bytes of memory its messages take.
+    pub fn bytes(&self) -> usize {
+        let manifests = self.manifests.iter().flat_map(|manifest| &manifest.providers);
+        let events = manifests.map(|provider| provider.events.len()).sum::<usize>();
+        self.tables.iter().map(MessageTable::bytes).sum::<usize>() + events * size_of::<manifest::DeclaredEvent>()
+    }
+
     /// Reads the resources of a PE file. A binary without messages is empty.
     ///
     /// # Errors

@@ -284,3 +284,30 @@ fn real_binaries_are_read() {
     );
     assert!(all > 0);
 }
+
+/// The files in `test/data/provider`, which tests of other languages read. `EVTX_TEST_DATA=write` writes them.
+#[test]
+fn the_binaries_of_other_tests_are_these() {
+    let (manifest, table) = (manifest(guid()), message_table(&texts()));
+    let pe = |manifest, tables| {
+        let is_64_bit = true;
+        let pe = Pe {
+            is_64_bit,
+            manifest,
+            tables,
+        };
+        pe.bytes()
+    };
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/data/provider");
+    for (name, bytes) in [
+        ("x.dll", pe(Some(&manifest), &[])),
+        ("en-US/x.dll.mui", pe(None, &[(1033, &table)])),
+    ] {
+        let path = folder.join(name);
+        if std::env::var("EVTX_TEST_DATA").is_ok_and(|value| value == "write") {
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(&path, &bytes).expect("a file");
+        }
+        assert!(std::fs::read(&path).is_ok_and(|known| known == bytes), "{name}");
+    }
+}

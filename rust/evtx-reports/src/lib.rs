@@ -18,7 +18,7 @@ mod messages;
 pub use chunks::ChunkReport;
 pub use declared::DeclaredEventReport;
 pub use files::FileReport;
-pub use messages::{CatalogRows, message_batch, message_schema};
+pub use messages::{CatalogRow, CatalogRows, message_batch, message_schema};
 pub use report::{ListReport, Report, TypeName};
 pub use rules::{RuleReport, RuleRow};
 pub use schema::SchemaReport;

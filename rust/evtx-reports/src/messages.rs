@@ -9,50 +9,76 @@ use arrow_cast::display::FormatOptions;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use evtx_format::value::ValueType;
-use evtx_messages::row::{guid_of_text, guid_text};
-use evtx_messages::{CatalogWriter, Field, MessageKind, MessageRow, ValueMap};
+use evtx_messages::row::guid_of_text;
+use evtx_messages::{CatalogWriter, Field, Guid, MessageKind, MessageRow, ValueMap};
 
 use crate::table::{self, Row, columns};
 
 /// A value of a map and its text.
 type MapEntry = (u32, Arc<str>);
 
-columns! { MessageRow:
+/// A row of the table of messages: a message, or what of a file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogRow {
+    row: MessageRow,
+    error: Option<String>,
+}
+
+impl CatalogRow {
+    /// What of the file with a path cannot be read.
+    pub fn unreadable(path: &str, why: String) -> Self {
+        let row = MessageRow {
+            file: path.into(),
+            ..MessageRow::new(MessageKind::Text)
+        };
+        CatalogRow { row, error: Some(why) }
+    }
+}
+
+impl From<MessageRow> for CatalogRow {
+    fn from(row: MessageRow) -> Self {
+        CatalogRow { row, error: None }
+    }
+}
+
+columns! { CatalogRow:
     /// What the message is for: an event (`event`), `%%nnnn` in messages (`parameter`), or nothing known (`text`).
-    kind: Text(|row| Some(row.kind.name().into()));
+    kind: Text(|row| row.error.is_none().then(|| row.row.kind.name().into()));
     /// The name of the provider. NULL if no file says which provider uses the message.
-    provider: Text(|row| row.provider.as_deref().map(Into::into));
+    provider: Text(|row| row.row.provider.as_deref().map(Into::into));
     /// The GUID of the provider.
-    provider_guid: Text(|row| row.guid.as_ref().map(|guid| guid_text(guid).into()));
+    provider_guid: Uuid(|row| row.row.guid);
     /// The ID of the event. Of a classic event, the lower half of the message ID.
-    event_id: UInt32(|row| row.event_id.map(Into::into));
+    event_id: UInt32(|row| row.row.event_id.map(Into::into));
     /// The version of the event.
-    version: UInt8(|row| row.version);
+    version: UInt8(|row| row.row.version);
     /// The upper half of the message ID of a classic event.
-    qualifiers: UInt16(|row| row.qualifiers);
+    qualifiers: UInt16(|row| row.row.qualifiers);
     /// The ID of the message in its table. Of a parameter, the number after `%%`.
-    message_id: UInt32(|row| row.message_id);
+    message_id: UInt32(|row| row.row.message_id);
     /// The language of the text, such as `en-US`.
-    language: Text(|row| row.language.as_deref().map(Into::into));
+    language: Text(|row| row.row.language.as_deref().map(Into::into));
     /// The text with its insertions, as Windows stores it: `%1` stands for the first.
-    text: Text(|row| row.text.as_deref().map(Into::into));
+    text: Text(|row| row.row.text.as_deref().map(Into::into));
     /// The log that the event is written to.
-    channel: Text(|row| row.channel.as_deref().map(Into::into));
+    channel: Text(|row| row.row.channel.as_deref().map(Into::into));
     /// The name of the level.
-    level: Text(|row| row.level.as_deref().map(Into::into));
+    level: Text(|row| row.row.level.as_deref().map(Into::into));
     /// The name of the task.
-    task: Text(|row| row.task.as_deref().map(Into::into));
+    task: Text(|row| row.row.task.as_deref().map(Into::into));
     /// The name of the opcode.
-    opcode: Text(|row| row.opcode.as_deref().map(Into::into));
+    opcode: Text(|row| row.row.opcode.as_deref().map(Into::into));
     /// The names of the keywords.
-    keywords: Names(|row| &row.keywords);
+    keywords: Names(|row| &row.row.keywords);
     /// The fields of the event in order, each the value of an insertion: its name, the BinXML type of its value, the number
     /// of the form in which Windows shows it, and the name of its map.
-    fields: Fields(|row| &row.fields);
+    fields: Fields(|row| &row.row.fields);
     /// The maps that the fields name: texts for the values, or for the bits, of a field.
-    maps: Maps(|row| &row.maps);
+    maps: Maps(|row| &row.row.maps);
     /// The path of the file that has the text.
-    filename: Text(|row| Some((*row.file).into()));
+    filename: Text(|row| Some((*row.row.file).into()));
+    /// NULL, or what of the file cannot be read.
+    error: Text(|row| row.error.as_deref().map(Into::into));
 }
 
 columns! { Field:
@@ -97,7 +123,7 @@ impl CatalogRows {
         }
     }
 
-    /// Adds the rows of a batch.
+    /// Adds the rows of a batch, without those that have an error.
     ///
     /// # Errors
     /// A text that names the row, counted from 1, and what is wrong with it.
@@ -106,6 +132,9 @@ impl CatalogRows {
         for index in 0..batch.num_rows() {
             self.rows += 1;
             let at = self.rows;
+            if rows.text("error", index).is_some() {
+                continue;
+            }
             let row = rows.row(index).map_err(|why| format!("row {at}: {why}"))?;
             self.writer.push(&row).map_err(|why| format!("row {at}: {why}"))?;
         }
@@ -126,7 +155,7 @@ struct Rows(Vec<Option<ArrayRef>>);
 
 impl Rows {
     fn of(batch: &RecordBatch) -> Result<Self, ArrowError> {
-        let known: SchemaRef = table::schema::<MessageRow>();
+        let known: SchemaRef = table::schema::<CatalogRow>();
         let columns = known.fields().iter().map(|field| {
             let index = batch
                 .schema()
@@ -141,7 +170,7 @@ impl Rows {
     }
 
     fn column(&self, name: &str, row: usize) -> Option<&ArrayRef> {
-        let index = MessageRow::COLUMNS.iter().position(|column| column.name == name)?;
+        let index = CatalogRow::COLUMNS.iter().position(|column| column.name == name)?;
         self.0[index].as_ref().filter(|array| array.is_valid(row))
     }
 
@@ -162,6 +191,21 @@ impl Rows {
         })
     }
 
+    /// The GUID of the provider. Engines pass a UUID as bytes or as text.
+    fn guid(&self, row: usize) -> Result<Option<Guid>, String> {
+        let Some(array) = self.column("provider_guid", row) else {
+            return Ok(None);
+        };
+        if let Some(bytes) = array.as_fixed_size_binary_opt() {
+            return Ok(bytes.value(row).try_into().ok());
+        }
+        let text = array.as_string::<i32>().value(row);
+        match guid_of_text(text) {
+            Some(guid) => Ok(Some(guid)),
+            None => Err(format!("'{text}' is not a GUID")),
+        }
+    }
+
     /// The items of a list; none of a list that is NULL.
     fn items(&self, name: &str, row: usize) -> Option<ArrayRef> {
         Some(self.column(name, row)?.as_list::<i32>().value(row))
@@ -172,10 +216,7 @@ impl Rows {
             None => MessageKind::Event,
             Some(name) => MessageKind::of_name(name).ok_or_else(|| format!("unknown kind '{name}'"))?,
         };
-        let guid = match self.text("provider_guid", row) {
-            None => None,
-            Some(text) => Some(guid_of_text(text).ok_or_else(|| format!("'{text}' is not a GUID"))?),
-        };
+        let guid = self.guid(row)?;
         let event_id = match self.number("event_id", row) {
             None => None,
             Some(id) => Some(u16::try_from(id).map_err(|_| format!("{id} is not an event ID"))?),
@@ -217,11 +258,12 @@ const STRICT: CastOptions<'_> = CastOptions {
     format_options: FormatOptions::new(),
 };
 
-/// An array as the type that the table of messages has.
+/// An array as the type that the table of messages has. GUIDs can also be text.
 fn typed(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
-    match array.data_type() == wanted {
-        true => Ok(Arc::clone(array)),
-        false => cast_with_options(array, wanted, &STRICT),
+    match (array.data_type(), wanted) {
+        (found, wanted) if found == wanted => Ok(Arc::clone(array)),
+        (_, DataType::FixedSizeBinary(_)) => cast_with_options(array, &DataType::Utf8, &STRICT),
+        _ => cast_with_options(array, wanted, &STRICT),
     }
 }
 
@@ -264,20 +306,25 @@ fn maps(items: &StructArray) -> Arc<[Arc<ValueMap>]> {
 
 /// The schema of the table of messages.
 pub fn message_schema() -> SchemaRef {
-    table::schema::<MessageRow>()
+    table::schema::<CatalogRow>()
 }
 
 /// Rows as a batch.
 ///
 /// # Errors
 /// The error of Arrow if it refuses an array of the batch.
-pub fn message_batch(rows: &[MessageRow]) -> Result<RecordBatch, ArrowError> {
+pub fn message_batch(rows: &[CatalogRow]) -> Result<RecordBatch, ArrowError> {
     table::batch(rows)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn batch() -> RecordBatch {
+        let rows: Vec<CatalogRow> = rows().into_iter().map(Into::into).collect();
+        message_batch(&rows).expect("a batch")
+    }
 
     fn rows() -> Vec<MessageRow> {
         let maps: Arc<[Arc<ValueMap>]> = [Arc::new(ValueMap {
@@ -317,7 +364,7 @@ mod tests {
 
     #[test]
     fn rows_of_a_table_are_read_as_they_were() {
-        let batch = message_batch(&rows()).expect("a batch");
+        let batch = batch();
         let read = Rows::of(&batch).expect("the same columns");
         assert_eq!(
             (0..2).map(|row| read.row(row).expect("a row")).collect::<Vec<_>>(),
@@ -330,9 +377,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_row() {
-        let mut rows = rows();
-        let good = message_batch(&rows).expect("a batch");
-        rows[1].guid = None;
+        let good = batch();
         let columns = ["kind", "provider", "provider_guid", "event_id", "text"];
         let of = |guid: &str| {
             let text = |text: &str| Arc::new(arrow_array::StringArray::from(vec![text])) as ArrayRef;

@@ -32,19 +32,22 @@ pub enum Query {
     Files,
     /// A row per chunk.
     Chunks,
+    /// A row per message of an event provider.
+    Messages,
     /// A row per field of each declared event. It reads no files.
     DeclaredEvents,
 }
 
 impl Query {
     /// All queries.
-    pub const ALL: [Query; 7] = [
+    pub const ALL: [Query; 8] = [
         Query::Records,
         Query::Matches,
         Query::Rules,
         Query::Fields,
         Query::Files,
         Query::Chunks,
+        Query::Messages,
         Query::DeclaredEvents,
     ];
 
@@ -52,6 +55,7 @@ impl Query {
     pub fn kind(self) -> Option<FileKind> {
         match self {
             Query::Rules => Some(FileKind::Rules),
+            Query::Messages => Some(FileKind::Providers),
             Query::DeclaredEvents => None,
             _ => Some(FileKind::Logs),
         }
@@ -67,7 +71,7 @@ impl Query {
 const OF_LOGS: &[Query] = &[Query::Records, Query::Matches];
 const OF_MATCHES: &[Query] = &[Query::Matches];
 const OF_RULES: &[Query] = &[Query::Matches, Query::Rules];
-const OF_FILES: &[Query] = Query::ALL.split_at(6).0;
+const OF_FILES: &[Query] = Query::ALL.split_at(7).0;
 
 /// What an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

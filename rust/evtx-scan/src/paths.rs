@@ -22,6 +22,8 @@ pub enum FileKind {
     Logs,
     /// Sigma rules.
     Rules,
+    /// Files with the messages of providers: binaries, hives of a registry, and databases.
+    Providers,
 }
 
 impl FileKind {
@@ -30,12 +32,14 @@ impl FileKind {
         match self {
             FileKind::Logs => &[".evtx"],
             FileKind::Rules => &[".yml", ".yaml"],
+            FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".db"],
         }
     }
 
     /// Whether a folder is read for files with this name: those of the kind, and those that hold some.
     fn is_read(self, storage: &dyn Storage, name: &str) -> bool {
-        let is_own = |name| self.ends().iter().any(|end| ends_with(name, end));
+        let is_own =
+            |name| self.ends().iter().any(|end| ends_with(name, end)) || self == FileKind::Providers && is_hive(name);
         match storage.nesting().holds(name) {
             Holds::Bytes => is_own(name),
             Holds::File(inner) => is_own(inner),
@@ -45,6 +49,9 @@ impl FileKind {
 
     /// A glob of names, some of which are read. It compares the first two letters of their ends.
     fn glob(self, storage: &dyn Storage) -> String {
+        if self == FileKind::Providers {
+            return "*".to_owned();
+        }
         let letters = |nth| -> BTreeSet<char> {
             let ends = self.ends().iter().chain(storage.nesting().folders);
             let letters = ends.filter_map(|end| end.chars().nth(nth));
@@ -61,8 +68,15 @@ impl FileKind {
         match self {
             FileKind::Logs => "logs",
             FileKind::Rules => "rules",
+            FileKind::Providers => "binaries of providers",
         }
     }
+}
+
+/// Whether a path names a hive of a registry that says which provider uses which files.
+fn is_hive(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.eq_ignore_ascii_case("SOFTWARE") || name.eq_ignore_ascii_case("SYSTEM")
 }
 
 /// The path of a file that a call reads.

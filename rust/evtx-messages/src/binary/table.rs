@@ -34,6 +34,11 @@ pub struct MessageTable {
 }
 
 impl MessageTable {
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len() + size_of_val(&*self.messages)
+    }
+
     /// Finds the messages of a table. Work and memory are bounded by its size, even if its blocks overlap.
     ///
     /// # Errors
