@@ -285,9 +285,9 @@ fn real_binaries_are_read() {
     assert!(all > 0);
 }
 
-/// The files in `test/data/provider`, which tests of other languages read. `EVTX_TEST_DATA=write` writes them.
+/// The files in `test/data/messages`, which tests in SQL read. `EVTX_TEST_DATA=write` writes them.
 #[test]
-fn the_binaries_of_other_tests_are_these() {
+fn the_files_of_other_tests_are_these() {
     let (manifest, table) = (manifest(guid()), message_table(&texts()));
     let pe = |manifest, tables| {
         let is_64_bit = true;
@@ -298,10 +298,11 @@ fn the_binaries_of_other_tests_are_these() {
         };
         pe.bytes()
     };
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/data/provider");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/data/messages");
     for (name, bytes) in [
         ("x.dll", pe(Some(&manifest), &[])),
         ("en-US/x.dll.mui", pe(None, &[(1033, &table)])),
+        ("texts.messages", catalog()),
     ] {
         let path = folder.join(name);
         if std::env::var("EVTX_TEST_DATA").is_ok_and(|value| value == "write") {
@@ -310,4 +311,42 @@ fn the_binaries_of_other_tests_are_these() {
         }
         assert!(std::fs::read(&path).is_ok_and(|known| known == bytes), "{name}");
     }
+}
+
+/// A catalog of texts for the samples.
+fn catalog() -> Vec<u8> {
+    let mut catalog = CatalogWriter::new();
+    for (provider, event_id, version, text) in [
+        (
+            "microsoft-windows-security-auditing",
+            4624,
+            None,
+            "Logon of %6 with type %9%n%tLevel: %21, handle %8.%0",
+        ),
+        (
+            "Microsoft-Windows-Security-Auditing",
+            4625,
+            Some(0),
+            "Failed: %10 for %6, %99",
+        ),
+        ("Service Control Manager", 7036, None, "The %1 is now %2 and %%7000."),
+        ("Service Control Manager", 7045, None, ""),
+    ] {
+        let row = MessageRow {
+            provider: Some(provider.into()),
+            event_id: Some(event_id),
+            version,
+            text: Some(text.into()),
+            ..MessageRow::new(MessageKind::Event)
+        };
+        catalog.push(&row).expect("a row");
+    }
+    let parameter = MessageRow {
+        provider: Some("Service Control Manager".into()),
+        message_id: Some(7000),
+        text: Some("well".into()),
+        ..MessageRow::new(MessageKind::Parameter)
+    };
+    catalog.push(&parameter).expect("a row");
+    catalog.finish().expect("a catalog")
 }
