@@ -52,9 +52,10 @@ struct File {
 
 void Bind(CopyFunction::CopyToBindInput &input) {
 	if (input.GetOptionCount() > 0) {
-		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, "COPY TO (FORMAT " +
-		                             GetText(Ask<EvtxDefinitions>(evtx_definitions).catalog_format) +
-		                             "): there is no option " + input.GetOptionName(0));
+		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER,
+		                             "COPY TO (FORMAT " +
+		                                 GetText(Ask<EvtxDefinitions>(evtx_definitions).catalog_format) +
+		                                 "): there is no option " + input.GetOptionName(0));
 	}
 	Columns columns;
 	std::vector<EvtxText> lent;
@@ -95,7 +96,8 @@ void Finalize(CopyFunction::CopyToFinalizeInput &input) {
 	file.exporter.Flush();
 	file.Pass();
 	const auto bytes = Ask<EvtxSlice<std::uint8_t>>(evtx_catalog_finish, file.catalog.get());
-	auto written = input.GetContext().GetFileSystem().OpenFile(file.path, {FileFlags::WRITE, FileFlags::FILE_CREATE_NEW});
+	auto written =
+	    input.GetContext().GetFileSystem().OpenFile(file.path, {FileFlags::WRITE, FileFlags::FILE_CREATE_NEW});
 	written.WriteAt(bytes.data, bytes.len, 0);
 	written.Close();
 }

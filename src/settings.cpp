@@ -20,7 +20,8 @@ void RegisterSettings(duckdb::cxx::Extension &extension, duckdb::cxx::Context &c
 		auto option = duckdb::cxx::CustomOption::Create(factory);
 		option.SetName(GetText(setting.name))
 		    .SetType(factory.CreateType(setting.is_flag ? LogicalTypeId::BOOLEAN : LogicalTypeId::VARCHAR))
-		    .SetDefaultValue(setting.is_flag ? factory.CreateValue(true) : factory.CreateValue(duckdb::cxx::varchar_t("")))
+		    .SetDefaultValue(setting.is_flag ? factory.CreateValue(true)
+			                                 : factory.CreateValue(duckdb::cxx::varchar_t("")))
 		    .SetDescription(View(setting.about));
 		extension.Register(option);
 	}

@@ -12,10 +12,7 @@ use evtx_format::value::ValueType;
 use evtx_messages::row::guid_of_text;
 use evtx_messages::{CatalogWriter, Field, Guid, MessageKind, MessageRow, ValueMap};
 
-use crate::table::{self, Row, columns};
-
-/// A value of a map and its text.
-type MapEntry = (u32, Arc<str>);
+use crate::table::{self, MapEntry, Row, columns};
 
 /// A row of the table of messages: a message, or what of a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]

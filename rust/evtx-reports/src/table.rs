@@ -16,6 +16,9 @@ use evtx_sigma::Level;
 
 use crate::event_ids::LogSpan;
 
+/// A value of a map, and its text.
+pub(crate) type MapEntry = (u32, Arc<str>);
+
 /// Declares the columns of a row in order: the description of each, its name, its type and its value for a row.
 macro_rules! columns {
     ($row:ty: $($(#[doc = $about:literal])* $name:ident: $kind:ident($value:expr);)*) => {
@@ -73,7 +76,7 @@ pub(crate) enum Value<R> {
     /// A list of structs, never NULL.
     Maps(for<'r> fn(&'r R) -> &'r [Arc<ValueMap>]),
     /// A list of structs, never NULL.
-    MapEntries(for<'r> fn(&'r R) -> &'r [(u32, Arc<str>)]),
+    MapEntries(for<'r> fn(&'r R) -> &'r [MapEntry]),
 }
 
 impl<R> Value<R> {
@@ -94,7 +97,7 @@ impl<R> Value<R> {
             Value::LogSpans(_) => list_type::<LogSpan>(),
             Value::Fields(_) => list_type::<evtx_messages::Field>(),
             Value::Maps(_) => list_type::<Arc<ValueMap>>(),
-            Value::MapEntries(_) => list_type::<(u32, Arc<str>)>(),
+            Value::MapEntries(_) => list_type::<MapEntry>(),
         };
         Field::new(name, data_type, true)
     }

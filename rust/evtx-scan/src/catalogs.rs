@@ -1,6 +1,6 @@
 //! Opens catalogs of messages, and shares the last one among the scans of a process.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_arrow::MessageCatalog;
 use evtx_format::Interrupt;
@@ -16,8 +16,11 @@ const MAX_FILE: u64 = 1 << 30;
 /// What identifies the content of a local file: its path, its size in bytes, and the stamp of its last change.
 type Identity = (String, u64, i64);
 
+/// A catalog that was opened.
+type Opened = (Identity, Arc<Catalog>);
+
 /// The catalog that was opened last.
-static LAST: LazyLock<Mutex<Option<(Identity, Arc<Catalog>)>>> = LazyLock::new(Mutex::default);
+static LAST: Mutex<Option<Opened>> = Mutex::new(None);
 
 /// Whether an argument names a catalog, and not a place of `.MTA` files: a path without wildcards and `{log}`, with
 /// another end.
