@@ -63,6 +63,7 @@ void Bind(CopyFunction::CopyToBindInput &input) {
 		columns.names.push_back(input.GetColumnName(i));
 		columns.types.push_back(input.GetColumnType(i));
 	}
+	lent.reserve(columns.names.size());
 	for (const auto &name : columns.names) {
 		lent.push_back(Lend(name));
 	}
