@@ -32,6 +32,8 @@ def scan(
     json: bool = False,
     text: bool = False,
     fields: bool = False,
+    insertions: bool = False,
+    message_source: bool = False,
     location: bool = False,
     recover: bool = False,
     messages: str | None = None,
@@ -61,9 +63,12 @@ def scan(
         json: adds a column with the whole event as JSON.
         text: adds a column with all values of the event, a line for each.
         fields: adds a column with all values of the event, each with its name.
+        insertions: adds a column with the values that fill the message, as a list.
+        message_source: adds a column that says where the message is from.
         location: adds ``chunk_index`` and ``record_offset``: where in the file a record is.
         recover: adds records from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
-        messages: where a log's messages are: a glob relative to its folder, in which ``{log}`` is the log's name.
+        messages: the path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative
+            to its folder, in which ``{log}`` is the log's name.
         password: the password of encrypted entries of ZIP archives.
         sample_size: with ``event_id``, how many files are read to find the fields, -1 for all.
         threads: how many threads read local files, at most 16; by default one for each CPU. Other file systems are read
@@ -81,10 +86,10 @@ def scan(
     """
     options = {
         "event_id": _list(event_id), "provider": _list(provider), "on_error": on_error, "verify": verify, "xml": xml, "json": json,
-        "text": text, "fields": fields, "location": location, "recover": recover, "messages": messages,
-        "password": password, "sample_size": sample_size,
+        "text": text, "fields": fields, "insertions": insertions, "message_source": message_source, "location": location,
+        "recover": recover, "messages": messages, "password": password, "sample_size": sample_size,
     }
-    for name in ("on_error", "verify", "xml", "json", "text", "fields", "location", "recover"):
+    for name in ("on_error", "verify", "xml", "json", "text", "fields", "insertions", "message_source", "location", "recover"):
         if options[name] is None:
             raise TypeError(f"{name} cannot be None")
     columns = _names(columns)

@@ -17,7 +17,8 @@ from client import list_of, quoted, quoted_name
 from conftest import ROOT, SAMPLES, assert_same_rows, write_zip
 from test_columns_of_events import LOGS
 
-OPTIONS = {"xml": True, "json": True, "text": True, "fields": True, "location": True}
+OPTIONS = {"xml": True, "json": True, "text": True, "fields": True, "insertions": True, "message_source": True, "location": True}
+CATALOG = str(ROOT / "test" / "data" / "messages" / "texts.messages")
 SQL_OPTIONS = ", ".join(f"{name} := true" for name in OPTIONS)
 
 
@@ -43,6 +44,8 @@ def test_every_column_of_every_log_is_that_of_read_evtx(con):
 @pytest.mark.parametrize("options, sql", [
     ({"verify": True}, "verify := true"),
     ({"recover": True, "location": True}, "recover := true, location := true"),
+    ({"messages": CATALOG, "message_source": True, "insertions": True},
+     f"messages := '{CATALOG}', message_source := true, insertions := true"),
     ({"on_error": "skip"}, "on_error := 'skip'"),
     ({"provider": "microsoft-windows-security-auditing"}, "provider := 'microsoft-windows-security-auditing'"),
     ({"event_id": [4624, 4625, 4688, 7045, 1, 4104]}, "event_id := [4624, 4625, 4688, 7045, 1, 4104]"),

@@ -8,7 +8,7 @@ mod printf;
 
 use std::borrow::Cow;
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use crate::insertion::Insertion;
 use crate::row::{Field, ValueMap};
@@ -106,8 +106,7 @@ impl Renderer<'_, '_> {
         for part in template.parts() {
             let percent = std::mem::replace(&mut after_percent, *part == Part::Percent);
             match *part {
-                Part::Text { start, end } => self.push(&text[start as usize..end as usize])?,
-                Part::Fixed(text) => self.push(text)?,
+                Part::Literal { start, end } => self.push(template.literal(start, end))?,
                 Part::Percent => self.push("%")?,
                 Part::Parameter { id, start, end } => {
                     if !self.parameter(id, 0)? {
@@ -153,6 +152,9 @@ impl Renderer<'_, '_> {
 
     /// Appends a text with its parameters replaced.
     fn with_parameters(&mut self, text: &str, depth: usize) -> Option<()> {
+        if memchr(b'%', text.as_bytes()).is_none() {
+            return self.push(text);
+        }
         let mut rest = text;
         while let Some(at) = memmem::find(rest.as_bytes(), b"%%") {
             let (before, reference) = rest.split_at(at);
@@ -184,8 +186,7 @@ impl Renderer<'_, '_> {
         let template = Template::parse(text);
         for part in template.parts() {
             match *part {
-                Part::Text { start, end } => self.push(&text[start as usize..end as usize])?,
-                Part::Fixed(text) => self.push(text)?,
+                Part::Literal { start, end } => self.push(template.literal(start, end))?,
                 Part::Percent => self.push("%")?,
                 Part::Insertion { number, .. } => self.push(&format!("%{number}"))?,
                 Part::Parameter { id, start, end } => {

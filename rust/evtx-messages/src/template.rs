@@ -18,9 +18,11 @@ use memchr::{memchr, memchr3};
 /// The longest format between the exclamation marks of `%1!08x!`, in bytes. Longer ones are text.
 const MAX_FORMAT: usize = 32;
 
-/// A parsed text. Its parts refer to the bytes of the text.
+/// A parsed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
+    /// What is the same in each message, without escapes. Most messages have more of it than of values.
+    literals: Box<str>,
     parts: Box<[Part]>,
     insertions: u8,
 }
@@ -28,10 +30,8 @@ pub struct Template {
 /// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The bytes of the text between two offsets.
-    Text { start: u32, end: u32 },
-    /// Characters that an escape stands for.
-    Fixed(&'static str),
+    /// The literals between two offsets.
+    Literal { start: u32, end: u32 },
     /// `%%` that no number follows. If an insertion follows, it may have one.
     Percent,
     /// An insertion, from 1, and the length of its format. The format is before `end`.
@@ -47,15 +47,20 @@ impl Template {
         let mut parser = Parser {
             text,
             at: 0,
+            literals: Vec::new(),
+            start: 0,
             parts: Vec::new(),
         };
         while parser.part().is_some() {}
+        parser.end_literal();
         let numbers = parser.parts.iter().map(|part| match part {
             Part::Insertion { number, .. } => *number,
             _ => 0,
         });
         Template {
             insertions: numbers.max().unwrap_or(0),
+            // The escapes are ASCII, so what is between them is UTF-8.
+            literals: String::from_utf8(parser.literals).unwrap_or_default().into(),
             parts: parser.parts.into(),
         }
     }
@@ -68,11 +73,19 @@ impl Template {
     pub(crate) fn parts(&self) -> &[Part] {
         &self.parts
     }
+
+    /// The literals between two offsets of a part.
+    pub(crate) fn literal(&self, start: u32, end: u32) -> &str {
+        &self.literals[start as usize..end as usize]
+    }
 }
 
 struct Parser<'t> {
     text: &'t [u8],
     at: usize,
+    literals: Vec<u8>,
+    /// Where the literal that is being read starts.
+    start: usize,
     parts: Vec<Part>,
 }
 
@@ -100,12 +113,22 @@ impl Parser<'_> {
     }
 
     fn push(&mut self, len: usize, part: Part) {
+        self.end_literal();
         self.at += len;
         self.parts.push(part);
     }
 
+    fn end_literal(&mut self) {
+        let (start, end) = (self.start as u32, self.literals.len() as u32);
+        if start < end {
+            self.parts.push(Part::Literal { start, end });
+        }
+        self.start = self.literals.len();
+    }
+
     fn fixed(&mut self, len: usize, text: &'static str) {
-        self.push(len, Part::Fixed(text));
+        self.literals.extend_from_slice(text.as_bytes());
+        self.at += len;
     }
 
     /// Text up to the next escape or line break, without its first `skip` bytes. It has at least one byte.
@@ -114,10 +137,7 @@ impl Parser<'_> {
         let from = start + 1;
         let rest = self.text.get(from..).unwrap_or(&[]);
         let end = memchr3(b'%', b'\r', b'\n', rest).map_or(self.text.len(), |found| from + found);
-        self.parts.push(Part::Text {
-            start: start as u32,
-            end: end as u32,
-        });
+        self.literals.extend_from_slice(&self.text[start..end]);
         self.at = end;
     }
 
@@ -159,17 +179,15 @@ impl Parser<'_> {
         let (id, len) = number(digits);
         let end = start + 2 + len;
         match id {
-            Some(id) => self.parts.push(Part::Parameter {
-                id,
-                start: start as u32,
-                end: end as u32,
-            }),
-            None => self.parts.push(Part::Text {
-                start: start as u32,
-                end: end as u32,
-            }),
+            Some(id) => {
+                let (start, end) = (start as u32, end as u32);
+                self.push(2 + len, Part::Parameter { id, start, end });
+            }
+            None => {
+                self.literals.extend_from_slice(&self.text[start..end]);
+                self.at = end;
+            }
         }
-        self.at = end;
     }
 }
 
@@ -201,15 +219,15 @@ mod tests {
     /// The parts as text: what is literal, in brackets what is not.
     fn shown(text: &str) -> String {
         let at = |start: u32, end: u32| &text[start as usize..end as usize];
+        let template = Template::parse(text);
         let part = |part: &Part| match *part {
-            Part::Text { start, end } => at(start, end).to_owned(),
-            Part::Fixed(text) => format!("[{text:?}]"),
+            Part::Literal { start, end } => template.literal(start, end).to_owned(),
             Part::Percent => "[%]".to_owned(),
             Part::Insertion { number, format: 0, .. } => format!("[{number}]"),
             Part::Insertion { number, format, end } => format!("[{number} {}]", at(end - u32::from(format), end)),
             Part::Parameter { id, start, end } => format!("[{id} {}]", at(start, end)),
         };
-        Template::parse(text).parts().iter().map(part).collect()
+        template.parts().iter().map(part).collect()
     }
 
     #[test]
@@ -218,9 +236,9 @@ mod tests {
             ("", ""),
             ("no escape", "no escape"),
             ("a%1b%20c%100", "a[1]b[20]c[10]0"),
-            ("%1!s!%2!08x!!%3!%4!!%5!%n!", "[1 s][2 08x]![3]![4]!![5]![\"\\r\\n\"]!"),
-            ("%n%t%r%b%.%!%q%é", "[\"\\r\\n\"][\"\\t\"][\"\\r\"][\" \"].!qé"),
-            ("a\nb\r\nc\rd", "a[\"\\r\\n\"]b[\"\\r\\n\"]c[\"\\r\\n\"]d"),
+            ("%1!s!%2!08x!!%3!%4!!%5!%n!", "[1 s][2 08x]![3]![4]!![5]!\r\n!"),
+            ("%n%t%r%b%.%!%q%é", "\r\n\t\r .!qé"),
+            ("a\nb\r\nc\rd", "a\r\nb\r\nc\r\nd"),
             ("100%% of %%1", "100[%] of [1 %%1]"),
             ("%%%1", "[%][1]"),
             ("%%1833%%99999999999", "[1833 %%1833]%%99999999999"),
@@ -252,8 +270,8 @@ mod tests {
             let template = Template::parse(&text);
             proptest::prop_assert!(template.parts().len() <= text.len());
             for part in template.parts() {
-                if let Part::Text { start, end } = *part {
-                    proptest::prop_assert!(text.get(start as usize..end as usize).is_some());
+                if let Part::Literal { start, end } = *part {
+                    proptest::prop_assert!(!template.literal(start, end).is_empty());
                 }
             }
         }

@@ -1,11 +1,11 @@
 //! The messages of events: that of the event itself, that of a file beside the log, and that of a catalog.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
-use evtx_codes::{Answer, Code, Lookup};
+use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_format::mta::Messages;
 use evtx_messages::{EventKey, Insertion, Limits, Message};
 use hashbrown::HashMap;
@@ -172,7 +172,8 @@ impl MessageFinder {
 
 /// The text of a parameter that the provider does not define: one that many providers use.
 fn parameter(id: u32) -> Option<Cow<'static, str>> {
-    let source = Lookup::Name.source("parameters").ok()?;
+    static SOURCE: LazyLock<Option<Source>> = LazyLock::new(|| Lookup::Name.source("parameters").ok());
+    let source = (*SOURCE)?;
     match Lookup::Name.answer(source, Code::Number(id.into())) {
         Answer::Text(text) => Some(text),
         _ => None,
