@@ -101,7 +101,6 @@ impl Renderer<'_, '_> {
         insertions: &(impl Insertions + ?Sized),
         declared: Declared<'_>,
     ) -> Option<()> {
-        let mut value = Vec::new();
         let mut after_percent = false;
         for part in template.parts() {
             let percent = std::mem::replace(&mut after_percent, *part == Part::Percent);
@@ -119,12 +118,17 @@ impl Renderer<'_, '_> {
                         self.push(&format!("%{number}"))?;
                         continue;
                     };
-                    value.clear();
                     let field = declared.fields.get(index);
-                    insertion.push_text(&mut value, field, field.and_then(|field| map_of(field, declared.maps)));
-                    let end = end as usize;
-                    let format = &text[end - usize::from(format)..end];
-                    self.insertion(&String::from_utf8_lossy(&value), format, percent)?;
+                    let start = self.out.len();
+                    insertion.push_text(self.out, field, field.and_then(|field| map_of(field, declared.maps)));
+                    // Nearly all values are written as they are.
+                    let is_plain = format == 0 && !percent && memchr(b'%', &self.out[start..]).is_none();
+                    if !is_plain || self.out.len() - self.start > self.limit {
+                        let value = self.out.split_off(start);
+                        let end = end as usize;
+                        let format = &text[end - usize::from(format)..end];
+                        self.insertion(&String::from_utf8_lossy(&value), format, percent)?;
+                    }
                 }
             }
         }
