@@ -121,6 +121,7 @@ rows = con.execute("FROM evtx_macros.evtx_timeline('{LOGS}') ORDER BY ALL").fetc
 assert rows == connect().execute("FROM evtx_timeline('{LOGS}') ORDER BY ALL").fetchall()
 assert con.execute("SELECT evtx_macros.evtx_status('0xc000006a')").fetchall() == [("STATUS_WRONG_PASSWORD",)]
 con.execute("CREATE TABLE events AS FROM read_evtx('{LOGS}')")
+assert con.execute("FROM evtx_macros.evtx_timeline_of('events') ORDER BY ALL").fetchall() == rows
 con.close()
 con = duckdb.connect(path)
 assert con.execute("SELECT count(*) FROM duckdb_functions() WHERE function_name LIKE 'evtx%'").fetchall() == [(0,)]

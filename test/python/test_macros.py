@@ -3,14 +3,12 @@
 import base64
 import hashlib
 import random
-import re
 import struct
 import time
 
 import pytest
-from conftest import ROOT, SAMPLES, assert_same_rows, interrupted
+from conftest import SAMPLES, assert_same_rows, interrupted
 
-SQL = ROOT / "rust" / "evtx-ffi" / "sql"
 SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
 
 
@@ -36,15 +34,8 @@ def fixture_over(con, request):
                 )
         return query(macro, select, rest)
 
-    def body(macro):
-        text = (SQL / f"{macro}.sql").read_text(encoding="utf-8").replace("read_evtx(files, password := password)", "events")
-        # The events are in no file.
-        text = text.replace("evtx_file_metadata(files, password := password)", f"(FROM evtx_file_metadata('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0)")
-        text = re.sub(r"(evtx_\w+)\(files, password := password\)", lambda found: f"({body(found[1])})", text)
-        return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-
     def query(macro, select="*", rest=""):
-        return con.execute(f"SELECT {select} FROM ({body(macro)}) {rest}").fetchall()
+        return con.execute(f"SELECT {select} FROM {macro}_of('events') {rest}").fetchall()
 
     run.query, run.con = query, con
     return run

@@ -200,7 +200,9 @@ SELECT
     -- The first event in each zone after another one.
     coalesce(list_filter(zones, lambda entry, i: i = 1 OR entry.zone <> zones[i - 1].zone), []) AS time_zones,
     coalesce(clock_changes.list, []) AS clock_changes, coalesce(gaps.list, []) AS gaps, coalesce(clears, []) AS cleared_logs,
-    coalesce(wrapped, []) AS wrapped_logs, coalesce(unused, []) AS unused_logs, coalesce(boots, starts, []) AS boots,
+    -- A table of events does not say how its files are.
+    CASE WHEN EXISTS (FROM states) THEN coalesce(wrapped, []) END AS wrapped_logs,
+    CASE WHEN EXISTS (FROM states) THEN coalesce(unused, []) END AS unused_logs, coalesce(boots, starts, []) AS boots,
     coalesce(crashes, []) AS unexpected_shutdowns, coalesce(account_changes, []) AS account_changes,
     coalesce(brute_force.list, []) AS brute_force, coalesce(services.list, []) AS new_services,
     coalesce(tasks.list, []) AS new_tasks, coalesce(remote_logons.list, []) AS remote_logons

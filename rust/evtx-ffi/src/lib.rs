@@ -16,6 +16,7 @@ mod storage;
 mod vectors;
 mod arguments;
 mod paths;
+mod macros_of_tables;
 mod macros;
 mod answers;
 mod report;

@@ -2,6 +2,7 @@
 //!
 //! A file starts with a comment of three paragraphs: the signature, the description, and an example. The rest is the
 //! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a VARCHAR or NULL.
+//! A macro whose first parameter is `files` starts with `WITH`, and has another one [over a table](over_table).
 //!
 //! ```sql
 //! -- evtx_name(first, second := NULL, third := 'text')
@@ -14,6 +15,7 @@
 //! ```
 
 use crate::boundary::{EvtxFunction, EvtxSlice, EvtxText};
+use crate::macros_of_tables::over_table;
 
 /// The texts of the files, sorted by name.
 const SOURCES: &[&str] = include!(concat!(env!("OUT_DIR"), "/macros.rs"));
@@ -57,7 +59,7 @@ fn leaked(text: &str) -> EvtxText<'static> {
 }
 
 /// The macro in a file; `None` if the text has another form than the module's docs describe.
-fn parse(source: &'static str) -> Option<EvtxMacro> {
+fn parse(source: &str) -> Option<EvtxMacro> {
     let is_comment = |line: &&str| line.starts_with("--");
     let header: Vec<&str> = source.lines().take_while(is_comment).collect();
     let paragraphs: Vec<String> = header
@@ -78,7 +80,7 @@ fn parse(source: &'static str) -> Option<EvtxMacro> {
         },
         is_table: ["SELECT", "FROM", "WITH"].contains(&first.split_whitespace().next()?),
         parameters: EvtxSlice::leaked(parameters),
-        body: EvtxText::of(body),
+        body: leaked(body),
     })
 }
 
@@ -95,9 +97,11 @@ fn parameter(text: &str) -> Option<EvtxParameter> {
     })
 }
 
-/// All macros, sorted by name.
+/// All macros: those of the files, and those over tables.
 pub(crate) fn macros() -> EvtxSlice<'static, EvtxMacro> {
-    EvtxSlice::leaked(SOURCES.iter().filter_map(|source| parse(source)).collect::<Vec<_>>())
+    let of_files = SOURCES.iter().filter_map(|source| parse(source));
+    let of_tables = SOURCES.iter().filter_map(|source| parse(&over_table(source)?));
+    EvtxSlice::leaked(of_files.chain(of_tables).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -111,8 +115,34 @@ mod tests {
     #[test]
     fn every_file_is_a_macro() {
         let macros = macros().get();
-        assert_eq!(macros.len(), SOURCES.len());
-        assert!(macros.is_sorted_by_key(|found| text(found.function.name)));
+        let (of_files, of_tables) = macros.split_at(SOURCES.len());
+        assert!(of_files.is_sorted_by_key(|found| text(found.function.name)));
+        let reads_files = |found: &&EvtxMacro| {
+            found
+                .parameters
+                .get()
+                .first()
+                .is_some_and(|it| text(it.name) == "files")
+        };
+        let names = of_files.iter().filter(reads_files);
+        let names: Vec<_> = names.map(|found| format!("{}_of", text(found.function.name))).collect();
+        assert_eq!(
+            of_tables
+                .iter()
+                .map(|found| text(found.function.name))
+                .collect::<Vec<_>>(),
+            names
+        );
+        for found in of_tables {
+            let body = text(found.body);
+            assert!(
+                found.is_table
+                    && !body.contains("(files,")
+                    && !body.contains("(files)")
+                    && !body.contains("password :="),
+                "{body}"
+            );
+        }
     }
 
     #[test]
