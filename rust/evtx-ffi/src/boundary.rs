@@ -65,10 +65,34 @@ impl From<ScanError> for EvtxError {
             ScanError::Interrupted(_) => EvtxErrorKind::Interrupted,
             ScanError::NoFiles(_) => EvtxErrorKind::NoFiles,
             ScanError::Storage(_) => EvtxErrorKind::Storage,
-            ScanError::Input(_) | ScanError::File(_) | ScanError::Decode(_) => EvtxErrorKind::Input,
+            ScanError::Input(_) | ScanError::File(_) | ScanError::Refused { .. } | ScanError::Decode(_) => {
+                EvtxErrorKind::Input
+            }
         };
-        EvtxError::new(kind, error.to_string())
+        let hint = match &error {
+            ScanError::Refused { path, .. } => table_hint(path),
+            _ => None,
+        };
+        EvtxError::new(kind, format!("{error}{}", hint.unwrap_or_default()))
     }
+}
+
+/// How to query a file that has the name of a table; `None` if it has another name.
+fn table_hint(path: &str) -> Option<String> {
+    let quoted = format!("'{}'", path.replace('\'', "''"));
+    let ending = path.rsplit_once('.')?.1.to_ascii_lowercase();
+    Some(match ending.as_str() {
+        "parquet" => format!(
+            ". This is a table: query it with FROM {quoted}, and use the macros over tables, such as \
+             evtx_timeline_of({quoted})"
+        ),
+        "csv" | "tsv" | "json" | "jsonl" | "ndjson" => format!(". This is a table: query it with FROM {quoted}"),
+        "duckdb" | "db" => format!(
+            ". This is a database: open it with ATTACH {quoted} AS db, and use the macros over tables, such as \
+             evtx_timeline_of('db.events')"
+        ),
+        _ => return None,
+    })
 }
 
 /// An object that belongs to whoever holds the pointer. Null for none.

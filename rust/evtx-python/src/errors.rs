@@ -24,7 +24,7 @@ pub(crate) fn exception(error: ScanError, signals: &Signals) -> PyErr {
         ScanError::Input(_) => PyValueError::new_err(text),
         ScanError::NoFiles(_) => PyFileNotFoundError::new_err(text),
         ScanError::Storage(_) => PyOSError::new_err(text),
-        ScanError::File(_) => EvtxError::new_err(text),
+        ScanError::File(_) | ScanError::Refused { .. } => EvtxError::new_err(text),
         ScanError::Decode(_) => PyRuntimeError::new_err(text),
     }
 }

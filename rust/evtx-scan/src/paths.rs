@@ -222,10 +222,11 @@ impl ScanPath {
     /// What becomes of a file that is not what it should be: a text for its row.
     ///
     /// # Errors
-    /// [`ScanError::File`] if the caller named the file.
+    /// [`ScanError::Refused`] if the caller named the file.
     pub(crate) fn refusal(&self, why: String) -> Result<String, ScanError> {
+        let path = self.path.clone();
         match self.explicitly_named {
-            true => Err(ScanError::File(format!("{}: {why}", self.path))),
+            true => Err(ScanError::Refused { path, why }),
             false => Ok(why),
         }
     }

@@ -298,7 +298,15 @@ pub enum ScanError {
     /// The storage failed for a file that the caller named. Holds the text of the storage.
     #[error("{0}")]
     Storage(String),
-    /// A file that the caller named is not a log, or is damaged and the scan fails on damage. The text names the file.
+    /// A file that the caller named is not what it should be, such as a log.
+    #[error("{path}: {why}")]
+    Refused {
+        /// The path of the file.
+        path: String,
+        /// What it is instead.
+        why: String,
+    },
+    /// A file that the caller named cannot be used, or is damaged and the scan fails on damage. The text names the file.
     #[error("{0}")]
     File(String),
     /// The rows cannot be decoded.

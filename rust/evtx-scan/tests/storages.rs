@@ -335,7 +335,7 @@ fn a_file_that_fails_is_a_row_or_an_error() {
     }
     let error = rows(&storage, &file_scan(Options::default(), paths(&storage, "logs/d")), 1).expect_err("no log");
     assert!(
-        matches!(&error, ScanError::File(text) if text.starts_with("logs/d: not an EVTX log")),
+        matches!(&error, ScanError::Refused { path, why } if path == "logs/d" && why.starts_with("not an EVTX log")),
         "{error:?}"
     );
 }
