@@ -130,6 +130,15 @@ print(connect(path, access_mode="read_only").execute("SELECT count(*) FROM evtx_
 """) == "True"
 
 
+def test_the_offset_of_a_text_depends_on_the_version(python):
+    """docs/duckdb-bugs.md says so, and what to write."""
+    assert python(f"""
+counts = [connect().execute(f"SELECT count(*) FROM read_evtx('samples/DC01-System.evtx') WHERE time_created >= {{since}}").fetchone()[0]
+          for since in ["'2024-03-05 02:46:03.12513-06'", "TIMESTAMPTZ '2024-03-05 02:46:03.12513-06' AT TIME ZONE 'UTC'"]]
+print(counts == [3 if duckdb.__version__ < "2" else 10, 3])
+""") == "True"
+
+
 def test_files_named_like_the_macros_stay_as_they_are(python):
     assert python(f"""
 import hashlib, os
