@@ -573,3 +573,14 @@ def test_accounts_services_tasks_and_remote_logons_are_listed(over):
     assert [(row["service"], row["path"], row["user_name"]) for row in summary(over, events, "new_services")] == [("s", "s.exe", "CORP\\alice")]
     assert [(row["task"], row["user_name"]) for row in summary(over, events, "new_tasks")] == [("\\t", "CORP\\alice")]
     assert [(row["account"], row["source"], row["kinds"], row["logons"]) for row in summary(over, events, "remote_logons")] == [("CORP\\eve", "10.0.0.9", ["Network", "RemoteInteractive"], 2)]
+
+
+def test_lists_of_the_summary_have_one_order_for_events_of_one_time(over):
+    names = [f"{number:02}" for number in range(60)]
+    shuffled = random.Random(1).sample(names, len(names))
+    events = [(1, SECURITY, 4720, {"TargetUserName": name}) for name in shuffled]
+    events += [(1, "Service Control Manager", 7045, {"ServiceName": name, "ImagePath": "a.exe"}) for name in shuffled]
+    events += [(1, SECURITY, 4698, {"TaskName": name}) for name in shuffled]
+    events += [(1, SECURITY, 4624, {"TargetUserName": name, "LogonType": "3", "IpAddress": "10.0.0.9"}) for name in shuffled]
+    for column, field in [("account_changes", "account"), ("new_services", "service"), ("new_tasks", "task"), ("remote_logons", "account")]:
+        assert [row[field] for row in summary(over, events, column)] == names, column

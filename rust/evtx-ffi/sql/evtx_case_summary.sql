@@ -80,7 +80,7 @@ counted AS (
     GROUP BY ALL
 ),
 accounts AS (
-    SELECT user_sid, arg_max(user_name, last_seen) AS name FROM evtx_accounts(files, password := password) GROUP BY ALL
+    SELECT user_sid, arg_max(user_name, (last_seen, user_name)) AS name FROM evtx_accounts(files, password := password) GROUP BY ALL
 ),
 named AS (
     SELECT counted.*,
@@ -90,21 +90,24 @@ named AS (
     LEFT JOIN accounts AS who ON who.user_sid = counted.user_sid
     LEFT JOIN accounts AS member ON member.user_sid = item
 ),
+-- Events can have the same time.
 lists AS (
     SELECT computer,
-        list({time: first, zone: item} ORDER BY first ASC) FILTER (topic = 'zone' AND item <> '') AS zones,
-        list({time: first, log: item, user_name: user_name} ORDER BY first ASC) FILTER (topic = 'clear') AS clears,
+        list({time: first, zone: item} ORDER BY first ASC, item ASC) FILTER (topic = 'zone' AND item <> '') AS zones,
+        list({time: first, log: item, user_name: user_name} ORDER BY first ASC, item ASC, user_name ASC NULLS LAST)
+            FILTER (topic = 'clear') AS clears,
         list(first ORDER BY first ASC) FILTER (topic = 'boot') AS boots,
         list(first ORDER BY first ASC) FILTER (topic = 'start') AS starts,
         list(first ORDER BY first ASC) FILTER (topic = 'crash') AS crashes,
-        list({time: first, event: kind, account: target, detail: member, user_name: user_name} ORDER BY first ASC)
+        list({time: first, event: kind, account: target, detail: member, user_name: user_name}
+             ORDER BY first ASC, kind ASC, target ASC NULLS LAST, member ASC NULLS LAST, user_name ASC NULLS LAST)
             FILTER (topic = 'account') AS account_changes
     FROM named
     GROUP BY computer
 ),
 -- Two logs can have the same change: of the clock, or a new service.
 clock_changes AS (
-    SELECT computer, list({time: time, moved: moved, process: process} ORDER BY time ASC) AS list
+    SELECT computer, list({time: time, moved: moved, process: process} ORDER BY time ASC, moved ASC) AS list
     FROM (
         SELECT computer, moved, min(first) AS time, min(item) AS process
         FROM counted WHERE topic = 'clock' GROUP BY ALL
@@ -112,7 +115,8 @@ clock_changes AS (
     GROUP BY computer
 ),
 services AS (
-    SELECT computer, list({time: time, service: item, path: path, user_name: user_name} ORDER BY time ASC) AS list
+    SELECT computer, list({time: time, service: item, path: path, user_name: user_name}
+                          ORDER BY time ASC, item ASC NULLS LAST, path ASC NULLS LAST) AS list
     FROM (
         SELECT computer, item, path, min(first) AS time, arg_max(user_name, (subject IS NOT NULL, user_name)) AS user_name
         FROM named WHERE topic = 'service' GROUP BY ALL
@@ -120,7 +124,7 @@ services AS (
     GROUP BY computer
 ),
 tasks AS (
-    SELECT computer, list({time: time, task: item, user_name: user_name} ORDER BY time ASC) AS list
+    SELECT computer, list({time: time, task: item, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST) AS list
     FROM (
         SELECT computer, item, min(first) AS time, arg_min(user_name, (first, user_name)) AS user_name
         FROM named WHERE topic = 'task' GROUP BY ALL
@@ -129,7 +133,7 @@ tasks AS (
 ),
 remote_logons AS (
     SELECT computer, list({account: target, source: source, kinds: kinds, logons: logons, first: first, last: last}
-                          ORDER BY first ASC) AS list
+                          ORDER BY first ASC, target ASC, source ASC) AS list
     FROM (
         SELECT computer, target, source, list_sort(list(DISTINCT kind), 'ASC') AS kinds, sum(events)::BIGINT AS logons,
                min(first) AS first, max(last) AS last
