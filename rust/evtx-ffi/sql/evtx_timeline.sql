@@ -1,7 +1,7 @@
 -- evtx_timeline(files, password := NULL)
 --
 -- A row per record, with the same columns for every event: when, where, what, who, from where, which program, and all
--- other fields in one line, with the names of codes.
+-- other fields in one line, with the names of codes. The message comes last, if the log or a catalog has it.
 --
 -- SELECT * FROM evtx_timeline('logs') WHERE remote_host = '203.0.113.45' ORDER BY time_created
 
@@ -167,5 +167,6 @@ SELECT
     evtx_level_name(level) AS level, provider, record_id, filename, error, user_name, nullif(sid, 'S-1-0-0') AS user_sid,
     remote_host, process,
     CASE WHEN contains(line, chr(10)) OR contains(line, chr(9)) OR contains(line, chr(13))
-         THEN regexp_replace(line, '\s+', ' ', 'g') ELSE line END AS details
+         THEN regexp_replace(line, '\s+', ' ', 'g') ELSE line END AS details,
+    message
 FROM parts
