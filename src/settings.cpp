@@ -5,7 +5,8 @@
 namespace evtx {
 
 std::string GetSetting(duckdb::cxx::Context &context, const char *name) {
-	return context.GetConfig().GetOption(name).value.ToText();
+	const auto value = context.GetConfig().GetOption(name).value;
+	return value.IsNull() ? std::string() : value.ToText();
 }
 
 bool IsOn(duckdb::cxx::Context &context, const EvtxSetting &setting) {

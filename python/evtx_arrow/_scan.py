@@ -36,7 +36,7 @@ def scan(
     message_source: bool = False,
     location: bool = False,
     recover: bool = False,
-    messages: str | None = None,
+    messages: str | os.PathLike[str] | None = None,
     password: str | None = None,
     sample_size: int | None = None,
     threads: int | None = None,
@@ -87,7 +87,7 @@ def scan(
     options = {
         "event_id": _list(event_id), "provider": _list(provider), "on_error": on_error, "verify": verify, "xml": xml, "json": json,
         "text": text, "fields": fields, "insertions": insertions, "message_source": message_source, "location": location,
-        "recover": recover, "messages": messages, "password": password, "sample_size": sample_size,
+        "recover": recover, "messages": None if messages is None else os.fspath(messages), "password": password, "sample_size": sample_size,
     }
     for name in ("on_error", "verify", "xml", "json", "text", "fields", "insertions", "message_source", "location", "recover"):
         if options[name] is None:

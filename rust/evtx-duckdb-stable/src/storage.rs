@@ -33,7 +33,8 @@ impl Context {
         let mut scope = 0;
         // SAFETY: it is a context.
         let value = unsafe { (api().client_context_get_config_option)(self.0, name.as_ptr(), &mut scope) };
-        Value::owned(value).map_or_else(String::new, |value| value.text())
+        let value = Value::owned(value).filter(|value| !value.is_null());
+        value.map_or_else(String::new, |value| value.text())
     }
 }
 

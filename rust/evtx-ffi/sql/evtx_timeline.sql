@@ -121,8 +121,11 @@ explained AS (
     SELECT * REPLACE (list_transform(fields, lambda field: {
         key: field.key,
         value: CASE
-            WHEN provider IN ('Microsoft-Windows-Security-Auditing', 'Service Control Manager', 'NETLOGON')
-             AND regexp_matches(field.value, '^\s*(%|\{|---)') THEN evtx_parameters(field.value)
+            WHEN provider = 'Microsoft-Windows-Security-Auditing' AND regexp_matches(field.value, '^\s*(%|\{|---)')
+            THEN evtx_parameters(field.value)
+            -- These write Win32 errors in the same form.
+            WHEN provider IN ('Service Control Manager', 'NETLOGON') AND regexp_matches(field.value, '^\s*%%\d+\s*$')
+            THEN coalesce(evtx_status(field.value), field.value)
             ELSE concat(field.value, ' (' || CASE
                 WHEN provider <> 'Microsoft-Windows-Security-Auditing' THEN CASE
                     -- Small numbers can be codes of the provider's own.

@@ -55,7 +55,8 @@ impl Registry {
     /// Adds the providers of a hive: SOFTWARE, SYSTEM, or any other, which has none.
     ///
     /// # Errors
-    /// If the bytes are not a hive, or if the work is interrupted. Damaged keys are left out.
+    /// If the bytes are not a hive, or fewer than its header says, or if the work is interrupted. What could be read is
+    /// added nevertheless. Damaged keys are left out.
     pub fn add_hive(&mut self, file: &[u8], interrupt: Interrupt<'_>) -> Result<()> {
         let hive = Hive::open(file, interrupt)?;
         let root = hive.root();
@@ -76,7 +77,8 @@ impl Registry {
                     .try_for_each(|key| self.add_key(&key, source).map_or(Ok(()), Err))?;
             }
         }
-        hive.interrupted()
+        hive.interrupted()?;
+        hive.cut().map_or(Ok(()), Err)
     }
 
     fn add_key(&mut self, key: &Key<'_>, read: fn(&Key<'_>) -> Option<Registration>) -> Option<crate::error::Error> {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
-use arrow_cast::display::FormatOptions;
-use arrow_cast::{CastOptions, cast_with_options};
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use evtx_format::value::ValueType;
 use evtx_messages::row::guid_of_text;
@@ -249,19 +249,71 @@ impl Rows {
     }
 }
 
-/// A number that does not fit is an error, not NULL.
-const STRICT: CastOptions<'_> = CastOptions {
-    safe: false,
-    format_options: FormatOptions::new(),
-};
-
-/// An array as the type that the table of messages has. GUIDs can also be text.
+/// An array as the type that the table of messages has. Texts and whole numbers may have any width. GUIDs can also be
+/// text. (`arrow-cast` does this too, but takes 7 MB of the extension.)
 fn typed(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
-    match (array.data_type(), wanted) {
-        (found, wanted) if found == wanted => Ok(Arc::clone(array)),
-        (_, DataType::FixedSizeBinary(_)) => cast_with_options(array, &DataType::Utf8, &STRICT),
-        _ => cast_with_options(array, wanted, &STRICT),
+    use DataType::{FixedSizeBinary, LargeUtf8, List, Null, Struct, UInt8, UInt16, UInt32, Utf8, Utf8View};
+    Ok(match (array.data_type(), wanted) {
+        (found, wanted) if found == wanted => Arc::clone(array),
+        (Null, _) => new_null_array(wanted, array.len()),
+        (Utf8, FixedSizeBinary(_)) => Arc::clone(array),
+        (LargeUtf8, Utf8 | FixedSizeBinary(_)) => Arc::new(StringArray::from_iter(array.as_string::<i64>())),
+        (Utf8View, Utf8 | FixedSizeBinary(_)) => Arc::new(StringArray::from_iter(array.as_string_view())),
+        (List(_), List(item)) => {
+            let list = array.as_list::<i32>();
+            let items = typed(list.values(), item.data_type())?;
+            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+            Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?)
+        }
+        (Struct(found), Struct(fields)) if found.len() == fields.len() => {
+            let of = array.as_struct();
+            let columns = of.columns().iter().zip(fields);
+            let columns = columns.map(|(column, field)| typed(column, field.data_type()));
+            let columns = columns.collect::<Result<_, _>>()?;
+            Arc::new(StructArray::try_new(fields.clone(), columns, of.nulls().cloned())?)
+        }
+        (_, UInt8) => Arc::new(numbers::<UInt8Type>(array)?),
+        (_, UInt16) => Arc::new(numbers::<UInt16Type>(array)?),
+        (_, UInt32) => Arc::new(numbers::<UInt32Type>(array)?),
+        (found, wanted) => return Err(ArrowError::CastError(format!("{found} is not {wanted}"))),
+    })
+}
+
+/// Whole numbers of any width. One that does not fit is an error, not NULL.
+fn numbers<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<PrimitiveArray<T>, ArrowError>
+where
+    T::Native: TryFrom<i128>,
+{
+    macro_rules! wide {
+        ($($found:ident: $of:ty,)*) => {
+            match array.data_type() {
+                $(DataType::$found => {
+                    let numbers = array.as_primitive::<$of>();
+                    numbers.iter().map(|number| number.map(i128::from)).collect::<Vec<_>>()
+                })*
+                found => return Err(ArrowError::CastError(format!("{found} is not a type of whole numbers"))),
+            }
+        };
     }
+    let wide = wide!(
+        Int8: Int8Type,
+        Int16: Int16Type,
+        Int32: Int32Type,
+        Int64: Int64Type,
+        UInt8: UInt8Type,
+        UInt16: UInt16Type,
+        UInt32: UInt32Type,
+        UInt64: UInt64Type,
+    );
+    let fit = |number: Option<i128>| match number.map(T::Native::try_from) {
+        None => Ok(None),
+        Some(Ok(fits)) => Ok(Some(fits)),
+        Some(Err(_)) => {
+            let (number, wanted) = (number.unwrap_or_default(), T::DATA_TYPE);
+            Err(ArrowError::CastError(format!("{number} does not fit {wanted}")))
+        }
+    };
+    wide.into_iter().map(fit).collect()
 }
 
 fn fields(items: &StructArray) -> Arc<[Field]> {

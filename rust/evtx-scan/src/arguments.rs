@@ -243,6 +243,8 @@ pub struct Arguments {
     /// The fields of the events, if they were found before.
     known_fields: Option<Vec<EventField>>,
     messages: String,
+    /// The same of the session, if the call has its default.
+    session_messages: Option<String>,
     hive_partitioning: bool,
     password: Option<Password>,
     of_rules: RuleArguments,
@@ -259,6 +261,7 @@ impl Arguments {
             sample_size: SampleSize::Local,
             known_fields: None,
             messages: MESSAGES.to_owned(),
+            session_messages: None,
             hive_partitioning: false,
             password: None,
             of_rules: RuleArguments::default(),
@@ -351,9 +354,7 @@ impl Arguments {
 
     /// Sets the argument `messages`, if it has its default value and `setting` is not empty.
     pub fn default_messages(&mut self, setting: &str) {
-        if self.messages == MESSAGES && !setting.is_empty() {
-            self.messages = setting.to_owned();
-        }
+        self.session_messages = Some(setting.to_owned()).filter(|path| self.messages == MESSAGES && !path.is_empty());
     }
 
     /// Sets the fields of the events: those of a [`ScanCall`] with the same arguments, perhaps of another process.
@@ -389,7 +390,7 @@ impl Arguments {
             paths,
             folders: Vec::new(),
             fields: Vec::new(),
-            messages: self.messages.clone(),
+            messages: self.session_messages.as_ref().unwrap_or(&self.messages).clone(),
             options: self.options,
             warning: None,
             rules: Arc::default(),
@@ -422,10 +423,14 @@ impl Arguments {
                 Table::of_events(self.options, events, &call.fields)
             }
         };
-        if is_catalog(&self.messages) {
-            call.table = call
-                .table
-                .with_catalog(catalogs::open(&self.messages, storage, interrupt)?);
+        let messages = self.session_messages.as_ref().unwrap_or(&self.messages);
+        if is_catalog(messages) {
+            let catalog = catalogs::open(messages, storage, interrupt);
+            let catalog = catalog.map_err(|error| match self.session_messages {
+                Some(_) => error.within("the setting evtx_messages names no catalog that can be read"),
+                None => error,
+            });
+            call.table = call.table.with_catalog(catalog?);
             call.messages = MESSAGES.to_owned();
         }
         if self.query == Query::Matches {

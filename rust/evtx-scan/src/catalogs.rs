@@ -7,7 +7,7 @@ use evtx_format::Interrupt;
 use evtx_messages::Catalog;
 
 use crate::file::LogFile;
-use crate::paths::{ScanPath, has_glob};
+use crate::paths::ScanPath;
 use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, StorageError, ends_with};
 
 /// The most bytes of a catalog file.
@@ -22,10 +22,9 @@ type Opened = (Identity, Arc<Catalog>);
 /// The catalog that was opened last.
 static LAST: Mutex<Option<Opened>> = Mutex::new(None);
 
-/// Whether an argument names a catalog, and not a place of `.MTA` files: a path without wildcards and `{log}`, with
-/// another end.
+/// Whether an argument names a catalog, and not a place of `.MTA` files, which contains `{log}` or ends with `.mta`.
 pub(crate) fn is_catalog(messages: &str) -> bool {
-    !messages.is_empty() && !has_glob(messages) && !messages.contains("{log}") && !ends_with(messages, ".mta")
+    !messages.is_empty() && !messages.contains("{log}") && !ends_with(messages, ".mta")
 }
 
 /// Opens the catalog with a path.

@@ -13,13 +13,13 @@ use evtx_messages::binary::Binary;
 use evtx_messages::provider::{Known, ProviderFile, rows};
 use evtx_messages::registry::Registry;
 use evtx_messages::sqlite::Database;
-use evtx_messages::{Error, foreign};
+use evtx_messages::{Catalog, Error, MessageRow, foreign};
 use evtx_reports::{CatalogRow, message_batch};
 
 use crate::file::LogFile;
 use crate::paths::ScanPath;
 use crate::reports::{ReportBatch, ReportRows, ReportThreads};
-use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
+use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError, ends_with};
 
 /// The most bytes of a file. Hives and databases have some 100 MiB.
 const MAX_FILE: u64 = 1 << 30;
@@ -134,8 +134,12 @@ impl Thread {
         };
         let (mut work, mut binaries, mut kept) = (Work::default(), Vec::new(), 0);
         let shared = Arc::clone(&self.shared);
+        let mut seen = HashSet::new();
         for (index, path) in shared.paths.iter().enumerate() {
             interrupt.check()?;
+            if !seen.insert(&path.path) {
+                continue;
+            }
             self.reading = Some(index);
             let read = path.patiently(call, || LogFile::open(call, path)?.read_all(call, MAX_FILE));
             let taken = read.and_then(|bytes| work.take(&path.path, &bytes, interrupt));
@@ -177,6 +181,17 @@ impl Work {
                 }
                 Err(error) => Err(error),
             },
+            _ if Catalog::is_catalog(bytes) => Catalog::open(bytes).and_then(|catalog| {
+                for provider in 0..catalog.providers().len() {
+                    interrupt.check()?;
+                    let rows = catalog.rows(provider)?.map(|row| MessageRow {
+                        file: path.into(),
+                        ..row
+                    });
+                    self.rows.extend(rows.map(CatalogRow::from));
+                }
+                Ok(())
+            }),
             [b'r', b'e', b'g', b'f', ..] => self.registry.add_hive(bytes, interrupt),
             [b'S', b'Q', b'L', b'i', b't', b'e', ..] => Database::open(bytes, interrupt).and_then(|database| {
                 foreign::rows(&database, path, &mut |row| {
@@ -193,36 +208,83 @@ impl Work {
     }
 }
 
-/// The binaries in groups that belong together: those of the same name, and those that the registry names for one
-/// provider.
+/// The binaries in groups that belong together: those of one folder with the same name, as `x.dll` and
+/// `en-US/x.dll.mui`, and those that the registry names for one provider.
 fn groups(binaries: Vec<ProviderFile>, registry: &Registry) -> Vec<Vec<ProviderFile>> {
-    let mut names: BTreeMap<Box<str>, Box<str>> = BTreeMap::new();
-    let known: HashSet<&str> = binaries.iter().map(|file| &*file.name).collect();
+    let mut leaders: BTreeMap<Box<str>, Box<str>> = BTreeMap::new();
     for registration in registry.registrations().filter(|registration| !registration.is_classic) {
-        let files = registration.resource_files.iter().chain(&registration.message_files);
-        let mut files = files.filter(|name| known.contains(&***name));
-        if let Some(first) = files.next() {
-            let root = root_of(&names, first).into();
-            for other in files {
-                let other: Box<str> = root_of(&names, other).into();
-                if other != root {
-                    names.insert(other, Box::clone(&root));
+        let mut names = registration.resource_files.iter().chain(&registration.message_files);
+        if let Some(first) = names.next() {
+            let first: Box<str> = leader(&leaders, first).into();
+            for name in names {
+                let name: Box<str> = leader(&leaders, name).into();
+                if name != first {
+                    leaders.insert(name, Box::clone(&first));
                 }
             }
         }
     }
-    let mut groups: BTreeMap<Box<str>, Vec<ProviderFile>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Box<str>, Box<str>), Vec<ProviderFile>> = BTreeMap::new();
     for file in binaries {
-        groups.entry(root_of(&names, &file.name).into()).or_default().push(file);
+        let key = (folder(&file.path).into(), leader(&leaders, &file.name).into());
+        groups.entry(key).or_default().push(file);
     }
     groups.into_values().collect()
 }
 
-/// The name that stands for the group of a file.
-fn root_of<'n>(names: &'n BTreeMap<Box<str>, Box<str>>, name: &'n str) -> &'n str {
+/// The name that stands for the group of a file, by its name.
+fn leader<'n>(leaders: &'n BTreeMap<Box<str>, Box<str>>, name: &'n str) -> &'n str {
     let mut name = name;
-    while let Some(next) = names.get(name) {
+    while let Some(next) = leaders.get(name) {
         name = next;
     }
     name
+}
+
+/// The folder of a binary. That of texts is the one with the folder of their language, such as `en-US`.
+fn folder(path: &str) -> &str {
+    let parent = |path: &str| path.rfind(['/', '\\']).unwrap_or_default();
+    let own = &path[..parent(path)];
+    let language = own.rsplit(['/', '\\']).next().unwrap_or_default();
+    let is_language = language
+        .split('-')
+        .all(|part| (2..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    match ends_with(path, ".mui") && is_language && language.contains('-') {
+        true => &own[..parent(own)],
+        false => own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_belong_to_the_folder_above_their_language() {
+        for (path, expected) in [
+            ("C:/Windows/System32/x.dll", "C:/Windows/System32"),
+            ("C:/Windows/System32/en-US/x.dll.mui", "C:/Windows/System32"),
+            ("C:\\Windows\\sr-Latn-RS\\x.dll.mui", "C:\\Windows"),
+            ("C:/flat/x.dll.mui", "C:/flat"),
+            ("en-US/x.dll.mui", ""),
+            ("x.dll", ""),
+        ] {
+            assert_eq!(folder(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn copies_in_other_folders_are_groups_of_their_own() {
+        let file = |path: &str| ProviderFile::new(path, Binary::default());
+        let files = ["a/x.dll", "a/en-US/x.dll.mui", "b/x.dll", "b/y.dll"].map(file);
+        let groups = groups(files.into(), &Registry::default());
+        let paths: Vec<Vec<_>> = groups
+            .iter()
+            .map(|group| group.iter().map(|file| &*file.path).collect())
+            .collect();
+        assert_eq!(
+            paths,
+            [vec!["a/x.dll", "a/en-US/x.dll.mui"], vec!["b/x.dll"], vec!["b/y.dll"]]
+        );
+    }
 }

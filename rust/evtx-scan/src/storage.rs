@@ -314,6 +314,16 @@ pub enum ScanError {
     Decode(DecodeError),
 }
 
+impl ScanError {
+    /// The error with a sentence before its text. It no longer is one of the storage, whose text an engine may keep.
+    pub(crate) fn within(self, why: &str) -> Self {
+        match self {
+            ScanError::Interrupted(interrupted) => ScanError::Interrupted(interrupted),
+            other => ScanError::File(format!("{why}: {other}")),
+        }
+    }
+}
+
 impl From<DecodeError> for ScanError {
     fn from(error: DecodeError) -> Self {
         match error {

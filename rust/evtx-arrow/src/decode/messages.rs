@@ -110,8 +110,16 @@ impl MessageFinder {
         let Some(message) = self.find(&catalog, event, &insertions)? else {
             return Ok(None);
         };
-        message.render(&insertions[..], &parameter, out, Limits::default());
+        let of_security = self.is_of_security(event);
+        let fallback = |id| if of_security { parameter(id) } else { None };
+        message.render(&insertions[..], &fallback, out, Limits::default());
         Ok(Some(MessageSource::Catalog))
+    }
+
+    /// Whether the parameters that `evtx-codes` knows are those of the event's provider. Others count their own.
+    fn is_of_security(&self, event: Event<'_>) -> bool {
+        let provider = event.places.get(self.places.provider).and_then(|found| found.text());
+        provider.is_some_and(|name| name.eq_ignore_ascii_case("Microsoft-Windows-Security-Auditing"))
     }
 
     fn write_of_file(&self, messages: &Messages, event: Event<'_>, out: &mut Vec<u8>) -> Option<bool> {
@@ -170,7 +178,7 @@ impl MessageFinder {
     }
 }
 
-/// The text of a parameter that the provider does not define: one that many providers use.
+/// The text of a parameter of the Security log.
 fn parameter(id: u32) -> Option<Cow<'static, str>> {
     static SOURCE: LazyLock<Option<Source>> = LazyLock::new(|| Lookup::Name.source("parameters").ok());
     let source = (*SOURCE)?;

@@ -75,8 +75,9 @@ impl Term {
         let is_decided = match &source {
             ColumnSource::EventData => key.is_some(),
             _ if key.is_some() => false,
-            // The message can be in a file beside the log, which is read only when the row is built.
+            // The message can be in a file beside the log or in a catalog, which are read only when the row is built.
             ColumnSource::Place(place, _) => *place != schema::MESSAGE,
+            ColumnSource::MessageSource => false,
             ColumnSource::Error | ColumnSource::UserData => false,
             ColumnSource::Event(language) => *language == Language::Text,
             source => source.field_type().is_some(),

@@ -83,8 +83,9 @@ fn language_rank(found: Option<&str>, preferred: &str) -> u8 {
     match found {
         Some(found) if found.eq_ignore_ascii_case(preferred) => 0,
         Some(found) if found.eq_ignore_ascii_case("en-US") => 1,
-        None => 2,
-        Some(_) => 3,
+        Some(found) if found.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("en")) => 2,
+        None => 3,
+        Some(_) => 4,
     }
 }
 

@@ -103,6 +103,11 @@ impl Catalog {
         })
     }
 
+    /// Whether the bytes of a file begin as those of a catalog.
+    pub fn is_catalog(file: &[u8]) -> bool {
+        file.starts_with(&MAGIC)
+    }
+
     /// Prefers messages in a language other than `en-US`.
     #[must_use]
     pub fn with_language(self, language: &str) -> Self {

@@ -31,6 +31,8 @@ pub struct Hive<'h> {
     /// The bytes after the header.
     cells: &'h [u8],
     root: u32,
+    /// How many bytes of cells the header claims.
+    size: u32,
     /// The cells that may still be read, so that keys in a circle end.
     steps: Cell<usize>,
     interrupt: Interrupt<'h>,
@@ -58,10 +60,23 @@ impl<'h> Hive<'h> {
         Ok(Hive {
             cells,
             root,
+            size: u32_at(file, 40).unwrap_or_default(),
             // Each key can be read by its name, and for its values.
             steps: Cell::new(cells.len() / 4 + 64),
             interrupt,
             interrupted: Cell::new(false),
+        })
+    }
+
+    /// Why keys may be missing: the file has fewer bytes than its header says. The size of the cells is at offset 40.
+    pub fn cut(&self) -> Option<Error> {
+        let (need, have) = (u64::from(self.size), self.cells.len() as u64);
+        let (what, offset) = ("a hive", HEADER as u64);
+        (need > have).then_some(Error::Truncated {
+            what,
+            offset,
+            need,
+            have,
         })
     }
 
