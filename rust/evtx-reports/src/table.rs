@@ -102,47 +102,57 @@ impl<R> Value<R> {
         Field::new(name, data_type, true)
     }
 
-    fn array<'r>(&self, rows: impl ExactSizeIterator<Item = &'r R>) -> Result<ArrayRef, ArrowError>
-    where
-        R: 'r,
-    {
+    // What makes the arrays does not depend on the type of the rows: it is compiled once, not for each report.
+    fn array(&self, rows: &[&R]) -> Result<ArrayRef, ArrowError> {
+        fn all<'r, R, V>(rows: &[&'r R], value: impl Fn(&'r R) -> V) -> Vec<V> {
+            rows.iter().map(|row| value(row)).collect()
+        }
         Ok(match self {
-            Value::Text(value) => Arc::new(StringArray::from_iter(rows.map(value))),
-            Value::Bool(value) => Arc::new(BooleanArray::from_iter(rows.map(value))),
-            Value::UInt8(value) => Arc::new(UInt8Array::from_iter(rows.map(value))),
-            Value::UInt16(value) => Arc::new(UInt16Array::from_iter(rows.map(value))),
-            Value::UInt32(value) => Arc::new(UInt32Array::from_iter(rows.map(value))),
-            Value::UInt64(value) => Arc::new(UInt64Array::from_iter(rows.map(value))),
-            Value::Time(value) => Arc::new(TimestampNanosecondArray::from_iter(rows.map(value))),
-            Value::Uuid(value) => Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(
-                rows.map(value),
-                16,
-            )?),
-            Value::Level(value) => {
-                let number = |row| value(row).map(|level| level as u8);
-                Arc::new(UInt8Array::from_iter(rows.map(number)))
-            }
-            Value::Texts(value) => {
-                let mut lists = ListBuilder::new(StringBuilder::new());
-                rows.for_each(|row| lists.append_value(value(row).iter().map(Some)));
-                Arc::new(lists.finish())
-            }
-            Value::Numbers(value) => {
-                let mut lists = ListBuilder::new(UInt32Builder::new());
-                rows.for_each(|row| lists.append_value(value(row).iter().copied().map(Some)));
-                Arc::new(lists.finish())
-            }
-            Value::Names(value) => {
-                let mut lists = ListBuilder::new(StringBuilder::new());
-                rows.for_each(|row| lists.append_value(value(row).iter().map(Some)));
-                Arc::new(lists.finish())
-            }
-            Value::LogSpans(value) => list_array(rows.map(value))?,
-            Value::Fields(value) => list_array(rows.map(|row| Some(value(row))))?,
-            Value::Maps(value) => list_array(rows.map(|row| Some(value(row))))?,
-            Value::MapEntries(value) => list_array(rows.map(|row| Some(value(row))))?,
+            Value::Text(value) => texts(all(rows, value)),
+            Value::Bool(value) => Arc::new(BooleanArray::from(all(rows, value))),
+            Value::UInt8(value) => Arc::new(UInt8Array::from(all(rows, value))),
+            Value::UInt16(value) => Arc::new(UInt16Array::from(all(rows, value))),
+            Value::UInt32(value) => Arc::new(UInt32Array::from(all(rows, value))),
+            Value::UInt64(value) => Arc::new(UInt64Array::from(all(rows, value))),
+            Value::Time(value) => Arc::new(TimestampNanosecondArray::from(all(rows, value))),
+            Value::Uuid(value) => uuids(all(rows, value))?,
+            Value::Level(value) => Arc::new(UInt8Array::from(all(rows, |row| value(row).map(|level| level as u8)))),
+            Value::Texts(value) => lists_of_texts(all(rows, |row| {
+                value(row).iter().map(String::as_str).collect::<Vec<_>>()
+            })),
+            Value::Names(value) => lists_of_texts(all(rows, |row| value(row).iter().map(|name| &**name).collect())),
+            Value::Numbers(value) => lists_of_numbers(all(rows, value)),
+            Value::LogSpans(value) => lists_of_rows(&all(rows, value))?,
+            Value::Fields(value) => lists_of_rows(&all(rows, |row| Some(value(row))))?,
+            Value::Maps(value) => lists_of_rows(&all(rows, |row| Some(value(row))))?,
+            Value::MapEntries(value) => lists_of_rows(&all(rows, |row| Some(value(row))))?,
         })
     }
+}
+
+fn texts(values: Vec<Option<Cow<'_, str>>>) -> ArrayRef {
+    Arc::new(StringArray::from_iter(values))
+}
+
+fn uuids(values: Vec<Option<[u8; 16]>>) -> Result<ArrayRef, ArrowError> {
+    let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(values.into_iter(), 16)?;
+    Ok(Arc::new(array))
+}
+
+fn lists_of_texts(values: Vec<Vec<&str>>) -> ArrayRef {
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    for texts in values {
+        lists.append_value(texts.into_iter().map(Some));
+    }
+    Arc::new(lists.finish())
+}
+
+fn lists_of_numbers(values: Vec<&[u32]>) -> ArrayRef {
+    let mut lists = ListBuilder::new(UInt32Builder::new());
+    for numbers in values {
+        lists.append_value(numbers.iter().copied().map(Some));
+    }
+    Arc::new(lists.finish())
 }
 
 /// The type of a column of lists of structs.
@@ -155,12 +165,9 @@ fn list_item<T: Row>() -> Field {
 }
 
 /// Lists of structs as an array. `None` is NULL.
-fn list_array<'r, T: Row>(lists: impl Iterator<Item = Option<&'r [T]>>) -> Result<ArrayRef, ArrowError> {
-    let lists: Vec<_> = lists.collect();
+fn lists_of_rows<T: Row>(lists: &[Option<&[T]>]) -> Result<ArrayRef, ArrowError> {
     let items: Vec<&T> = lists.iter().copied().flatten().flatten().collect();
-    let columns = T::COLUMNS
-        .iter()
-        .map(|column| column.value.array(items.iter().copied()));
+    let columns = T::COLUMNS.iter().map(|column| column.value.array(&items));
     let offsets = OffsetBuffer::from_lengths(lists.iter().map(|list| list.map_or(0, <[_]>::len)));
     let nulls = lists.iter().map(Option::is_some).collect();
     let fields = schema::<T>().fields().clone();
@@ -191,7 +198,8 @@ pub(crate) fn schema<R: Row>() -> SchemaRef {
 
 /// The rows as a batch.
 pub(crate) fn batch<R: Row>(rows: &[R]) -> Result<RecordBatch, ArrowError> {
-    let arrays = R::COLUMNS.iter().map(|column| column.value.array(rows.iter()));
+    let all: Vec<&R> = rows.iter().collect();
+    let arrays = R::COLUMNS.iter().map(|column| column.value.array(&all));
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     RecordBatch::try_new_with_options(schema::<R>(), arrays.collect::<Result<_, _>>()?, &options)
 }
