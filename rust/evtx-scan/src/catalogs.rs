@@ -7,7 +7,7 @@ use evtx_format::Interrupt;
 use evtx_messages::Catalog;
 
 use crate::file::LogFile;
-use crate::paths::ScanPath;
+use crate::paths::{ScanPath, has_glob};
 use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, StorageError, ends_with};
 
 /// The most bytes of a catalog file.
@@ -22,9 +22,11 @@ type Opened = (Identity, Arc<Catalog>);
 /// The catalog that was opened last.
 static LAST: Mutex<Option<Opened>> = Mutex::new(None);
 
-/// Whether an argument names a catalog, and not a place of `.MTA` files, which contains `{log}` or ends with `.mta`.
+/// Whether an argument names a catalog, and not a place of `.MTA` files: one that contains `{log}` or a wildcard, or ends
+/// with `.mta`. A name that ends with `.messages` is that of a catalog, even with a wildcard.
 pub(crate) fn is_catalog(messages: &str) -> bool {
-    !messages.is_empty() && !messages.contains("{log}") && !ends_with(messages, ".mta")
+    let is_place = has_glob(messages) || messages.contains("{log}") || ends_with(messages, ".mta");
+    !messages.is_empty() && (!is_place || ends_with(messages, ".messages"))
 }
 
 /// Opens the catalog with a path.
