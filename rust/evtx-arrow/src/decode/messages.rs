@@ -27,6 +27,8 @@ pub(crate) struct MessageFinder {
     /// By what finds them: see [`MessageFinder::key`].
     kinds: HashMap<Vec<u8>, Option<Arc<Message>>>,
     key: Vec<u8>,
+    /// Where in `key` the name of the provider starts.
+    provider_at: usize,
     /// A message that is only looked for.
     unread: Vec<u8>,
 }
@@ -49,6 +51,7 @@ impl MessageFinder {
             catalog,
             kinds: HashMap::new(),
             key: Vec::new(),
+            provider_at: 0,
             unread: Vec::new(),
         }
     }
@@ -110,16 +113,11 @@ impl MessageFinder {
         let Some(message) = self.find(&catalog, event, &insertions)? else {
             return Ok(None);
         };
-        let of_security = self.is_of_security(event);
+        // The parameters that `evtx-codes` knows are those of the Security log. Other providers count their own.
+        let of_security = self.key[self.provider_at..].eq_ignore_ascii_case(b"Microsoft-Windows-Security-Auditing");
         let fallback = |id| if of_security { parameter(id) } else { None };
         message.render(&insertions[..], &fallback, out, Limits::default());
         Ok(Some(MessageSource::Catalog))
-    }
-
-    /// Whether the parameters that `evtx-codes` knows are those of the event's provider. Others count their own.
-    fn is_of_security(&self, event: Event<'_>) -> bool {
-        let provider = event.places.get(self.places.provider).and_then(|found| found.text());
-        provider.is_some_and(|name| name.eq_ignore_ascii_case("Microsoft-Windows-Security-Auditing"))
     }
 
     fn write_of_file(&self, messages: &Messages, event: Event<'_>, out: &mut Vec<u8>) -> Option<bool> {
@@ -153,7 +151,7 @@ impl MessageFinder {
         self.key.extend(qualifiers.unwrap_or_default().to_le_bytes());
         self.key.extend(insertions.len().to_le_bytes());
         self.key.extend(guid.unwrap_or_default());
-        let start = self.key.len();
+        self.provider_at = self.key.len();
         if let Some(provider) = event.places.get(self.places.provider) {
             provider.push_text(&mut self.key);
         }
@@ -161,7 +159,7 @@ impl MessageFinder {
             return Ok(known.clone());
         }
         let found = catalog.messages.find(&EventKey {
-            provider: std::str::from_utf8(&self.key[start..]).unwrap_or_default(),
+            provider: std::str::from_utf8(&self.key[self.provider_at..]).unwrap_or_default(),
             guid,
             event_id,
             version: version.unwrap_or_default(),
