@@ -4,25 +4,25 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The `N` bytes of `data` at `at`; `None` if `data` ends before.
 #[inline]
-pub(crate) fn array_at<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
+pub fn array_at<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
     data.get(at..)?.first_chunk::<N>().copied()
 }
 
 /// The u16 at `at`.
 #[inline]
-pub(crate) fn u16_at(data: &[u8], at: usize) -> Option<u16> {
+pub fn u16_at(data: &[u8], at: usize) -> Option<u16> {
     array_at(data, at).map(u16::from_le_bytes)
 }
 
 /// The u32 at `at`.
 #[inline]
-pub(crate) fn u32_at(data: &[u8], at: usize) -> Option<u32> {
+pub fn u32_at(data: &[u8], at: usize) -> Option<u32> {
     array_at(data, at).map(u32::from_le_bytes)
 }
 
 /// The u64 at `at`.
 #[inline]
-pub(crate) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
+pub fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     array_at(data, at).map(u64::from_le_bytes)
 }
 

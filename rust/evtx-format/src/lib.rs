@@ -20,7 +20,7 @@
 
 mod limits;
 mod error;
-mod bytes;
+pub mod bytes;
 mod interrupt;
 pub mod value;
 pub mod binxml;

@@ -22,7 +22,6 @@
 #![forbid(unsafe_code)]
 
 mod error;
-mod bytes;
 pub mod row;
 pub mod template;
 pub mod insertion;

@@ -1,30 +1,21 @@
 //! One message with all that is known of it.
 
-use std::fmt::Write;
 use std::sync::Arc;
+
+use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 /// The 16 bytes of a GUID in the order of its text, which is big endian (RFC 4122).
 pub type Guid = [u8; 16];
 
 /// The text of a GUID in braces, with lower-case digits.
 pub fn guid_text(guid: &Guid) -> String {
-    let mut text = String::with_capacity(38);
-    text.push('{');
-    for (i, byte) in guid.iter().enumerate() {
-        if matches!(i, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        let _ = write!(text, "{byte:02x}");
-    }
-    text.push('}');
-    text
+    Uuid::from_bytes(*guid).braced().to_string()
 }
 
 /// The GUID of 16 bytes as files store it: the first three numbers are little endian.
 pub fn guid_of_le_bytes(bytes: [u8; 16]) -> Guid {
-    let [d, c, b, a, f, e, h, g, rest @ ..] = bytes;
-    let [i, j, k, l, m, n, o, p] = rest;
-    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+    Uuid::from_bytes_le(bytes).into_bytes()
 }
 
 /// The GUID that a text has, with or without braces, in digits of either case; `None` if the text is not a GUID.
@@ -33,20 +24,11 @@ pub fn guid_of_text(text: &str) -> Option<Guid> {
         .strip_prefix('{')
         .and_then(|rest| rest.strip_suffix('}'))
         .unwrap_or(text);
-    let digits = text.as_bytes();
-    if digits.len() != 36 || [8, 13, 18, 23].iter().any(|&at| digits[at] != b'-') {
-        return None;
-    }
-    let mut guid = [0; 16];
-    let mut digits = digits
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| !matches!(at, 8 | 13 | 18 | 23));
-    for byte in &mut guid {
-        let mut digit = || char::from(*digits.next()?.1).to_digit(16);
-        *byte = (digit()? << 4 | digit()?) as u8;
-    }
-    Some(guid)
+    // Other forms of a UUID have other lengths.
+    let uuid = Uuid::try_parse(text)
+        .ok()
+        .filter(|_| text.len() == Hyphenated::LENGTH)?;
+    Some(uuid.into_bytes())
 }
 
 /// What a message is for.

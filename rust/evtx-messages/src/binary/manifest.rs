@@ -19,11 +19,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
+use evtx_format::bytes::{array_at, u16_at, u32_at, u64_at};
 use evtx_format::value::Scalar;
 use hashbrown::HashMap;
 
 use super::table::text_of;
-use crate::bytes::{array_at, u16_at, u32_at, u64_at};
 use crate::error::Result;
 use crate::row::{Field, Guid, guid_of_le_bytes};
 

@@ -9,10 +9,10 @@
 //! Windows SDK.
 
 use evtx_format::Interrupt;
+use evtx_format::bytes::{u16_at, u32_at};
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
-use crate::bytes::{u16_at, u32_at};
 use crate::error::Result;
 
 /// The messages of a table, at most. Windows' largest tables have about 30,000. *(choice)*

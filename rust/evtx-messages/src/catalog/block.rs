@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use flate2::bufread::ZlibDecoder;
 
-use crate::bytes::{array_at, u32_at};
 use crate::error::{Error, Result};
 use crate::row::{Field, ValueMap};
+use evtx_format::bytes::{array_at, u32_at};
 
 /// The longest text of a message, in bytes. A table of messages in a binary has at most 64 KiB for each. *(choice)*
 pub const MAX_MESSAGE: usize = 1 << 20;

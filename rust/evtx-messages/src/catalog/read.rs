@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::block::{Block, HEADER, MAGIC, MAX_BLOCKS, Packed, Record, VERSION, column, take};
 use super::choose::{EventKey, best, parameter, qualifiers_of, version_of};
-use crate::bytes::u32_at;
 use crate::error::{Error, Result};
 use crate::render::{Declared, Insertions, Limits, Parameters, render};
 use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_of_text};
 use crate::template::Template;
+use evtx_format::bytes::u32_at;
 
 /// A catalog of messages. Threads share it, for example in an [`Arc`].
 #[derive(Debug)]

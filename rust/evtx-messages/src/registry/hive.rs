@@ -13,11 +13,11 @@
 
 use std::cell::Cell;
 
+use evtx_format::bytes::{u16_at, u32_at};
 use evtx_format::value::Scalar;
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::binary::table::text_of;
-use crate::bytes::{u16_at, u32_at};
 use crate::error::{Error, Result};
 
 /// The size of the header.
