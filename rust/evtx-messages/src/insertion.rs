@@ -33,8 +33,6 @@ pub mod out_type {
     pub const IPV4: u8 = 23;
     pub const IPV6: u8 = 24;
     pub const SOCKET_ADDRESS: u8 = 25;
-    pub const ERROR_CODE: u8 = 29;
-    pub const WIN32_ERROR: u8 = 30;
     pub const NTSTATUS: u8 = 31;
     pub const HRESULT: u8 = 32;
 }

@@ -77,7 +77,7 @@ pub fn render(
         parameters,
         lookups: MAX_PARAMETERS,
     };
-    let complete = renderer.message(text, template, insertions, declared).is_some();
+    let complete = renderer.message((text, template), insertions, declared, 0).is_some();
     if complete {
         renderer.trim();
     }
@@ -93,13 +93,13 @@ struct Renderer<'r, 'p> {
 }
 
 impl Renderer<'_, '_> {
-    /// Returns `None` if the message was cut.
+    /// Appends a message that is a parameter inside so many others. Returns `None` if it was cut.
     fn message(
         &mut self,
-        text: &str,
-        template: &Template,
+        (text, template): (&str, &Template),
         insertions: &(impl Insertions + ?Sized),
         declared: Declared<'_>,
+        depth: usize,
     ) -> Option<()> {
         let mut after_percent = false;
         for part in template.parts() {
@@ -108,7 +108,7 @@ impl Renderer<'_, '_> {
                 Part::Literal { start, end } => self.push(template.literal(start, end))?,
                 Part::Percent => self.push("%")?,
                 Part::Parameter { id, start, end } => {
-                    if !self.parameter(id, 0)? {
+                    if !self.parameter(id, depth)? {
                         self.push(&text[start as usize..end as usize])?;
                     }
                 }
@@ -149,16 +149,13 @@ impl Renderer<'_, '_> {
             return Some(());
         }
         match printf::formatted(value, format) {
-            Some(formatted) => self.with_parameters(&formatted, 0),
-            None => self.with_parameters(value, 0),
+            Some(formatted) => self.with_parameters(&formatted),
+            None => self.with_parameters(value),
         }
     }
 
-    /// Appends a text with its parameters replaced.
-    fn with_parameters(&mut self, text: &str, depth: usize) -> Option<()> {
-        if memchr(b'%', text.as_bytes()).is_none() {
-            return self.push(text);
-        }
+    /// Appends a value with its parameters replaced.
+    fn with_parameters(&mut self, text: &str) -> Option<()> {
         let mut rest = text;
         while let Some(at) = memmem::find(rest.as_bytes(), b"%%") {
             let (before, reference) = rest.split_at(at);
@@ -166,7 +163,7 @@ impl Renderer<'_, '_> {
             let (id, len) = number(&reference.as_bytes()[2..]);
             let (reference, after) = reference.split_at(2 + len);
             let replaced = match id {
-                Some(id) => self.parameter(id, depth)?,
+                Some(id) => self.parameter(id, 0)?,
                 None => false,
             };
             if !replaced {
@@ -188,18 +185,8 @@ impl Renderer<'_, '_> {
         };
         let text = text.trim_end_matches(['\r', '\n']);
         let template = Template::parse(text);
-        for part in template.parts() {
-            match *part {
-                Part::Literal { start, end } => self.push(template.literal(start, end))?,
-                Part::Percent => self.push("%")?,
-                Part::Insertion { number, .. } => self.push(&format!("%{number}"))?,
-                Part::Parameter { id, start, end } => {
-                    if !self.parameter(id, depth + 1)? {
-                        self.push(&text[start as usize..end as usize])?;
-                    }
-                }
-            }
-        }
+        let none: &[Insertion<'_>] = &[];
+        self.message((text, &template), none, Declared::default(), depth + 1)?;
         Some(true)
     }
 
