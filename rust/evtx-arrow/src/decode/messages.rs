@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
 use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_format::mta::Messages;
 use evtx_messages::{EventKey, Insertion, Limits, Message};
@@ -24,14 +25,16 @@ const MAX_KINDS: usize = 1 << 14;
 pub(crate) struct MessageFinder {
     places: MessagePlaces,
     catalog: Option<MessageCatalog>,
-    /// By what finds them: see [`MessageFinder::key`].
+    /// By kind of event: see [`find`](Self::find).
     kinds: HashMap<Vec<u8>, Option<Arc<Message>>>,
+    /// The last kind that was looked for.
     key: Vec<u8>,
     /// Where in `key` the name of the provider starts.
     provider_at: usize,
-    /// A message that is only looked for.
-    unread: Vec<u8>,
 }
+
+/// A message of a catalog, and the insertions of the event.
+type Found<'a> = (Arc<Message>, BumpVec<'a, Insertion<'a>>);
 
 /// A record, and where what belongs to it is.
 #[derive(Clone, Copy)]
@@ -52,7 +55,6 @@ impl MessageFinder {
             kinds: HashMap::new(),
             key: Vec::new(),
             provider_at: 0,
-            unread: Vec::new(),
         }
     }
 
@@ -61,29 +63,27 @@ impl MessageFinder {
         self.places.message == place
     }
 
-    /// Appends the message of an event, or NULL. Returns where it is from.
+    /// Appends the message of an event, or NULL.
     ///
     /// # Errors
     /// If the catalog is damaged.
-    pub(crate) fn push(
-        &mut self,
-        builder: &mut TextBuilder,
-        event: Event<'_>,
-    ) -> Result<Option<MessageSource>, ArrowError> {
+    pub(crate) fn push(&mut self, builder: &mut TextBuilder, event: Event<'_>) -> Result<(), ArrowError> {
         if let Some(found) = event.places.get(self.places.message) {
             builder.push_text(Some(&found));
-            return Ok(Some(MessageSource::Event));
+            return Ok(());
         }
-        let mut outcome = Ok(None);
+        let mut outcome = Ok(());
         let pushed = builder.try_push(|out| {
-            outcome = self.write(event, out);
-            Ok(matches!(outcome, Ok(Some(_))))
+            let written = self.write(event, out);
+            let has_message = matches!(written, Ok(true));
+            outcome = written.map(drop);
+            Ok(has_message)
         });
         debug_assert_eq!(pushed, Ok(()));
         outcome
     }
 
-    /// Where the message of an event is from.
+    /// Where the message of an event is from; `None` if it has none.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -91,48 +91,40 @@ impl MessageFinder {
         if event.places.get(self.places.message).is_some() {
             return Ok(Some(MessageSource::Event));
         }
-        let mut unread = std::mem::take(&mut self.unread);
-        unread.clear();
-        let source = self.write(event, &mut unread);
-        self.unread = unread;
-        source
-    }
-
-    /// Appends the message that a file or the catalog has.
-    fn write(&mut self, event: Event<'_>, out: &mut Vec<u8>) -> Result<Option<MessageSource>, ArrowError> {
-        if event
-            .messages
-            .is_some_and(|messages| self.write_of_file(messages, event, out) == Some(true))
-        {
+        if self.write_of_file(event, &mut Vec::new()) == Some(true) {
             return Ok(Some(MessageSource::File));
         }
-        let Some(catalog) = self.catalog.clone() else {
-            return Ok(None);
-        };
-        let insertions = insertions(event.places.record, event.templates, event.arena);
-        let Some(message) = self.find(&catalog, event, &insertions)? else {
-            return Ok(None);
+        Ok(self.find(event)?.map(|_| MessageSource::Catalog))
+    }
+
+    /// Appends the message that a file or the catalog has. Returns whether there is one.
+    fn write(&mut self, event: Event<'_>, out: &mut Vec<u8>) -> Result<bool, ArrowError> {
+        if self.write_of_file(event, out) == Some(true) {
+            return Ok(true);
+        }
+        let Some((message, insertions)) = self.find(event)? else {
+            return Ok(false);
         };
         // The parameters that `evtx-codes` knows are those of the Security log. Other providers count their own.
         let of_security = self.key[self.provider_at..].eq_ignore_ascii_case(b"Microsoft-Windows-Security-Auditing");
         let fallback = |id| if of_security { parameter(id) } else { None };
         message.render(&insertions[..], &fallback, out, Limits::default());
-        Ok(Some(MessageSource::Catalog))
+        Ok(true)
     }
 
-    fn write_of_file(&self, messages: &Messages, event: Event<'_>, out: &mut Vec<u8>) -> Option<bool> {
+    fn write_of_file(&self, event: Event<'_>, out: &mut Vec<u8>) -> Option<bool> {
+        let messages = event.messages?;
         let event_record = event.places.get(self.places.event_record)?.number()?;
         let provider = event.places.get(self.places.provider)?.text()?;
         Some(messages.push(&provider, event.record.id, event_record, out))
     }
 
-    /// The message of the catalog for an event with some insertions; `None` if it has none, or an empty one.
-    fn find(
-        &mut self,
-        catalog: &MessageCatalog,
-        event: Event<'_>,
-        insertions: &[Insertion<'_>],
-    ) -> Result<Option<Arc<Message>>, ArrowError> {
+    /// The message of the catalog for an event, and its insertions; `None` if it has none, or an empty one.
+    fn find<'a>(&mut self, event: Event<'a>) -> Result<Option<Found<'a>>, ArrowError> {
+        let Some(catalog) = &self.catalog else {
+            return Ok(None);
+        };
+        let insertions = insertions(event.places.record, event.templates, event.arena);
         let number = |place| event.places.get(place).and_then(|found| found.number());
         let Some(event_id) = number(self.places.event_id).and_then(|id| u16::try_from(id).ok()) else {
             return Ok(None);
@@ -156,7 +148,7 @@ impl MessageFinder {
             provider.push_text(&mut self.key);
         }
         if let Some(known) = self.kinds.get(&self.key) {
-            return Ok(known.clone());
+            return Ok(known.clone().map(|message| (message, insertions)));
         }
         let found = catalog.messages.find(&EventKey {
             provider: std::str::from_utf8(&self.key[self.provider_at..]).unwrap_or_default(),
@@ -172,7 +164,7 @@ impl MessageFinder {
             self.kinds.clear();
         }
         self.kinds.insert(self.key.clone(), found.clone());
-        Ok(found)
+        Ok(found.map(|message| (message, insertions)))
     }
 }
 
