@@ -7,9 +7,6 @@ use evtx_reports::CatalogRows;
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
 
-/// The format of `COPY ... TO`.
-pub const CATALOG_FORMAT: &str = "evtx_messages";
-
 /// A catalog that is being made: first of rows, then its bytes.
 #[derive(Debug)]
 pub struct EvtxCatalog {

@@ -6,7 +6,6 @@ use crate::answers::{EvtxCodeFunction, code_functions};
 use crate::arguments::{EvtxScanFunction, scan_functions};
 use crate::boundary::{EvtxFailure, EvtxSlice, EvtxText, produce};
 use crate::call::{EvtxEnum, enums};
-use crate::catalog::CATALOG_FORMAT;
 use crate::macros::{EvtxMacro, macros};
 
 /// A setting.
@@ -56,7 +55,7 @@ pub fn definitions() -> &'static EvtxDefinitions {
         macros: macros(),
         enums: enums(),
         format: EvtxText::of("evtx"),
-        catalog_format: EvtxText::of(CATALOG_FORMAT),
+        catalog_format: EvtxText::of("evtx_messages"),
         filter_pushdown: EvtxSetting {
             name: EvtxText::of("evtx_filter_pushdown"),
             about: EvtxText::of("Whether read_evtx uses a query's predicates to read less; the rows are the same"),

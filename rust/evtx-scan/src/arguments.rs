@@ -423,9 +423,8 @@ impl Arguments {
                 Table::of_events(self.options, events, &call.fields)
             }
         };
-        let messages = self.session_messages.as_ref().unwrap_or(&self.messages);
-        if is_catalog(messages) {
-            let catalog = catalogs::open(messages, storage, interrupt);
+        if is_catalog(&call.messages) {
+            let catalog = catalogs::open(&call.messages, storage, interrupt);
             let catalog = catalog.map_err(|error| match self.session_messages {
                 Some(_) => error.within("the setting evtx_messages names no catalog that can be read"),
                 None => error,
