@@ -1,6 +1,6 @@
 -- evtx_timeline_fields()
 --
--- Which fields of which events fill the columns of evtx_timeline, and the source of this, as a list of structs.
+-- The fields of events that fill the columns of evtx_timeline, and the source of each entry, as a list of structs.
 --
 -- SELECT unnest(evtx_timeline_fields(), max_depth := 2)
 

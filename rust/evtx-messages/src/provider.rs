@@ -5,7 +5,7 @@
 //!
 //! - an event of each classic source whose messages are in the file: the event ID is the lower half of the message's ID;
 //! - a parameter of each provider whose parameters are in the file, or of the providers whose manifests are in it;
-//! - otherwise a text of which nothing is known.
+//! - otherwise a text whose provider is not known.
 //!
 //! A name of a level, task, opcode or keyword without a message is the name in the manifest.
 

@@ -148,7 +148,7 @@ impl<'d> Database<'d> {
         self.tables.get(name)
     }
 
-    /// The rows of a table by their IDs. After an error there are no more rows.
+    /// The rows of a table, sorted by ID. An error ends them.
     pub fn scan(&self, table: &Table) -> Scan<'_, 'd> {
         let pages = self.file.len().div_ceil(self.page_size);
         let mut scan = Scan {

@@ -141,20 +141,17 @@ impl Judge {
                     .map(|(_, value)| change(value.map_or("", String::as_str)))
                     .collect();
                 let values: Vec<_> = values.iter().map(|value| Insertion::Text(value)).collect();
-                let mut out = Vec::new();
                 let declared = Declared {
                     fields: &fields,
                     maps: &[],
                 };
-                render(
-                    (text, &Template::parse(text)),
-                    &values[..],
-                    declared,
-                    &parameters,
-                    &mut out,
-                    Limits::default(),
-                );
-                let out = String::from_utf8(out).expect("UTF-8");
+                let rendered = |text: &str| {
+                    let (template, mut out) = (Template::parse(text), Vec::new());
+                    let limits = Limits::default();
+                    render((text, &template), &values[..], declared, &parameters, &mut out, limits);
+                    String::from_utf8(out).expect("UTF-8")
+                };
+                let out = rendered(text);
                 if out.trim_end() == event.message.trim_end() {
                     let key = EventKey {
                         provider: &event.provider,
@@ -169,17 +166,7 @@ impl Judge {
                         .as_ref()
                         .and_then(|catalog| catalog.find(&key).expect("no damage"));
                     let is_found = found.is_some_and(|message| {
-                        let (text, mut out) = (&*message.text, Vec::new());
-                        let template = Template::parse(text);
-                        render(
-                            (text, &template),
-                            &values[..],
-                            declared,
-                            &parameters,
-                            &mut out,
-                            Limits::default(),
-                        );
-                        let out = String::from_utf8(out).expect("UTF-8");
+                        let out = rendered(&message.text);
                         if out.trim_end() != event.message.trim_end() {
                             let key = (kind.clone(), "another is found".to_owned());
                             let example = self.examples.entry(key).or_default();
@@ -226,7 +213,7 @@ fn code(source: Source, id: u32) -> Option<Cow<'static, str>> {
     }
 }
 
-/// The values of JSON come from XML, of which some writers keep the escapes, and of which parsers change line breaks.
+/// The values in JSON come from XML. Some writers keep its escapes, and parsers change its line breaks.
 fn as_it_is(value: &str) -> String {
     value.to_owned()
 }

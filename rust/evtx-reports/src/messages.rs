@@ -328,7 +328,7 @@ fn fields(items: &StructArray) -> Arc<[Field]> {
     (0..items.len()).map(field).collect()
 }
 
-/// The type byte of a type by its name; 0 if there is no such type.
+/// The byte of the type with a name; 0 if there is none.
 fn type_byte(name: &str) -> u8 {
     let is_named = |byte: &u8| ValueType::from_byte(*byte).is_some_and(|known| known.to_string() == name);
     (0..=u8::MAX).find(is_named).unwrap_or_default()

@@ -19,9 +19,9 @@ const STRINGS: ValueType = ValueType {
 /// The insertions of an event, in order. `%1` in its message stands for the first.
 ///
 /// If the content of `EventData` or `UserData` is a template instance, they are its values, in the order of its
-/// substitutions: that is the order of the fields in the provider's manifest, wherever the XML has them. Events without
-/// a manifest have an array of strings, of which each is an insertion, and bytes, which are none. Otherwise the leaves are the insertions, in the
-/// order of the XML and with the texts that they have there.
+/// substitutions: that is the order of the fields in the provider's manifest, wherever the XML has them. An event
+/// without a manifest has an array of strings, each of which is an insertion, and bytes, which are not. In other events,
+/// the leaves are the insertions, in the order of the XML and with the texts that they have there.
 pub(crate) fn insertions<'a>(
     record: RecordView<'a, 'a>,
     templates: &'a ChunkTemplates,

@@ -207,7 +207,7 @@ impl Block {
             .filter_map(|item| self.string(u32::from_le_bytes(*item)))
     }
 
-    /// How many fields the list of a reference has; `None` if there is no list.
+    /// The number of fields in the list of a reference; `None` if there is no list.
     pub(super) fn field_count(&self, reference: u32) -> Option<usize> {
         (reference != 0).then(|| self.list(reference).len() / 3)
     }
