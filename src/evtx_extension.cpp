@@ -11,6 +11,7 @@ DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::
 	evtx::RegisterReplacementScan(extension, context);
 	evtx::RegisterCopyFrom(extension, context);
 	evtx::RegisterCopyTo(extension, context);
+	evtx::RegisterCasts(extension, context);
 	evtx::RegisterCodes(extension, context);
 	evtx::RegisterMacros(extension, context);
 }

@@ -5,6 +5,7 @@
 namespace evtx {
 
 //! Each function registers what its file defines: SQL functions, settings, macros, or a replacement scan.
+void RegisterCasts(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterCodes(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterCopyTo(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);

@@ -70,17 +70,3 @@ def test_a_list_of_constants_is_a_join(con):
     for condition in ["IN (1, 2, 3, 4, 5)", "= ANY([1, 2, 3, 4, 5])"]:
         plan = con.execute(f"EXPLAIN SELECT record_id FROM {LOG} WHERE record_id {condition} LIMIT 3").fetchone()[1]
         assert "Hash Join" in plan, "DuckDB has fixed it: delete the report"
-
-
-def test_the_offset_of_a_text_is_ignored(con):
-    text = "2024-03-05 02:46:03.12513-06:00"
-    plain = duckdb.connect()
-    assert [plain.execute(f"SELECT x::VARCHAR FROM ({sql}) t(x)").fetchone() for sql in REPORTS[4].strip().rstrip(";").split(";\n")] == [
-        ("2020-09-19 03:22:00",)] * 2, "DuckDB has fixed it: delete the report"
-    for timezone in ["UTC", "America/Denver"]:
-        con.execute(f"SET TimeZone = '{timezone}'")
-        counts = [
-            con.execute(f"SELECT count(*) FROM {LOG} WHERE time_created >= {since}").fetchone()[0]
-            for since in [f"'{text}'", f"TIMESTAMPTZ '{text}' AT TIME ZONE 'UTC'", "'2024-03-05 08:46:03.12513'", "'2024-03-05T08:46:03.12513Z'"]
-        ]
-        assert counts == [10, 3, 3, 3]
