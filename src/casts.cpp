@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-//! The cast from text to TIMESTAMP_NS, the type of `time_created`. DuckDB 2.0.0 ignores an offset at the end of the text,
-//! and so finds the wrong events; earlier versions apply it. Everything else about a text is left to DuckDB.
+//! The cast from text to TIMESTAMP_NS, the type of `time_created`. DuckDB 2.0.0 ignores an offset at the end of the
+//! text, and so finds the wrong events; earlier versions apply it. Everything else about a text is left to DuckDB.
 
 namespace evtx {
 
@@ -47,8 +47,8 @@ std::int64_t NanosBelowMicros(std::string_view rest) {
 	return nanos % NANOS;
 }
 
-//! The offset at the end, such as `+01`, `-0330` or `+01:00:00`, in seconds. None if there is a zone by its name, which is
-//! not UTC.
+//! The offset at the end, such as `+01`, `-0330` or `+01:00:00`, in seconds. None if there is a zone by its name, which
+//! is not UTC.
 std::optional<std::int64_t> Offset(std::string_view rest) {
 	const auto zone = rest.find_first_not_of("0123456789:. ");
 	if (zone == std::string_view::npos) {
@@ -86,7 +86,8 @@ std::optional<std::int64_t> Nanos(std::string_view text, std::int64_t micros, st
 	const auto rest = AfterHour(text);
 	const auto offset = Offset(rest);
 	if (!offset) {
-		error = "\"" + std::string(text) + "\" has a time zone that is not UTC. Use TIMESTAMPTZ '...' AT TIME ZONE 'UTC'";
+		error =
+		    "\"" + std::string(text) + "\" has a time zone that is not UTC. Use TIMESTAMPTZ '...' AT TIME ZONE 'UTC'";
 		return std::nullopt;
 	}
 	std::int64_t nanos = 0;
@@ -106,7 +107,7 @@ void Exec(CastFunction::ExecInput &input) {
 	const auto texts = input.GetInput();
 	std::vector<duckdb::cxx::LogicalType> types;
 	types.push_back(factory.CreateType(LogicalTypeId::TIMESTAMP));
-	auto chunk = factory.CreateDataChunk(types);
+	const auto chunk = factory.CreateDataChunk(types);
 	auto cast = chunk.GetVector(0);
 	const bool is_try = input.GetMode() == CastMode::TRY;
 	if (is_try) {
