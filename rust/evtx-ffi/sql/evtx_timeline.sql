@@ -1,4 +1,4 @@
--- evtx_timeline(files, password := NULL)
+-- evtx_timeline(files, messages := 'LocaleMetaData/{log}_*.[Mm][Tt][Aa]', password := NULL)
 --
 -- A row per record, with the same columns for every event: when, where, what, who, from where, which program, and all
 -- other fields in one line, with the names of codes. The message comes last, if the log or a catalog has it.
@@ -25,7 +25,7 @@ records AS (
         -- UserData is one element, which contains the fields.
         CASE WHEN user_data IS NULL THEN event_data
              ELSE TRY_CAST((user_data->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS data
-    FROM read_evtx(files, password := password)
+    FROM read_evtx(files, messages := messages, password := password)
 ),
 -- Values that are computed from several fields, or extracted from a text: see evtx_timeline_fields.
 computed AS (

@@ -139,7 +139,8 @@ mod tests {
                 found.is_table
                     && !body.contains("(files,")
                     && !body.contains("(files)")
-                    && !body.contains("password :="),
+                    && !body.contains("password :=")
+                    && !body.contains("messages :="),
                 "{body}"
             );
         }

@@ -15,9 +15,15 @@ pub(crate) fn over_table(source: &str) -> Option<String> {
     let (header, body) = source.split_once("\n\n")?;
     let name = header.strip_prefix("-- ")?.split_once("(files")?.0;
     let [signature, description, example] = <[&str; 3]>::try_from(header.split("\n--\n").collect::<Vec<_>>()).ok()?;
-    let signature = signature
-        .replace("(files", "_of(table_name")
-        .replace(", password := NULL", "");
+    let (parameters, of_files) = match signature
+        .split_once(", messages := ")
+        .or(signature.split_once(", password := "))
+    {
+        // Those of files come last.
+        Some((parameters, _)) => (parameters, ")"),
+        None => (signature, ""),
+    };
+    let signature = format!("{}{of_files}", parameters.replace("(files", "_of(table_name"));
     let (before, rest) = example.split_once(&format!("{name}('"))?;
     let (_, after) = rest.split_once('\'')?;
     // A name that no table has. The macro's own names could be those of the user's table.
@@ -74,7 +80,7 @@ fn reads_table(query: &str, events: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const SOURCE: &str = "-- evtx_x(files, word, password := NULL)\n--\n-- What\n-- it is.\n--\n\
+    const SOURCE: &str = "-- evtx_x(files, word, messages := 'x', password := NULL)\n--\n-- What\n-- it is.\n--\n\
         -- SELECT a FROM evtx_x('*.evtx', 'b')\n\n-- Why.\nWITH a AS (FROM read_evtx(files, text := true, password := \
         password) WHERE contains(\"text\", word))\nFROM a, evtx_y(files), evtx_file_metadata(files, password := \
         password) AS files WHERE lower(files.filename) = ''\n";
