@@ -2,6 +2,7 @@
 
 #include "core.hpp"
 #include "duckdb_v2.h"
+#include "storage.hpp"
 
 #include <string>
 #include <utility>
@@ -96,7 +97,8 @@ void Finalize(CopyFunction::CopyToFinalizeInput &input) {
 	auto &file = input.GetInitData<File>();
 	file.exporter.Flush();
 	file.Pass();
-	const auto bytes = Ask<EvtxSlice<std::uint8_t>>(evtx_catalog_finish, file.catalog.get());
+	Storage storage(input.GetContext());
+	const auto bytes = Ask<EvtxSlice<std::uint8_t>>(evtx_catalog_finish, file.catalog.get(), storage.ForCore());
 	auto written =
 	    input.GetContext().GetFileSystem().OpenFile(file.path, {FileFlags::WRITE, FileFlags::FILE_CREATE_NEW});
 	written.WriteAt(bytes.data, bytes.len, 0);

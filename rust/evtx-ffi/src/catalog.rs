@@ -3,9 +3,11 @@
 use arrow_array::{RecordBatch, StructArray};
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use evtx_format::Interrupt;
 use evtx_reports::CatalogRows;
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
+use crate::storage::EvtxStorage;
 
 /// A catalog that is being made: first of rows, then its bytes.
 #[derive(Debug)]
@@ -52,9 +54,15 @@ pub extern "C" fn evtx_catalog_push(
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_catalog_finish<'a>(
     catalog: Option<&'a mut EvtxCatalog>,
+    storage: EvtxStorage,
     out: Option<&mut EvtxSlice<'a, u8>>,
 ) -> EvtxFailure {
-    produce(out, || Ok(EvtxSlice::borrowed(required(catalog)?.finish()?)))
+    produce(out, || {
+        let catalog = required(catalog)?;
+        Ok(EvtxSlice::borrowed(
+            storage.during(|_, interrupt| catalog.finish(interrupt))?,
+        ))
+    })
 }
 
 /// Frees a catalog.
@@ -88,8 +96,8 @@ impl EvtxCatalog {
     ///
     /// # Errors
     /// A text that says why the rows cannot be a catalog.
-    pub fn finish(&mut self) -> Result<&[u8], String> {
-        self.bytes = std::mem::take(&mut self.rows).finish()?;
+    pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<&[u8], String> {
+        self.bytes = std::mem::take(&mut self.rows).finish(interrupt)?;
         Ok(&self.bytes)
     }
 }

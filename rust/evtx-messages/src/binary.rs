@@ -87,9 +87,23 @@ impl Binary {
                 continue;
             };
             room -= bytes.len();
-            match found.kind {
-                Kind::Messages => binary.tables.push(MessageTable::new(found.language, bytes, interrupt)?),
-                Kind::Manifest => binary.manifests.push(Manifest::new(bytes, interrupt)?),
+            let (what, is_damaged) = match found.kind {
+                Kind::Messages => {
+                    let table = MessageTable::new(found.language, bytes, interrupt)?;
+                    let is_damaged = table.is_damaged;
+                    binary.tables.push(table);
+                    ("a table of messages", is_damaged)
+                }
+                Kind::Manifest => {
+                    let manifest = Manifest::new(bytes, interrupt)?;
+                    let is_damaged = manifest.is_damaged;
+                    binary.manifests.push(manifest);
+                    ("a manifest", is_damaged)
+                }
+            };
+            if is_damaged {
+                let why = "only a part of it can be read";
+                binary.problems.push(Error::Damaged { what, offset, why });
             }
         }
         Ok(binary)

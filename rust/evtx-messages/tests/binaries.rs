@@ -243,6 +243,34 @@ fn a_million_messages_are_read_once() {
 }
 
 #[test]
+fn damage_within_a_resource_is_a_problem() {
+    let mut table = message_table(&[(1, "one"), (2, "two")]);
+    let last = table.len() - 12;
+    table[last..last + 2].copy_from_slice(&0xffff_u16.to_le_bytes());
+    let guid = guid_of_text("54849625-5478-4994-a5ba-3e3b0328c30d").expect("a GUID");
+    let mut manifest = manifest(guid);
+    manifest.truncate(manifest.len() - 4);
+    let pe = Pe {
+        is_64_bit: true,
+        manifest: Some(&manifest),
+        tables: &[(1033, &table)],
+    };
+    let binary = Binary::read(&pe.bytes(), Interrupt::NEVER).expect("a binary");
+    assert_eq!(binary.tables[0].ids().len(), 1, "the first message is there");
+    let problems: Vec<_> = binary.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems.len(), 2);
+    for (problem, what) in problems
+        .iter()
+        .zip(["a manifest at offset ", "a table of messages at offset "])
+    {
+        assert!(
+            problem.starts_with(what) && problem.ends_with("only a part of it can be read"),
+            "{problem}"
+        );
+    }
+}
+
+#[test]
 fn real_binaries_are_read() {
     let Some(folder) = std::env::var_os("EVTX_BINARIES") else {
         eprintln!("skipped: EVTX_BINARIES is not set");
@@ -277,7 +305,7 @@ fn real_binaries_are_read() {
         }
     }
     let without_provider = writer.without_provider();
-    let catalog = writer.finish().expect("a catalog");
+    let catalog = writer.finish(Interrupt::NEVER).expect("a catalog");
     eprintln!(
         "{files} files, {all} rows, {with_text} with a text, {without_provider} without a provider, {} bytes",
         catalog.len()
@@ -348,5 +376,5 @@ fn catalog() -> Vec<u8> {
         ..MessageRow::new(MessageKind::Parameter)
     };
     catalog.push(&parameter).expect("a row");
-    catalog.finish().expect("a catalog")
+    catalog.finish(Interrupt::NEVER).expect("a catalog")
 }

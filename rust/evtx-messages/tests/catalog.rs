@@ -97,7 +97,7 @@ fn rows() -> Vec<MessageRow> {
 fn written<'r>(rows: impl IntoIterator<Item = &'r MessageRow>) -> Vec<u8> {
     let mut writer = CatalogWriter::new();
     rows.into_iter().try_for_each(|row| writer.push(row)).expect("rows");
-    writer.finish().expect("a catalog")
+    writer.finish(Interrupt::NEVER).expect("a catalog")
 }
 
 fn catalog() -> Catalog {
@@ -283,7 +283,7 @@ fn writing_can_be_interrupted() {
     let mut writer = CatalogWriter::new();
     rows().iter().for_each(|row| writer.push(row).expect("a row"));
     let stop = || true;
-    let error = writer.finish_interruptible(Interrupt::new(&stop));
+    let error = writer.finish(Interrupt::new(&stop));
     assert!(matches!(error, Err(Error::Interrupted(_))));
 }
 

@@ -75,7 +75,7 @@ impl Judge {
             };
             foreign::rows(&database, "", add).expect("rows");
         }
-        self.catalog = Some(Catalog::open(writer.finish().expect("a catalog")).expect("a catalog"));
+        self.catalog = Some(Catalog::open(writer.finish(Interrupt::NEVER).expect("a catalog")).expect("a catalog"));
     }
 
     /// The fields of the version of an event. Without a version, of the one whose fields the event has.

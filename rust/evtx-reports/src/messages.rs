@@ -8,6 +8,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
+use evtx_format::Interrupt;
 use evtx_format::value::ValueType;
 use evtx_messages::row::guid_of_text;
 use evtx_messages::{CatalogWriter, Field, Guid, MessageKind, MessageRow, ValueMap};
@@ -142,8 +143,8 @@ impl CatalogRows {
     ///
     /// # Errors
     /// A text that says why the rows cannot be a catalog.
-    pub fn finish(self) -> Result<Vec<u8>, String> {
-        self.writer.finish().map_err(|error| error.to_string())
+    pub fn finish(self, interrupt: Interrupt<'_>) -> Result<Vec<u8>, String> {
+        self.writer.finish(interrupt).map_err(|error| error.to_string())
     }
 }
 
@@ -421,7 +422,7 @@ mod tests {
         );
         let mut catalog = CatalogRows::default();
         catalog.push(&batch).expect("rows");
-        assert!(!catalog.finish().expect("a file").is_empty());
+        assert!(!catalog.finish(Interrupt::NEVER).expect("a file").is_empty());
     }
 
     #[test]

@@ -144,16 +144,8 @@ impl CatalogWriter {
     /// The bytes of the catalog.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if a provider has more than 64 MiB of messages.
-    pub fn finish(self) -> Result<Vec<u8>> {
-        self.finish_interruptible(Interrupt::NEVER)
-    }
-
-    /// As [`finish`](Self::finish), but ends early.
-    ///
-    /// # Errors
-    /// [`Error::Interrupted`] if the work is interrupted, and those of `finish`.
-    pub fn finish_interruptible(mut self, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
+    /// [`Error::TooLarge`] if a provider has more than 64 MiB of messages, and [`Error::Interrupted`].
+    pub fn finish(mut self, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
         self.name_by_guid();
         let mut directory = (self.named.len() as u32).to_le_bytes().to_vec();
         let mut blocks = Vec::new();
