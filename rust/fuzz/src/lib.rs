@@ -19,6 +19,8 @@ pub fn read_every_way(file: &[u8]) {
         fields: true,
         location: true,
         recover: true,
+        insertions: true,
+        message_source: true,
     };
     let columns = |options| (0..schema(options).fields().len()).collect::<Vec<_>>();
     read(file, Scan::new(all, &columns(&all)), Search::Every);
