@@ -11,6 +11,7 @@ mod fields;
 mod rules;
 mod files;
 mod column;
+mod gather;
 mod system;
 
 pub use arrays::{Indices, MakeArrays, Strings};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
-use arrow_array::{Array, ArrayRef, Int32Array, UInt32Array};
+use arrow_array::builder::{ListBuilder, MapBuilder, MapFieldNames, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt8Type;
+use arrow_array::{Array, ArrayRef, Int32Array, UInt8Array};
 use arrow_schema::ArrowError;
-use arrow_select::take::take;
 use evtx_sigma::Matched;
 
 use super::arrays::{self, Indices, MakeArrays};
@@ -15,8 +16,6 @@ use crate::schema::{Numbering, RuleColumn, Rules};
 pub(crate) struct RuleBuilder {
     /// The values, by index of the rule.
     values: ArrayRef,
-    /// Whether the column is a dictionary.
-    is_name: bool,
     /// By row: the index of the rule.
     rows: Vec<Option<u32>>,
 }
@@ -25,7 +24,6 @@ impl RuleBuilder {
     pub(crate) fn new(rules: Option<&Rules>, column: RuleColumn) -> Self {
         RuleBuilder {
             values: rules.map_or_else(|| Rules::none().array(column), |rules| rules.array(column)),
-            is_name: !matches!(column, RuleColumn::Level | RuleColumn::Tags),
             rows: Vec::new(),
         }
     }
@@ -36,15 +34,24 @@ impl RuleBuilder {
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let rows = arrays::take(&mut self.rows);
-        if !self.is_name {
-            return take(&self.values, &UInt32Array::from(rows), None);
+        let valid = |rule: Option<u32>| Some(rule? as usize).filter(|&rule| self.values.is_valid(rule));
+        let rows = rows.into_iter().map(valid);
+        if let Some(levels) = self.values.as_primitive_opt::<UInt8Type>() {
+            let levels = rows.map(|rule| Some(levels.value(rule?)));
+            return Ok(Arc::new(UInt8Array::from_iter(levels)));
         }
-        let index = |rule: &u32| {
-            i32::try_from(*rule)
-                .ok()
-                .filter(|_| self.values.is_valid(*rule as usize))
-        };
-        let indices = rows.iter().map(|rule| rule.as_ref().and_then(index));
+        if let Some(tags) = self.values.as_list_opt::<i32>() {
+            let mut lists = ListBuilder::new(StringBuilder::new());
+            for rule in rows {
+                lists.append_option(
+                    rule.map(|rule| tags.value(rule))
+                        .as_ref()
+                        .map(|tags| tags.as_string::<i32>()),
+                );
+            }
+            return Ok(Arc::new(lists.finish()));
+        }
+        let indices = rows.map(|rule| i32::try_from(rule?).ok());
         let indices = Indices::new(Int32Array::from_iter(indices), Arc::clone(&self.values));
         Ok(Arc::new((make.dictionary)(indices)?))
     }
@@ -94,8 +101,7 @@ impl MatchedBuilder {
 #[cfg(test)]
 mod tests {
     use arrow_array::StringArray;
-    use arrow_array::cast::AsArray;
-    use arrow_array::types::{Int32Type, UInt8Type};
+    use arrow_array::types::Int32Type;
     use evtx_sigma::{Placeholders, RuleForEvents, RuleSet, load_rules};
 
     use super::*;

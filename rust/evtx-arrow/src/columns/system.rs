@@ -3,13 +3,13 @@
 //! A log has few distinct rows of these columns. So each row is stored once, and each record has the index of its row. A
 //! record whose values have the same bytes as those of an earlier record shares its row, without reading the columns.
 
-use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::ArrowError;
-use arrow_select::take::take;
 use evtx_format::binxml::instance::ValueTable;
 
-use super::arrays::{self, MakeArrays};
+use super::arrays::{MakeArrays, take};
 use super::column::ColumnBuilder;
+use super::gather::gather;
 use super::value::ValueBuilder;
 use crate::plan::{Compiled, PlaceId, Projection};
 use crate::record::Places;
@@ -149,14 +149,14 @@ impl SystemRows {
 
     /// Ends the batch. Returns the arrays with the index of their column among all columns, in order.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<Vec<(usize, ArrayRef)>, ArrowError> {
-        let rows = UInt32Array::from(arrays::take(&mut self.rows));
+        let rows = take(&mut self.rows);
         let len = self.len as usize;
         let columns = self.columns.iter_mut().map(|column| {
             let known = match column.array.take() {
                 Some(array) if array.len() == len => array,
                 _ => column.builder.finish_cloned(make)?,
             };
-            let array = take(&known, &rows, None)?;
+            let array = gather(&known, &rows, make)?;
             column.array = Some(known);
             Ok((column.index, array))
         });

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use crate::common;
 use crate::common::oracle::sigma_values;
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
+use arrow_array::types::{Int32Type, UInt64Type};
+use arrow_array::{Array, ArrayAccessor, StringArray};
 use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::{Options, Rules, Scan, Table};
 use evtx_sigma::{Alternative, LogSources, Placeholders, Renamed, RuleForEvents, RuleSet, SYSTEM_CHANNEL, load_rules};
@@ -55,13 +55,8 @@ fn found(log: &[u8], name: &str, rules: &Arc<Rules>, is_tree: bool) -> Matches {
     let scan = if is_tree { scan.force_tree_path() } else { scan };
     let mut matches = Matches::new();
     common::scan(log, name, scan, |batch| {
-        let titles = arrow_select::take::take(
-            batch.column(0).as_any_dictionary().values(),
-            batch.column(0).as_any_dictionary().keys(),
-            None,
-        )
-        .expect("titles");
-        let titles = titles.as_string::<i32>();
+        let titles = batch.column(0).as_dictionary::<Int32Type>();
+        let titles = titles.downcast_dict::<StringArray>().expect("titles");
         let ids = batch.column(2).as_primitive::<UInt64Type>();
         for row in 0..batch.num_rows() {
             if titles.is_null(row) {
