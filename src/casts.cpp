@@ -104,7 +104,11 @@ std::optional<std::int64_t> Nanos(std::string_view text, std::int64_t micros, st
 // NOLINTNEXTLINE(misc-const-correctness)
 void Exec(CastFunction::ExecInput &input) {
 	auto &factory = input.GetContext().GetFactory();
-	const auto texts = input.GetInput();
+	auto texts = input.GetInput();
+	// DuckDB sets no size if the texts are parts of another one, as in `'[...]'::TIMESTAMP_NS[]`.
+	if (texts.GetSize() < input.GetRowCount()) {
+		texts.SetSize(input.GetRowCount());
+	}
 	std::vector<duckdb::cxx::LogicalType> types;
 	types.push_back(factory.CreateType(LogicalTypeId::TIMESTAMP));
 	const auto chunk = factory.CreateDataChunk(types);
