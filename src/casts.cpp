@@ -47,18 +47,18 @@ std::int64_t NanosBelowMicros(std::string_view rest) {
 	return nanos % NANOS;
 }
 
-//! The offset at the end, such as `+01`, `-0330` or `+01:00:00`, in seconds. None if there is a zone by its name, which
-//! is not UTC.
+//! The offset at the end, such as `+01`, `-0330` or `+01:00:00`, in seconds. None if something else is there that is
+//! not UTC, such as the name of a zone.
 std::optional<std::int64_t> Offset(std::string_view rest) {
+	while (!rest.empty() && std::isspace(static_cast<unsigned char>(rest.back())) != 0) {
+		rest.remove_suffix(1);
+	}
 	const auto zone = rest.find_first_not_of("0123456789:. ");
 	if (zone == std::string_view::npos) {
 		return 0;
 	}
 	rest.remove_prefix(zone);
-	while (!rest.empty() && std::isspace(static_cast<unsigned char>(rest.back())) != 0) {
-		rest.remove_suffix(1);
-	}
-	if (rest.front() != '+' && rest.front() != '-') {
+	if ((rest.front() != '+' && rest.front() != '-') || rest.size() == 1 || !IsDigit(rest[1])) {
 		std::string name(rest);
 		for (auto &character : name) {
 			character = static_cast<char>(std::toupper(static_cast<unsigned char>(character)));
@@ -67,13 +67,22 @@ std::optional<std::int64_t> Offset(std::string_view rest) {
 	}
 	std::int64_t seconds = 0;
 	std::int64_t unit = 3600;
-	for (std::size_t at = 1; at < rest.size() && unit > 0; unit /= 60) {
+	std::size_t at = 1;
+	for (; at < rest.size() && unit > 0; unit /= 60) {
+		const bool is_apart = rest[at] == ':' || at == 1;
 		at += rest[at] == ':' ? 1 : 0;
+		const auto end = at + 2;
 		std::int64_t number = 0;
-		for (const auto end = at + 2; at < end && at < rest.size() && IsDigit(rest[at]); at++) {
+		for (; at < end && at < rest.size() && IsDigit(rest[at]); at++) {
 			number = number * 10 + (rest[at] - '0');
 		}
+		if (at < end && !is_apart) {
+			return std::nullopt;
+		}
 		seconds += number * unit;
+	}
+	if (at < rest.size()) {
+		return std::nullopt;
 	}
 	return rest.front() == '-' ? -seconds : seconds;
 }
@@ -86,14 +95,16 @@ std::optional<std::int64_t> Nanos(std::string_view text, std::int64_t micros, st
 	const auto rest = AfterHour(text);
 	const auto offset = Offset(rest);
 	if (!offset) {
-		error =
-		    "\"" + std::string(text) + "\" has a time zone that is not UTC. Use TIMESTAMPTZ '...' AT TIME ZONE 'UTC'";
+		error = "\"" + std::string(text) +
+		        "\" has a time zone that is not UTC or an offset. Use TIMESTAMPTZ '...' AT TIME ZONE 'UTC'";
 		return std::nullopt;
 	}
 	std::int64_t nanos = 0;
+	// The greatest number is infinity. The steps before it cannot give that of -infinity.
 	if (__builtin_sub_overflow(micros, *offset * MICROS_PER_SECOND, &micros) ||
 	    __builtin_mul_overflow(micros, NANOS, &nanos) ||
-	    __builtin_add_overflow(nanos, NanosBelowMicros(rest), &nanos)) {
+	    __builtin_add_overflow(nanos, NanosBelowMicros(rest), &nanos) ||
+	    nanos == std::numeric_limits<std::int64_t>::max()) {
 		error = "\"" + std::string(text) + "\" is not a time that TIMESTAMP_NS can hold";
 		return std::nullopt;
 	}
