@@ -20,7 +20,8 @@ macro_rules! objects {
 objects! {
     ExtensionInfo Database Connection DataChunk Vector LogicalTypePointer ValuePointer ErrorData ClientContext
     TableFunction BindInfo InitInfo FunctionInfo ScalarFunction ScalarFunctionSet ReplacementScanInfo ConfigOption
-    CopyFunction FileSystem FileOpenOptions FileHandle
+    CopyFunction CopyBindInfo CopyInitInfo CopySinkInfo CopyFinalizeInfo
+    SelectionVector FileSystem FileOpenOptions FileHandle
 }
 
 /// The result of a statement: `duckdb_result`.
@@ -47,6 +48,8 @@ pub(crate) type Callback<T> = unsafe extern "C" fn(T);
 pub(crate) type Exec = unsafe extern "C-unwind" fn(FunctionInfo, DataChunk);
 /// Answers for the rows of a chunk.
 pub(crate) type ScalarExec = unsafe extern "C-unwind" fn(FunctionInfo, DataChunk, Vector);
+/// Takes the rows of a chunk for a file.
+pub(crate) type Sink = unsafe extern "C-unwind" fn(CopySinkInfo, DataChunk);
 /// Replaces a table that does not exist.
 pub(crate) type Replace = unsafe extern "C" fn(ReplacementScanInfo, *const c_char, *mut c_void);
 
@@ -128,6 +131,8 @@ functions! {
     180 struct_type_child_type(LogicalTypePointer, u64) -> LogicalTypePointer;
     184 destroy_logical_type(*mut LogicalTypePointer);
     185 register_logical_type(Connection, LogicalTypePointer, *mut c_void) -> u32;
+    186 create_data_chunk(*mut LogicalTypePointer, u64) -> DataChunk;
+    187 destroy_data_chunk(*mut DataChunk);
     190 data_chunk_get_vector(DataChunk, u64) -> Vector;
     191 data_chunk_get_size(DataChunk) -> u64;
     192 data_chunk_set_size(DataChunk, u64);
@@ -135,6 +140,7 @@ functions! {
     195 vector_get_validity(Vector) -> *mut u64;
     196 vector_ensure_validity_writable(Vector);
     199 list_vector_get_child(Vector) -> Vector;
+    200 list_vector_get_size(Vector) -> u64;
     201 list_vector_set_size(Vector, u64) -> u32;
     202 list_vector_reserve(Vector, u64) -> u32;
     203 struct_vector_get_child(Vector, u64) -> Vector;
@@ -196,6 +202,22 @@ functions! {
     433 copy_function_set_name(CopyFunction, *const c_char);
     435 register_copy_function(Connection, CopyFunction) -> u32;
     436 destroy_copy_function(*mut CopyFunction);
+    437 copy_function_set_bind(CopyFunction, Callback<CopyBindInfo>);
+    438 copy_function_bind_set_error(CopyBindInfo, *const c_char);
+    441 copy_function_bind_get_column_count(CopyBindInfo) -> u64;
+    442 copy_function_bind_get_column_type(CopyBindInfo, u64) -> LogicalTypePointer;
+    443 copy_function_bind_get_options(CopyBindInfo) -> ValuePointer;
+    445 copy_function_set_global_init(CopyFunction, Callback<CopyInitInfo>);
+    446 copy_function_global_init_set_error(CopyInitInfo, *const c_char);
+    450 copy_function_global_init_set_global_state(CopyInitInfo, *mut c_void, Delete);
+    451 copy_function_global_init_get_file_path(CopyInitInfo) -> *const c_char;
+    452 copy_function_set_sink(CopyFunction, Sink);
+    453 copy_function_sink_set_error(CopySinkInfo, *const c_char);
+    457 copy_function_sink_get_global_state(CopySinkInfo) -> *mut c_void;
+    458 copy_function_set_finalize(CopyFunction, Callback<CopyFinalizeInfo>);
+    459 copy_function_finalize_set_error(CopyFinalizeInfo, *const c_char);
+    461 copy_function_finalize_get_client_context(CopyFinalizeInfo) -> ClientContext;
+    463 copy_function_finalize_get_global_state(CopyFinalizeInfo) -> *mut c_void;
     464 copy_function_set_copy_from_function(CopyFunction, TableFunction);
     465 table_function_bind_get_result_column_count(BindInfo) -> u64;
     466 table_function_bind_get_result_column_name(BindInfo, u64) -> *const c_char;
@@ -218,6 +240,10 @@ functions! {
     501 destroy_client_context(*mut ClientContext);
     531 table_function_get_client_context(BindInfo, *mut ClientContext);
     539 vector_reference_value(Vector, ValuePointer);
+    541 create_selection_vector(u64) -> SelectionVector;
+    542 destroy_selection_vector(SelectionVector);
+    543 selection_vector_get_data_ptr(SelectionVector) -> *mut u32;
+    544 vector_copy_sel(Vector, Vector, SelectionVector, u64, u64, u64);
     545 unsafe_vector_assign_string_element_len(Vector, u64, *const c_char, u64);
 }
 

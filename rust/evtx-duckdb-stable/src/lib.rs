@@ -10,6 +10,8 @@ mod vectors;
 mod storage;
 mod arguments;
 mod tables;
+mod rows;
+mod copy_to;
 mod codes;
 mod macros;
 
@@ -61,6 +63,7 @@ fn register_with(connection: Connection, database: Database) -> Result<(), Strin
         macros::register_enums(connection)?;
         tables::register(connection)?;
         tables::register_replacement(database);
+        copy_to::register(connection)?;
         codes::register(connection)?;
         macros::register_settings(connection)?;
     }

@@ -9,7 +9,7 @@ use evtx_scan::{LocalStorage, Storage, StorageError, StorageFile};
 use crate::api::{BindInfo, ClientContext, ErrorData, FileHandle, FileSystem, api};
 use crate::types::{Value, c_text, text_of};
 
-/// The connection whose statement has a call.
+/// The connection of a statement.
 pub(crate) struct Context(ClientContext);
 
 impl Drop for Context {
@@ -25,6 +25,11 @@ impl Context {
         let mut context = ClientContext(std::ptr::null_mut());
         // SAFETY: DuckDB passes the info of the bind.
         unsafe { (api().table_function_get_client_context)(info, &mut context) };
+        Context(context)
+    }
+
+    /// The connection of a context that belongs to the caller.
+    pub(crate) fn owned(context: ClientContext) -> Self {
         Context(context)
     }
 
@@ -151,6 +156,16 @@ impl Files {
             }
             Ok(file)
         }
+    }
+}
+
+impl Files {
+    /// Writes a file of this machine, in place of one that exists.
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        let local = self.local(path).filter(|_| !self.is_limited);
+        let local =
+            local.ok_or_else(|| format!("Cannot write \"{path}\": only files of this machine, without limits"))?;
+        std::fs::write(&*local, bytes).map_err(|error| format!("Cannot write \"{path}\": {error}"))
     }
 }
 

@@ -95,8 +95,8 @@ pub struct EvtxVector {
 }
 
 impl EvtxVector {
-    /// The code in a row; `None` for NULL.
-    fn code<'a>(&self, row: usize) -> Result<Option<Code<'a>>, EvtxError> {
+    /// The index of the element of a row; `None` for NULL.
+    fn element(&self, row: usize) -> Option<usize> {
         assert!(row < self.rows, "a vector has too few rows");
         let element = match self.selection.is_null() {
             true => row,
@@ -104,15 +104,34 @@ impl EvtxVector {
             false => unsafe { *self.selection.add(row) as usize },
         };
         // SAFETY: `element` is the index of an element, so the validity has a bit for it.
-        if !self.validity.is_null() && unsafe { *self.validity.add(element / 64) } >> (element % 64) & 1 == 0 {
+        let is_valid =
+            self.validity.is_null() || unsafe { *self.validity.add(element / 64) } >> (element % 64) & 1 != 0;
+        is_valid.then_some(element)
+    }
+
+    /// The value in a row; `None` for NULL.
+    ///
+    /// # Safety
+    /// The elements are values of the type, and each row has one.
+    pub unsafe fn value<T: Copy>(&self, row: usize) -> Option<T> {
+        let element = self.element(row)?;
+        // SAFETY: by the contract of this function.
+        Some(unsafe { self.data.cast::<T>().add(element).read_unaligned() })
+    }
+
+    /// The text in a row; `None` for NULL.
+    ///
+    /// # Errors
+    /// If the text is not UTF-8.
+    ///
+    /// # Safety
+    /// The elements are VARCHAR, and each row has one, which lives as long as `'a`.
+    pub unsafe fn text<'a>(&self, row: usize) -> Result<Option<&'a str>, EvtxError> {
+        let Some(element) = self.element(row) else {
             return Ok(None);
-        }
-        if self.is_number {
-            // SAFETY: likewise. A HUGEINT has its lower half first, as an i128 of these machines.
-            let number = unsafe { self.data.cast::<i128>().add(element).read_unaligned() };
-            return Ok(Some(Code::Number(number)));
-        }
-        // SAFETY: likewise. A text has its length in 4 bytes, then up to 12 bytes, or 4 bytes and a pointer to all.
+        };
+        // SAFETY: by the contract of this function. A text has its length in 4 bytes, then up to 12 bytes, or 4 bytes and a
+        // pointer to all.
         let text = unsafe {
             let start = self.data.cast::<u8>().add(element * 16);
             let len = start.cast::<u32>().read_unaligned() as usize;
@@ -123,7 +142,17 @@ impl EvtxVector {
             };
             std::slice::from_raw_parts(bytes, len)
         };
-        Ok(Some(Code::Text(EvtxText::borrowed(text).text()?)))
+        Ok(Some(EvtxText::borrowed(text).text()?))
+    }
+
+    /// The code in a row; `None` for NULL.
+    fn code<'a>(&self, row: usize) -> Result<Option<Code<'a>>, EvtxError> {
+        if self.is_number {
+            // SAFETY: a HUGEINT has its lower half first, as an i128 of these machines.
+            return Ok(unsafe { self.value(row) }.map(Code::Number));
+        }
+        // SAFETY: the caller passes texts otherwise.
+        Ok(unsafe { self.text(row)? }.map(Code::Text))
     }
 }
 

@@ -1,0 +1,141 @@
+//! Rows that DuckDB passes, as Arrow arrays.
+
+use std::sync::Arc;
+
+use arrow_array::types::{ArrowPrimitiveType, UInt8Type, UInt16Type, UInt32Type};
+use arrow_array::{
+    ArrayRef, BooleanArray, FixedSizeBinaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use evtx_ffi::{EvtxError, EvtxVector};
+
+use crate::api::{DataChunk, LogicalTypePointer, SelectionVector, Vector, api};
+use crate::types::LogicalType;
+
+/// A chunk whose rows follow each other in all its vectors, and so do the items of lists.
+pub(crate) struct Rows {
+    chunk: DataChunk,
+    /// The rows of DuckDB's chunk that it has: all.
+    selection: SelectionVector,
+    count: u64,
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        // SAFETY: both are destroyed once.
+        unsafe {
+            (api().destroy_data_chunk)(&mut self.chunk);
+            (api().destroy_selection_vector)(self.selection);
+        }
+    }
+}
+
+impl Rows {
+    /// Copies a chunk with columns of these types. In DuckDB's chunk, the items of a list can be anywhere, and the API does
+    /// not say where. A C++ exception passes through if DuckDB has no more memory.
+    pub(crate) fn copy(input: DataChunk, types: &[LogicalType]) -> Self {
+        let mut types: Vec<LogicalTypePointer> = types.iter().map(|known| known.0).collect();
+        // SAFETY: both chunks have a vector for each type, and room for the rows of a chunk.
+        unsafe {
+            let count = (api().data_chunk_get_size)(input);
+            let chunk = (api().create_data_chunk)(types.as_mut_ptr(), types.len() as u64);
+            let selection = (api().create_selection_vector)(count);
+            let rows = Rows {
+                chunk,
+                selection,
+                count,
+            };
+            let indexes = (api().selection_vector_get_data_ptr)(selection);
+            (0..count).for_each(|row| indexes.add(row as usize).write(row as u32));
+            for column in 0..types.len() as u64 {
+                let [from, to] = [input, chunk].map(|chunk| (api().data_chunk_get_vector)(chunk, column));
+                (api().vector_copy_sel)(from, to, selection, count, 0, 0);
+            }
+            rows
+        }
+    }
+
+    /// The rows as a batch. The columns have the types of the schema.
+    pub(crate) fn batch(&self, schema: &SchemaRef) -> Result<RecordBatch, EvtxError> {
+        let columns = schema.fields().iter().enumerate().map(|(column, field)| {
+            // SAFETY: the chunk has a vector for each column, whose type is that of the field.
+            unsafe {
+                let vector = (api().data_chunk_get_vector)(self.chunk, column as u64);
+                array(vector, self.count as usize, field.data_type())
+            }
+        });
+        let columns = columns.collect::<Result<_, _>>()?;
+        RecordBatch::try_new(Arc::clone(schema), columns).map_err(refused)
+    }
+}
+
+fn refused(error: ArrowError) -> EvtxError {
+    error.to_string().into()
+}
+
+/// A vector as an array.
+///
+/// # Safety
+/// The vector has the type, and so many rows, which follow each other.
+unsafe fn array(vector: Vector, rows: usize, wanted: &DataType) -> Result<ArrayRef, EvtxError> {
+    // SAFETY: by the contract of this function. Each value is read as what the vector has.
+    unsafe {
+        let values = EvtxVector {
+            data: (api().vector_get_data)(vector),
+            validity: (api().vector_get_validity)(vector),
+            selection: std::ptr::null(),
+            rows,
+            is_number: false,
+        };
+        Ok(match wanted {
+            DataType::Utf8 => {
+                let texts = (0..rows).map(|row| values.text(row));
+                Arc::new(texts.collect::<Result<StringArray, _>>()?)
+            }
+            DataType::Boolean => {
+                let flag = |row| Some(values.value::<u8>(row)? != 0);
+                Arc::new((0..rows).map(flag).collect::<BooleanArray>())
+            }
+            DataType::UInt8 => numbers::<UInt8Type>(&values),
+            DataType::UInt16 => numbers::<UInt16Type>(&values),
+            DataType::UInt32 => numbers::<UInt32Type>(&values),
+            DataType::FixedSizeBinary(16) => {
+                // DuckDB flips the first bit, so that UUIDs sort as signed numbers.
+                let uuid = |row| Some((values.value::<u128>(row)? ^ 1 << 127).to_be_bytes());
+                let uuids = FixedSizeBinaryArray::try_from_sparse_iter_with_size((0..rows).map(uuid), 16);
+                Arc::new(uuids.map_err(refused)?)
+            }
+            DataType::Struct(fields) => {
+                let columns = fields.iter().enumerate().map(|(index, field)| {
+                    let child = (api().struct_vector_get_child)(vector, index as u64);
+                    array(child, rows, field.data_type())
+                });
+                let nulls = (0..rows).map(|row| values.value::<()>(row).is_some()).collect();
+                let columns = columns.collect::<Result<_, _>>()?;
+                Arc::new(StructArray::try_new(fields.clone(), columns, Some(nulls)).map_err(refused)?)
+            }
+            DataType::List(item) => {
+                // Where the items of each row start, and how many there are.
+                let places: Vec<Option<[u64; 2]>> = (0..rows).map(|row| values.value(row)).collect();
+                let offsets =
+                    OffsetBuffer::from_lengths(places.iter().map(|place| place.map_or(0, |[_, len]| len as usize)));
+                let mut starts = places.iter().zip(offsets.iter());
+                if !starts.all(|(place, &start)| place.is_none_or(|[own, _]| own == start as u64)) {
+                    return Err("DuckDB copied the items of a list in another order".into());
+                }
+                let child = (api().list_vector_get_child)(vector);
+                let items = array(child, (api().list_vector_get_size)(vector) as usize, item.data_type())?;
+                let nulls = places.iter().map(Option::is_some).collect();
+                Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, Some(nulls)).map_err(refused)?)
+            }
+            other => return Err(format!("no array of {other} is made of a vector").into()),
+        })
+    }
+}
+
+fn numbers<T: ArrowPrimitiveType>(values: &EvtxVector) -> ArrayRef {
+    // SAFETY: the caller asks for the type of the vector.
+    let number = |row| unsafe { values.value::<T::Native>(row) };
+    Arc::new((0..values.rows).map(number).collect::<PrimitiveArray<T>>())
+}
