@@ -304,10 +304,9 @@ fn real_binaries_are_read() {
             writer.push(&row).expect("a row");
         }
     }
-    let without_provider = writer.without_provider();
     let catalog = writer.finish(Interrupt::NEVER).expect("a catalog");
     eprintln!(
-        "{files} files, {all} rows, {with_text} with a text, {without_provider} without a provider, {} bytes",
+        "{files} files, {all} rows, {with_text} with a text, {} bytes",
         catalog.len()
     );
     assert!(all > 0);

@@ -136,13 +136,6 @@ fn messages_are_found_and_rendered() {
         String::from_utf8(out).as_deref(),
         Ok("Logon interactive, Impersonation, fallback, %2")
     );
-    assert_eq!(message.channel.as_deref(), Some("Security"));
-    assert_eq!(message.level.as_deref(), Some("Information"));
-    assert_eq!(
-        (message.task.as_deref(), message.opcode.as_deref()),
-        (Some("Logon"), Some("Info"))
-    );
-    assert_eq!(message.keywords, ["Audit Success".into()]);
     assert_eq!(catalog.parameter("Auditing", 1833), Ok(Some("Impersonation\r\n")));
     assert_eq!(catalog.parameter("Auditing", 1834), Ok(None));
     assert_eq!(catalog.parameter("none", 1833), Ok(None));
@@ -174,10 +167,6 @@ fn versions_qualifiers_and_languages_decide() {
     assert_eq!(classic(Some(0)), None);
     assert_eq!(classic(None).as_deref(), Some("Classic %1"));
     assert_eq!(text(&catalog, key("Auditing", 1, 0, 0)).as_deref(), Some("English"));
-    let german = Catalog::open(written(&rows()))
-        .expect("a catalog")
-        .with_language("DE-de");
-    assert_eq!(text(&german, key("Auditing", 1, 0, 0)).as_deref(), Some("Deutsch"));
 }
 
 #[test]
@@ -261,9 +250,6 @@ fn the_order_of_rows_does_not_matter() {
     let bytes = written(&rows);
     assert_eq!(written(rows.iter().rev()), bytes);
     assert_eq!(written(rows.iter().skip(4).chain(&rows[..4])), bytes);
-    let mut writer = CatalogWriter::new();
-    rows.iter().for_each(|row| writer.push(row).expect("a row"));
-    assert_eq!(writer.without_provider(), 1);
 }
 
 #[test]
@@ -276,6 +262,12 @@ fn a_catalog_written_from_its_rows_is_the_same() {
         .collect();
     assert_eq!(rows.len(), 8);
     assert_eq!(written(&rows), bytes);
+    let names = |row: &MessageRow| [&row.channel, &row.level, &row.task, &row.opcode].map(Option::clone);
+    let expected = ["Security", "Information", "Logon", "Info"].map(|name| Some(name.into()));
+    assert!(
+        rows.iter()
+            .any(|row| names(row) == expected && row.keywords == ["Audit Success".into()].into())
+    );
 }
 
 #[test]

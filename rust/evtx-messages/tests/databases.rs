@@ -345,11 +345,10 @@ fn real_databases_are_read() {
         });
         let read = started.elapsed();
         assert_eq!(done, Ok(()), "{}", path.display());
-        let without_provider = writer.without_provider();
         let bytes = writer.finish(Interrupt::NEVER).expect("a catalog");
         let catalog = Catalog::open(bytes.clone()).expect("a catalog");
         eprintln!(
-            "{}: {rows} rows, {without_provider} without a provider, {} providers, {} bytes, read in {read:?}, all in {:?}",
+            "{}: {rows} rows, {} providers, {} bytes, read in {read:?}, all in {:?}",
             path.display(),
             catalog.providers().len(),
             bytes.len(),

@@ -30,7 +30,7 @@ const MAX_RECORDS: usize = 4096;
 const MAX_CANDIDATES: usize = 64;
 
 /// The best message of a block for an event.
-pub(super) fn best(block: &Block, key: &EventKey<'_>, language: &str) -> Option<Record> {
+pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<Record> {
     let records = block
         .messages_of(key.event_id)
         .take(MAX_RECORDS)
@@ -50,7 +50,7 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>, language: &str) -> Option<
         let declared = block.field_count(record[column::FIELDS]).unwrap_or(asked);
         let spare = key.insertions.checked_sub(declared).unwrap_or(usize::MAX);
         let [qualifiers, version, distance] = rank;
-        let language = language_rank(block.string(record[column::LANGUAGE]), language);
+        let language = language_rank(block.string(record[column::LANGUAGE]));
         let length = Reverse(text.map_or(0, str::len));
         let is_other = version == 2;
         Some((
@@ -79,13 +79,12 @@ fn rank(record: &Record, key: &EventKey<'_>) -> Option<[u8; 3]> {
     Some([qualifiers, version, distance])
 }
 
-fn language_rank(found: Option<&str>, preferred: &str) -> u8 {
+fn language_rank(found: Option<&str>) -> u8 {
     match found {
-        Some(found) if found.eq_ignore_ascii_case(preferred) => 0,
-        Some(found) if found.eq_ignore_ascii_case("en-US") => 1,
-        Some(found) if found.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("en")) => 2,
-        None => 3,
-        Some(_) => 4,
+        Some(found) if found.eq_ignore_ascii_case("en-US") => 0,
+        Some(found) if found.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("en")) => 1,
+        None => 2,
+        Some(_) => 3,
     }
 }
 
@@ -98,8 +97,8 @@ pub(super) fn qualifiers_of(record: &Record) -> Option<u16> {
     (qualifiers & column::HAS_QUALIFIERS != 0).then_some(qualifiers as u16)
 }
 
-pub(super) fn parameter<'b>(block: &'b Block, id: u32, language: &str) -> Option<&'b str> {
+pub(super) fn parameter(block: &Block, id: u32) -> Option<&str> {
     let records = block.parameters_of(id).map(|index| block.parameter(index));
-    let [_, _, text] = records.min_by_key(|[_, found, _]| language_rank(block.string(*found), language))?;
+    let [_, _, text] = records.min_by_key(|[_, found, _]| language_rank(block.string(*found)))?;
     block.string(text)
 }

@@ -19,7 +19,6 @@ pub struct Catalog {
     providers: Vec<Provider>,
     /// The indexes of the providers with a GUID, sorted.
     guids: Vec<(Guid, u32)>,
-    language: Box<str>,
 }
 
 #[derive(Debug)]
@@ -36,28 +35,12 @@ struct Provider {
 pub struct Message {
     /// The text as Windows stores it; empty if the event has no message.
     pub text: Box<str>,
-    /// The language, as in `en-US`.
-    pub language: Option<Box<str>>,
-    /// The version of the event that the message was declared for.
-    pub version: Option<u8>,
-    /// The channel.
-    pub channel: Option<Box<str>>,
-    /// The name of the level.
-    pub level: Option<Box<str>>,
-    /// The name of the task.
-    pub task: Option<Box<str>>,
-    /// The name of the opcode.
-    pub opcode: Option<Box<str>>,
-    /// The names of the keywords.
-    pub keywords: Vec<Box<str>>,
-    /// The fields, in the order of the insertions.
-    pub fields: Vec<Field>,
-    /// The maps that the fields name.
-    pub maps: Vec<ValueMap>,
     template: Template,
+    /// The fields, in the order of the insertions.
+    fields: Vec<Field>,
+    /// The maps that the fields name.
+    maps: Vec<ValueMap>,
     block: Arc<Block>,
-    /// The language to prefer in parameters.
-    preferred: Box<str>,
 }
 
 impl Catalog {
@@ -94,27 +77,12 @@ impl Catalog {
             });
         }
         guids.sort_unstable();
-        let language = "en-US".into();
-        Ok(Catalog {
-            file,
-            providers,
-            guids,
-            language,
-        })
+        Ok(Catalog { file, providers, guids })
     }
 
     /// Whether the bytes of a file begin as those of a catalog.
     pub fn is_catalog(file: &[u8]) -> bool {
         file.starts_with(&MAGIC)
-    }
-
-    /// Prefers messages in a language other than `en-US`.
-    #[must_use]
-    pub fn with_language(self, language: &str) -> Self {
-        Catalog {
-            language: language.into(),
-            ..self
-        }
     }
 
     /// The names of the providers, sorted by lower case.
@@ -134,7 +102,7 @@ impl Catalog {
     ///    Where the fields are not known, the highest insertion in the text counts. Builds of Windows differ in the
     ///    fields of one version, so this says more than the version;
     /// 4. one for the version of the event, then one without a version;
-    /// 5. one in the preferred language, then `en-US`, then any;
+    /// 5. one in `en-US`, then in another English, then one without a language, then any;
     /// 6. the nearest version;
     /// 7. the longest text, because some tables have lost the whitespace of their texts.
     ///
@@ -147,8 +115,8 @@ impl Catalog {
             .filter(|index| !by_guid.clone().any(|known| known == *index));
         for index in by_guid.clone().chain(by_name) {
             let block = self.block(index)?;
-            if let Some(record) = best(block, key, &self.language) {
-                return Ok(Some(Message::new(block, &record, &self.language)));
+            if let Some(record) = best(block, key) {
+                return Ok(Some(Message::new(block, &record)));
             }
         }
         Ok(None)
@@ -160,7 +128,7 @@ impl Catalog {
     /// If the messages of the provider are damaged.
     pub fn parameter(&self, provider: &str, id: u32) -> Result<Option<&str>> {
         match self.index_of(provider) {
-            Some(index) => Ok(parameter(self.block(index)?, id, &self.language)),
+            Some(index) => Ok(parameter(self.block(index)?, id)),
             None => Ok(None),
         }
     }
@@ -305,24 +273,15 @@ fn row_of(block: &Block, record: &Record, row: MessageRow) -> MessageRow {
 }
 
 impl Message {
-    fn new(block: &Arc<Block>, record: &Record, language: &str) -> Self {
-        let text = |place: usize| block.string(record[place]).map(Box::from);
+    fn new(block: &Arc<Block>, record: &Record) -> Self {
+        let text = block.string(record[column::TEXT]).unwrap_or_default();
         let (fields, maps) = block.fields(record[column::FIELDS]);
-        let message: Box<str> = text(column::TEXT).unwrap_or_default();
         Message {
-            template: Template::parse(&message),
-            text: message,
-            language: text(column::LANGUAGE),
-            version: version_of(record),
-            channel: text(column::CHANNEL),
-            level: text(column::LEVEL),
-            task: text(column::TASK),
-            opcode: text(column::OPCODE),
-            keywords: block.keywords(record[column::KEYWORDS]).map(Box::from).collect(),
+            text: text.into(),
+            template: Template::parse(text),
             fields,
             maps,
             block: block.clone(),
-            preferred: language.into(),
         }
     }
 
@@ -337,7 +296,7 @@ impl Message {
         out: &mut Vec<u8>,
         limits: Limits,
     ) -> bool {
-        let parameters = |id| match parameter(&self.block, id, &self.preferred) {
+        let parameters = |id| match parameter(&self.block, id) {
             Some(text) => Some(Cow::Borrowed(text)),
             None => fallback(id),
         };

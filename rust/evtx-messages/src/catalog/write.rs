@@ -23,7 +23,6 @@ pub struct CatalogWriter {
     unnamed: BTreeMap<Guid, BTreeSet<MessageRow>>,
     /// What the rows and the texts take, in bytes.
     size: u64,
-    without_provider: u64,
 }
 
 #[derive(Debug, Default)]
@@ -39,14 +38,13 @@ impl CatalogWriter {
         Self::default()
     }
 
-    /// Adds a row. Rows without a provider are counted but not stored, because no event could find them.
+    /// Adds a row. Rows without a provider are not stored, because no event could find them.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the text is longer than [`MAX_MESSAGE`], or if the catalog would be too large.
     pub fn push(&mut self, row: &MessageRow) -> Result<()> {
         let (provider, guid) = (row.provider.as_deref().filter(|name| !name.is_empty()), row.guid);
         if (provider.is_none() && guid.is_none()) || row.kind == MessageKind::Text {
-            self.without_provider += 1;
             return Ok(());
         }
         let length = row.text.as_ref().map_or(0, |text| text.len());
@@ -70,11 +68,6 @@ impl CatalogWriter {
             (None, None) => {}
         }
         Ok(())
-    }
-
-    /// How many rows were not stored, because their provider is not known.
-    pub fn without_provider(&self) -> u64 {
-        self.without_provider
     }
 
     /// The row without what is stored once per provider, with texts that rows share.
