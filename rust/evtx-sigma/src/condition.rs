@@ -18,30 +18,72 @@ pub enum Condition {
     Any(Vec<Condition>),
 }
 
-/// Reads a condition: a text, or a list of alternatives. `names` are those of the rule's detections, in order.
-pub(crate) fn condition(node: &Node, names: &[&str], budget: &mut Budget) -> Result<Condition, LoadError> {
-    if node.each().is_empty() {
-        return Err(node.error(Problem::Empty("the list of conditions")));
+/// What follows `|` in a condition of Sigma 1: an aggregation.
+pub(crate) struct Piped {
+    /// The text after `|`.
+    pub(crate) text: String,
+    /// The condition.
+    node: Node,
+    /// The number of characters before the text.
+    before: usize,
+}
+
+impl Piped {
+    /// An error at a byte of the text.
+    pub(crate) fn error(&self, at: usize, problem: Problem) -> LoadError {
+        let before = self.before + self.text[..at].chars().count();
+        self.node.error_inside(before, problem)
     }
-    let one_of = |node: &Node| {
-        let text = node.need_text("a condition")?;
-        let (names, budget) = (names, &mut *budget);
-        let mut parser = ConditionParser {
-            text: &text,
-            at: 0,
-            depth: 0,
-            names,
-            budget,
-        };
-        parser.read().map_err(|problem| {
-            let before = text[..parser.at].chars().count();
-            node.error_inside(before, problem)
-        })
+}
+
+/// Reads a condition and an aggregation after it. The condition is a text, or a list of alternatives. `names` are those of
+/// the rule's detections, in order.
+pub(crate) fn condition(
+    node: &Node,
+    names: &[&str],
+    budget: &mut Budget,
+) -> Result<(Condition, Option<Piped>), LoadError> {
+    let all = node.each();
+    let is_piped = |node: &Node| node.text().is_some_and(|text| text.contains('|'));
+    match all {
+        [] => return Err(node.error(Problem::Empty("the list of conditions"))),
+        [only] => {
+            let text = only.need_text("a condition")?;
+            if let Some((left, right)) = text.split_once('|') {
+                let condition = one_of(only, left, names, budget)?;
+                let piped = Piped {
+                    text: right.to_string(),
+                    node: only.clone(),
+                    before: left.chars().count() + 1,
+                };
+                return Ok((condition, Some(piped)));
+            }
+        }
+        [..] => {
+            if let Some(piped) = all.iter().find(|node| is_piped(node)) {
+                let why = "a condition with an aggregation must be the only one";
+                return Err(piped.error(Problem::text(why)));
+            }
+        }
+    }
+    let one = |node: &Node| one_of(node, &node.need_text("a condition")?, names, budget);
+    let conditions = all.iter().map(one).collect::<Result<_, _>>()?;
+    Ok((flat(conditions, Condition::Any), None))
+}
+
+/// Reads a condition from a text at the beginning of a node.
+fn one_of(node: &Node, text: &str, names: &[&str], budget: &mut Budget) -> Result<Condition, LoadError> {
+    let mut parser = ConditionParser {
+        text,
+        at: 0,
+        depth: 0,
+        names,
+        budget,
     };
-    Ok(flat(
-        node.each().iter().map(one_of).collect::<Result<_, _>>()?,
-        Condition::Any,
-    ))
+    parser.read().map_err(|problem| {
+        let before = text[..parser.at].chars().count();
+        node.error_inside(before, problem)
+    })
 }
 
 /// The only condition of a list, or the whole list.
@@ -78,9 +120,6 @@ impl<'a> ConditionParser<'a> {
         self.back_to(word);
         match word {
             "" => Problem::text("a parenthesis is not closed"),
-            "|" => Problem::text(
-                "an aggregation after \"|\" belongs to Sigma 1; Sigma 2 replaced it with correlation rules",
-            ),
             _ => Problem::text(format!("\"and\", \"or\" or the end is expected here, not \"{word}\"")),
         }
     }
@@ -232,7 +271,7 @@ mod tests {
             .expect("a text");
         let condition = condition(&node, &NAMES, &mut Budget::default());
         condition
-            .map(|condition| shown(&condition))
+            .map(|(condition, _)| shown(&condition))
             .map_err(|error| error.to_string())
     }
 

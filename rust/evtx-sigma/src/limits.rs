@@ -49,6 +49,32 @@ impl Limits {
     pub const SET_REGEX_BYTES: usize = 64 << 20;
     /// Nested parentheses and `not` of a condition.
     pub const CONDITION_NESTING: usize = 64;
+    /// Correlations of a set. Each uses memory for the hits of its rules.
+    pub const CORRELATIONS: usize = 1000;
+    /// Rules and correlations that a correlation refers to.
+    pub const REFERENCES: usize = 64;
+    /// Fields of `group-by` or `field`.
+    pub const GROUP_FIELDS: usize = 16;
+    /// Aliases of a correlation.
+    pub const ALIASES: usize = 64;
+    /// How deep correlations refer to correlations.
+    pub const CHAIN: usize = 8;
+    /// Correlations that a rule is part of, directly or by others.
+    pub const CORRELATIONS_OF_RULE: usize = 64;
+    /// Hits of a correlation, and of a rule for all correlations. Those with more have no bursts.
+    pub const HITS: usize = 10_000_000;
+    /// Bytes of the distinct texts of groups and values that a thread keeps, 256 MiB.
+    pub const HIT_TEXTS: usize = 256 << 20;
+    /// Bytes of a value of a group or of a field that is counted. The rest of the text is ignored.
+    pub const HIT_TEXT: usize = 1024;
+    /// Records that a burst has.
+    pub const BURST_RECORDS: usize = 100;
+    /// Values that a burst has.
+    pub const BURST_VALUES: usize = 100;
+    /// Bursts of a correlation. Those after them are left out.
+    pub const BURSTS: usize = 1_000_000;
+    /// Bytes of all bursts together, 256 MiB. Those after them are left out.
+    pub const BURST_BYTES: usize = 256 << 20;
 }
 
 /// What is left for the rule that is being loaded, and for the rules of its text.

@@ -1,15 +1,14 @@
 //! Rules: documents of YAML, checked and with their modifiers applied.
 
 use std::fmt;
+use std::sync::Arc;
 
-use crate::condition::{Condition, condition};
+use crate::condition::{Condition, Piped, condition};
 use crate::error::{LoadError, Position, Problem};
 use crate::item::{Context, Item, items, keywords};
-use crate::limits::{Budget, Limits};
+use crate::limits::Limits;
 use crate::matcher::Matcher;
-use crate::placeholders::Placeholders;
-use crate::stop::{Stop, Stopped};
-use crate::yaml::{Key, Node, Value, documents};
+use crate::yaml::{Key, Node, Value};
 
 /// A rule. It does not change after it is loaded.
 #[derive(Debug, Clone)]
@@ -34,6 +33,22 @@ pub struct Rule {
     pub detections: Vec<Detection>,
     /// Which detections must be true together.
     pub condition: Condition,
+    pub(crate) identity: Identity,
+}
+
+/// What a rule and its clones have in common, but no other rule. By it, an aggregation finds its rule.
+#[derive(Debug, Clone)]
+pub struct Identity(Arc<()>);
+
+impl Identity {
+    pub(crate) fn new() -> Self {
+        Identity(Arc::new(()))
+    }
+
+    /// A number that no other identity has while this one exists.
+    pub(crate) fn number(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
 }
 
 /// A detection. It is true if one of its alternatives is.
@@ -193,94 +208,31 @@ impl fmt::Display for LogSource {
     }
 }
 
-/// A document that cannot be loaded, with what is known about it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{error}")]
-pub struct Refused {
-    /// Its ID, if it has one.
-    pub id: Option<String>,
-    /// Its title, if it has one.
-    pub title: Option<String>,
-    /// Why.
-    pub error: LoadError,
-    /// The base rules that a correlation rule without `generate` silences (Sigma correlation rules, 2.1).
-    pub silences: Vec<String>,
+/// What turns a rule into an aggregation of Sigma 1.
+pub(crate) struct Aggregated {
+    pub(crate) piped: Piped,
+    /// The timespan of its windows.
+    pub(crate) timeframe: Option<Node>,
 }
 
-/// Loads the rules of a text. Each document is a rule or an error. There is always at least one result.
-pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
-    load_rules_until(text, placeholders, &|| false).unwrap_or_default()
-}
-
-/// As [`load_rules`], which can take some 100 ms for a text.
-///
-/// # Errors
-/// [`Stopped`] soon after `stop` returns `true`.
-pub fn load_rules_until(
-    text: &str,
-    placeholders: &Placeholders,
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<Result<Rule, Box<Refused>>>, Stopped> {
-    let stop = Stop::new(stop);
-    let mut documents = documents(text, &stop)?;
-    if documents.is_empty() {
-        documents.push(Err(Problem::NoRule.at(Position::START)));
-    }
-    let mut context = Context {
-        placeholders,
-        budget: Budget::default(),
-    };
-    let rules = documents.into_iter().map(|document| {
-        stop.check()?;
-        context.budget.next_rule();
-        let loaded = match &document {
-            Ok(document) => rule(document, &mut context),
-            Err(error) => Err(error.clone()),
-        };
-        Ok(loaded.map_err(|error| {
-            let named = |key: &str| document.as_ref().ok()?.get(key)?.text();
-            Box::new(Refused {
-                id: named("id"),
-                title: named("title"),
-                silences: document.as_ref().map(silences).unwrap_or_default(),
-                error,
-            })
-        }))
-    });
-    rules.collect()
-}
-
-/// The base rules that a document silences, if it is a correlation rule.
-fn silences(document: &Node) -> Vec<String> {
-    let Some(correlation) = document.get("correlation") else {
-        return Vec::new();
-    };
-    let generates = correlation.get("generate").and_then(Node::text);
-    if generates.is_some_and(|text| text == "true") {
-        return Vec::new();
-    }
-    let rules = correlation.get("rules").map_or(&[][..], Node::each);
-    rules.iter().filter_map(Node::text).collect()
-}
-
-fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
+/// Reads a rule, and its aggregation if it has one.
+pub(crate) fn rule(document: &Node, context: &mut Context<'_>) -> Result<(Rule, Option<Aggregated>), LoadError> {
     document.entries("a rule")?;
     // Sigma has no key `kind`.
     let filter = match document.get("kind") {
         Some(_) => "this is a Chainsaw rule, not a Sigma rule",
         None => "a Sigma filter changes other rules; it is not a rule",
     };
-    let correlation = "correlation rules are not supported, only rules about single events";
     let action = "collections with \"action\" belong to Sigma 1; write each rule as a document of its own";
-    for (key, why) in [("correlation", correlation), ("filter", filter), ("action", action)] {
+    for (key, why) in [("filter", filter), ("action", action)] {
         if document.get(key).is_some() {
             return Err(Problem::text(why).at(document.key_position(key)));
         }
     }
     let needed = |key| document.get(key).ok_or_else(|| document.error(Problem::Missing(key)));
     let title = needed("title")?.need_text("title")?;
-    let (detections, condition) = detection(needed("detection")?, context)?;
-    Ok(Rule {
+    let (detections, condition, aggregated) = detection(needed("detection")?, context)?;
+    let rule = Rule {
         id: text_of(document, "id")?.filter(|id| !id.is_empty()),
         name: document.get("name").and_then(Node::text),
         title,
@@ -291,10 +243,12 @@ fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
         log_source_position: document.key_position("logsource"),
         detections,
         condition,
-    })
+        identity: Identity::new(),
+    };
+    Ok((rule, aggregated))
 }
 
-fn tags(document: &Node) -> Result<Vec<String>, LoadError> {
+pub(crate) fn tags(document: &Node) -> Result<Vec<String>, LoadError> {
     let tags = document.get("tags").map_or(&[][..], Node::each);
     if let Some(tag) = tags.get(Limits::TAGS) {
         let (what, limit) = ("tags of a rule", Limits::TAGS);
@@ -304,12 +258,12 @@ fn tags(document: &Node) -> Result<Vec<String>, LoadError> {
 }
 
 /// The text of a key, if it has one.
-fn text_of(node: &Node, key: &str) -> Result<Option<String>, LoadError> {
+pub(crate) fn text_of(node: &Node, key: &str) -> Result<Option<String>, LoadError> {
     node.get(key).map(|value| value.need_text(key)).transpose()
 }
 
 /// The value of a key that takes one of some names.
-fn named<T: Copy>(document: &Node, key: &'static str, all: &[(T, &str)]) -> Result<Option<T>, LoadError> {
+pub(crate) fn named<T: Copy>(document: &Node, key: &'static str, all: &[(T, &str)]) -> Result<Option<T>, LoadError> {
     let Some(name) = text_of(document, key)? else {
         return Ok(None);
     };
@@ -321,12 +275,10 @@ fn named<T: Copy>(document: &Node, key: &'static str, all: &[(T, &str)]) -> Resu
     Err(Problem::Unknown { what: key, name, known }.at(at))
 }
 
-fn detection(node: &Node, context: &mut Context<'_>) -> Result<(Vec<Detection>, Condition), LoadError> {
+type DetectionPart = (Vec<Detection>, Condition, Option<Aggregated>);
+
+fn detection(node: &Node, context: &mut Context<'_>) -> Result<DetectionPart, LoadError> {
     let entries = node.entries("detection")?;
-    if node.get("timeframe").is_some() {
-        let why = "\"timeframe\" belongs to the aggregations of Sigma 1; Sigma 2 replaced them with correlation rules";
-        return Err(Problem::text(why).at(node.key_position("timeframe")));
-    }
     let text = node
         .get("condition")
         .ok_or_else(|| node.error(Problem::Missing("condition")))?;
@@ -341,8 +293,15 @@ fn detection(node: &Node, context: &mut Context<'_>) -> Result<(Vec<Detection>, 
     });
     let detections: Vec<_> = detections.collect::<Result<_, LoadError>>()?;
     let names: Vec<_> = detections.iter().map(|detection| detection.name.as_str()).collect();
-    let condition = condition(text, &names, &mut context.budget)?;
-    Ok((detections, condition))
+    let (condition, piped) = condition(text, &names, &mut context.budget)?;
+    let timeframe = node.get("timeframe").cloned();
+    let aggregated = piped.map(|piped| (piped, timeframe.clone()));
+    if aggregated.is_none() && timeframe.is_some() {
+        let why = "\"timeframe\" needs an aggregation in the condition, such as \"| count() > 5\"";
+        return Err(Problem::text(why).at(node.key_position("timeframe")));
+    }
+    let aggregated = aggregated.map(|(piped, timeframe)| Aggregated { piped, timeframe });
+    Ok((detections, condition, aggregated))
 }
 
 /// The alternatives of a detection: a map, a keyword, or a list of both.

@@ -1,0 +1,245 @@
+//! Finds the bursts of all correlations.
+
+use hashbrown::HashSet;
+
+use super::burst::{Burst, Bursts};
+use super::chain::{Events, Found};
+use super::hits::Hits;
+use super::order::sort;
+use super::resolve::Target;
+use super::sums::millionths;
+use super::table::Table;
+use super::windows::{Entry, NO_VALUE, windows};
+use super::{Correlation, CorrelationKind, Correlations};
+use crate::error::Problem;
+use crate::limits::Limits;
+use crate::stop::{Stop, Stopped};
+
+impl Correlations {
+    /// Finds the bursts of the correlations that are not silent, sorted by place and correlation. Also returns what is
+    /// wrong with correlations: those with too many hits have no bursts, and of those with too many bursts, some are left
+    /// out. `hits` are those of all threads, in any order.
+    ///
+    /// # Errors
+    /// [`Stopped`] soon after `stop` returns `true`.
+    pub fn sweep(
+        &self,
+        hits: Vec<Hits>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(Vec<Burst>, Vec<(u32, Problem)>), Stopped> {
+        let stop = &Stop::new(stop);
+        let mut sweep = Sweep {
+            correlations: self,
+            table: &Table::new(self, hits, stop)?,
+            found: self.all().iter().map(|_| Found::default()).collect(),
+            problems: self.all().iter().map(|_| None).collect(),
+            bursts: Vec::new(),
+            bytes: 0,
+            stop,
+        };
+        for index in &self.order {
+            let swept = sweep.correlation(*index)?;
+            sweep.problems[*index as usize] = swept.err();
+        }
+        let Sweep {
+            mut bursts, problems, ..
+        } = sweep;
+        let mut order: Vec<_> = (0..bursts.len() as u32)
+            .map(|index| (bursts[index as usize].place, bursts[index as usize].correlation, index))
+            .collect();
+        sort(&mut order, stop)?;
+        let mut taken: Vec<_> = bursts.drain(..).map(Some).collect();
+        let bursts = order
+            .iter()
+            .filter_map(|(.., index)| taken[*index as usize].take())
+            .collect();
+        let problems = problems.into_iter().enumerate();
+        let problems = problems.filter_map(|(index, problem)| Some((index as u32, problem?)));
+        Ok((bursts, problems.collect()))
+    }
+}
+
+struct Sweep<'a> {
+    correlations: &'a Correlations,
+    table: &'a Table,
+    /// By correlation, what others need.
+    found: Vec<Found>,
+    problems: Vec<Option<Problem>>,
+    bursts: Vec<Burst>,
+    /// The bytes that the bursts take.
+    bytes: usize,
+    stop: &'a Stop<'a>,
+}
+
+/// Whether a correlation could be swept, unless it was stopped.
+type Swept = Result<Result<(), Problem>, Stopped>;
+
+const TOO_MANY: Problem = Problem::Limit {
+    what: "hits of a correlation, or the memory for them is used up; choose fewer rules or files",
+    limit: Limits::HITS,
+};
+
+impl Sweep<'_> {
+    fn correlation(&mut self, index: u32) -> Swept {
+        let correlation = &self.correlations.all()[index as usize];
+        let mut events = Events::default();
+        let mut entries = match self.entries(index, &mut events)? {
+            Ok(entries) => entries,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        sort(&mut entries, self.stop)?;
+        if correlation.counts_records() && correlation.references.len() > 1 {
+            entries = self.distinct_records(index, &entries)?;
+        }
+        let numbers = self.numbers(correlation, &mut entries)?;
+        let bursts = Bursts {
+            table: self.table,
+            correlations: self.correlations,
+            index,
+            events: &events,
+            stop: self.stop,
+        };
+        let is_used = self.correlations.targets.iter().flatten();
+        let is_used = is_used.into_iter().any(|target| *target == Target::Correlation(index));
+        let is_shown = !self.correlations.is_silent_correlation(index);
+        let (mut found, mut count, mut problem) = (Found::default(), 0, None);
+        let (all, bytes) = (&mut self.bursts, &mut self.bytes);
+        windows(correlation, &entries, numbers, self.stop, &mut |entries, number| {
+            if is_used && problem.is_none() && !found.add(&bursts, entries)? {
+                problem = Some(TOO_MANY);
+            }
+            if !is_shown {
+                return Ok(());
+            }
+            count += 1;
+            let (what, limit) = ("bursts of a correlation", Limits::BURSTS);
+            if count > limit {
+                problem = problem.take().or(Some(Problem::Limit { what, limit }));
+                return Ok(());
+            }
+            let (what, limit) = ("bytes of all bursts", Limits::BURST_BYTES);
+            if *bytes >= limit {
+                problem = problem.take().or(Some(Problem::Limit { what, limit }));
+                return Ok(());
+            }
+            let burst = bursts.burst(entries, number)?;
+            *bytes += burst.bytes();
+            all.push(burst);
+            Ok(())
+        })?;
+        self.found[index as usize] = found;
+        Ok(problem.map_or(Ok(()), Err))
+    }
+
+    /// The hits of a correlation, not sorted.
+    fn entries(&self, index: u32, events: &mut Events) -> Result<Result<Vec<Entry>, Problem>, Stopped> {
+        let mut entries = Vec::new();
+        for (reference, target) in self.correlations.targets[index as usize].iter().enumerate() {
+            let reference = reference as u16;
+            let is_full = match *target {
+                Target::Rule(rule) => !self.hits_of(rule, index, reference, &mut entries)?,
+                Target::Correlation(other) => {
+                    if let Some(problem) = &self.problems[other as usize] {
+                        let title = &self.correlations.all()[other as usize].title;
+                        let why = format!("this correlation refers to \"{title}\", of which {problem}");
+                        return Ok(Err(Problem::text(why)));
+                    }
+                    let of = (self.table, self.correlations, index);
+                    !events.add(&self.found[other as usize], reference, of, &mut entries, self.stop)?
+                }
+            };
+            if is_full {
+                return Ok(Err(TOO_MANY));
+            }
+        }
+        Ok(Ok(entries))
+    }
+
+    /// Adds the hits of a rule. Returns whether there is room.
+    fn hits_of(&self, rule: u32, index: u32, reference: u16, entries: &mut Vec<Entry>) -> Result<bool, Stopped> {
+        let Some(base) = self.correlations.base(rule) else {
+            return Ok(true);
+        };
+        let Some(one) = self.correlations.plans[base as usize].of(index) else {
+            return Ok(true);
+        };
+        let count = self.table.count(base);
+        if self.table.has_too_many(base) || entries.len() + count > Limits::HITS {
+            return Ok(false);
+        }
+        entries.reserve_exact(count);
+        for (step, hit) in self.table.hits(base).enumerate() {
+            if step.is_multiple_of(4096) {
+                self.stop.check()?;
+            }
+            entries.push(Entry {
+                group: self.table.number(hit, one.group),
+                time: self.table.row(hit).0.time,
+                reference,
+                source: hit,
+                value: one.value.map_or(NO_VALUE, |list| self.table.value(hit, list)),
+            });
+        }
+        Ok(true)
+    }
+
+    /// Keeps one hit of each record, that of the first reference.
+    fn distinct_records(&self, index: u32, entries: &[Entry]) -> Result<Vec<Entry>, Stopped> {
+        let targets = &self.correlations.targets[index as usize];
+        let mut kept = Vec::with_capacity(entries.len());
+        let mut places = HashSet::new();
+        for same in entries.chunk_by(|one, other| (one.group, one.time) == (other.group, other.time)) {
+            places.clear();
+            for (step, entry) in same.iter().enumerate() {
+                if step.is_multiple_of(4096) {
+                    self.stop.check()?;
+                }
+                let is_rule = matches!(targets[usize::from(entry.reference)], Target::Rule(_));
+                if same.len() == 1 || !is_rule || places.insert(self.table.row(entry.source).0.place) {
+                    kept.push(*entry);
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    /// For correlations of numbers, replaces values by ranks. Returns the numbers, sorted and distinct.
+    fn numbers(&self, correlation: &Correlation, entries: &mut [Entry]) -> Result<Vec<i128>, Stopped> {
+        let is_numeric = !matches!(
+            correlation.kind,
+            CorrelationKind::EventCount
+                | CorrelationKind::ValueCount
+                | CorrelationKind::ValueShare { .. }
+                | CorrelationKind::Temporal { .. }
+                | CorrelationKind::TemporalOrdered
+        );
+        if !is_numeric {
+            return Ok(Vec::new());
+        }
+        let number = |value: u32| millionths(self.table.texts(value).first()?.as_deref()?);
+        let mut numbers = Vec::new();
+        for (step, entry) in entries.iter_mut().enumerate() {
+            if step.is_multiple_of(1024) {
+                self.stop.check()?;
+            }
+            let known = (entry.value != NO_VALUE).then(|| number(entry.value)).flatten();
+            if known.is_none() {
+                entry.value = NO_VALUE;
+            }
+            numbers.extend(known);
+        }
+        sort(&mut numbers, self.stop)?;
+        numbers.dedup();
+        for (step, entry) in entries.iter_mut().enumerate() {
+            if step.is_multiple_of(1024) {
+                self.stop.check()?;
+            }
+            if entry.value != NO_VALUE
+                && let Some(number) = number(entry.value)
+            {
+                entry.value = numbers.partition_point(|known| *known < number) as u32;
+            }
+        }
+        Ok(numbers)
+    }
+}

@@ -1,0 +1,169 @@
+//! Documents of a text of rules: rules, correlations, and rules of Sigma 1 with an aggregation.
+
+use crate::condition::Condition;
+use crate::correlation::{
+    Aggregation, Correlation, CorrelationKind, Function, Operator, Reference, aggregation, correlation, timespan,
+};
+use crate::error::{LoadError, Position, Problem};
+use crate::item::Context;
+use crate::limits::Budget;
+use crate::placeholders::Placeholders;
+use crate::rule::{Aggregated, Identity, Rule, rule};
+use crate::stop::{Stop, Stopped};
+use crate::yaml::{Node, documents};
+
+/// A document of a text of rules.
+#[derive(Debug, Clone)]
+pub enum Document {
+    /// A rule.
+    Rule(Rule),
+    /// A correlation rule.
+    Correlation(Correlation),
+    /// The rules that an aggregation counts, and the aggregation. There is one rule, and one more for each detection after
+    /// `near`; these have no ID and name.
+    Aggregation(Vec<Rule>, Correlation),
+}
+
+/// A document that cannot be loaded, with what is known about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct Refused {
+    /// Its ID, if it has one.
+    pub id: Option<String>,
+    /// Its title, if it has one.
+    pub title: Option<String>,
+    /// Why.
+    pub error: LoadError,
+}
+
+/// Loads the rules of a text that are about single events. Each document is a rule or an error. There is always at least
+/// one result.
+pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
+    let documents = load_documents_until(text, placeholders, &|| false).unwrap_or_default();
+    let rule = |document| match document {
+        Document::Rule(rule) => Ok(rule),
+        Document::Correlation(other) | Document::Aggregation(_, other) => Err(Box::new(Refused {
+            id: other.id,
+            title: Some(other.title),
+            error: Problem::text("this rule is not about single events").at(other.position),
+        })),
+    };
+    documents.into_iter().map(|document| document.and_then(rule)).collect()
+}
+
+/// Loads the documents of a text, which can take some 100 ms. There is always at least one result.
+///
+/// # Errors
+/// [`Stopped`] soon after `stop` returns `true`.
+pub fn load_documents_until(
+    text: &str,
+    placeholders: &Placeholders,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Result<Document, Box<Refused>>>, Stopped> {
+    let stop = Stop::new(stop);
+    let mut documents = documents(text, &stop)?;
+    if documents.is_empty() {
+        documents.push(Err(Problem::NoRule.at(Position::START)));
+    }
+    let mut context = Context {
+        placeholders,
+        budget: Budget::default(),
+    };
+    let loaded = documents.into_iter().map(|document| {
+        stop.check()?;
+        context.budget.next_rule();
+        let loaded = match &document {
+            Ok(document) => load(document, &mut context),
+            Err(error) => Err(error.clone()),
+        };
+        Ok(loaded.map_err(|error| {
+            let named = |key: &str| document.as_ref().ok()?.get(key)?.text();
+            let (id, title) = (named("id"), named("title"));
+            Box::new(Refused { id, title, error })
+        }))
+    });
+    loaded.collect()
+}
+
+fn load(document: &Node, context: &mut Context<'_>) -> Result<Document, LoadError> {
+    if document.get("correlation").is_some() {
+        return correlation(document).map(Document::Correlation);
+    }
+    let (rule, aggregated) = rule(document, context)?;
+    match aggregated {
+        None => Ok(Document::Rule(rule)),
+        Some(aggregated) => aggregate(rule, &aggregated),
+    }
+}
+
+/// Turns a rule with an aggregation into its rules and a correlation.
+fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError> {
+    let piped = &aggregated.piped;
+    let parsed = aggregation(&piped.text).map_err(|(at, problem)| piped.error(at, problem))?;
+    let timeframe = aggregated.timeframe.as_ref();
+    let mut correlation = Correlation {
+        id: rule.id.clone(),
+        name: rule.name.clone(),
+        title: rule.title.clone(),
+        level: rule.level,
+        status: rule.status,
+        tags: rule.tags.clone(),
+        position: piped.error(0, Problem::NoRule).position,
+        kind: CorrelationKind::EventCount,
+        references: Vec::new(),
+        group_by: Vec::new(),
+        fields: Vec::new(),
+        timespan: timeframe.map(timespan).transpose()?,
+        aliases: Vec::new(),
+        condition: Vec::new(),
+        generate: false,
+    };
+    let mut rules = vec![rule];
+    match parsed {
+        Aggregation::Compared {
+            function,
+            field,
+            by,
+            operator,
+            limit,
+        } => {
+            correlation.kind = match (function, &field) {
+                (Function::Count, None) => CorrelationKind::EventCount,
+                (Function::Count, Some(_)) => CorrelationKind::ValueCount,
+                (Function::Min, _) => CorrelationKind::ValueMin,
+                (Function::Max, _) => CorrelationKind::ValueMax,
+                (Function::Sum, _) => CorrelationKind::ValueSum,
+                (Function::Average, _) => CorrelationKind::ValueAverage,
+            };
+            correlation.group_by = by;
+            correlation.fields = field.into_iter().collect();
+            correlation.condition.push((operator, limit));
+        }
+        Aggregation::Near(present, absent) => {
+            let count = 1 + present.len();
+            correlation.kind = CorrelationKind::Temporal { absent: count };
+            correlation.condition.push((Operator::Gte, count as f64));
+            for name in present.iter().chain(&absent) {
+                let other = detection_alone(&rules[0], name);
+                let other = other.ok_or_else(|| piped.error(0, Problem::UnknownDetection(name.clone())))?;
+                rules.push(other);
+            }
+        }
+    }
+    let own = |rule: &Rule| Reference::Own(rule.identity.clone());
+    correlation.references = rules.iter().map(own).collect();
+    Ok(Document::Aggregation(rules, correlation))
+}
+
+/// A rule that is true if one detection of another is.
+fn detection_alone(rule: &Rule, name: &str) -> Option<Rule> {
+    let index = rule.detections.iter().position(|detection| detection.name == name)?;
+    Some(Rule {
+        id: None,
+        name: None,
+        detections: vec![rule.detections[index].clone()],
+        condition: Condition::Detection(0),
+        identity: Identity::new(),
+        ..rule.clone()
+    })
+}
