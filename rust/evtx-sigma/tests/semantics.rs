@@ -366,11 +366,11 @@ fn explains_errors_with_positions() {
         ),
         (
             "s:\n  F: x\ntimeframe: 5m\ncondition: s".to_string(),
-            "line 6, column 3: \"timeframe\" belongs to the aggregations of Sigma 1; Sigma 2 replaced them with correlation rules",
+            "line 6, column 3: \"timeframe\" needs an aggregation in the condition, such as \"| count() > 5\"",
         ),
         (
-            "s:\n  F: x\ncondition: s | count(F) by G > 5".to_string(),
-            "line 6, column 16: an aggregation after \"|\" belongs to Sigma 1; Sigma 2 replaced it with correlation rules",
+            "s:\n  F: x\ncondition: s | count(F) by G > x".to_string(),
+            "line 6, column 34: a number is expected here, not \"x\"",
         ),
     ] {
         assert_eq!(error(&detection), expected, "{detection}");
@@ -390,7 +390,7 @@ fn refuses_documents_that_are_not_rules() {
     assert_eq!(error("a: b"), "line 1, column 1: \"title\" is missing");
     assert_eq!(
         error("title: t\ncorrelation:\n  type: event_count"),
-        "line 2, column 1: correlation rules are not supported, only rules about single events"
+        "line 3, column 3: \"rules\" is missing"
     );
     assert_eq!(
         error("title: t\nfilter: {rules: [x]}"),
@@ -463,7 +463,7 @@ fn bounds_the_memory_of_regular_expressions() {
     let rules = load_rules(&text, &Placeholders::new()).into_iter().flatten();
     let bytes: Vec<_> = rules.map(|rule| rule.regex_bytes()).collect();
     assert!(bytes.len() == 1 && (50_000..500_000).contains(&bytes[0]), "{bytes:?}");
-    assert!(evtx_sigma::load_rules_until(&text, &Placeholders::new(), &|| true).is_err());
+    assert!(evtx_sigma::load_documents_until(&text, &Placeholders::new(), &|| true).is_err());
 }
 
 /// Values with few dashes become texts, those with many get wildcards.

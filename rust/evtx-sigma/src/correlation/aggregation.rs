@@ -138,9 +138,10 @@ impl<'a> Words<'a> {
     }
 
     fn name(&mut self) -> Result<String, (usize, Problem)> {
-        match self.peek() {
-            "" | "(" | ")" | "," | "|" => Err(self.unexpected("a name is expected here")),
-            _ => Ok(self.next().to_string()),
+        let is_mark = |c: char| "(),|<>=!".contains(c);
+        match self.peek().starts_with(is_mark) || self.peek().is_empty() {
+            true => Err(self.unexpected("a name is expected here")),
+            false => Ok(self.next().to_string()),
         }
     }
 

@@ -84,9 +84,9 @@ fn key(fields: &[&str], known: &[Option<&str>]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::load_rules;
     use crate::engine::set::RuleForEvents;
     use crate::placeholders::Placeholders;
-    use crate::rule::load_rules;
 
     /// A rule with an item, for the events of the channel `c`.
     fn rule(item: &str) -> RuleForEvents {

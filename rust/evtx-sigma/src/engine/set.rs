@@ -216,11 +216,11 @@ fn keys(alternative: &Alternative) -> Vec<(Option<Box<str>>, Option<u32>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::load_rules;
     use crate::limits::Limits;
     use crate::matcher::Matcher;
     use crate::pattern::{Pattern, Place};
     use crate::placeholders::Placeholders;
-    use crate::rule::load_rules;
 
     /// A rule with this title.
     fn rule(title: &str) -> RuleForEvents {
