@@ -1,10 +1,12 @@
 //! Loads the rules in the folder that `EVTX_SIGMA` names, such as SigmaHQ's, and resolves their log sources. Without
 //! `EVTX_SIGMA`, the test does nothing.
+//!
+//! Correlations find their rules, if those are in the folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use evtx_sigma::{LogSources, Placeholders, load_rules};
+use evtx_sigma::{Correlations, Document, LogSources, Placeholders, Rule, load_documents_until};
 
 #[test]
 fn loads_every_rule_or_says_why_not() {
@@ -18,6 +20,7 @@ fn loads_every_rule_or_says_why_not() {
     assert!(!files.is_empty(), "there is no rule below {}", folder.display());
     let mut loaded: BTreeMap<String, usize> = BTreeMap::new();
     let mut wrong = Vec::new();
+    let (mut rules, mut correlations): (Vec<Rule>, Vec<_>) = Default::default();
     for file in &files {
         let text = std::fs::read_to_string(file).expect("the text of a rule");
         let name = file.strip_prefix(&folder).expect("a file below the folder");
@@ -28,9 +31,14 @@ fn loads_every_rule_or_says_why_not() {
             .as_os_str()
             .to_string_lossy()
             .into_owned();
-        for rule in load_rules(&text, &Placeholders::new()) {
-            match rule {
-                Ok(rule) => {
+        for document in load_documents_until(&text, &Placeholders::new(), &|| false).expect("nobody stops") {
+            match document {
+                Ok(Document::Correlation(correlation)) => correlations.push((name, correlation)),
+                Ok(Document::Aggregation(own, correlation)) => {
+                    rules.extend(own);
+                    correlations.push((name, correlation));
+                }
+                Ok(Document::Rule(rule)) => {
                     *loaded.entry(root.clone()).or_default() += 1;
                     let source = &rule.log_source;
                     if let Err(problem) = LogSources::builtin().resolve(source) {
@@ -40,6 +48,7 @@ fn loads_every_rule_or_says_why_not() {
                             wrong.push(name);
                         }
                     }
+                    rules.push(rule);
                 }
                 Err(refused) => {
                     eprintln!("{}: {refused}", name.display());
@@ -51,6 +60,17 @@ fn loads_every_rule_or_says_why_not() {
         }
     }
     eprintln!("{} files, rules that loaded: {loaded:?}", files.len());
+    let rules: Vec<&Rule> = rules.iter().collect();
+    let (names, correlations): (Vec<_>, Vec<_>) = correlations.into_iter().unzip();
+    let (correlations, errors) = Correlations::resolve(&rules, correlations);
+    for (name, error) in names.iter().zip(errors) {
+        if let Some(error) = error {
+            eprintln!("{}: {error}", name.display());
+            wrong.push(name);
+        }
+    }
+    let count = correlations.all().len();
+    eprintln!("{count} of {} correlations and aggregations", names.len());
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 

@@ -52,6 +52,7 @@ struct Leaf {
     group: u32,
     time: i64,
     place: Place,
+    rule: u32,
     value: u32,
     hit: u32,
 }
@@ -85,7 +86,7 @@ impl Events {
                 if index.is_multiple_of(1024) {
                     stop.check()?;
                 }
-                let (Row { time, place }, _) = table.row(*hit);
+                let (Row { time, place }, rule) = table.row(*hit);
                 let Some(one) = table.plan(correlations, *hit).of(correlation) else {
                     continue;
                 };
@@ -93,6 +94,7 @@ impl Events {
                     group: table.number(*hit, one.group),
                     time,
                     place,
+                    rule,
                     value: one.value.map_or(NO_VALUE, |list| table.value(*hit, list)),
                     hit: *hit,
                 });

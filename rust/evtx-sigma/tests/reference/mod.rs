@@ -131,18 +131,21 @@ impl Reference<'_> {
             match *target {
                 Target::Rule(rule) => {
                     for (number, hit) in self.hits.iter().enumerate().filter(|(_, hit)| hit.rule == rule) {
-                        let same = |one: &One| one.first == hit.time && self.hits[one.leaves[0]].place == hit.place;
-                        let is_first = !ones
-                            .iter()
-                            .any(|one| matches!(model.references[one.reference], Target::Rule(_)) && same(one));
-                        // An event counts once, though several rules match it, unless the rules matter.
+                        let group = self.values(index, &model.group_by, hit);
+                        let is_same = |one: &One| {
+                            matches!(model.references[one.reference], Target::Rule(_))
+                                && (&one.group, one.time) == (&group, hit.time)
+                                && self.hits[one.leaves[0]].place == hit.place
+                        };
+                        let is_first = !ones.iter().any(is_same);
+                        // An event counts once in a group, though several rules match it, unless the rules matter.
                         if is_first || matches!(model.kind, Kind::Temporal | Kind::Ordered) {
                             ones.push(One {
                                 reference,
                                 time: hit.time,
                                 first: hit.time,
                                 last: hit.time,
-                                group: self.values(index, &model.group_by, hit),
+                                group,
                                 value: self.values(index, &model.fields, hit).into_iter().collect(),
                                 leaves: vec![number],
                             });
@@ -157,7 +160,10 @@ impl Reference<'_> {
                             groups.entry(group).or_default().push(leaf);
                         }
                         for (group, mut leaves) in groups {
-                            leaves.sort_by_key(|leaf| (self.hits[*leaf].time, self.hits[*leaf].place));
+                            leaves.sort_by_key(|leaf| {
+                                let hit = &self.hits[*leaf];
+                                (hit.time, hit.place, hit.rule)
+                            });
                             let value = |leaf: &usize| -> Option<Vec<String>> {
                                 self.values(index, &model.fields, &self.hits[*leaf])
                                     .into_iter()
