@@ -11,197 +11,26 @@
 //!
 //! The sources are "Sigma correlation rules" 2.1.0, and "Condition" of the Sigma specification 1.0 for aggregations.
 
-mod aggregation;
-mod burst;
-mod chain;
-mod fields;
-mod hits;
-mod order;
+mod model;
 mod read;
+mod aggregation;
+mod fields;
 mod resolve;
-mod sums;
-mod sweep;
-mod table;
 mod texts;
+mod hits;
+mod sums;
+mod order;
 mod windows;
+mod table;
+mod events;
+mod burst;
+mod sweep;
 
 pub use burst::Burst;
 pub use hits::Hits;
+pub use model::{Alias, Correlation, CorrelationKind, Operator, Place, Reference};
 pub use resolve::Correlations;
+pub use sweep::BurstsAndProblems;
 
 pub(crate) use aggregation::{Aggregation, Function, aggregation};
 pub(crate) use read::{correlation, timespan};
-
-use crate::error::Position;
-use crate::rule::{Identity, Level, Status};
-
-/// Where a record is.
-#[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// The index of its file.
-    pub file: u32,
-    /// Its offset in the file, in bytes.
-    pub offset: u64,
-    /// Its ID.
-    pub record_id: u64,
-}
-
-impl Place {
-    /// Where no record is.
-    const NONE: Place = Place {
-        file: u32::MAX,
-        offset: u64::MAX,
-        record_id: u64::MAX,
-    };
-}
-
-/// A correlation rule, or the aggregation of a rule of Sigma 1. It does not change after it is loaded.
-#[derive(Debug, Clone)]
-pub struct Correlation {
-    /// Its ID, mostly a UUID.
-    pub id: Option<String>,
-    /// Its name, by which other correlations can refer to it.
-    pub name: Option<String>,
-    /// Its title.
-    pub title: String,
-    /// How serious a burst is.
-    pub level: Option<Level>,
-    /// How mature it is.
-    pub status: Option<Status>,
-    /// Its tags, such as `attack.t1110`.
-    pub tags: Vec<String>,
-    /// The position of the correlation in its text.
-    pub position: Position,
-    /// What is counted.
-    pub kind: CorrelationKind,
-    /// The rules and correlations that it refers to, in the order of the text.
-    pub references: Vec<Reference>,
-    /// The fields, or aliases of fields, whose values must be the same for all hits of a burst.
-    pub group_by: Vec<String>,
-    /// The fields whose values are counted or added up.
-    pub fields: Vec<String>,
-    /// How long a window is, in ns. `None` if it has no end.
-    pub timespan: Option<i64>,
-    /// Names of fields that differ between the rules.
-    pub aliases: Vec<Alias>,
-    /// What must be true for the number of a window. All comparisons must be.
-    pub condition: Vec<(Operator, f64)>,
-    /// Whether the rules that it refers to have matches of their own, too.
-    pub generate: bool,
-}
-
-/// What a correlation counts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum CorrelationKind {
-    /// The number of events.
-    EventCount,
-    /// The number of distinct values.
-    ValueCount,
-    /// The number of references that have a hit. Of those from an index on, none may have one (`near a and not b`).
-    Temporal {
-        /// The index of the first reference that may have no hit.
-        absent: usize,
-    },
-    /// The number of references that have hits in their order.
-    TemporalOrdered,
-    /// The sum of numbers.
-    ValueSum,
-    /// The average of numbers.
-    ValueAverage,
-    /// The smallest number (Sigma 1).
-    ValueMin,
-    /// The largest number (Sigma 1).
-    ValueMax,
-    /// The percentile of numbers, from 0 to 100, by nearest rank.
-    ValuePercentile(f64),
-    /// How many percent of the hits have a certain value: the rarest, or else the most frequent one.
-    ValueShare {
-        /// Whether it is the rarest.
-        rarest: bool,
-    },
-}
-
-/// What a correlation refers to.
-#[derive(Debug, Clone)]
-pub enum Reference {
-    /// The ID or name of a rule or correlation, and its position.
-    Named(String, Position),
-    /// The rule that an aggregation belongs to.
-    Own(Identity),
-}
-
-/// A name for fields that have different names in different rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alias {
-    /// The name.
-    pub name: String,
-    /// The ID or name of each rule, and its field.
-    pub fields: Vec<(String, String)>,
-}
-
-/// How a number is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the names of the specification
-pub enum Operator {
-    Gt,
-    Gte,
-    Lt,
-    Lte,
-    Eq,
-    Neq,
-}
-
-impl Operator {
-    /// All operators, with their names in correlation rules and their signs in Sigma 1.
-    pub(crate) const ALL: [(Operator, &str, &str); 6] = [
-        (Operator::Gt, "gt", ">"),
-        (Operator::Gte, "gte", ">="),
-        (Operator::Lt, "lt", "<"),
-        (Operator::Lte, "lte", "<="),
-        (Operator::Eq, "eq", "="),
-        (Operator::Neq, "neq", "!="),
-    ];
-
-    /// Whether a number compares like this with a limit.
-    pub fn holds(self, number: f64, limit: f64) -> bool {
-        match self {
-            Operator::Gt => number > limit,
-            Operator::Gte => number >= limit,
-            Operator::Lt => number < limit,
-            Operator::Lte => number <= limit,
-            Operator::Eq => number == limit,
-            Operator::Neq => number != limit,
-        }
-    }
-}
-
-impl Correlation {
-    /// Whether the number of a window meets the condition.
-    pub(crate) fn holds(&self, number: f64) -> bool {
-        self.condition
-            .iter()
-            .all(|(operator, limit)| operator.holds(number, *limit))
-    }
-
-    /// Whether several hits of one record count once: an event that two rules match is still one event.
-    pub(crate) fn counts_records(&self) -> bool {
-        !matches!(
-            self.kind,
-            CorrelationKind::Temporal { .. } | CorrelationKind::TemporalOrdered
-        )
-    }
-
-    /// About how many bytes of memory it takes.
-    pub fn bytes(&self) -> usize {
-        let texts = [&self.id, &self.name].into_iter().flatten().chain(&self.tags);
-        let texts = texts.chain(&self.group_by).chain(&self.fields).map(String::len);
-        let references = self.references.iter().map(|reference| match reference {
-            Reference::Named(name, _) => size_of::<Reference>() + name.len(),
-            Reference::Own(_) => size_of::<Reference>(),
-        });
-        let of_alias = |(rule, field): &(String, String)| 48 + rule.len() + field.len();
-        let aliases = self.aliases.iter();
-        let aliases = aliases.map(|alias| 48 + alias.name.len() + alias.fields.iter().map(of_alias).sum::<usize>());
-        size_of::<Self>() + self.title.len() + texts.chain(references).chain(aliases).sum::<usize>()
-    }
-}

@@ -1,6 +1,6 @@
 //! Reads what follows `|` in conditions of Sigma 1: `count() by a, b > 5`, `sum(x) >= 3`, `near a and not b`.
 
-use super::Operator;
+use super::model::Operator;
 use crate::error::Problem;
 use crate::limits::Limits;
 

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashSet;
 
-use super::chain::Events;
+use super::events::{Events, Found};
+use super::fields::Target;
 use super::hits::Row;
-use super::resolve::Target;
+use super::model::{Correlation, CorrelationKind, Place};
+use super::resolve::Correlations;
 use super::table::Table;
 use super::windows::{Entry, NO_VALUE};
-use super::{Correlation, CorrelationKind, Correlations, Place};
 use crate::limits::Limits;
 use crate::stop::{Stop, Stopped};
 
@@ -71,7 +72,7 @@ impl Bursts<'_> {
             CorrelationKind::EventCount | CorrelationKind::Temporal { .. } | CorrelationKind::TemporalOrdered => None,
             _ => Some(number),
         };
-        let (first, last) = self.times(entries);
+        let (first, last) = self.times(entries)?;
         let (records, place) = self.records(entries)?;
         let values = match correlation.kind {
             CorrelationKind::ValueCount => self.values(entries)?,
@@ -91,13 +92,38 @@ impl Bursts<'_> {
         })
     }
 
+    /// Keeps a burst for other correlations. Returns whether there is room.
+    pub(super) fn keep(&self, entries: &[Entry], found: &mut Found) -> Result<bool, Stopped> {
+        let start = found.leaves.len();
+        for (index, entry) in entries.iter().enumerate() {
+            if index.is_multiple_of(1024) {
+                self.stop.check()?;
+            }
+            let leaves = self.leaves(entry);
+            if found.leaves.len() + leaves.len() > Limits::HITS {
+                return Ok(false);
+            }
+            found.leaves.extend_from_slice(leaves);
+        }
+        let (first, last) = self.times(entries)?;
+        found.bursts.push((first, last, start..found.leaves.len()));
+        Ok(true)
+    }
+
     /// The time of the first and the last hit.
-    pub(super) fn times(&self, entries: &[Entry]) -> (i64, i64) {
-        let times = entries.iter().map(|entry| match self.target(entry) {
-            Target::Rule(_) => (entry.time, entry.time),
-            Target::Correlation(_) => self.events.times(entry.source),
-        });
-        times.fold((i64::MAX, i64::MIN), |all, one| (all.0.min(one.0), all.1.max(one.1)))
+    fn times(&self, entries: &[Entry]) -> Result<(i64, i64), Stopped> {
+        let mut times = (i64::MAX, i64::MIN);
+        for (index, entry) in entries.iter().enumerate() {
+            if index.is_multiple_of(4096) {
+                self.stop.check()?;
+            }
+            let (first, last) = match self.target(entry) {
+                Target::Rule(_) => (entry.time, entry.time),
+                Target::Correlation(_) => self.events.times(entry.source),
+            };
+            times = (times.0.min(first), times.1.max(last));
+        }
+        Ok(times)
     }
 
     fn target(&self, entry: &Entry) -> Target {
@@ -105,7 +131,7 @@ impl Bursts<'_> {
     }
 
     /// The hits of rules that an entry stands for.
-    pub(super) fn leaves<'b>(&'b self, entry: &'b Entry) -> &'b [u32] {
+    fn leaves<'b>(&'b self, entry: &'b Entry) -> &'b [u32] {
         match self.target(entry) {
             Target::Rule(_) => std::slice::from_ref(&entry.source),
             Target::Correlation(_) => self.events.leaves(entry.source),

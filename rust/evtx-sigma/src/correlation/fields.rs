@@ -2,9 +2,15 @@
 
 use hashbrown::HashMap;
 
-use super::Correlation;
-use super::resolve::Target;
+use super::model::Correlation;
 use crate::rule::Rule;
+
+/// What a correlation refers to, by its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Target {
+    Rule(u32),
+    Correlation(u32),
+}
 
 /// What is kept of a hit of a rule.
 #[derive(Debug, Clone, Default)]

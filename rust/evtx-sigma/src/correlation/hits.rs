@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::model::Place;
+use super::resolve::Correlations;
 use super::texts::{Texts, encode};
-use super::{Correlations, Place};
 use crate::limits::Limits;
 
 /// The hits of rules that one thread collected.

@@ -1,6 +1,6 @@
 //! Reads correlation rules ("Components" of the specification).
 
-use super::{Alias, Correlation, CorrelationKind, Operator, Reference};
+use super::model::{Alias, Correlation, CorrelationKind, Operator, Reference};
 use crate::error::{LoadError, Problem};
 use crate::limits::Limits;
 use crate::number::Number;

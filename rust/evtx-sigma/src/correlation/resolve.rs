@@ -2,8 +2,8 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::fields::{RulePlan, plans};
-use super::{Correlation, Reference};
+use super::fields::{RulePlan, Target, plans};
+use super::model::{Correlation, Reference};
 use crate::error::{LoadError, Problem};
 use crate::limits::Limits;
 use crate::rule::Rule;
@@ -21,13 +21,6 @@ pub struct Correlations {
     pub(super) plans: Vec<RulePlan>,
     silent_rules: Vec<bool>,
     silent: Vec<bool>,
-}
-
-/// What a correlation refers to, by its index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Target {
-    Rule(u32),
-    Correlation(u32),
 }
 
 impl Correlations {

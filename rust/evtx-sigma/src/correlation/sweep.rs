@@ -3,17 +3,21 @@
 use hashbrown::HashSet;
 
 use super::burst::{Burst, Bursts};
-use super::chain::{Events, Found};
+use super::events::{Events, Found};
+use super::fields::Target;
 use super::hits::Hits;
+use super::model::{Correlation, CorrelationKind};
 use super::order::sort;
-use super::resolve::Target;
+use super::resolve::Correlations;
 use super::sums::millionths;
 use super::table::Table;
 use super::windows::{Entry, NO_VALUE, windows};
-use super::{Correlation, CorrelationKind, Correlations};
 use crate::error::Problem;
 use crate::limits::Limits;
 use crate::stop::{Stop, Stopped};
+
+/// Bursts, and what is wrong with correlations, by their index.
+pub type BurstsAndProblems = (Vec<Burst>, Vec<(u32, Problem)>);
 
 impl Correlations {
     /// Finds the bursts of the correlations that are not silent, sorted by place and correlation. Also returns what is
@@ -22,11 +26,7 @@ impl Correlations {
     ///
     /// # Errors
     /// [`Stopped`] soon after `stop` returns `true`.
-    pub fn sweep(
-        &self,
-        hits: Vec<Hits>,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<(Vec<Burst>, Vec<(u32, Problem)>), Stopped> {
+    pub fn sweep(&self, hits: Vec<Hits>, stop: &dyn Fn() -> bool) -> Result<BurstsAndProblems, Stopped> {
         let stop = &Stop::new(stop);
         let mut sweep = Sweep {
             correlations: self,
@@ -41,14 +41,12 @@ impl Correlations {
             let swept = sweep.correlation(*index)?;
             sweep.problems[*index as usize] = swept.err();
         }
-        let Sweep {
-            mut bursts, problems, ..
-        } = sweep;
+        let Sweep { bursts, problems, .. } = sweep;
         let mut order: Vec<_> = (0..bursts.len() as u32)
             .map(|index| (bursts[index as usize].place, bursts[index as usize].correlation, index))
             .collect();
         sort(&mut order, stop)?;
-        let mut taken: Vec<_> = bursts.drain(..).map(Some).collect();
+        let mut taken: Vec<_> = bursts.into_iter().map(Some).collect();
         let bursts = order
             .iter()
             .filter_map(|(.., index)| taken[*index as usize].take())
@@ -105,7 +103,7 @@ impl Sweep<'_> {
         let (mut found, mut count, mut problem) = (Found::default(), 0, None);
         let (all, bytes) = (&mut self.bursts, &mut self.bytes);
         windows(correlation, &entries, numbers, self.stop, &mut |entries, number| {
-            if is_used && problem.is_none() && !found.add(&bursts, entries)? {
+            if is_used && problem.is_none() && !bursts.keep(entries, &mut found)? {
                 problem = Some(TOO_MANY);
             }
             if !is_shown {
@@ -216,29 +214,29 @@ impl Sweep<'_> {
         if !is_numeric {
             return Ok(Vec::new());
         }
-        let number = |value: u32| millionths(self.table.texts(value).first()?.as_deref()?);
-        let mut numbers = Vec::new();
-        for (step, entry) in entries.iter_mut().enumerate() {
+        let mut values = Vec::with_capacity(entries.len());
+        values.extend(entries.iter().map(|entry| entry.value));
+        sort(&mut values, self.stop)?;
+        values.dedup();
+        let mut parsed = Vec::with_capacity(values.len());
+        for (step, value) in values.iter().enumerate() {
             if step.is_multiple_of(1024) {
                 self.stop.check()?;
             }
-            let known = (entry.value != NO_VALUE).then(|| number(entry.value)).flatten();
-            if known.is_none() {
-                entry.value = NO_VALUE;
-            }
-            numbers.extend(known);
+            let texts = (*value != NO_VALUE).then(|| self.table.texts(*value));
+            parsed.push(texts.and_then(|texts| millionths(texts.first()?.as_deref()?)));
         }
+        let mut numbers = Vec::with_capacity(parsed.len());
+        numbers.extend(parsed.iter().flatten());
         sort(&mut numbers, self.stop)?;
         numbers.dedup();
         for (step, entry) in entries.iter_mut().enumerate() {
             if step.is_multiple_of(1024) {
                 self.stop.check()?;
             }
-            if entry.value != NO_VALUE
-                && let Some(number) = number(entry.value)
-            {
-                entry.value = numbers.partition_point(|known| *known < number) as u32;
-            }
+            let number = values.binary_search(&entry.value).ok().and_then(|index| parsed[index]);
+            let rank = number.map(|number| numbers.partition_point(|known| *known < number) as u32);
+            entry.value = rank.unwrap_or(NO_VALUE);
         }
         Ok(numbers)
     }

@@ -1,8 +1,8 @@
 //! The hits of all threads together.
 
-use super::Correlations;
 use super::fields::RulePlan;
 use super::hits::{Hits, Row, RuleHits};
+use super::resolve::Correlations;
 use super::texts::Texts;
 use super::windows::NO_VALUE;
 use crate::limits::Limits;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
+use super::model::{Correlation, CorrelationKind};
 use super::sums::Numbers;
-use super::{Correlation, CorrelationKind};
 use crate::stop::{Stop, Stopped};
 
 /// A hit of a correlation. They are sorted by group, time and reference.
@@ -24,13 +24,16 @@ pub(super) struct Entry {
 /// The value of a hit that has none.
 pub(super) const NO_VALUE: u32 = u32::MAX;
 
+/// Takes the hits of a burst, and its number.
+pub(super) type OnBurst<'a> = dyn FnMut(&[Entry], f64) -> Result<(), Stopped> + 'a;
+
 /// Calls `burst` with the hits of each window that meets the condition, and its number.
 pub(super) fn windows(
     correlation: &Correlation,
     entries: &[Entry],
     numbers: Vec<i128>,
     stop: &Stop<'_>,
-    burst: &mut dyn FnMut(&[Entry], f64) -> Result<(), Stopped>,
+    burst: &mut OnBurst<'_>,
 ) -> Result<(), Stopped> {
     let chains = match correlation.kind {
         CorrelationKind::TemporalOrdered => chains(correlation, entries, stop)?,

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::burst::Bursts;
 use super::hits::Row;
+use super::model::Place;
+use super::order::sort;
+use super::resolve::Correlations;
 use super::table::Table;
 use super::windows::{Entry, NO_VALUE};
-use super::{Correlations, Place};
 use crate::limits::Limits;
 use crate::stop::{Stop, Stopped};
 
@@ -14,29 +15,9 @@ use crate::stop::{Stop, Stopped};
 #[derive(Default)]
 pub(super) struct Found {
     /// The time of the first and the last hit, and a part of `leaves`.
-    bursts: Vec<(i64, i64, Range<usize>)>,
+    pub(super) bursts: Vec<(i64, i64, Range<usize>)>,
     /// The hits of rules.
-    leaves: Vec<u32>,
-}
-
-impl Found {
-    /// Adds a burst. Returns whether there is room.
-    pub(super) fn add(&mut self, bursts: &Bursts<'_>, entries: &[Entry]) -> Result<bool, Stopped> {
-        let start = self.leaves.len();
-        for (index, entry) in entries.iter().enumerate() {
-            if index.is_multiple_of(1024) {
-                bursts.stop.check()?;
-            }
-            let leaves = bursts.leaves(entry);
-            if self.leaves.len() + leaves.len() > Limits::HITS {
-                return Ok(false);
-            }
-            self.leaves.extend_from_slice(leaves);
-        }
-        let (first, last) = bursts.times(entries);
-        self.bursts.push((first, last, start..self.leaves.len()));
-        Ok(true)
-    }
+    pub(super) leaves: Vec<u32>,
 }
 
 /// The hits that a correlation has from others. A burst is a hit of each group that its records have for this correlation.
@@ -99,7 +80,7 @@ impl Events {
                     hit: *hit,
                 });
             }
-            super::order::sort(&mut leaves, stop)?;
+            sort(&mut leaves, stop)?;
             for group in leaves.chunk_by(|one, other| one.group == other.group) {
                 if entries.len() >= Limits::HITS || self.leaves.len() + group.len() > Limits::HITS {
                     return Ok(false);
