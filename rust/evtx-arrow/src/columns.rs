@@ -9,6 +9,7 @@ mod key_dictionary;
 mod maps;
 mod fields;
 mod rules;
+mod bursts;
 mod files;
 mod column;
 mod gather;

@@ -5,16 +5,21 @@
 //! thread finds the kind of a record by its templates. The threads share the folded rules. If no rule is for a kind,
 //! nothing more of its records is read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use evtx_format::container::record::Record;
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{EventKind, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
+use evtx_sigma::correlation::Place;
+use evtx_sigma::{EventKind, Hits, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
 use hashbrown::HashMap;
+
+use crate::findings::{Finding, FoundBurst};
 
 use crate::plan::{Entry, EntryId, EventData, PlaceId, Resolved};
 use crate::record::{ChunkTemplates, Keyed, KeyedEntries, Places, RecordView};
 use crate::scan::Scan;
-use crate::schema::{self, Rules};
+use crate::schema::{self, Rules, TIME_CREATED};
 
 /// The most kinds that a thread keeps, and how many bytes they may take. Real logs have some thousands.
 const MAX_KINDS: usize = 1 << 14;
@@ -38,19 +43,36 @@ pub(crate) struct Detector {
     kinds: HashMap<Box<[u8]>, Arc<KnownKind>>,
     bytes: usize,
     key: Vec<u8>,
-    found: Vec<Match>,
+    matches: Vec<Match>,
+    found: Vec<Finding>,
+    /// If the scan correlates: the matches that correlations need, of the file with this index.
+    hits: Option<Hits>,
+    pub(crate) file: u32,
+    time: Option<PlaceId>,
+    /// Bursts to report, by the file offset of their last record. If there are any, rules are not matched.
+    pub(crate) bursts: Option<Bursts>,
 }
+
+/// The bursts that end in the records of a file, by file offset.
+pub(crate) type Bursts = BTreeMap<u64, Vec<FoundBurst>>;
 
 /// A kind of events, and where the values of its fields are.
 pub(crate) struct KnownKind {
     kind: Arc<EventKind>,
     slots: Box<[Slot]>,
+    /// If the scan correlates: the name of the field of each slot.
+    names: Box<[String]>,
 }
 
 impl KnownKind {
     /// Whether a rule can match events of the kind.
     pub(crate) fn may_match(&self) -> bool {
         !self.kind.is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        let names = self.names.iter().map(|name| size_of::<String>() + name.len());
+        self.kind.bytes() + size_of_val(&*self.slots) + names.sum::<usize>()
     }
 }
 
@@ -109,6 +131,14 @@ impl<'p, 'r> RecordValues<'_, 'p, 'r> {
     }
 }
 
+impl RecordValues<'_, '_, '_> {
+    /// Appends the first text of a field. Returns whether there is one.
+    fn push_named(&self, known: &KnownKind, name: &str, out: &mut String) -> bool {
+        let mut slots = known.names.iter().enumerate().filter(|(_, known)| *known == name);
+        slots.any(|(slot, _)| self.push_text(slot, out) == Presence::Text)
+    }
+}
+
 impl Values for RecordValues<'_, '_, '_> {
     fn push_text(&self, slot: usize, out: &mut String) -> Presence {
         let Some(found) = self.get(slot) else {
@@ -148,35 +178,78 @@ impl Detector {
             kinds: HashMap::new(),
             bytes: 0,
             key: Vec::new(),
+            matches: Vec::new(),
             found: Vec::new(),
+            hits: scan.correlates().then(|| Hits::new(Arc::clone(&rules.correlations))),
+            file: 0,
+            time: scan.projection.place_id(TIME_CREATED),
+            bursts: None,
         }
     }
 
-    /// Finds the rules that a record of a kind matches. They replace those of the last record. Returns whether there are
-    /// any.
+    /// The matches that correlations need. Those of later records are new.
+    pub(crate) fn take_hits(&mut self) -> Option<Hits> {
+        let new = Hits::new(Arc::clone(&self.rules.correlations));
+        self.hits.as_mut().map(|hits| std::mem::replace(hits, new))
+    }
+
+    /// Finds the bursts that end with the record at a file offset, instead of rules. They replace the findings of the
+    /// last record. Returns `None` unless bursts are to be reported, and else whether there are any.
+    pub(crate) fn find_bursts(&mut self, offset: u64) -> Option<bool> {
+        let ended = self.bursts.as_mut()?.remove(&offset);
+        let rules = &self.rules;
+        let finding = |found: FoundBurst| Finding::of_burst(rules.correlation(found.burst.correlation).0, found);
+        self.found = ended.into_iter().flatten().map(finding).collect();
+        Some(!self.found.is_empty())
+    }
+
+    /// Finds the rules that a record of a kind matches. They replace the findings of the last record. Returns whether
+    /// there are any. Correlations get those that they need. `offset` is the file offset of the record.
     pub(crate) fn detect(
         &mut self,
         known: &KnownKind,
-        record: RecordView<'_, '_>,
+        view: RecordView<'_, '_>,
         templates: &ChunkTemplates,
+        (record, offset): (&Record, u64),
         interrupt: Interrupt<'_>,
     ) -> Result<bool, Interrupted> {
         self.found.clear();
+        self.matches.clear();
         let values = RecordValues {
             slots: &known.slots,
-            places: record.places(templates),
-            arrays: Arrays::new(record, templates),
-            entries: record.keyed_entries(templates),
-            others: record.other_values(templates),
+            places: view.places(templates),
+            arrays: Arrays::new(view, templates),
+            entries: view.keyed_entries(templates),
+            others: view.other_values(templates),
         };
         let is_stopped = || interrupt.check().is_err();
         let matching = &mut self.matching;
-        let outcome = matching.matches(&known.kind, &values, &is_stopped, &mut self.found);
-        outcome.map(|()| !self.found.is_empty()).map_err(|_| Interrupted)
+        let outcome = matching.matches(&known.kind, &values, &is_stopped, &mut self.matches);
+        outcome.map_err(|_| Interrupted)?;
+        if let Some(hits) = &mut self.hits
+            && !self.matches.is_empty()
+        {
+            let time = self.time.and_then(|place| values.places.get(place)?.nanos());
+            let time = time.or(record.written_nanos()).unwrap_or_default();
+            let place = Place {
+                file: self.file,
+                offset,
+                record_id: record.id,
+            };
+            for found in &self.matches {
+                if self.rules.correlations.is_base(found.rule) {
+                    let mut text = |name: &str, out: &mut String| values.push_named(known, self.rules.renamed(found, name), out);
+                    hits.push(found.rule, time, place, &mut text);
+                }
+            }
+            self.matches.retain(|found| self.rules.reports(found.rule));
+        }
+        self.found.extend(self.matches.drain(..).map(Finding::of_match));
+        Ok(!self.found.is_empty())
     }
 
-    /// The matches of the last record, in the order of the rules.
-    pub(crate) fn take_found(&mut self) -> Vec<Match> {
+    /// The findings of the last record, in the order of the rules.
+    pub(crate) fn take_found(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.found)
     }
 
@@ -196,7 +269,7 @@ impl Detector {
             return Ok(Arc::clone(known));
         }
         let kind = Arc::new(self.new_kind(scan, record, templates, &arrays, interrupt)?);
-        self.bytes += self.key.len() + kind.kind.bytes() + size_of_val(&*kind.slots);
+        self.bytes += self.key.len() + kind.bytes();
         if self.kinds.len() >= MAX_KINDS || self.bytes > MAX_BYTES {
             self.kinds.clear();
             self.bytes = 0;
@@ -306,12 +379,16 @@ impl Detector {
             SYSTEM_CHANNEL.clone_into(channel);
         }
         known.resize(slots.len(), None);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let texts: Vec<&str> = names.iter().map(String::as_str).collect();
         let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
-        let kind = self.rules.kinds.kind(&names, &known, &|| interrupt.check().is_err());
+        let kind = self.rules.kinds.kind(&texts, &known, &|| interrupt.check().is_err());
+        if self.hits.is_none() {
+            names.clear();
+        }
         Ok(KnownKind {
             kind: kind.map_err(|_| Interrupted)?,
             slots: slots.into(),
+            names: names.into(),
         })
     }
 }

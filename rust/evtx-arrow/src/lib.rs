@@ -14,6 +14,7 @@
 mod testing;
 mod schema;
 mod plan;
+mod findings;
 mod record;
 mod filter;
 mod columns;
@@ -32,6 +33,7 @@ pub use events::{
     SlotsError, TooManyEvents,
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate};
+pub use findings::FoundBurst;
 pub use scan::{Poisoned, Scan};
 pub use schema::{
     ColumnReference, ENUMS, EventField, EventFieldParts, Events, MessageCatalog, OnError, Options, Rules, Table,

@@ -68,6 +68,16 @@ impl Scan {
         self.all_rules.is_some()
     }
 
+    /// The rules that the predicates leave, if it is a scan of matches.
+    pub fn rules(&self) -> Option<&Rules> {
+        self.rules.as_deref()
+    }
+
+    /// Whether the scan correlates matches. It then has all files and events, and predicates only choose rows.
+    pub fn correlates(&self) -> bool {
+        self.rules.as_ref().is_some_and(|rules| !rules.correlations.is_empty())
+    }
+
     /// A scan of the columns with these indexes in the schema of a table, in this order. Ignores indexes out of range.
     ///
     /// Records are checked in full if `error` is among the columns or `on_error` is not `report`. So which records count

@@ -89,13 +89,14 @@ impl EvtxArrays {
         }
     }
 
-    /// Writes the first arrays into rooms of their own. An array whose room has no data is left out.
+    /// Writes the first arrays into rooms of their own. An array whose room is empty is left out.
     ///
     /// # Safety
     /// Each room has what the array needs.
     pub unsafe fn write(&self, rooms: &[EvtxRoom]) {
-        let with_data = |(_, room): &(_, &EvtxRoom)| !room.data.is_null();
-        for ((array, field, nulls), room) in self.arrays.iter().zip(rooms).filter(with_data) {
+        // Structs have no data, but can be NULL.
+        let is_used = |(_, room): &(_, &EvtxRoom)| !room.data.is_null() || !room.validity.is_null();
+        for ((array, field, nulls), room) in self.arrays.iter().zip(rooms).filter(is_used) {
             // SAFETY: by the contract of this function.
             unsafe { write(array, field, nulls.as_ref(), room) };
         }
@@ -460,6 +461,15 @@ mod tests {
         }
         let unknown = one(DictionaryArray::<Int32Type>::from_iter([None::<&str>, None]));
         assert_eq!((unknown.validity[0] & 3, text(&unknown, 0)), (0, &b""[..]));
+    }
+
+    #[test]
+    fn structs_can_be_null() {
+        let names: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None]));
+        let fields = Fields::from(vec![Field::new("name", DataType::Utf8, true)]);
+        let structs = StructArray::new(fields, vec![names], Some(vec![true, false].into()));
+        let vectors = written(&EvtxArrays::of(Arc::new(structs)));
+        assert_eq!(vectors[0].validity[0] & 3, 0b01);
     }
 
     #[test]

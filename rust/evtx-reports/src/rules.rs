@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_sigma::{Alternative, Level, LogSource, Rule, Status};
+use evtx_sigma::{Alternative, Correlation, Level, LogSource, Rule, Status};
 
 use crate::report::ListReport;
 use crate::table::columns;
@@ -52,6 +52,17 @@ impl RuleRow {
             add_new(&mut row.event_ids, &alternative.event_ids);
         }
         row
+    }
+}
+
+impl RuleRow {
+    /// Describes a correlation, with the log source of its own rule if it has one.
+    pub fn describe(&mut self, correlation: &Correlation) {
+        self.id.clone_from(&correlation.id);
+        self.title = Some(correlation.title.clone());
+        self.level = correlation.level;
+        self.status = correlation.status;
+        self.tags.clone_from(&correlation.tags);
     }
 }
 

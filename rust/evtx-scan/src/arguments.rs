@@ -491,10 +491,12 @@ impl ScanCall {
             let is_in_folder = |predicate: &FolderPredicate| predicate.keeps(&self.folders, index);
             folder_predicates.iter().all(is_in_folder) && !predicates.iter().any(|predicate| predicate.drops_file(name))
         };
-        let indices: Arc<[usize]> = (0..self.paths.len()).filter(|&index| is_kept(index)).collect();
+        let scan = Scan::filtered(self.table.clone(), columns, &predicates);
+        // Correlations need the events of all files.
+        let is_kept = |index: &usize| scan.correlates() || is_kept(*index);
+        let indices: Arc<[usize]> = (0..self.paths.len()).filter(is_kept).collect();
         let kept = indices.iter().map(|&index| self.paths[index].clone()).collect();
         let finder = MessageFinder::new(&self.messages, memory);
-        let scan = Scan::filtered(self.table.clone(), columns, &predicates);
         let scan = if keeps_plans { scan.keeping_plans() } else { scan };
         let files = FileScan::new(Arc::new(scan), kept, Some(finder));
         // The columns of folders have one value for all rows of a batch.

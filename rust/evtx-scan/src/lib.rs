@@ -21,6 +21,7 @@ mod file;
 mod messages;
 mod log;
 mod queue;
+mod correlate;
 mod scan;
 mod reports;
 mod folders;

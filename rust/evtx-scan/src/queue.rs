@@ -15,6 +15,9 @@ use crate::storage::{Call, LastOpened, ScanError, WAIT};
 /// Batch indexes are below this: engines reserve the larger ones.
 const BATCH_INDEXES: u64 = 10_000_000_000_000;
 
+/// The index of batches that come after all others. DuckDB refuses the two largest below [`BATCH_INDEXES`].
+const LAST_INDEX: u64 = BATCH_INDEXES - 3;
+
 /// The batch index of a block: its position in the order of all rows. `files` is the number of files, `file` the index
 /// of the block's file among them, and `block` the index of the block in the file. The files share the indexes below
 /// 10^13 evenly.
@@ -51,6 +54,18 @@ impl Work {
     /// Whether more of the same file was handed out with it, or of others if `joins_files`.
     pub(crate) fn has_more(&self, joins_files: bool) -> bool {
         !self.rest.is_empty() || joins_files && !self.files.is_empty()
+    }
+
+    /// A block of a log whose rows come after all others.
+    pub(crate) fn last(file: usize, log: Arc<OpenLog>, block: Block) -> Self {
+        Work {
+            file,
+            batch_index: LAST_INDEX,
+            damage: None,
+            block: Some((log, block)),
+            rest: 0..0,
+            files: 0..0,
+        }
     }
 
     /// Leaves out the rest of the file.
@@ -153,6 +168,10 @@ impl FileQueue {
     /// Counts a thread that takes part.
     pub(crate) fn join(&self) {
         self.threads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn paths(&self) -> &[ScanPath] {
+        &self.paths
     }
 
     pub(crate) fn path(&self, file: usize) -> &ScanPath {
@@ -333,7 +352,7 @@ impl FileQueue {
     }
 
     /// Opens and surveys a file. Reads a small one into the buffer. Returns the log, and what is wrong with the file.
-    fn opened(
+    pub(crate) fn opened(
         &self,
         call: Call<'_>,
         file: usize,

@@ -1,6 +1,6 @@
 //! Sigma rules of files: found, read, loaded, and chosen by the arguments of a call.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -8,8 +8,8 @@ use evtx_arrow::Rules;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::RuleRow;
 use evtx_sigma::{
-    Level, Limits, LoadError, LogSources, Placeholders, Refused, Rule, RuleForEvents, RuleSetBuilder, Status,
-    load_rules_until,
+    Correlation, Correlations, Document, Level, Limits, LoadError, LogSources, Placeholders, Refused, Rule, RuleForEvents, RuleSetBuilder, Status,
+    load_documents_until,
 };
 
 use crate::file::LogFile;
@@ -55,27 +55,35 @@ pub(crate) fn named<T: Copy>(argument: &str, all: &[(T, &str)], name: &str) -> R
     })
 }
 
-/// A rule of a file, or a document that is not one.
+/// A document of a file: what it defines, or why it cannot be used.
 #[derive(Default)]
-struct LoadedRule {
+struct Loaded {
     row: RuleRow,
-    /// The rule, unless there is an error.
-    rule: Option<RuleForEvents>,
-    /// The names and IDs of rules that do not match on their own because of this document.
-    silences: Vec<String>,
+    /// One for most documents, several for an aggregation, and none for a correlation or if there is an error.
+    rules: Vec<RuleForEvents>,
+    correlation: Option<Correlation>,
 }
 
 /// The rules of some files.
-#[derive(Default)]
 pub(crate) struct LoadedRules {
-    /// What became of each rule.
+    /// What became of each document.
     pub(crate) rows: Vec<RuleRow>,
-    /// Those that are wanted and have no error, with the file of each, its name and the index of its row.
+    /// Those that have no error.
+    rules: Rules,
+}
+
+/// The rules of the files that were read so far.
+#[derive(Default)]
+struct Collected {
+    rows: Vec<RuleRow>,
+    /// Those that are wanted and have no error, with the file of each.
     set: RuleSetBuilder,
     files: Vec<Arc<str>>,
-    named: Vec<(Option<String>, usize)>,
-    /// The names and IDs of base rules of correlation rules, in small letters. Alone, they match far too much.
-    silent: HashSet<String>,
+    /// Others, which correlations may need: each with the index of its row.
+    others: Vec<(RuleForEvents, usize)>,
+    others_bytes: usize,
+    /// The correlations, each with the index of its row and whether it is wanted.
+    correlations: Vec<(Correlation, usize, bool)>,
     /// By their IDs in small letters, the files of all.
     known: HashMap<String, Arc<str>>,
 }
@@ -131,7 +139,7 @@ impl RuleArguments {
             log_sources: own.as_ref().unwrap_or(builtin),
             threads: threads.clamp(1, MAX_THREADS),
         };
-        let mut rules = LoadedRules::default();
+        let mut rules = Collected::default();
         let (mut paths, mut texts, mut loaded) = (paths.iter(), Vec::new(), Vec::new());
         let mut load = || loop {
             let mut read = Vec::new();
@@ -149,24 +157,23 @@ impl RuleArguments {
             free((rules, texts, loaded));
             return Err(error);
         }
-        rules.silence();
-        Ok(rules)
+        Ok(rules.finish())
     }
 
-    /// Whether a rule is wanted.
-    fn wants(&self, rule: &Rule) -> bool {
+    /// Whether a rule or a correlation is wanted, by its level, status and ID.
+    fn wants(&self, level: Option<Level>, status: Option<Status>, id: Option<&str>) -> bool {
         let is_high = self
             .min_level
-            .is_none_or(|least| rule.level.is_some_and(|level| level >= least));
+            .is_none_or(|least| level.is_some_and(|level| level >= least));
         let has_status = self
             .statuses
             .as_ref()
-            .is_none_or(|wanted| rule.status.is_some_and(|status| wanted.contains(&status)));
+            .is_none_or(|wanted| status.is_some_and(|status| wanted.contains(&status)));
         let is_excluded = |id: &str| {
             let mut excluded = self.exclude.iter().map(|excluded| excluded.trim_matches(['{', '}']));
             excluded.any(|excluded| excluded.eq_ignore_ascii_case(id))
         };
-        is_high && has_status && !rule.id.as_deref().is_some_and(is_excluded)
+        is_high && has_status && !id.is_some_and(is_excluded)
     }
 }
 
@@ -181,11 +188,11 @@ struct Loading<'a> {
 struct RuleText {
     file: Arc<str>,
     text: Result<String, String>,
-    loaded: OnceLock<Vec<LoadedRule>>,
+    loaded: OnceLock<Vec<Loaded>>,
 }
 
 impl RuleText {
-    fn load(&self, how: &Loading<'_>, interrupt: Interrupt<'_>) -> Result<Vec<LoadedRule>, Interrupted> {
+    fn load(&self, how: &Loading<'_>, interrupt: Interrupt<'_>) -> Result<Vec<Loaded>, Interrupted> {
         let text = match &self.text {
             Ok(text) => text,
             Err(why) => {
@@ -194,18 +201,18 @@ impl RuleText {
                     error: Some(why.clone()),
                     ..RuleRow::default()
                 };
-                return Ok(vec![LoadedRule {
+                return Ok(vec![Loaded {
                     row,
-                    ..LoadedRule::default()
+                    ..Loaded::default()
                 }]);
             }
         };
         let stop = || interrupt.check().is_err();
-        let loaded = load_rules_until(text, how.placeholders, &stop).map_err(|_| Interrupted)?;
-        let rules = loaded
+        let loaded = load_documents_until(text, how.placeholders, &stop).map_err(|_| Interrupted)?;
+        let loaded = loaded
             .into_iter()
-            .map(|loaded| LoadedRule::new(&self.file, loaded, how.log_sources));
-        Ok(rules.collect())
+            .map(|loaded| Loaded::new(&self.file, loaded, how.log_sources));
+        Ok(loaded.collect())
     }
 }
 
@@ -225,7 +232,7 @@ impl Loading<'_> {
                 && let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed))
             {
                 let loaded = text.load(self, interrupt)?;
-                let rules = loaded.iter().filter_map(|loaded| loaded.rule.as_ref());
+                let rules = loaded.iter().flat_map(|loaded| &loaded.rules);
                 bytes.fetch_add(rules.map(|known| known.rule.bytes()).sum(), Ordering::Relaxed);
                 _ = text.loaded.set(loaded);
             }
@@ -239,7 +246,7 @@ impl Loading<'_> {
         &self,
         texts: &mut [RuleText],
         arguments: &RuleArguments,
-        rules: &mut LoadedRules,
+        rules: &mut Collected,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ScanError> {
         for text in texts {
@@ -260,10 +267,12 @@ impl Loading<'_> {
     }
 }
 
-impl LoadedRule {
-    fn new(file: &Arc<str>, loaded: Result<Rule, Box<Refused>>, log_sources: &LogSources) -> Self {
-        let rule = match loaded {
-            Ok(rule) => rule,
+impl Loaded {
+    fn new(file: &Arc<str>, loaded: Result<Document, Box<Refused>>, log_sources: &LogSources) -> Self {
+        let (rules, correlation) = match loaded {
+            Ok(Document::Rule(rule)) => (vec![rule], None),
+            Ok(Document::Correlation(correlation)) => (Vec::new(), Some(correlation)),
+            Ok(Document::Aggregation(rules, correlation)) => (rules, Some(correlation)),
             Err(refused) => {
                 let row = RuleRow {
                     id: refused.id,
@@ -272,88 +281,137 @@ impl LoadedRule {
                     error: Some(refused.error.to_string()),
                     ..RuleRow::default()
                 };
-                let silences = refused.silences;
-                return LoadedRule {
+                return Loaded {
                     row,
-                    silences,
-                    ..LoadedRule::default()
+                    ..Loaded::default()
                 };
             }
         };
-        let position = rule.log_source_position;
-        let (alternatives, error) = match log_sources.resolve(&rule.log_source) {
-            Ok(alternatives) => (alternatives, None),
-            Err(problem) => (Vec::new(), Some(LoadError { position, problem }.to_string())),
+        let mut row = RuleRow {
+            file: Arc::clone(file),
+            ..RuleRow::default()
         };
-        let row = RuleRow::new(file, &rule, &alternatives, error);
-        let rule = row.error.is_none().then_some(RuleForEvents { rule, alternatives });
-        LoadedRule {
+        let mut all = Vec::new();
+        for rule in rules {
+            let position = rule.log_source_position;
+            let (alternatives, error) = match log_sources.resolve(&rule.log_source) {
+                Ok(alternatives) => (alternatives, None),
+                Err(problem) => (Vec::new(), Some(LoadError { position, problem }.to_string())),
+            };
+            row = RuleRow::new(file, &rule, &alternatives, error);
+            all.push(RuleForEvents { rule, alternatives });
+        }
+        if row.error.is_some() {
+            return Loaded {
+                row,
+                ..Loaded::default()
+            };
+        }
+        if let Some(correlation) = &correlation {
+            row.describe(correlation);
+        }
+        Loaded {
             row,
-            rule,
-            ..LoadedRule::default()
+            rules: all,
+            correlation,
         }
     }
 }
 
-impl LoadedRules {
-    fn add(&mut self, loaded: LoadedRule, arguments: &RuleArguments) {
-        let LoadedRule {
+impl Collected {
+    /// Adds a document, unless its ID is that of another one, or the set has no room for it.
+    fn add(&mut self, loaded: Loaded, arguments: &RuleArguments) {
+        let Loaded {
             mut row,
-            rule,
-            silences,
+            rules,
+            correlation,
         } = loaded;
-        self.silent
-            .extend(silences.iter().map(|name| name.to_ascii_lowercase()));
-        if let Some(rule) = rule
-            && let Err(why) = self.add_rule(rule, &row.file, arguments)
-        {
-            row.error = Some(why);
-        }
+        let is_wanted = arguments.wants(row.level, row.status, row.id.as_deref());
+        let outcome = match row.error.is_some() {
+            true => Ok(()),
+            false => self.add_parts(rules, correlation, &row, is_wanted),
+        };
+        row.error = outcome.err().or(row.error);
         self.rows.push(row);
     }
 
-    /// Adds a rule, unless its ID is that of another one, or the set has no room for it.
-    fn add_rule(&mut self, rule: RuleForEvents, file: &Arc<str>, arguments: &RuleArguments) -> Result<(), String> {
-        if let Some(id) = &rule.rule.id {
+    fn add_parts(
+        &mut self,
+        rules: Vec<RuleForEvents>,
+        correlation: Option<Correlation>,
+        row: &RuleRow,
+        is_wanted: bool,
+    ) -> Result<(), String> {
+        if let Some(id) = &row.id {
             let id = id.to_ascii_lowercase();
             if let Some(file) = self.known.get(&id) {
                 return Err(format!("a rule of {file} has the same ID"));
             }
-            self.known.insert(id, Arc::clone(file));
+            self.known.insert(id, Arc::clone(&row.file));
         }
-        if arguments.wants(&rule.rule) {
-            let name = rule.rule.name.clone();
-            self.set.add(rule).map_err(|problem| problem.to_string())?;
-            self.files.push(Arc::clone(file));
-            self.named.push((name, self.rows.len()));
+        let index = self.rows.len();
+        for rule in rules {
+            if is_wanted && correlation.is_none() {
+                self.set.add(rule).map_err(|problem| problem.to_string())?;
+                self.files.push(Arc::clone(&row.file));
+            } else if self.others_bytes < Limits::SET_BYTES {
+                self.others_bytes += rule.rule.bytes();
+                self.others.push((rule, index));
+            }
         }
+        self.correlations.extend(correlation.map(|correlation| (correlation, index, is_wanted)));
         Ok(())
     }
 
-    /// Says of the base rules of correlation rules that they are not used.
-    fn silence(&mut self) {
-        for (name, row) in &self.named {
-            let row = &mut self.rows[*row];
-            let mut called = [name.as_deref(), row.id.as_deref()].into_iter().flatten();
-            if called.any(|name| self.silent.contains(&name.to_ascii_lowercase())) {
-                row.error = Some(
-                    "it is a base rule of a correlation rule, which is not supported, and does not match on its own"
-                        .to_owned(),
-                );
+    /// Adds the rules that correlations need, and says of correlations that cannot be used why.
+    fn finish(mut self) -> LoadedRules {
+        let correlations: Vec<_> = self.correlations.iter().map(|(one, ..)| one.clone()).collect();
+        let mut wanted = vec![true; self.files.len()];
+        if !correlations.is_empty() {
+            let others = std::mem::take(&mut self.others);
+            let known = self.set.rules().iter().map(|known| &known.rule);
+            let all: Vec<&Rule> = known.chain(others.iter().map(|(other, _)| &other.rule)).collect();
+            let first = self.set.rules().len();
+            let (resolved, _) = Correlations::resolve(&all, correlations.clone());
+            let is_needed = |index: usize| resolved.is_base((first + index) as u32);
+            for (_, (rule, row)) in others.into_iter().enumerate().filter(|(index, _)| is_needed(*index)) {
+                let row = &mut self.rows[row];
+                match self.set.add(rule) {
+                    Ok(()) => {
+                        self.files.push(Arc::clone(&row.file));
+                        wanted.push(false);
+                    }
+                    Err(problem) => row.error = Some(problem.to_string()),
+                }
             }
         }
+        let set = self.set.finish();
+        let rules: Vec<&Rule> = set.rules().iter().map(|known| &known.rule).collect();
+        let (correlations, errors) = Correlations::resolve(&rules, correlations);
+        for ((_, row, is_wanted), error) in self.correlations.iter().zip(errors) {
+            let row = &mut self.rows[*row];
+            match error {
+                Some(error) => row.error = Some(error.to_string()),
+                None => {
+                    self.files.push(Arc::clone(&row.file));
+                    wanted.push(*is_wanted);
+                }
+            }
+        }
+        // Leaves out correlations and their rules if no correlation is wanted.
+        let rules = Rules::correlated(set, correlations, self.files, wanted).only(|_| true);
+        LoadedRules { rows: self.rows, rules }
     }
+}
 
+impl LoadedRules {
     /// The rules that the arguments want, and a warning if others did not load. It names the function that lists rules,
     /// which is called like `function`, the caller, with `_rules`.
     ///
     /// # Errors
     /// [`ScanError::Input`] if none can be used because none loads.
     pub(crate) fn into_rules(self, function: &str) -> Result<(Rules, Option<String>), ScanError> {
-        let mut rules = Rules::new(self.set.finish(), self.files);
-        if !self.silent.is_empty() {
-            rules = rules.only(|index| self.rows[self.named[index].1].error.is_none());
-        }
+        let rules = self.rules;
         let mut failed = self.rows.iter().filter(|row| row.error.is_some());
         let Some(first) = failed.next() else {
             return Ok((rules, None));

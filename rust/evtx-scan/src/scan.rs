@@ -7,6 +7,7 @@ use evtx_arrow::{Decoder, MakeArrays, Scan};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::Chunks;
 
+use crate::correlate::{Bursts, Collected};
 use crate::file::Buffer;
 use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
@@ -17,6 +18,8 @@ use crate::storage::{Call, ScanError, Storage};
 pub struct FileScan {
     scan: Arc<Scan>,
     queue: FileQueue,
+    /// The matches for correlations, if the scan correlates.
+    collected: Option<Collected>,
 }
 
 /// Rows of one block, or of several that follow one another.
@@ -53,6 +56,15 @@ pub struct Worker {
     batch: Batch,
     run: Run,
     wanted: Wanted,
+    correlating: Correlating,
+}
+
+/// What a worker does for correlations.
+enum Correlating {
+    /// It collects matches, if the scan correlates.
+    Collecting,
+    /// It has handed them over. The last worker reports the bursts in those of all.
+    Reporting(Option<Bursts>),
 }
 
 /// What a worker does with its work.
@@ -91,7 +103,11 @@ impl FileScan {
             joins_files: false,
         };
         let queue = FileQueue::new(paths, options);
-        FileScan { scan, queue }
+        FileScan {
+            collected: scan.correlates().then(Collected::default),
+            scan,
+            queue,
+        }
     }
 
     /// The scan, with batches that may have rows of several small files.
@@ -115,6 +131,7 @@ impl Worker {
     /// A worker of a scan. `arrays` makes the Arrow arrays of its batches.
     pub fn new(scan: &Arc<FileScan>, arrays: MakeArrays) -> Self {
         scan.queue.join();
+        scan.collected.iter().for_each(Collected::join);
         Worker {
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
             scan: Arc::clone(scan),
@@ -128,6 +145,7 @@ impl Worker {
                 blocks: 1,
                 long_run: false,
             },
+            correlating: Correlating::Collecting,
         }
     }
 
@@ -246,9 +264,11 @@ impl Worker {
         let mut work = match next {
             Some(work) => work,
             None => {
-                let Some(work) = scan.queue.claim(call, self.wanted, &mut self.block)? else {
-                    return Ok(false);
+                let work = match scan.queue.claim(call, self.wanted, &mut self.block)? {
+                    Some(work) => Some(work),
+                    None => self.next_bursts(call)?,
                 };
+                let Some(work) = work else { return Ok(false) };
                 self.run = Run {
                     index: work.batch_index,
                     rows: 0,
@@ -260,7 +280,7 @@ impl Worker {
         if scan.scan.has_rules() {
             let log = work.block.as_ref().map(|(log, _)| log);
             let concerns = log.map(|log| log.concerns(&scan.scan, call.interrupt)).transpose()?;
-            self.decoder.of_log(concerns.unwrap_or(true));
+            self.decoder.of_log(work.file, concerns.unwrap_or(true));
         }
         if self.decoder.rows() == 0 {
             (self.batch.file, self.batch.index) = (work.file, work.batch_index);
@@ -291,6 +311,43 @@ impl Worker {
         damage.map_or(Ok(()), |damage| self.report(&damage))?;
         self.start();
         Ok(true)
+    }
+
+    /// The next block with bursts, if this is the last worker of a scan that correlates.
+    fn next_bursts(&mut self, call: Call<'_>) -> Result<Option<Work>, ScanError> {
+        let scan = Arc::clone(&self.scan);
+        let (Some(collected), Some(rules)) = (&scan.collected, scan.scan.rules()) else {
+            return Ok(None);
+        };
+        if let Correlating::Collecting = self.correlating {
+            let all = collected.leave(self.decoder.take_hits());
+            let bursts = all.map(|hits| Bursts::find(rules, hits, call.interrupt)).transpose()?;
+            self.correlating = Correlating::Reporting(bursts);
+        }
+        let Correlating::Reporting(Some(bursts)) = &mut self.correlating else {
+            return Ok(None);
+        };
+        for (file, why) in std::mem::take(&mut bursts.refused) {
+            self.decoder.report_file(&file, &why)?;
+        }
+        loop {
+            if let Some((file, log, block)) = bursts.next_block(|range| self.decoder.has_bursts(range)) {
+                return Ok(Some(Work::last(file, log, block)));
+            }
+            let last = bursts.reading.take();
+            let unread = self.decoder.find_bursts(None);
+            if let Some((file, ..)) = last.filter(|_| unread > 0) {
+                let path: Arc<str> = scan.queue.path(file).path.as_str().into();
+                let why = format!("{unread} events that end a correlation could not be read again");
+                self.decoder.report_file(&path, &why)?;
+            }
+            let Some((file, of_file)) = bursts.next_file(scan.queue.paths()) else {
+                return Ok(None);
+            };
+            let (log, _) = scan.queue.opened(call, file, None)?;
+            self.decoder.find_bursts(Some(of_file));
+            bursts.reading = Some((file, log.map(Arc::new), 0));
+        }
     }
 
     /// Adds a row that says what is wrong with the current file.

@@ -9,6 +9,7 @@ use arrow_schema::ArrowError;
 use evtx_format::render::program::Language;
 
 use super::arrays::{Build, MakeArrays};
+use super::bursts::BurstBuilder;
 use super::entries::EntryBuilder;
 use super::fields::FieldsBuilder;
 use super::files::FileRows;
@@ -43,6 +44,7 @@ pub(crate) enum ColumnBuilder {
     Recovered(BooleanBuilder),
     Rule(RuleBuilder),
     Matched(MatchedBuilder),
+    Correlation(BurstBuilder),
 }
 
 impl ColumnBuilder {
@@ -80,6 +82,7 @@ impl ColumnBuilder {
             ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
             ColumnSource::Rule(column) => ColumnBuilder::Rule(RuleBuilder::new(rules, *column)),
             ColumnSource::Matched => ColumnBuilder::Matched(MatchedBuilder::new()),
+            ColumnSource::Correlation => ColumnBuilder::Correlation(BurstBuilder::new()),
         };
         columns.iter().map(builder).collect()
     }
@@ -94,6 +97,7 @@ impl ColumnBuilder {
             ColumnBuilder::Fields(builder) => builder.bytes(),
             ColumnBuilder::Error(builder) => builder.bytes(),
             ColumnBuilder::Matched(builder) => builder.bytes(),
+            ColumnBuilder::Correlation(builder) => builder.bytes(),
             _ => 0,
         }
     }
@@ -114,6 +118,7 @@ impl ColumnBuilder {
             ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Rule(builder) => builder.finish(make)?,
             ColumnBuilder::Matched(builder) => builder.finish(),
+            ColumnBuilder::Correlation(builder) => builder.finish()?,
         })
     }
 }

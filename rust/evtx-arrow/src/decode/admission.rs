@@ -50,8 +50,12 @@ struct CurrentRecord<'g, 'r> {
 impl Admission {
     #[inline(always)]
     pub(super) fn keeps_header(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
+        if let Some(bursts) = self.detector.as_ref().and_then(|detector| detector.bursts.as_ref()) {
+            let is_first_pass = self.strays.pass == Pass::AroundStrays;
+            return !is_first_pass && bursts.contains_key(&self.place.file_offset(found.record.offset));
+        }
         // With `recover` every record is read: only that distinguishes records from noise and from their copies.
-        scan.options.recover || self.keeps(scan, Stage::Header, Stage::Header, found, None)
+        scan.options.recover || scan.correlates() || self.keeps(scan, Stage::Header, Stage::Header, found, None)
     }
 
     /// Reads a record, and returns whether it is kept. `is_again` is whether it was kept before, with other matches.
@@ -70,7 +74,7 @@ impl Admission {
         // Its event is not known, so it may be one of the events of the table.
         let is_unread = group.current().parts.is_empty() || group.error.is_some() && !has_system;
         let undecided = first_undecided(scan, has_system);
-        if undecided == Stage::Record {
+        if undecided == Stage::Record && !scan.correlates() {
             let current = CurrentRecord {
                 group,
                 interrupt,
@@ -111,6 +115,13 @@ impl Admission {
         {
             return Err(DecodeError::Damaged(self.place.describe_in(record, error)));
         }
+        let mut error = damage.filter(|_| scan.validates_all);
+        let is_skipped = error.is_some() && on_error == OnError::Skip;
+        // A predicate chooses rows, but correlations count all events.
+        let found_before = match scan.correlates() && !is_again && !is_skipped {
+            true => Some(self.matches(reader, group, found, kind.clone())?),
+            false => None,
+        };
         let view = group.current();
         let current = CurrentRecord {
             group,
@@ -120,16 +131,19 @@ impl Admission {
                 render(reader, templates, None, view, Rendering::Event(Language::Text), out) == Ok(true)
             }),
         };
-        if !self.keeps(scan, undecided, Stage::Record, found, Some(current)) {
+        let from = if scan.correlates() { Stage::Header } else { undecided };
+        if !self.keeps(scan, from, Stage::Record, found, Some(current)) || is_skipped {
             return Ok(false);
         }
-        let mut error = damage.filter(|_| scan.validates_all);
-        if error.is_some() && on_error == OnError::Skip {
-            return Ok(false);
-        }
-        // A match may be lost with what is damaged. So there is a row.
-        if !is_again && !self.matches(reader, group, kind)? && error.is_none() {
-            return Ok(false);
+        if !is_again {
+            let is_found = match found_before {
+                Some(is_found) => is_found,
+                None => self.matches(reader, group, found, kind)?,
+            };
+            // A match may be lost with what is damaged. So there is a row.
+            if !is_found && error.is_none() {
+                return Ok(false);
+            }
         }
         // A text that is too long is NULL, but the row stays, even with `skip`: the number of rows must not depend on
         // whether the text is read.
@@ -149,6 +163,11 @@ impl Admission {
         Ok(true)
     }
 
+    /// Whether bursts are reported, and nothing else.
+    pub(super) fn finds_bursts(&self) -> bool {
+        self.detector.as_ref().is_some_and(|detector| detector.bursts.is_some())
+    }
+
     /// Reads the rest of the current record. If `asks_rules`, this ends at a sound record that no rule can match.
     #[inline(always)]
     fn read_rest<'r, 'c: 'r>(
@@ -158,7 +177,7 @@ impl Admission {
         asks_rules: bool,
     ) -> Result<Option<Arc<KnownKind>>, Interrupted> {
         let mut kind = Ok(None);
-        let detector = self.detector.as_mut().filter(|_| asks_rules);
+        let detector = self.detector.as_mut().filter(|detector| asks_rules && detector.bursts.is_none());
         let is_wanted = |templates: &ChunkTemplates, group: &RecordGroup<'r>| {
             let Some(detector) = detector else { return true };
             kind = detector
@@ -176,17 +195,22 @@ impl Admission {
         &mut self,
         reader: &RecordReader<'_, '_>,
         group: &RecordGroup<'_>,
+        found: &FoundRecord,
         kind: Option<Arc<KnownKind>>,
     ) -> Result<bool, Interrupted> {
         let (Some(detector), templates) = (&mut self.detector, &self.templates) else {
             return Ok(true);
         };
+        let offset = self.place.file_offset(found.record.offset);
+        if let Some(is_found) = detector.find_bursts(offset) {
+            return Ok(is_found);
+        }
         let (record, interrupt) = (group.current(), reader.interrupt);
         let kind = match kind {
             Some(kind) => kind,
             None => detector.kind(reader.scan, record, templates, interrupt)?,
         };
-        detector.detect(&kind, record, templates, interrupt)
+        detector.detect(&kind, record, templates, (&found.record, offset), interrupt)
     }
 
     /// Whether damage to the current chunk is reported: not if it is of a log that no rule is for.

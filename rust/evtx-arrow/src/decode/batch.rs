@@ -301,6 +301,10 @@ impl BatchBuilder {
                 ColumnBuilder::Matched(builder) => {
                     (0..kept.len()).try_for_each(|row| builder.push(group.matched(row).map(|found| &found.matched)))?;
                 }
+                ColumnBuilder::Correlation(builder) => {
+                    let burst = |row| group.matched(row).and_then(|found| found.burst.as_deref());
+                    (0..kept.len()).for_each(|row| builder.push(burst(row), scan.rules.as_deref()));
+                }
             }
         }
         if !scan.projection.columns.is_empty() {
@@ -338,6 +342,7 @@ impl BatchBuilder {
                 ColumnBuilder::RecordOffset(builder) => builder.append_option(offset),
                 ColumnBuilder::Rule(builder) => builder.push(None),
                 ColumnBuilder::Matched(builder) => builder.push(None)?,
+                ColumnBuilder::Correlation(builder) => builder.push(None, None),
             }
         }
         self.rows += 1;

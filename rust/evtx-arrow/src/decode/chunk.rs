@@ -10,13 +10,13 @@ use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, Origin, PromisedIds};
 use evtx_format::mta::Messages;
 use evtx_format::{Error, ErrorKind, Interrupt};
-use evtx_sigma::Match;
 
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
 use super::strays::Pass;
 use super::walk::ChunkWalk;
+use crate::findings::Finding;
 use crate::read::RecordReader;
 use crate::record::{GROUP, RecordGroup};
 use crate::scan::Scan;
@@ -180,7 +180,7 @@ impl ChunkDecoder {
         &mut self,
         group: &mut RecordGroup<'_>,
         found: &FoundRecord,
-        mut matches: IntoIter<Match>,
+        mut matches: IntoIter<Finding>,
         left: usize,
         walk: &mut ChunkWalk,
     ) -> usize {
@@ -222,7 +222,7 @@ impl ChunkDecoder {
     /// Reports damage by `on_error`, as a row without an event.
     pub(super) fn report(&mut self, row: BareRow) -> Result<(), DecodeError> {
         match self.scan.options.on_error {
-            _ if self.admission.strays.pass == Pass::AroundStrays => Ok(()),
+            _ if self.admission.strays.pass == Pass::AroundStrays || self.admission.finds_bursts() => Ok(()),
             OnError::Report => {
                 if self.admission.keeps_bare(&self.scan, &row) {
                     self.batch.push_bare(&row)?;

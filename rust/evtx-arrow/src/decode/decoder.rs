@@ -1,5 +1,7 @@
 //! The push decoder: the caller pushes the bytes of blocks, and gets record batches.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -10,6 +12,7 @@ use evtx_format::container::image::find_chunk;
 use evtx_format::container::layout::{Block, Chunks};
 use evtx_format::container::records::PromisedIds;
 use evtx_format::mta::Messages;
+use evtx_sigma::Hits;
 
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
@@ -21,6 +24,7 @@ use super::strays::{Pass, StrayChunks};
 use crate::columns::MakeArrays;
 use crate::detect::Detector;
 use crate::filter::Scratch;
+use crate::findings::FoundBurst;
 use crate::record::ChunkTemplates;
 use crate::scan::Scan;
 
@@ -92,9 +96,34 @@ impl Decoder {
     }
 
     /// Says whether the rules of the scan are for the log of the next block, as [`concerns`](Self::concerns) finds out.
-    /// Damage to other logs is not reported.
-    pub fn of_log(&mut self, concerns: bool) {
+    /// Damage to other logs is not reported. `file` is an index for the log, by which correlations refer to it.
+    pub fn of_log(&mut self, file: usize, concerns: bool) {
         self.inner.admission.relevance.of_log = concerns;
+        if let Some(detector) = &mut self.inner.admission.detector {
+            detector.file = file as u32;
+        }
+    }
+
+    /// If the scan correlates: the matches that correlations need, since the last call.
+    pub fn take_hits(&mut self) -> Option<Hits> {
+        self.inner.admission.detector.as_mut()?.take_hits()
+    }
+
+    /// From here on, the rows are `bursts` of one file, with the records with which they end, and nothing else. They have
+    /// the file offsets of these records. `None` ends this. Returns those of the last call that have no row.
+    pub fn find_bursts(&mut self, bursts: Option<BTreeMap<u64, Vec<FoundBurst>>>) -> usize {
+        let Some(detector) = &mut self.inner.admission.detector else {
+            return 0;
+        };
+        let left = std::mem::replace(&mut detector.bursts, bursts);
+        left.iter().flat_map(BTreeMap::values).map(Vec::len).sum()
+    }
+
+    /// Whether there are bursts left that end in a range of file offsets.
+    pub fn has_bursts(&self, range: Range<u64>) -> bool {
+        let detector = self.inner.admission.detector.as_ref();
+        let bursts = detector.and_then(|detector| detector.bursts.as_ref());
+        bursts.is_some_and(|bursts| bursts.range(range).next().is_some())
     }
 
     /// Whether damage to the log is reported.

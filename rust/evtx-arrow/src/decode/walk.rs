@@ -5,9 +5,9 @@ use std::vec::IntoIter;
 use evtx_format::Error;
 use evtx_format::container::chunk::ChunkHeader;
 use evtx_format::container::records::{FoundRecord, PromisedIds, RecordWalk};
-use evtx_sigma::Match;
 use hashbrown::HashSet;
 
+use crate::findings::Finding;
 use crate::schema::Options;
 
 pub(super) struct ChunkWalk {
@@ -15,7 +15,7 @@ pub(super) struct ChunkWalk {
     /// What is wrong with the chunk as a whole. Reported after its records.
     pub(super) damage: Vec<Error>,
     /// A record with more matches than the last group had room for, and the matches that are left.
-    pub(super) again: Option<(FoundRecord, IntoIter<Match>)>,
+    pub(super) again: Option<(FoundRecord, IntoIter<Finding>)>,
     /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
     pub(super) seen: HashSet<(u64, u64)>,
 }

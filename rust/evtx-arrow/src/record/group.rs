@@ -4,9 +4,9 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
 use evtx_format::container::records::FoundRecord;
-use evtx_sigma::Match;
 
 use super::parts::{Part, PartContent, RecordView};
+use crate::findings::Finding;
 use crate::plan::{Plan, Projection, TreeRoot};
 
 /// The most records of a group. They stay in the first-level cache.
@@ -33,7 +33,7 @@ pub(crate) struct RecordGroup<'r> {
     /// What is wrong with kept records, by their index among the kept ones.
     reports: Vec<(usize, String)>,
     /// In a table of matches: the match of each kept record, if it has one.
-    matches: Vec<Option<Match>>,
+    matches: Vec<Option<Finding>>,
 }
 
 /// A record that is kept: the fields of its header, and the range of its parts.
@@ -130,7 +130,7 @@ impl<'r> RecordGroup<'r> {
     }
 
     /// Keeps the current record with a match, or without. `is_again` is whether it was kept with another match before.
-    pub(crate) fn keep_match(&mut self, found: &FoundRecord, matched: Option<Match>, is_again: bool) {
+    pub(crate) fn keep_match(&mut self, found: &FoundRecord, matched: Option<Finding>, is_again: bool) {
         if is_again && let Some(last) = self.kept.last() {
             self.start = last.start as usize;
         }
@@ -139,7 +139,7 @@ impl<'r> RecordGroup<'r> {
     }
 
     /// The match of a kept record, by its index among the kept ones.
-    pub(crate) fn matched(&self, row: usize) -> Option<&Match> {
+    pub(crate) fn matched(&self, row: usize) -> Option<&Finding> {
         self.matches.get(row)?.as_ref()
     }
 

@@ -56,6 +56,8 @@ pub(crate) enum ColumnSource {
     Rule(RuleColumn),
     /// The fields that made the rule true: a map from names to texts. In a table of matches.
     Matched,
+    /// The burst of a correlation.
+    Correlation,
 }
 
 /// Where the message of an event is from.
@@ -130,6 +132,7 @@ impl ColumnSource {
             | ColumnSource::EventData
             | ColumnSource::Entry(..)
             | ColumnSource::Matched
+            | ColumnSource::Correlation
             | ColumnSource::Insertions
             | ColumnSource::Event(Language::Fields) => return None,
             ColumnSource::FileName | ColumnSource::Rule(_) => Name,
@@ -256,6 +259,9 @@ pub(crate) const QUALIFIERS: Place = system("EventID", Some("Qualifiers"));
 pub(crate) const VERSION: Place = system("Version", None);
 pub(crate) const PROVIDER_GUID: Place = system("Provider", Some("Guid"));
 
+/// When the event happened.
+pub(crate) const TIME_CREATED: Place = system("TimeCreated", Some("SystemTime"));
+
 /// The ID of the event's record in the log in which the event was first written.
 pub(crate) const EVENT_RECORD_ID: Place = system("EventRecordID", None);
 
@@ -278,7 +284,7 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// The ID of the record in this log. Windows counts them up without gaps.
     record_id: RecordId;
     /// When the event happened, UTC, to 100 ns. If the event cannot be read: when the record was written.
-    time_created: Place(system("TimeCreated", Some("SystemTime")), Time);
+    time_created: Place(TIME_CREATED, Time);
     /// The kind of event. Each provider numbers its own.
     event_id: Place(EVENT_ID, UInt32);
     /// 1 critical, 2 error, 3 warning, 4 information, 5 verbose, 0 always; `evtx_level_name` names it.
@@ -363,8 +369,11 @@ pub(crate) const RULE_COLUMNS: &[Column] = columns! {
     tags: Rule(RuleColumn::Tags);
     /// The path of its file.
     rule_file: Rule(RuleColumn::File);
-    /// The fields that made the rule true, with their values.
+    /// The fields that made the rule true, with their values; of a correlation the fields that it groups by.
     matched: Matched;
+    /// Of a correlation: when its events began and ended, how many there were, the value that met its condition, and the
+    /// values and records that it counted. The other columns are those of the last event.
+    correlation: Correlation;
 };
 
 /// The places in `System` without a column.
@@ -447,6 +456,7 @@ impl Column {
         match &self.source {
             ColumnSource::EventData => of_type(map_type()),
             ColumnSource::Matched => of_type(matched_type()),
+            ColumnSource::Correlation => of_type(DataType::Struct(burst_fields())),
             ColumnSource::Event(Language::Fields) => of_type(DataType::List(list_field())),
             ColumnSource::Rule(RuleColumn::Tags) => {
                 of_type(DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))))
@@ -564,6 +574,30 @@ pub fn level_field(name: &str) -> Field {
 /// The name of a field's type in [`ENUMS`], if it is an enum. The field has the numbers of the values.
 pub fn enum_of(field: &Field) -> Option<&str> {
     field.metadata().get(ENUM).map(String::as_str)
+}
+
+/// The Arrow fields of `correlation`.
+pub(crate) fn burst_fields() -> Fields {
+    let texts = Arc::new(Field::new("item", DataType::Utf8, true));
+    Fields::from(vec![
+        Time.field("first_time"),
+        Time.field("last_time"),
+        UInt64.field("count"),
+        Field::new("value", DataType::Float64, true),
+        Field::new("values", DataType::List(texts), true),
+        Field::new("records", DataType::List(burst_record_field()), true),
+    ])
+}
+
+/// The Arrow field of a record of `correlation`: a struct of [`burst_record_fields`].
+pub(crate) fn burst_record_field() -> Arc<Field> {
+    Arc::new(Field::new("item", DataType::Struct(burst_record_fields()), false))
+}
+
+/// The Arrow fields of a record of `correlation`.
+pub(crate) fn burst_record_fields() -> Fields {
+    let text = |name| Field::new(name, DataType::Utf8, true);
+    Fields::from(vec![text("rule_title"), text("filename"), UInt64.field("record_id")])
 }
 
 /// The Arrow type of `matched`: a map from names to values, which can be NULL.

@@ -4,27 +4,59 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, StringArray, UInt8Array};
-use evtx_sigma::{EventKinds, Level, RuleSet};
+use evtx_sigma::{Burst, Correlations, EventKinds, Hits, Level, Match, Rule, RuleSet, Status, Stopped};
 
 use super::columns::RuleColumn;
 
-/// The rules that a scan matches events with, each with the path of its file.
+/// The rules that a scan matches events with, and the correlations of their matches, each with the path of its file.
+///
+/// A rule has an index: first those of the set, in order, then those of the correlations.
 #[derive(Debug)]
 pub struct Rules {
     pub(crate) set: Arc<RuleSet>,
     /// The kinds of events that scans have seen.
     pub(crate) kinds: EventKinds,
+    pub(crate) correlations: Arc<Correlations>,
+    /// By index.
     files: Box<[Arc<str>]>,
+    /// By index, whether it is wanted. The others are in the set because a correlation needs their matches.
+    wanted: Box<[bool]>,
+}
+
+/// A correlation that could not be evaluated: the path of its file, and why.
+type Unevaluated = (Arc<str>, String);
+
+/// What a rule or a correlation says about itself.
+struct About<'r> {
+    id: Option<&'r str>,
+    title: &'r str,
+    level: Option<Level>,
+    status: Option<Status>,
+    tags: &'r [String],
 }
 
 impl Rules {
     /// The rules of a set. `files` has the paths of their files, in the order of the rules.
     pub fn new(set: RuleSet, files: impl Into<Box<[Arc<str>]>>) -> Self {
+        let wanted = vec![true; set.rules().len()];
+        Rules::correlated(set, Correlations::default(), files, wanted)
+    }
+
+    /// The rules of a set, and correlations of them. `files` has the paths of their files, first of the rules, then of the
+    /// correlations, and `wanted` says which of them are wanted.
+    pub fn correlated(
+        set: RuleSet,
+        correlations: Correlations,
+        files: impl Into<Box<[Arc<str>]>>,
+        wanted: impl Into<Box<[bool]>>,
+    ) -> Self {
         let set = Arc::new(set);
         Rules {
             kinds: EventKinds::new(Arc::clone(&set)),
             set,
+            correlations: correlations.into(),
             files: files.into(),
+            wanted: wanted.into(),
         }
     }
 
@@ -32,9 +64,9 @@ impl Rules {
         Rules::new(RuleSet::new(Vec::new()), Vec::new())
     }
 
-    /// How many rules there are.
+    /// How many rules and correlations there are.
     pub fn len(&self) -> usize {
-        self.set.rules().len()
+        self.set.rules().len() + self.correlations.all().len()
     }
 
     /// Whether there are no rules.
@@ -42,20 +74,92 @@ impl Rules {
         self.len() == 0
     }
 
-    /// The rules whose index passes a test.
+    /// The name that the log has for a field of the rule of a match.
+    pub(crate) fn renamed<'n>(&'n self, found: &Match, field: &'n str) -> &'n str {
+        let alternatives = &self.set.rules()[found.rule as usize].alternatives;
+        let renames = alternatives.get(found.alternative as usize).map(|one| &one.renames);
+        renames.and_then(|renames| renames.get(field)).map_or(field, String::as_str)
+    }
+
+    /// Whether the matches of a rule are rows.
+    pub(crate) fn reports(&self, rule: u32) -> bool {
+        let is_wanted = self.wanted.get(rule as usize).is_some_and(|&wanted| wanted);
+        is_wanted && !self.correlations.is_silent(rule)
+    }
+
+    /// The bursts in the matches that the workers of a scan have collected, by file and offset of their last record, as far
+    /// as they are wanted. Then the correlations that could not be evaluated: the path of the file of each, and why.
+    ///
+    /// # Errors
+    /// [`Stopped`] soon after `stop` returns `true`.
+    pub fn bursts(&self, hits: Vec<Hits>, stop: &dyn Fn() -> bool) -> Result<(Vec<Burst>, Vec<Unevaluated>), Stopped> {
+        let (mut bursts, refused) = self.correlations.sweep(hits, stop)?;
+        bursts.retain(|burst| self.correlation(burst.correlation).1);
+        let refused = refused.into_iter().filter_map(|(correlation, problem)| {
+            let (index, _) = self.correlation(correlation);
+            let title = self.text(index as usize, RuleColumn::Title)?;
+            Some((Arc::clone(self.files.get(index as usize)?), format!("{title}: {problem}")))
+        });
+        Ok((bursts, refused.collect()))
+    }
+
+    /// The index of a correlation, and whether its bursts are rows.
+    pub(crate) fn correlation(&self, correlation: u32) -> (u32, bool) {
+        let index = self.set.rules().len() as u32 + correlation;
+        let is_wanted = self.wanted.get(index as usize).is_some_and(|&wanted| wanted);
+        (index, is_wanted && !self.correlations.is_silent_correlation(correlation))
+    }
+
+    /// The rules whose index passes a test. If a correlation does, all correlations stay, with the rules that they need.
     pub fn only(&self, is_kept: impl Fn(usize) -> bool) -> Self {
-        let kept: Vec<usize> = (0..self.len()).filter(|&index| is_kept(index)).collect();
-        let rules = kept.iter().map(|&index| self.set.rules()[index].clone());
+        let rules = self.set.rules();
+        let is_silent = |index: usize| index < rules.len() && self.correlations.is_silent(index as u32);
+        let is_wanted = |index: usize| self.wanted[index] && is_kept(index) && !is_silent(index);
+        let correlates = (rules.len()..self.len()).any(is_wanted);
+        let is_needed = |index: &usize| is_wanted(*index) || correlates && self.correlations.is_base(*index as u32);
+        let mut kept: Vec<usize> = (0..rules.len()).filter(is_needed).collect();
+        let set: Vec<_> = kept.iter().map(|&index| rules[index].clone()).collect();
+        let mut correlations = Correlations::default();
+        if correlates {
+            let needed: Vec<&Rule> = set.iter().map(|known| &known.rule).collect();
+            // They were resolved with more rules, and those that they need are still there.
+            correlations = Correlations::resolve(&needed, self.correlations.all().to_vec()).0;
+            kept.extend(rules.len()..self.len());
+        }
         let files = kept.iter().filter_map(|&index| self.files.get(index).cloned());
-        Rules::new(RuleSet::new(rules.collect()), files.collect::<Vec<_>>())
+        let wanted: Vec<bool> = kept.iter().map(|&index| is_wanted(index)).collect();
+        Rules::correlated(RuleSet::new(set), correlations, files.collect::<Vec<_>>(), wanted)
+    }
+
+    fn about(&self, rule: usize) -> Option<About<'_>> {
+        let rules = self.set.rules();
+        Some(match rules.get(rule) {
+            Some(known) => About {
+                id: known.rule.id.as_deref(),
+                title: &known.rule.title,
+                level: known.rule.level,
+                status: known.rule.status,
+                tags: &known.rule.tags,
+            },
+            None => {
+                let known = self.correlations.all().get(rule - rules.len())?;
+                About {
+                    id: known.id.as_deref(),
+                    title: &known.title,
+                    level: known.level,
+                    status: known.status,
+                    tags: &known.tags,
+                }
+            }
+        })
     }
 
     /// The text of a column for a rule; `None` for NULL, and for columns of other types.
     pub(crate) fn text(&self, rule: usize, column: RuleColumn) -> Option<&str> {
-        let about = &self.set.rules().get(rule)?.rule;
+        let about = self.about(rule)?;
         match column {
-            RuleColumn::Id => about.id.as_deref(),
-            RuleColumn::Title => Some(&about.title),
+            RuleColumn::Id => about.id,
+            RuleColumn::Title => Some(about.title),
             RuleColumn::Status => Some(about.status?.name()),
             RuleColumn::File => self.files.get(rule).map(|file| &**file),
             RuleColumn::Level | RuleColumn::Tags => None,
@@ -63,21 +167,21 @@ impl Rules {
     }
 
     pub(crate) fn level(&self, rule: usize) -> Option<u8> {
-        Some(self.set.rules().get(rule)?.rule.level? as u8)
+        Some(self.about(rule)?.level? as u8)
     }
 
     pub(crate) fn array(&self, column: RuleColumn) -> ArrayRef {
-        let count = self.len();
+        let all = 0..self.len();
         match column {
-            RuleColumn::Level => Arc::new(UInt8Array::from_iter((0..count).map(|rule| self.level(rule)))),
+            RuleColumn::Level => Arc::new(UInt8Array::from_iter(all.map(|rule| self.level(rule)))),
             RuleColumn::Tags => {
                 let mut lists = ListBuilder::new(StringBuilder::new());
-                for of_events in self.set.rules() {
-                    lists.append_value(of_events.rule.tags.iter().map(Some));
+                for about in all.filter_map(|rule| self.about(rule)) {
+                    lists.append_value(about.tags.iter().map(Some));
                 }
                 Arc::new(lists.finish())
             }
-            _ => Arc::new(StringArray::from_iter((0..count).map(|rule| self.text(rule, column)))),
+            _ => Arc::new(StringArray::from_iter(all.map(|rule| self.text(rule, column)))),
         }
     }
 }

@@ -1,0 +1,45 @@
+//! What the rows of a table of matches report.
+
+use std::sync::Arc;
+
+use evtx_sigma::{Burst, Match, Matched};
+
+/// A rule that an event matches, or a correlation with a burst that ends with the event.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    /// The index of the rule or correlation in [`Rules`](crate::schema::Rules).
+    pub(crate) rule: u32,
+    /// The fields that made the rule true; of a burst those of its group.
+    pub(crate) matched: Matched,
+    pub(crate) burst: Option<Box<FoundBurst>>,
+}
+
+/// A burst of a correlation, and the paths of the files of its records, in their order.
+#[derive(Debug)]
+pub struct FoundBurst {
+    /// The burst.
+    pub burst: Burst,
+    /// The path of the file of each record.
+    pub files: Vec<Arc<str>>,
+}
+
+impl Finding {
+    pub(crate) fn of_match(found: Match) -> Self {
+        let Match { rule, matched, .. } = found;
+        Finding {
+            rule,
+            matched,
+            burst: None,
+        }
+    }
+
+    /// A burst of the correlation with an index among rules.
+    pub(crate) fn of_burst(rule: u32, mut found: FoundBurst) -> Self {
+        let fields = std::mem::take(&mut found.burst.group).into();
+        Finding {
+            rule,
+            matched: Matched { fields },
+            burst: Some(found.into()),
+        }
+    }
+}
