@@ -238,7 +238,8 @@ impl Detector {
             };
             for found in &self.matches {
                 if self.rules.correlations.is_base(found.rule) {
-                    let mut text = |name: &str, out: &mut String| values.push_named(known, self.rules.renamed(found, name), out);
+                    let mut text =
+                        |name: &str, out: &mut String| values.push_named(known, self.rules.renamed(found, name), out);
                     hits.push(found.rule, time, place, &mut text);
                 }
             }

@@ -69,19 +69,35 @@ impl Bursts {
     pub(crate) fn next_file(&mut self, paths: &[ScanPath]) -> Option<(usize, BTreeMap<u64, Vec<FoundBurst>>)> {
         let file = self.left.as_slice().first()?.place.file;
         let mut of_file: BTreeMap<u64, Vec<FoundBurst>> = BTreeMap::new();
-        while self.left.as_slice().first().is_some_and(|burst| burst.place.file == file)
+        while self
+            .left
+            .as_slice()
+            .first()
+            .is_some_and(|burst| burst.place.file == file)
             && let Some(burst) = self.left.next()
         {
             let names = &mut self.names;
-            let mut name = |file: u32| Arc::clone(names.entry(file).or_insert_with(|| paths[file as usize].path.as_str().into()));
+            let mut name = |file: u32| {
+                Arc::clone(
+                    names
+                        .entry(file)
+                        .or_insert_with(|| paths[file as usize].path.as_str().into()),
+                )
+            };
             let files = burst.records.iter().map(|(_, place)| name(place.file)).collect();
-            of_file.entry(burst.place.offset).or_default().push(FoundBurst { burst, files });
+            of_file
+                .entry(burst.place.offset)
+                .or_default()
+                .push(FoundBurst { burst, files });
         }
         Some((file as usize, of_file))
     }
 
     /// The next block of the file that is read in which a burst ends.
-    pub(crate) fn next_block(&mut self, has_bursts: impl Fn(Range<u64>) -> bool) -> Option<(usize, Arc<OpenLog>, Block)> {
+    pub(crate) fn next_block(
+        &mut self,
+        has_bursts: impl Fn(Range<u64>) -> bool,
+    ) -> Option<(usize, Arc<OpenLog>, Block)> {
         let (file, log, next) = self.reading.as_mut()?;
         let log = log.as_ref()?;
         while let Some(block) = log.layout.block(*next) {

@@ -8,8 +8,8 @@ use evtx_arrow::Rules;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::RuleRow;
 use evtx_sigma::{
-    Correlation, Correlations, Document, Level, Limits, LoadError, LogSources, Placeholders, Refused, Rule, RuleForEvents, RuleSetBuilder, Status,
-    load_documents_until,
+    Correlation, Correlations, Document, Level, Limits, LoadError, LogSources, Placeholders, Refused, Rule,
+    RuleForEvents, RuleSetBuilder, Status, load_documents_until,
 };
 
 use crate::file::LogFile;
@@ -359,7 +359,8 @@ impl Collected {
                 self.others.push((rule, index));
             }
         }
-        self.correlations.extend(correlation.map(|correlation| (correlation, index, is_wanted)));
+        self.correlations
+            .extend(correlation.map(|correlation| (correlation, index, is_wanted)));
         Ok(())
     }
 

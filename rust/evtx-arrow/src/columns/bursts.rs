@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    Float64Builder, ListBuilder, StringBuilder, TimestampNanosecondBuilder, UInt64Builder,
-};
+use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder, TimestampNanosecondBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;

@@ -177,7 +177,10 @@ impl Admission {
         asks_rules: bool,
     ) -> Result<Option<Arc<KnownKind>>, Interrupted> {
         let mut kind = Ok(None);
-        let detector = self.detector.as_mut().filter(|detector| asks_rules && detector.bursts.is_none());
+        let detector = self
+            .detector
+            .as_mut()
+            .filter(|detector| asks_rules && detector.bursts.is_none());
         let is_wanted = |templates: &ChunkTemplates, group: &RecordGroup<'r>| {
             let Some(detector) = detector else { return true };
             kind = detector

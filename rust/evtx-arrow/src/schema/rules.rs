@@ -78,7 +78,9 @@ impl Rules {
     pub(crate) fn renamed<'n>(&'n self, found: &Match, field: &'n str) -> &'n str {
         let alternatives = &self.set.rules()[found.rule as usize].alternatives;
         let renames = alternatives.get(found.alternative as usize).map(|one| &one.renames);
-        renames.and_then(|renames| renames.get(field)).map_or(field, String::as_str)
+        renames
+            .and_then(|renames| renames.get(field))
+            .map_or(field, String::as_str)
     }
 
     /// Whether the matches of a rule are rows.
@@ -98,7 +100,10 @@ impl Rules {
         let refused = refused.into_iter().filter_map(|(correlation, problem)| {
             let (index, _) = self.correlation(correlation);
             let title = self.text(index as usize, RuleColumn::Title)?;
-            Some((Arc::clone(self.files.get(index as usize)?), format!("{title}: {problem}")))
+            Some((
+                Arc::clone(self.files.get(index as usize)?),
+                format!("{title}: {problem}"),
+            ))
         });
         Ok((bursts, refused.collect()))
     }
@@ -107,7 +112,10 @@ impl Rules {
     pub(crate) fn correlation(&self, correlation: u32) -> (u32, bool) {
         let index = self.set.rules().len() as u32 + correlation;
         let is_wanted = self.wanted.get(index as usize).is_some_and(|&wanted| wanted);
-        (index, is_wanted && !self.correlations.is_silent_correlation(correlation))
+        (
+            index,
+            is_wanted && !self.correlations.is_silent_correlation(correlation),
+        )
     }
 
     /// The rules whose index passes a test. If a correlation does, all correlations stay, with the rules that they need.

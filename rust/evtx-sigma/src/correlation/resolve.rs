@@ -9,7 +9,7 @@ use crate::limits::Limits;
 use crate::rule::Rule;
 
 /// The correlations of a set of rules, with what they refer to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Correlations {
     all: Vec<Correlation>,
     /// What each refers to.

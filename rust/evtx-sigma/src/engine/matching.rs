@@ -33,6 +33,8 @@ pub struct Matching {
 pub struct Match {
     /// Its index in [`RuleSet::rules`].
     pub rule: u32,
+    /// The index of the alternative with which it matches, in [`RuleForEvents::alternatives`](super::RuleForEvents::alternatives).
+    pub alternative: u32,
     /// The fields that made it true, by their names in the rule.
     pub matched: Matched,
 }
@@ -125,13 +127,17 @@ impl Matching {
         }
         self.found.sort_unstable();
         self.found.dedup_by_key(|(rule, _)| *rule);
-        for &(rule, alternative) in &self.found {
+        for &(rule, alternative_index) in &self.found {
             stop.check()?;
             let one = &self.rules.rules()[rule as usize];
-            let alternative = &one.alternatives[alternative as usize];
+            let alternative = &one.alternatives[alternative_index as usize];
             let event = &event;
             if let Some(matched) = one.rule.matches_until(&Renamed { event, alternative }, stop)? {
-                found.push(Match { rule, matched });
+                found.push(Match {
+                    rule,
+                    alternative: alternative_index,
+                    matched,
+                });
             }
         }
         Ok(())

@@ -133,6 +133,11 @@ pub struct RuleSetBuilder {
 }
 
 impl RuleSetBuilder {
+    /// The rules so far, in order.
+    pub fn rules(&self) -> &[RuleForEvents] {
+        &self.set.rules
+    }
+
     /// Adds a rule after the others.
     ///
     /// # Errors
