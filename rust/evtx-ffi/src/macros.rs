@@ -3,6 +3,7 @@
 //! A file starts with a comment of three paragraphs: the signature, the description, and an example. The rest is the
 //! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a VARCHAR or NULL.
 //! A macro whose first parameter is `files` starts with `WITH`, and has another one [over a table](over_table).
+//! A table macro that others call has a name that sorts before theirs, because DuckDB 1.5 looks for it at once.
 //!
 //! ```sql
 //! -- evtx_name(first, second := NULL, third := 'text')

@@ -1,0 +1,172 @@
+-- evtx_event_rows(table_name, table_of_accounts)
+--
+-- The part of evtx_timeline that other macros share: the rows of a table of events, with the columns event, user_name,
+-- remote_host, process and details added. The other table, with the columns of evtx_accounts, names SIDs.
+--
+-- SELECT event, user_name, details FROM evtx_event_rows('events', 'accounts')
+
+-- The names of a SID, from the first. A SID that always has one name has one entry.
+WITH names_of_sids AS (
+    SELECT user_sid AS sid, CASE WHEN min(lower(user_name)) = max(lower(user_name))
+        THEN [{computer: NULL, since: NULL::TIMESTAMP_NS, name: min(user_name)}]
+        ELSE list({computer: computer, since: first_seen, name: user_name} ORDER BY first_seen ASC, user_name ASC)
+        END AS names
+    FROM query_table(table_of_accounts)
+    GROUP BY ALL
+),
+kinds AS (
+    SELECT kind.provider AS provider, unnest(kind.event_ids) AS event_id, string_split(kind.account, '|') AS accounts,
+           string_split(kind.domain, '|') AS domains, string_split(kind.remote_host, '|') AS hosts,
+           string_split(kind.process, '|') AS programs
+    FROM (SELECT unnest(evtx_timeline_fields()) AS kind)
+),
+records AS (
+    SELECT *,
+        -- UserData is one element, which contains the fields.
+        CASE WHEN user_data IS NULL THEN event_data
+             ELSE TRY_CAST((user_data->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS data
+    FROM query_table(table_name)
+),
+-- Values that are computed from several fields, or extracted from a text: see evtx_timeline_fields.
+computed AS (
+    SELECT *,
+        map_concat(data, CASE
+            -- The source of a packet is its sender (%%14592 is inbound). The source of a connection opened it.
+            WHEN provider = 'Microsoft-Windows-Security-Auditing' AND event_id IN (5152, 5153)
+            THEN MAP {'@remote': CASE data['Direction'] WHEN '%%14592' THEN data['SourceAddress']
+                                                        ELSE data['DestAddress'] END}
+            WHEN provider = 'Microsoft-Windows-Sysmon' AND event_id = 3
+            THEN MAP {'@remote': CASE data['Initiated'] WHEN 'false' THEN data['SourceIp']
+                                                        ELSE data['DestinationIp'] END}
+            -- The part before an @ is a user name and a password.
+            WHEN provider = 'Microsoft-Windows-Bits-Client'
+            THEN MAP {'@url': regexp_extract(coalesce(data['url'], data['RemoteName']),
+                                             '^[^:/?#]+://(?:[^/?#\\]*@)?(\[[^\]]*\]|[^/?#\\:]*)', 1)}
+            -- One string of the old log has lines of name=value: the second of event 800, the third of others.
+            WHEN provider = 'PowerShell'
+            THEN MAP {
+                '@user': regexp_extract(
+                    data[CASE event_id WHEN 800 THEN 'param2' ELSE 'param3' END],
+                    '(?:^|\n)\s*UserId=([^\r\n]*)', 1),
+                '@program': regexp_extract(
+                    data[CASE event_id WHEN 800 THEN 'param2' ELSE 'param3' END],
+                    '(?s)(?:^|\n)\s*HostApplication=(.*?)(?:\r?\n\s*EngineVersion=|\s*$)', 1)}
+            WHEN provider IN ('Microsoft-Windows-PowerShell', 'PowerShellCore')
+            THEN MAP {
+                '@user': regexp_extract(data['ContextInfo'], '\n\s*User = ([^\r\n]*)', 1),
+                '@program': regexp_extract(data['ContextInfo'], 'Host Application = ([^\r\n]*)', 1)}
+        END) AS known
+    FROM records
+),
+found AS (
+    SELECT *,
+        list_position(list_transform(accounts, lambda field: known[field] NOT IN ('', '-')), true) AS account_at,
+        known[accounts[account_at]] AS account,
+        -- The SID is next to the name: SubjectUserSid, TargetSid. Some fields for the account contain the SID itself.
+        CASE WHEN account LIKE 'S-1-%' THEN account
+             WHEN account IS NOT NULL THEN list_filter(
+                [known[replace(accounts[account_at], 'UserName', 'UserSid')],
+                 known[replace(accounts[account_at], 'UserName', 'Sid')]], lambda value: value LIKE 'S-1-_%')[1]
+             -- Sysmon is a service: its own account did not cause its events.
+             WHEN provider <> 'Microsoft-Windows-Sysmon' THEN user_sid END AS sid,
+        nullif(nullif(known[domains[account_at]], ''), '-') AS domain,
+        ltrim(list_filter(list_transform(hosts, lambda field: known[field]),
+                          lambda value: value NOT IN ('', '-'))[1], '\') AS host,
+        -- Old versions of 4661 have the properties of the object in place of the process.
+        list_filter(list_transform(programs, lambda field: known[field]),
+                    lambda value: value NOT IN ('', '-') AND NOT starts_with(value, '{'))[1] AS process
+    FROM computed LEFT JOIN kinds USING (provider, event_id)
+),
+-- Each in one form: DOMAIN\name, and 10.0.0.1 for ::ffff:10.0.0.1, 10.0.0.1:50270, [10.0.0.1] and [10.0.0.1]:50270.
+named AS (
+    SELECT *,
+        -- The account of 4769 repeats the domain after an @.
+        CASE WHEN account LIKE 'S-1-%' THEN NULL
+             WHEN domain IS NULL THEN account
+             ELSE domain || '\' || CASE event_id WHEN 4769 THEN split_part(account, '@', 1) ELSE account END
+        END AS full_name,
+        coalesce(
+            full_name,
+            -- The name at this time, first of this computer.
+            CASE WHEN len(names) = 1 THEN names[1].name ELSE coalesce(
+                list_filter(names, lambda entry: entry.computer = computer AND entry.since <= time_created)[-1].name,
+                list_filter(names, lambda entry: entry.computer = computer)[1].name,
+                list_filter(names, lambda entry: entry.since <= time_created)[-1].name,
+                names[1].name) END,
+            -- A name that longer SIDs have too, such as NT Service account, is that of many accounts.
+            nullif(evtx_sid_name(sid), evtx_sid_name(sid || '-0')),
+            sid) AS user_name,
+        CASE
+            WHEN lower(host) IN ('null', 'localhost', 'local', '127.0.0.1', '::1', '::ffff:127.0.0.1', lower(computer),
+                                 lower(split_part(computer, '.', 1))) THEN NULL
+            WHEN starts_with(lower(host), '::ffff:') THEN host[8:]
+            WHEN contains(host, ':') THEN regexp_replace(
+                host, '^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$', '\1\2')
+            ELSE host
+        END AS remote_host
+    FROM found LEFT JOIN names_of_sids USING (sid)
+),
+-- The fields that add to these columns. IDs, and the account that caused the event, come last.
+fields AS (
+    SELECT *,
+        ['', '-', '{00000000-0000-0000-0000-000000000000}', computer, process, remote_host, user_name, account, domain,
+         CASE WHEN starts_with(lower(host), '::ffff:') THEN host END] AS shown,
+        list_filter(map_entries(data), lambda field: NOT list_contains(shown, field.value)
+            AND field.key <> 'CommandLine' AND NOT starts_with(field.key, '#')) AS fields
+    FROM named
+),
+-- Codes get names. Only fields of these providers, and of these names, contain them. A value that somebody chose, such as
+-- the name of a file, stays as it is.
+explained AS (
+    SELECT * REPLACE (list_transform(fields, lambda field: {
+        key: field.key,
+        value: CASE
+            WHEN provider = 'Microsoft-Windows-Security-Auditing' AND regexp_matches(field.value, '^\s*(%|\{|---)')
+            THEN evtx_parameters(field.value)
+            -- These write Win32 errors in the same form.
+            WHEN provider IN ('Service Control Manager', 'NETLOGON') AND regexp_matches(field.value, '^\s*%%\d+\s*$')
+            THEN coalesce(evtx_status(field.value), field.value)
+            ELSE concat(field.value, ' (' || CASE
+                WHEN provider <> 'Microsoft-Windows-Security-Auditing' THEN CASE
+                    -- Small numbers can be codes of the provider's own.
+                    WHEN length(field.value) >= 10 AND lower(replace(field.key, ' ', '')) IN (
+                        'error', 'errorcode', 'hr', 'hresult', 'hrerror', 'result', 'resultcode', 'status', 'statuscode')
+                    THEN evtx_status(field.value) END
+                WHEN field.key IN ('Status', 'SubStatus', 'ReturnCode', 'ErrorCode') THEN CASE
+                    WHEN event_id BETWEEN 4768 AND 4773 OR event_id BETWEEN 4820 AND 4821
+                    THEN evtx_kerberos_failure(field.value) ELSE evtx_status(field.value) END
+                WHEN field.key = 'LogonType' THEN evtx_logon_type(field.value)
+                WHEN field.key = 'AccessMask'
+                THEN array_to_string(evtx_access_mask(field.value, data['ObjectType']), ', ')
+                WHEN field.key = 'TicketOptions' THEN array_to_string(evtx_ticket_options(field.value), ', ')
+                WHEN field.key = 'TicketEncryptionType' THEN evtx_encryption_type(field.value)
+                WHEN field.key = 'PreAuthType' THEN evtx_preauth_type(field.value)
+                WHEN field.key IN ('OldUacValue', 'NewUacValue')
+                THEN array_to_string(evtx_account_control(field.value), ', ')
+                WHEN field.key = 'ServiceType' THEN evtx_service_type(field.value)
+                WHEN field.key = 'ServiceStartType' THEN evtx_start_type(field.value)
+                WHEN field.key = 'Protocol' THEN evtx_protocol(field.value)
+                WHEN field.key = 'SubcategoryGuid' THEN evtx_audit_category(field.value)
+            END || ')')
+        END
+    }) AS fields)
+    FROM fields
+),
+parts AS (
+    SELECT *,
+        list_transform(fields, lambda field: {
+            text: field.key || ': ' || field.value,
+            is_last: ends_with(field.key, 'Id') OR ends_with(field.key, 'id') OR ends_with(field.key, 'ID')
+                OR starts_with(field.key, 'Subject') OR field.key = 'UtcTime'
+        }) AS texts,
+        nullif(array_to_string(
+            ['CommandLine: ' || nullif(data['CommandLine'], '')]
+            || list_transform(list_filter(texts, lambda item: NOT item.is_last), lambda item: item.text)
+            || list_transform(list_filter(texts, lambda item: item.is_last), lambda item: item.text), ' ¦ '), '') AS line
+    FROM explained
+)
+SELECT
+    * REPLACE (nullif(sid, 'S-1-0-0') AS user_sid), evtx_event_name(provider, event_id) AS event,
+    CASE WHEN contains(line, chr(10)) OR contains(line, chr(9)) OR contains(line, chr(13))
+         THEN regexp_replace(line, '\s+', ' ', 'g') ELSE line END AS details
+FROM parts
