@@ -175,6 +175,81 @@ def test_the_file_for_excel_starts_with_a_byte_order_mark(case):
     assert all(len(row) == 8 and None not in row for row in rows)
 
 
+HOSTILE = "=cmd|' /C calc'!A0"
+
+
+@pytest.fixture(name="hostile_case")
+def fixture_hostile_case(case):
+    """The case without its damaged logs, and matches that have values of an attacker: a formula, quotes, line breaks, and `;`, which starts a cell in some locales."""
+    case.execute("CREATE TABLE matches AS FROM evtx_sigma('samples', rules := 'samples/rules')")
+    for column, key in (("event_data", "CommandLine"), ("matched", "CommandLine")):
+        case.execute(
+            f"""UPDATE matches SET computer = ?, {column} = map_concat({column}, MAP {{'{key}': ?}})
+                WHERE map_contains({column}, '{key}')""", [HOSTILE, f'{HOSTILE}\r\n{HOSTILE};{HOSTILE},"{HOSTILE}'])
+    return case
+
+
+def over_matches(question):
+    return recipe(question).replace("evtx_sigma_timeline('samples', 'samples/rules')", "evtx_sigma_timeline_of('matches')").replace("evtx_sigma('samples', rules := 'samples/rules')", "matches")
+
+
+def test_the_file_for_hayabusa_has_its_columns_and_no_formula(hostile_case):
+    hostile_case.execute(over_matches("How do I write the CSV file of Hayabusa?"))
+    text = Path("hayabusa.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert list(rows[0]) == ["Timestamp", "RuleTitle", "Level", "Computer", "Channel", "EventID", "RecordID", "Details", "ExtraFieldInfo", "RuleID"]
+    assert len(rows) == 49
+    assert {row["Level"] for row in rows} == {"crit", "high", "med", "low"}
+    assert all(re.fullmatch(r"2024-03-05 \d\d:\d\d:\d\d\.\d{3} \+00:00", row["Timestamp"]) for row in rows)
+    assert sum("calc" in row["ExtraFieldInfo"] for row in rows) == 5
+    assert sum(row["Computer"] == f"'{HOSTILE}" for row in rows) == 5
+    assert formulas(text) == []
+
+
+def formulas(text):
+    """The cells of a CSV file that a spreadsheet runs, in any locale."""
+    cells = [cell for delimiter in ",;\t" for row in csv.reader(io.StringIO(text), delimiter=delimiter) for cell in row]
+    return [cell for cell in cells if cell.lstrip(" \r\n\t\"").startswith(tuple("=+-@"))]
+
+
+def test_the_file_for_excel_has_no_formula(hostile_case):
+    sql = recipe("How do I open it in Excel?").replace("evtx_timeline('samples')", "evtx_timeline_of('matches')")
+    hostile_case.execute(sql)
+    text = Path("timeline.csv").read_text(encoding="utf-8-sig")
+    assert text.count("calc") >= 10 and formulas(text) == []
+    hostile_case.execute(re.sub(r"evtx_csv_safe\((\w+|left\(\w+, 30000\))\)", r"\1", sql))
+    assert len(formulas(Path("timeline.csv").read_text(encoding="utf-8-sig"))) >= 5
+
+
+def test_the_matches_for_timesketch_have_its_fields(hostile_case):
+    hostile_case.execute(over_matches("How do I load Sigma matches into Timesketch?"))
+    events = [json.loads(line) for line in Path("matches.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(events) == 49
+    for event in events:
+        assert datetime.fromisoformat(event["datetime"]).utcoffset() == timedelta(0)
+        assert event["timestamp_desc"] and event["message"].startswith(event["title"])
+    assert ["critical", "defense-evasion", "T1070.001"] in [event["tag"] for event in events]
+    assert sum(HOSTILE in event["message"] for event in events) == 5
+
+
+@pytest.mark.parametrize("rules", ["'samples/rules'", "'samples/rules', min_level := 'critical', exclude := '0c5e7f52-3f5a-4c1e-9d7b-2b1a6f0e4c03'"])
+def test_the_layer_for_navigator_is_one(case, rules):
+    """As the specification of version 4.5 says: the required keys, their types, and no others. The second has no techniques."""
+    case.execute(recipe("How do I show Sigma matches in ATT&CK Navigator?").replace("'samples/rules'", rules))
+    layer = json.loads(Path("layer.json").read_text(encoding="utf-8"))
+    assert layer.keys() == {"name", "versions", "domain", "techniques", "gradient"}
+    assert layer["versions"] == {"layer": "4.5", "navigator": "5.2.0"}
+    assert (layer["name"], layer["domain"]) == ("Sigma matches", "enterprise-attack")
+    gradient = layer["gradient"]
+    assert len(gradient["colors"]) >= 2 and all(re.fullmatch("#[0-9a-f]{6}", color) for color in gradient["colors"])
+    assert gradient["minValue"] < gradient["maxValue"]
+    for technique in layer["techniques"]:
+        assert technique.keys() == {"techniqueID", "score", "comment"}
+        assert re.fullmatch(r"T\d{4}(\.\d{3})?", technique["techniqueID"])
+        assert 0 < technique["score"] <= gradient["maxValue"] and isinstance(technique["comment"], str)
+    assert len({technique["techniqueID"] for technique in layer["techniques"]}) == len(layer["techniques"]) == (6 if rules == "'samples/rules'" else 0)
+
+
 @pytest.mark.parametrize(("root", "programs"), [("wusvc", ["wusvc.exe", ". cmd.exe", ". . whoami.exe"]), ("cmd", ["cmd.exe", ". whoami.exe"]), ("whoami", ["whoami.exe"])])
 def test_the_subtree_of_a_process_ends_where_it_ends(case, root, programs):
     sql = recipe("What did a process start, and what did that start?").replace("\\cmd.exe", f"\\{root}.exe")
