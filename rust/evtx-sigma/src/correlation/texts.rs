@@ -11,6 +11,8 @@ pub(super) struct Texts {
     bytes: Vec<u8>,
     /// Where each list ends.
     ends: Vec<usize>,
+    /// The hash of each list, so that the table grows without a long pause.
+    hashes: Vec<u64>,
     known: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
@@ -33,9 +35,10 @@ impl Texts {
         let number = self.ends.len() as u32;
         self.bytes.extend_from_slice(list);
         self.ends.push(self.bytes.len());
-        let (bytes, ends, hasher) = (&self.bytes, &self.ends, &self.hasher);
-        let hash_of = |number: &u32| hasher.hash_one(list_of(bytes, ends, *number));
-        self.known.insert_unique(hash, number, hash_of);
+        self.hashes.push(hash);
+        let hashes = &self.hashes;
+        self.known
+            .insert_unique(hash, number, |number| hashes[*number as usize]);
         number
     }
 
@@ -76,7 +79,7 @@ impl Texts {
 
     /// The bytes of memory that it takes.
     pub(super) fn size(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + self.known.capacity() * 5
+        self.bytes.capacity() + (self.ends.capacity() + self.hashes.capacity()) * 8 + self.known.capacity() * 5
     }
 }
 
