@@ -19,8 +19,8 @@ using duckdb::cxx::CopyFunction;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalType;
 
-//! How many rows the core gets at once.
-constexpr idx_t BATCH_ROWS = 16384;
+//! How many rows the core gets at once. An interrupt waits for them.
+constexpr idx_t BATCH_ROWS = 2048;
 
 using Catalog = std::unique_ptr<EvtxCatalog, Freed<evtx_catalog_free>>;
 
@@ -86,7 +86,9 @@ void Flush(CopyFunction::CopyToFlushInput &input) {
 	auto shared = rows.CreateSharedScanState();
 	auto thread = rows.CreateWorkerScanState();
 	auto chunk = input.GetContext().GetFactory().CreateDataChunk(input.GetBindData<Columns>().types);
+	Storage storage(input.GetContext());
 	while (rows.Scan(shared, thread, chunk)) {
+		storage.Check();
 		file.exporter.Append(chunk);
 		file.Pass();
 	}

@@ -5,6 +5,7 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_format::Interrupt;
 use evtx_reports::CatalogRows;
+use evtx_scan::ScanError;
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
 use crate::storage::EvtxStorage;
@@ -95,9 +96,12 @@ impl EvtxCatalog {
     /// The bytes of the file. It has no rows afterwards.
     ///
     /// # Errors
-    /// A text that says why the rows cannot be a catalog.
-    pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<&[u8], String> {
-        self.bytes = std::mem::take(&mut self.rows).finish(interrupt)?;
+    /// Why the rows cannot be a catalog, or [`ScanError::Interrupted`].
+    pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<&[u8], ScanError> {
+        let made = std::mem::take(&mut self.rows).finish(interrupt);
+        // The error of an interrupt is that of the query, not of the rows.
+        interrupt.check()?;
+        self.bytes = made.map_err(ScanError::Input)?;
         Ok(&self.bytes)
     }
 }

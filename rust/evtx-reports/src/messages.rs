@@ -115,7 +115,8 @@ impl CatalogRows {
             .find(|needed| !names.iter().any(|name| name.eq_ignore_ascii_case(needed)));
         match missing {
             Some(column) => Err(format!(
-                "a catalog needs a column \"{column}\", as in FROM evtx_message_catalog(...)"
+                "a catalog needs a column \"{column}\", as in FROM evtx_message_catalog(...). PARTITION_BY leaves out \
+                 its columns: add WRITE_PARTITION_COLUMNS"
             )),
             None => Ok(()),
         }

@@ -143,7 +143,7 @@ impl CatalogWriter {
         let mut directory = (self.named.len() as u32).to_le_bytes().to_vec();
         let mut blocks = Vec::new();
         for provider in self.named.values() {
-            let block = Encoder::default().block(&provider.rows);
+            let block = Encoder::default().block(&provider.rows, interrupt)?;
             within("the messages of a provider", block.len() as u64, MAX_BLOCK as u64)?;
             let packed = pack(&block, interrupt)?;
             directory.extend_from_slice(&(blocks.len() as u64).to_le_bytes());
@@ -209,10 +209,11 @@ struct Encoder<'r> {
 }
 
 impl<'r> Encoder<'r> {
-    fn block(mut self, rows: &'r BTreeSet<MessageRow>) -> Vec<u8> {
+    fn block(mut self, rows: &'r BTreeSet<MessageRow>, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
         let mut messages: Vec<Record> = Vec::new();
         let mut parameters: Vec<ParameterRecord> = Vec::new();
         for row in rows {
+            interrupt.check()?;
             match (row.kind, row.event_id) {
                 (MessageKind::Event, Some(event_id)) => messages.push(self.message(event_id, row)),
                 (MessageKind::Parameter, _) => parameters.push([
@@ -238,7 +239,7 @@ impl<'r> Encoder<'r> {
         push_numbers(&mut block, messages.as_flattened());
         push_numbers(&mut block, parameters.as_flattened());
         block.extend_from_slice(self.text.as_bytes());
-        block
+        Ok(block)
     }
 
     fn message(&mut self, event_id: u16, row: &'r MessageRow) -> Record {
