@@ -192,6 +192,29 @@ fn the_number_of_insertions_says_more_than_the_version() {
 }
 
 #[test]
+fn many_texts_without_a_version_are_those_of_several_providers() {
+    let texts: Vec<_> = ["one", "two", "three", "four", "five", "six", "seven %1"]
+        .iter()
+        .map(|text| event("p", 1, None, text))
+        .collect();
+    let of = |rows: &[MessageRow]| {
+        let catalog = Catalog::open(written(rows)).expect("a catalog");
+        text(&catalog, key("p", 1, 1, 1))
+    };
+    assert_eq!(of(&texts), None);
+    let with = |row| of(&[&texts[1..], &[row]].concat());
+    let same = event("p", 1, None, r"t%nh%tr e\ne%0");
+    assert_eq!(with(same).as_deref(), Some("seven %1"), "only whitespace differs");
+    let german = MessageRow {
+        language: Some("de-DE".into()),
+        ..texts[0].clone()
+    };
+    assert_eq!(with(german).as_deref(), Some("seven %1"), "another language");
+    let known = event("p", 1, Some(1), "known %1");
+    assert_eq!(of(&[&texts[..], &[known]].concat()).as_deref(), Some("known %1"));
+}
+
+#[test]
 fn providers_are_found_by_guid_and_name() {
     let catalog = catalog();
     let guid = guid_of_text(GUID);

@@ -1,6 +1,7 @@
 //! Which of several messages is that of an event.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::block::{Block, Record, column};
 use crate::row::Guid;
@@ -28,6 +29,13 @@ const MAX_RECORDS: usize = 4096;
 
 /// The messages of one event whose texts are looked at, at most. *(choice)*
 const MAX_CANDIDATES: usize = 64;
+
+/// How many texts without a version one event can have. Databases that keep providers apart have at most three; more than
+/// six are those of several providers. *(choice)*
+const MAX_TEXTS: usize = 6;
+
+/// The characters of a text that are compared with other texts, at most. *(choice)*
+const MAX_COMPARED: usize = 1000;
 
 /// The best message of a block for an event.
 pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<Record> {
@@ -58,7 +66,28 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<Record> {
             record,
         ))
     });
-    fitting.min_by_key(|(rank, _)| *rank).map(|(_, record)| record)
+    let fitting: Vec<_> = fitting.collect();
+    let (_, best) = fitting.iter().min_by_key(|(rank, _)| *rank)?;
+    let rivals = fitting.iter().map(|(_, record)| record);
+    let is_clear = version_of(best).is_some() || !are_of_several_providers(block, best, rivals);
+    is_clear.then_some(*best)
+}
+
+/// Whether the texts without a version, in the language of the best one, are too many to be those of one event.
+fn are_of_several_providers<'r>(block: &Block, best: &Record, rivals: impl Iterator<Item = &'r Record>) -> bool {
+    let alike = rivals
+        .filter(|record| version_of(record).is_none() && record[column::LANGUAGE] == best[column::LANGUAGE])
+        .filter_map(|record| block.string(record[column::TEXT]));
+    alike.map(without_whitespace).collect::<BTreeSet<_>>().len() > MAX_TEXTS
+}
+
+/// The start of a text without whitespace and what stands for it, which some databases have lost.
+fn without_whitespace(text: &str) -> String {
+    let start = text.chars().take(MAX_COMPARED).filter(|char| !char.is_whitespace());
+    let escapes = ["%n", "%t", "%r", "%0", r"\n", r"\t", r"\r"];
+    escapes
+        .iter()
+        .fold(start.collect(), |text: String, escape| text.replace(escape, ""))
 }
 
 /// How well a message fits an event: the lower, the better; `None` if it cannot be that of the event.

@@ -106,6 +106,9 @@ impl Catalog {
     /// 6. the nearest version;
     /// 7. the longest text, because some tables have lost the whitespace of their texts.
     ///
+    /// If the best one has no version and is one of more than six different texts without a version, the catalog has mixed
+    /// providers, and none is returned.
+    ///
     /// # Errors
     /// If the messages of the provider are damaged. Every call for this provider then returns the same error.
     pub fn find(&self, key: &EventKey<'_>) -> Result<Option<Message>> {
