@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use evtx_format::container::record::Record;
 use evtx_format::{Interrupt, Interrupted};
@@ -47,6 +48,8 @@ pub(crate) struct Detector {
     found: Vec<Finding>,
     /// If the scan correlates: the matches that correlations need, of the file with this index.
     hits: Option<Hits>,
+    /// How many of them all threads keep.
+    kept_hits: Arc<AtomicUsize>,
     pub(crate) file: u32,
     time: Option<PlaceId>,
     /// Bursts to report, by the file offset of their last record. If there are any, rules are not matched.
@@ -152,6 +155,10 @@ impl Values for RecordValues<'_, '_, '_> {
     }
 }
 
+fn no_hits(rules: &Rules, kept: &Arc<AtomicUsize>) -> Hits {
+    Hits::sharing(Arc::clone(&rules.correlations), Arc::clone(kept))
+}
+
 /// Whether an event reports that a log was cleared. It names that log in a second `Channel`, after that of `System`.
 fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
     let is = |name: &str, texts: &[&str]| {
@@ -180,7 +187,8 @@ impl Detector {
             key: Vec::new(),
             matches: Vec::new(),
             found: Vec::new(),
-            hits: scan.correlates().then(|| Hits::new(Arc::clone(&rules.correlations))),
+            hits: scan.correlates().then(|| no_hits(rules, &scan.kept_hits)),
+            kept_hits: Arc::clone(&scan.kept_hits),
             file: 0,
             time: scan.projection.place_id(TIME_CREATED),
             bursts: None,
@@ -189,7 +197,7 @@ impl Detector {
 
     /// The matches that correlations need. Those of later records are new.
     pub(crate) fn take_hits(&mut self) -> Option<Hits> {
-        let new = Hits::new(Arc::clone(&self.rules.correlations));
+        let new = no_hits(&self.rules, &self.kept_hits);
         self.hits.as_mut().map(|hits| std::mem::replace(hits, new))
     }
 

@@ -1,6 +1,7 @@
 //! The scan of a query, which its threads share.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use arrow_schema::SchemaRef;
 
@@ -34,6 +35,8 @@ pub struct Scan {
     pub(crate) rules: Option<Arc<Rules>>,
     /// All rules of the table. Which damage is reported does not depend on predicates.
     pub(crate) all_rules: Option<Arc<Rules>>,
+    /// How many matches all threads keep for correlations.
+    pub(crate) kept_hits: Arc<AtomicUsize>,
     schema: SchemaRef,
 }
 
@@ -156,6 +159,7 @@ impl Scan {
             reads_outlines: true,
             message,
             catalog: table.catalog,
+            kept_hits: Arc::default(),
             rules,
             projection,
             schema: schema::schema_of(columns.iter()),

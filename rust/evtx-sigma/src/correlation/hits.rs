@@ -1,6 +1,7 @@
 //! The hits that a thread collects.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::model::Place;
 use super::resolve::Correlations;
@@ -13,8 +14,8 @@ pub struct Hits {
     /// By the index of a plan.
     pub(super) rules: Vec<RuleHits>,
     pub(super) texts: Texts,
-    /// The number of hits that are kept.
-    kept: usize,
+    /// The number of hits that all threads keep.
+    kept: Arc<AtomicUsize>,
     text: String,
     list: Vec<u8>,
 }
@@ -27,7 +28,7 @@ pub(super) struct RuleHits {
     pub(super) numbers: Vec<u32>,
     /// How many hits there were, also after a limit.
     pub(super) count: u64,
-    /// Whether a hit was dropped because the hits of the thread take too much memory.
+    /// Whether a hit was dropped because the hits take too much memory.
     pub(super) is_cut: bool,
 }
 
@@ -46,9 +47,17 @@ impl Hits {
             correlations,
             rules,
             texts: Texts::default(),
-            kept: 0,
+            kept: Arc::default(),
             text: String::new(),
             list: Vec::new(),
+        }
+    }
+
+    /// No hits yet. All threads that share `kept` keep at most [`Limits::HITS`] together.
+    pub fn sharing(correlations: Arc<Correlations>, kept: Arc<AtomicUsize>) -> Hits {
+        Hits {
+            kept,
+            ..Hits::new(correlations)
         }
     }
 
@@ -64,11 +73,11 @@ impl Hits {
         if hits.count > Limits::HITS as u64 {
             return;
         }
-        if self.texts.size() > Limits::HIT_TEXTS || self.kept >= Limits::HITS {
+        let is_full = self.texts.size() > Limits::HIT_TEXTS;
+        if is_full || self.kept.fetch_add(1, Ordering::Relaxed) >= Limits::HITS {
             hits.is_cut = true;
             return;
         }
-        self.kept += 1;
         reserve(&mut hits.rows, 1);
         reserve(&mut hits.numbers, plan.lists.len());
         hits.rows.push(Row { time, place });
