@@ -541,6 +541,28 @@ def test_changes_of_the_clock_count_once_and_from_a_minute_on(over):
     assert [(change["moved"].total_seconds(), change["process"]) for change in changes] == [(120, "a.exe")]
 
 
+@pytest.mark.parametrize(("new", "old"), [("infinity", "-infinity"), ("290000-01-01", "290000-01-01 (BC)"), ("x", "infinity")])
+def test_a_clock_that_no_time_fits_costs_nothing_else(over, new, old):
+    assert summary(over, [(1, SECURITY, 4616, {"NewTime": new, "PreviousTime": old}), failure(2, "bob")], "clock_changes") == []
+
+
+def member(at, sid, **fields):
+    return at, SECURITY, 4732, {"MemberSid": sid, "TargetUserName": "Administrators", **fields}
+
+
+@pytest.mark.parametrize(("events", "detail"), [
+    # The name on this computer, even if another one has a newer one.
+    ([logon_of(1, ALICE, "alice"), member(2, ALICE), logon_of(3, ALICE, "other", computer="pc2")], "CORP\\alice"),
+    ([logon_of(1, ALICE, "alice", computer="pc2"), member(2, ALICE)], "CORP\\alice"),
+    ([logon_of(1, ALICE, "alice", computer="pc2"), member(2, ALICE, MemberName="CN=bob,DC=corp")], "CN=bob,DC=corp"),
+    ([member(2, ALICE, MemberName="-")], ALICE),
+    ([member(2, "S-1-5-17")], "IIS Anonymous User"),
+])
+def test_a_new_member_has_its_name_on_this_computer(over, events, detail):
+    changes = over("evtx_case_summary", events, "account_changes", "WHERE computer = 'pc'")[0][0]
+    assert [change["detail"] for change in changes] == [detail]
+
+
 def test_zones_gaps_boots_and_clears_are_listed(over):
     def zone(at, text):
         return at, "EventLog", 6013, {"param7": text}

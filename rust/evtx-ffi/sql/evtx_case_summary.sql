@@ -60,10 +60,13 @@ facts AS (
             WHEN 'clock' THEN data['ProcessName']
             WHEN 'account' THEN coalesce(data['MemberSid'], data['NewTargetUserName'])
         END AS item,
-        coalesce(data['ImagePath'], data['ServiceFileName']) AS path,
+        -- Of a service its path, of a new member its name in the directory.
+        coalesce(data['ImagePath'], data['ServiceFileName'], nullif(data['MemberName'], '-')) AS path,
         nullif(subject, '') AS subject, nullif(target, '') AS target, user_sid,
         CASE WHEN starts_with(lower(host), '::ffff:') THEN host[8:] ELSE host END AS source,
-        coalesce(TRY_CAST(data['NewTime'] AS TIMESTAMP) - TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP),
+        -- Times that no clock has, such as infinity, have no difference.
+        coalesce(TRY(TRY_CAST(data['NewTime'] AS TIMESTAMP)
+                     - TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP)),
                  INTERVAL 0 SECONDS) AS moved
     FROM topics
     WHERE topic IS NOT NULL
@@ -80,12 +83,17 @@ counted AS (
     GROUP BY ALL
 ),
 accounts AS (
-    SELECT user_sid, arg_max(user_name, (last_seen, user_name)) AS name FROM evtx_accounts(files, password := password) GROUP BY ALL
+    SELECT user_sid, list({computer: computer, name: user_name} ORDER BY last_seen DESC, user_name DESC) AS names
+    FROM evtx_accounts(files, password := password)
+    GROUP BY ALL
 ),
 named AS (
     SELECT counted.*,
-        coalesce(subject, who.name, evtx_sid_name(counted.user_sid), counted.user_sid) AS user_name,
-        coalesce(member.name, item) AS member
+        -- The name on this computer, or else on another one.
+        coalesce(subject, list_filter(who.names, lambda entry: entry.computer = counted.computer)[1].name,
+                 who.names[1].name, evtx_sid_name(counted.user_sid), counted.user_sid) AS user_name,
+        coalesce(list_filter(member.names, lambda entry: entry.computer = counted.computer)[1].name,
+                 CASE topic WHEN 'account' THEN path END, member.names[1].name, evtx_sid_name(item), item) AS member
     FROM counted
     LEFT JOIN accounts AS who ON who.user_sid = counted.user_sid
     LEFT JOIN accounts AS member ON member.user_sid = item

@@ -70,7 +70,8 @@ impl From<ScanError> for EvtxError {
             }
         };
         let hint = match &error {
-            ScanError::Refused { path, .. } => table_hint(path),
+            // A database of messages that is damaged is not meant as a table of events.
+            ScanError::Refused { path, why } if why.starts_with("not an EVTX log") => table_hint(path),
             _ => None,
         };
         EvtxError::new(kind, format!("{error}{}", hint.unwrap_or_default()))

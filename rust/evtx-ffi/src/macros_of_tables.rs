@@ -45,7 +45,7 @@ pub(crate) fn over_table(source: &str) -> Option<String> {
         "{signature}\n--\n-- Over a table, a view or a Parquet file with the columns of {origin}:\n{description}\n--\n\
          {before}{name}_of('events'{after}\n\n\
          {comment}{with}{events} AS NOT MATERIALIZED (\n    \
-         SELECT COLUMNS(lambda column_name: column_name IN ({columns})) FROM query_table(table_name)\n),\n{query}"
+         SELECT COLUMNS(lambda column_name: lower(column_name) IN ({columns})) FROM query_table(table_name)\n),\n{query}"
     ))
 }
 
@@ -124,7 +124,7 @@ mod tests {
         let derived = over_table(source).expect("a macro");
         let header = "-- evtx_x_of(table_name)\n--\n-- Over a table, a view or a Parquet file with the columns of \
              evtx_sigma:\n-- What it is.\n--\n-- SELECT a FROM evtx_x_of('events')\n\nWITH evtx_x_events AS NOT \
-             MATERIALIZED (\n    SELECT COLUMNS(lambda column_name: column_name IN ('rule_id', ";
+             MATERIALIZED (\n    SELECT COLUMNS(lambda column_name: lower(column_name) IN ('rule_id', ";
         assert!(derived.starts_with(header), "{derived}");
         assert!(
             derived.contains("'matched', ") && derived.contains("'record_id', "),

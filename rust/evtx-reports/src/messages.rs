@@ -221,15 +221,26 @@ impl Rows {
             Some(id) => Some(u16::try_from(id).map_err(|_| format!("{id} is not an event ID"))?),
         };
         let names = |items: ArrayRef| items.as_string::<i32>().iter().flatten().map(Into::into).collect();
+        let provider = self.shared("provider", row).filter(|name| !name.is_empty());
+        let message_id = self.number("message_id", row);
+        let missing = match kind {
+            MessageKind::Event if event_id.is_none() => Some("event_id"),
+            MessageKind::Parameter if message_id.is_none() => Some("message_id"),
+            MessageKind::Event | MessageKind::Parameter if provider.is_none() && guid.is_none() => Some("provider"),
+            _ => None,
+        };
+        if let Some(column) = missing {
+            return Err(format!("\"{column}\" is NULL or empty"));
+        }
         Ok(MessageRow {
-            provider: self.shared("provider", row),
+            provider,
             guid,
             event_id,
             version: self
                 .number("version", row)
                 .and_then(|version| u8::try_from(version).ok()),
             qualifiers: self.number("qualifiers", row).and_then(|bits| u16::try_from(bits).ok()),
-            message_id: self.number("message_id", row),
+            message_id,
             language: self.shared("language", row),
             text: self.shared("text", row),
             channel: self.shared("channel", row),
@@ -441,6 +452,23 @@ mod tests {
         assert_eq!(catalog.push(&of("x")).unwrap_err(), "row 3: 'x' is not a GUID");
         let guid = "54849625-5478-4994-a5ba-3e3b0328c30d";
         assert_eq!(catalog.push(&of(guid)).unwrap_err(), "row 4: 70000 is not an event ID");
+        let with = |kind: &str, provider: &str, event_id: Option<u16>| {
+            let text = |text: &str| Arc::new(arrow_array::StringArray::from(vec![text])) as ArrayRef;
+            let number = Arc::new(arrow_array::UInt16Array::from(vec![event_id])) as ArrayRef;
+            let columns = ["kind", "provider", "event_id", "text"];
+            let arrays = [text(kind), text(provider), number, text("t")];
+            RecordBatch::try_from_iter(columns.into_iter().zip(arrays)).expect("a batch")
+        };
+        for (kind, provider, event_id, column) in [
+            ("event", "P", None, "event_id"),
+            ("parameter", "P", Some(1), "message_id"),
+            ("event", "", Some(1), "provider"),
+        ] {
+            let error = CatalogRows::default()
+                .push(&with(kind, provider, event_id))
+                .unwrap_err();
+            assert_eq!(error, format!("row 1: \"{column}\" is NULL or empty"));
+        }
         assert_eq!(CatalogRows::check(&columns), Ok(()));
         assert!(CatalogRows::check(&columns[..4]).unwrap_err().contains("\"text\""));
     }
