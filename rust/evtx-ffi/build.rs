@@ -1,5 +1,5 @@
 //! Writes the C++ header of the C ABI, `evtx_ffi.h`: into `OUT_DIR` for the crate's tests, and into the folder
-//! `include` beside the library for the extension. Lists the SQL macros.
+//! `include` beside the library for the extension. Lists the SQL macros and their pages.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ fn main() {
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
         .expect("the folder");
     files.sort_by_key(|file| file.file_stem().map(OsStr::to_owned));
-    let macros: String = files.iter().map(|file| format!("include_str!({file:?}),\n")).collect();
+    let entry = |file: &PathBuf| format!("({:?}, include_str!({file:?})),\n", file.file_name().expect("a file"));
+    let macros: String = files.iter().map(entry).collect();
     std::fs::write(out.join("macros.rs"), format!("&[{macros}]")).expect("a list of macros");
     let bindings = cbindgen::generate(&manifest).expect("the C ABI can be described in C++");
     bindings.write_to_file(out.join("evtx_ffi.h"));

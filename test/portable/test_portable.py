@@ -72,6 +72,13 @@ def test_a_file_of_settings_loads_it(tmp_path):
     assert output.splitlines()[-1].isdigit(), output
 
 
+def test_a_report_is_written(tmp_path):
+    query = f"LOAD '{EXTENSION}'; COPY (FROM evtx_sigma_report('{LOGS}', 'samples/rules')) TO '{tmp_path}/report.html' (FORMAT blob)"
+    assert cli("-unsigned", "-c", query)[1] == ""
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>\n") and page.endswith("</html>\n") and '"Security Log Cleared"' in page
+
+
 def test_it_installs_from_a_folder(tmp_path):
     run([sys.executable, "tools/make_repository.py", EXTENSION, tmp_path / "repository"])
     statements = f"SET extension_directory = '{tmp_path}/installed'; INSTALL evtx FROM '{tmp_path}/repository'; LOAD evtx;"
@@ -202,6 +209,15 @@ for day in ["1969-07-20", "2024-03-05", "__HIVE_DEFAULT_PARTITION__"]:
 rows = connect(threads=4).execute("SELECT day, host, count(*), list(record_id)[1] FROM read_evtx($1, hive_partitioning := true) GROUP BY ALL ORDER BY ALL", [folder]).fetchall()
 print([(str(day), host, count) for day, host, count, _ in rows])
 """) == "[('1969-07-20', '1969', 160), ('2024-03-05', '2024', 160), ('None', '__HI', 160)]"
+
+
+def test_a_report_of_a_table_is_written(python):
+    assert python(f"""
+con = connect()
+con.execute("CREATE TABLE matches AS FROM evtx_sigma('{LOGS}', rules := 'samples/rules')")
+con.execute(f"COPY (FROM evtx_sigma_report_of('matches')) TO '{{folder}}/report.html' (FORMAT blob)")
+print(open(folder + "/report.html", "rb").read() == con.execute("FROM evtx_sigma_report_of('matches')").fetchone()[0])
+""") == "True"
 
 
 def test_copy_takes_columns_of_the_same_types_only(python):

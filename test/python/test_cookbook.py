@@ -144,7 +144,7 @@ def test_every_query_of_the_other_pages_gives_rows(case):
     queries = [sql for page in pages for sql in re.findall(r"```sql\n([^`]*)```", page.read_text(encoding="utf-8"))]
     assert len(queries) >= 10
     for sql in queries:
-        assert case.sql(sql).fetchall(), sql
+        assert case.execute(sql).fetchall(), sql
 
 
 def test_the_readme_shows_what_its_queries_give(case):

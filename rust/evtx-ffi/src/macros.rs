@@ -1,7 +1,8 @@
-//! The SQL macros of the extension: the files of the folder `sql`, one macro each.
+//! The SQL macros of the extension: the files `.sql` of the folder `sql`, one macro each.
 //!
 //! A file starts with a comment of three paragraphs: the signature, the description, and an example. The rest is the
 //! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a VARCHAR or NULL.
+//! In one of its texts, `{{page.html}}` stands for the text of that file of the folder.
 //! A macro whose first parameter is `files` starts with `WITH`, and has another one [over a table](over_table).
 //! A table macro that others call has a name that sorts before theirs, because DuckDB 1.5 looks for it at once.
 //!
@@ -18,8 +19,8 @@
 use crate::boundary::{EvtxFunction, EvtxSlice, EvtxText};
 use crate::macros_of_tables::over_table;
 
-/// The texts of the files, sorted by name.
-const SOURCES: &[&str] = include!(concat!(env!("OUT_DIR"), "/macros.rs"));
+/// The names and the texts of the files, sorted by name.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/macros.rs"));
 
 /// A parameter of a macro.
 #[repr(C)]
@@ -53,6 +54,15 @@ pub struct EvtxMacro {
     pub parameters: EvtxSlice<'static, EvtxParameter>,
     /// The expression or the query.
     pub body: EvtxText<'static>,
+}
+
+/// The texts of the macros, with their pages.
+fn sources() -> Vec<String> {
+    let (macros, pages): (Vec<_>, Vec<_>) = FILES.iter().partition(|(name, _)| name.ends_with(".sql"));
+    let with_page =
+        |sql: String, (name, page): &(&str, &str)| sql.replace(&format!("{{{{{name}}}}}"), &page.replace('\'', "''"));
+    let with_pages = |(_, sql): (&str, &str)| pages.iter().fold(sql.to_owned(), with_page);
+    macros.into_iter().map(with_pages).collect()
 }
 
 fn leaked(text: &str) -> EvtxText<'static> {
@@ -100,8 +110,9 @@ fn parameter(text: &str) -> Option<EvtxParameter> {
 
 /// All macros: those of the files, and those over tables.
 pub(crate) fn macros() -> EvtxSlice<'static, EvtxMacro> {
-    let of_files = SOURCES.iter().filter_map(|source| parse(source));
-    let of_tables = SOURCES.iter().filter_map(|source| parse(&over_table(source)?));
+    let sources = sources();
+    let of_files = sources.iter().filter_map(|source| parse(source));
+    let of_tables = sources.iter().filter_map(|source| parse(&over_table(source)?));
     EvtxSlice::leaked(of_files.chain(of_tables).collect::<Vec<_>>())
 }
 
@@ -116,7 +127,7 @@ mod tests {
     #[test]
     fn every_file_is_a_macro() {
         let macros = macros().get();
-        let (of_files, of_tables) = macros.split_at(SOURCES.len());
+        let (of_files, of_tables) = macros.split_at(sources().len());
         assert!(of_files.is_sorted_by_key(|found| text(found.function.name)));
         let reads_files = |found: &&EvtxMacro| {
             found
@@ -134,6 +145,7 @@ mod tests {
                 .collect::<Vec<_>>(),
             names
         );
+        assert!(macros.iter().all(|found| !text(found.body).contains(".html}}")));
         for found in of_tables {
             let body = text(found.body);
             assert!(

@@ -1,0 +1,75 @@
+-- evtx_sigma_report(files, rules, min_level := NULL, status := NULL, exclude := NULL, logsources := NULL, placeholders := NULL, password := NULL)
+--
+-- A web page about the matches of Sigma rules, in one file without external parts: a time line, hosts, rules, tactics
+-- and a table, all with filters. One row with one column, html.
+--
+-- COPY (FROM evtx_sigma_report('logs', 'rules')) TO 'report.html' (FORMAT blob)
+
+WITH matches AS MATERIALIZED (
+    SELECT left(rule_title, 300) AS title, left(rule_id, 300) AS id,
+        coalesce(list_position(['informational', 'low', 'medium', 'high', 'critical'], rule_level::VARCHAR), 0)
+            AS severity,
+        list_transform(tags::VARCHAR[], lambda tag: left(tag, 100))[:50] AS tags,
+        -- To the millisecond.
+        left(time_created::VARCHAR, 23) AS time, left(computer, 300) AS host, event_id, record_id,
+        left(channel, 300) AS channel, left(filename, 1000) AS filename, left(error, 1000) AS error,
+        TRY_CAST(matched AS MAP(VARCHAR, VARCHAR)) AS matched,
+        -- UserData is one element, which contains the fields.
+        CASE WHEN user_data IS NULL THEN TRY_CAST(event_data AS MAP(VARCHAR, VARCHAR))
+             ELSE TRY_CAST((TRY_CAST(user_data AS JSON)->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS fields
+    FROM evtx_sigma(files, rules := rules, min_level := min_level, status := status, exclude := exclude,
+                    logsources := logsources, placeholders := placeholders, password := password)
+),
+known_rules AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY severity DESC, title ASC, id ASC NULLS LAST) - 1 AS rule
+    FROM (SELECT title, id, severity, any_value(tags) AS tags
+          FROM matches WHERE title IS NOT NULL GROUP BY ALL)
+),
+hits AS MATERIALIZED (
+    SELECT rule, hits.*
+    FROM matches AS hits JOIN known_rules AS known
+      ON hits.title = known.title AND hits.severity = known.severity AND hits.id IS NOT DISTINCT FROM known.id
+),
+-- The figures of the page are sums of groups: per minute, or per hour if those are too many.
+unit AS MATERIALIZED (
+    SELECT CASE WHEN count(*) <= 100_000 THEN 16 ELSE 13 END AS size
+    FROM (SELECT DISTINCT rule, host, left(time, 16) FROM hits)
+),
+sums AS (
+    SELECT rule, host, min(time) AS first, max(time) AS last, count(*) AS events
+    FROM hits, unit
+    GROUP BY rule, host, left(time, size)
+),
+lines AS (
+    SELECT rule, host, time, event_id, record_id, channel, filename,
+        list_transform(
+            [map_entries(matched),
+             -- The values that matched does not have, without the attributes of UserData.
+             list_filter(map_entries(fields), lambda field: field.value NOT IN ('', '-') AND NOT starts_with(field.key, '#')
+                 AND NOT coalesce(list_contains(map_values(matched), field.value), false))],
+            lambda entries: array_to_string(list_transform(entries[:50],
+                lambda field: concat_ws(': ', left(field.key, 300), left(field.value, 300))), ' ¦ ')) AS texts
+    FROM (FROM hits ORDER BY rule ASC, time ASC NULLS LAST LIMIT 50_000)
+),
+page AS (
+    SELECT to_json({
+        finest: (SELECT size FROM unit),
+        matches: (SELECT count(*) FROM hits),
+        rules: (SELECT coalesce(list(json_array(title, severity, id, tags, evtx_attack_tactics(tags)) ORDER BY rule ASC), [])
+                FROM known_rules),
+        -- The highest levels are kept.
+        groups: (SELECT coalesce(list(json_array(rule, host, first, last, events)), [])
+                 FROM (FROM sums ORDER BY rule ASC, first ASC NULLS LAST LIMIT 100_000)),
+        rows: (SELECT coalesce(list(json_array(
+                   rule, host, time, event_id, record_id, channel, filename,
+                   list_transform(texts, lambda line:
+                       CASE WHEN length(line) > 300 THEN left(line, 299) || '…' ELSE line END))), [])
+               FROM lines),
+        damaged: (SELECT count(error) FROM matches),
+        errors: (SELECT coalesce(list(error), [])
+                 FROM (SELECT error FROM matches WHERE error IS NOT NULL ORDER BY filename ASC, error ASC LIMIT 100))
+    })::VARCHAR AS data
+)
+-- Without `<`, no text can end the element that it is in.
+SELECT encode(replace('{{evtx_sigma_report.html}}', '{{data}}', replace(data, '<', '\u003c'))) AS html
+FROM page
