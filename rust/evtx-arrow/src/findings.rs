@@ -35,7 +35,7 @@ impl Finding {
 
     /// A burst of the correlation with an index among rules.
     pub(crate) fn of_burst(rule: u32, mut found: FoundBurst) -> Self {
-        let fields = std::mem::take(&mut found.burst.group).into();
+        let fields = std::mem::take(&mut found.burst.group);
         Finding {
             rule,
             matched: Matched { fields },

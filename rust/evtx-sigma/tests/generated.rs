@@ -404,9 +404,16 @@ impl Case {
 /// What each rule alone finds, by the first alternative that takes the event and with which the rule matches.
 fn judged(rules: &[RuleForEvents], event: &dyn Event) -> Vec<Match> {
     let matches = (0u32..).zip(rules).filter_map(|(rule, one)| {
-        let mut alternatives = one.alternatives.iter().filter(|alternative| alternative.takes(event));
-        let matched = alternatives.find_map(|alternative| one.rule.matches(&Renamed { event, alternative }))?;
-        Some(Match { rule, matched })
+        let mut alternatives = (0..)
+            .zip(&one.alternatives)
+            .filter(|(_, alternative)| alternative.takes(event));
+        alternatives.find_map(|(index, alternative)| {
+            Some(Match {
+                rule,
+                alternative: index,
+                matched: one.rule.matches(&Renamed { event, alternative })?,
+            })
+        })
     });
     matches.collect()
 }

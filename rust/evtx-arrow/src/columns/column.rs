@@ -44,7 +44,7 @@ pub(crate) enum ColumnBuilder {
     Recovered(BooleanBuilder),
     Rule(RuleBuilder),
     Matched(MatchedBuilder),
-    Correlation(BurstBuilder),
+    Correlation(Box<BurstBuilder>),
 }
 
 impl ColumnBuilder {
@@ -82,7 +82,7 @@ impl ColumnBuilder {
             ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
             ColumnSource::Rule(column) => ColumnBuilder::Rule(RuleBuilder::new(rules, *column)),
             ColumnSource::Matched => ColumnBuilder::Matched(MatchedBuilder::new()),
-            ColumnSource::Correlation => ColumnBuilder::Correlation(BurstBuilder::new()),
+            ColumnSource::Correlation => ColumnBuilder::Correlation(BurstBuilder::new().into()),
         };
         columns.iter().map(builder).collect()
     }
