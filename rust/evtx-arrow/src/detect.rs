@@ -59,6 +59,12 @@ pub(crate) struct Detector {
 /// The bursts that end in the records of a file, by file offset.
 pub(crate) type Bursts = BTreeMap<u64, Vec<FoundBurst>>;
 
+/// Whether bursts end with a record at a file offset. If the file was replaced meanwhile, another record can be there.
+pub(crate) fn is_end(bursts: &Bursts, offset: u64, record: &Record) -> bool {
+    let mut ended = bursts.get(&offset).into_iter().flatten();
+    ended.any(|found| found.burst.place.record_id == record.id)
+}
+
 /// A kind of events, and where the values of its fields are.
 pub(crate) struct KnownKind {
     kind: Arc<EventKind>,

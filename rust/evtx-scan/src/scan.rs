@@ -344,7 +344,12 @@ impl Worker {
             let Some((file, of_file)) = bursts.next_file(scan.queue.paths()) else {
                 return Ok(None);
             };
-            let (log, _) = scan.queue.opened(call, file, None)?;
+            let log = match scan.queue.opened(call, file, None) {
+                Ok((log, _)) => log,
+                // It was there before. Its bursts have no row, and a row says so.
+                Err(ScanError::Storage(_) | ScanError::File(_) | ScanError::Refused { .. }) => None,
+                Err(error) => return Err(error),
+            };
             self.decoder.find_bursts(Some(of_file));
             bursts.reading = Some((file, log.map(Arc::new), 0));
         }

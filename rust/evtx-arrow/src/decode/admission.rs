@@ -18,7 +18,7 @@ use super::relevance::Relevance;
 use super::strays::{Pass, StrayChunks};
 use super::walk::ChunkWalk;
 use crate::columns::Rendering;
-use crate::detect::{Detector, KnownKind};
+use crate::detect::{Detector, KnownKind, is_end};
 use crate::filter::{PushText, Row, Scratch, Stage};
 use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, RecordGroup};
@@ -51,8 +51,8 @@ impl Admission {
     #[inline(always)]
     pub(super) fn keeps_header(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
         if let Some(bursts) = self.detector.as_ref().and_then(|detector| detector.bursts.as_ref()) {
-            let is_first_pass = self.strays.pass == Pass::AroundStrays;
-            return !is_first_pass && bursts.contains_key(&self.place.file_offset(found.record.offset));
+            let offset = self.place.file_offset(found.record.offset);
+            return self.strays.pass != Pass::AroundStrays && is_end(bursts, offset, &found.record);
         }
         // With `recover` every record is read: only that distinguishes records from noise and from their copies.
         scan.options.recover || scan.correlates() || self.keeps(scan, Stage::Header, Stage::Header, found, None)

@@ -133,7 +133,7 @@ impl ChunkDecoder {
                 found.origin = Origin::Recovered;
             }
             match &found {
-                Some(Ok(found)) if !self.admission.keeps_header(scan, found) => look(left)?,
+                Some(Ok(found)) if matches.is_none() && !self.admission.keeps_header(scan, found) => look(left)?,
                 Some(Ok(found)) if !scan.reads_binxml => {
                     group.keep(found);
                     look(left)?;
