@@ -289,6 +289,42 @@ def test_base_rules_of_a_correlation_are_silent(con, tmp_path, generate, is_one_
     assert con.execute("SELECT count(*) FROM evtx_sigma_rules($1) WHERE error IS NOT NULL", [str(tmp_path)]).fetchone() == (0,)
 
 
+def test_rules_are_excluded_and_tuned_by_files(con, tmp_path):
+    logon = {"a": {"EventID": 4624}, "condition": "a"}
+    one, two, three = (f"0b4a7c16-0000-0000-0000-00000000000{digit}" for digit in "abc")
+    folder = write(tmp_path, a=rule("One", logon, id=one), b=rule("Two", logon, id=two.upper()), c=rule("Three", logon, id=three, level="low"))
+    log = SAMPLES / "DC01-Security.evtx"
+    # As Hayabusa's lists of noisy and excluded rules, and its levels.
+    (tmp_path / "noisy.txt").write_text(f"# noisy\n{one} # ./a.yml\n\n")
+    assert titles(con, log, folder, exclude=f"'{tmp_path / 'noisy.txt'}'") == [("Three", 7), ("Two", 7)]
+    assert titles(con, log, folder, exclude=f"['{tmp_path / 'noisy.txt'}', '{three}']") == [("Two", 7)]
+    (tmp_path / "levels.txt").write_text(f"id,new_level\n{three},critical # 'Three'\n{two},high\n")
+    tuning = f"level_tuning := '{tmp_path / 'levels.txt'}'"
+    levels = con.execute(f"SELECT rule_title, rule_level FROM evtx_sigma_rules('{folder}', {tuning}) WHERE rule_title IS NOT NULL ORDER BY 1").fetchall()
+    assert [level for _, level in levels][1:] == ["critical", "high"]
+    assert con.execute(f"SELECT DISTINCT rule_title FROM evtx_sigma('{log}', rules := '{folder}', min_level := 'critical', {tuning}) WHERE rule_title IS NOT NULL").fetchall() == [("Three",)]
+    (tmp_path / "levels.txt").write_text(f"{three},severe\n")
+    with pytest.raises(duckdb.Error, match="levels.txt: line 1: a level must be one of"):
+        con.execute(f"FROM evtx_sigma_rules('{folder}', {tuning})")
+    with pytest.raises(duckdb.Error, match="nothing.txt"):
+        titles(con, log, folder, exclude=f"'{tmp_path / 'nothing.txt'}'")
+
+
+def test_what_a_rule_says_about_itself(con, tmp_path):
+    text = ("title: T\ndescription: What it finds.\nauthor: [A, B]\ndate: 2024-01-02\nreferences:\n  - https://example.com\nfalsepositives: [Unknown, 5]\n"
+            "correlation: a note about other rules\nlogsource: {product: windows, service: printservice}\ndetection:\n  a: {UserDataErrorCode: 5}\n  condition: a\n")
+    (tmp_path / "a.yml").write_text(text)
+    found = con.execute("SELECT description, author, rule_date, rule_references, false_positives, len(channels), error FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchall()
+    assert found == [("What it finds.", "A, B", "2024-01-02", ["https://example.com"], ["Unknown", "5"], 2, None)]
+
+
+def test_many_bursts_can_end_with_one_event(con, tmp_path):
+    one = "correlation: {type: event_count, rules: [failed], timespan: 0s, condition: {gte: 1}}\n"
+    documents = ["name: failed\n" + rule("Failed", {"a": {"EventID": 4625}, "condition": "a"}), *(f"title: C{number:02}\n{one}" for number in range(60))]
+    (tmp_path / "a.yml").write_text("---\n".join(documents))
+    assert titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path)) == [(f"C{number:02}", 42) for number in range(60)]
+
+
 ANY = "title: Any\nname: any\nlogsource: {product: windows}\ndetection:\n  a: {EventID|exists: true}\n  condition: a\n"
 ALL = "title: All\ncorrelation:\n  type: event_count\n  rules: [any]\n  group-by: [EventID, Provider_Name]\n  timespan: 1h\n  condition: {gte: 1}\n"
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_sigma::{Alternative, Correlation, Level, LogSource, Rule, Status};
+use evtx_sigma::{Alternative, Correlation, Level, LogSource, Metadata, Rule, Status};
 
 use crate::report::ListReport;
 use crate::table::columns;
@@ -26,6 +26,7 @@ pub struct RuleRow {
     pub level: Option<Level>,
     pub status: Option<Status>,
     pub tags: Vec<String>,
+    pub metadata: Metadata,
     pub log_source: Option<LogSource>,
     pub channels: Vec<String>,
     pub event_ids: Vec<u32>,
@@ -42,6 +43,7 @@ impl RuleRow {
             level: rule.level,
             status: rule.status,
             tags: rule.tags.clone(),
+            metadata: rule.metadata.clone(),
             log_source: Some(rule.log_source.clone()),
             file: Arc::clone(file),
             error,
@@ -63,6 +65,7 @@ impl RuleRow {
         self.level = correlation.level;
         self.status = correlation.status;
         self.tags.clone_from(&correlation.tags);
+        self.metadata.clone_from(&correlation.metadata);
     }
 }
 
@@ -90,6 +93,16 @@ columns! { RuleRow:
     rule_status: Text(|row| Some(row.status?.name().into()));
     /// Its tags.
     tags: Texts(|row| &row.tags);
+    /// What it finds.
+    description: Text(|row| row.metadata.description.as_deref().map(Into::into));
+    /// Who wrote it.
+    author: Text(|row| row.metadata.author.as_deref().map(Into::into));
+    /// When it was written, as in the rule.
+    rule_date: Text(|row| row.metadata.date.as_deref().map(Into::into));
+    /// Where more is said.
+    rule_references: Texts(|row| &row.metadata.references);
+    /// Which harmless events it matches.
+    false_positives: Texts(|row| &row.metadata.false_positives);
     /// The category of its log source.
     category: Text(|row| source(row, |of| &of.category).map(Into::into));
     /// The product of its log source.

@@ -149,7 +149,7 @@ macro_rules! arguments {
 arguments! {
     /// Only the records of this event, or of a list of them, with a column for each of their fields.
     event_id = None, OF_LOGS: List(|all, texts| put(&mut all.event_ids, texts.as_deref().map(event_ids).transpose()));
-    /// The ID of a rule that is not wanted, or a list of them.
+    /// The ID of a rule that is not wanted, or the path of a text file with one in each line, or a list of them.
     exclude = None, OF_MATCHES: List(|all, ids| put(&mut all.of_rules.exclude, Ok(ids.unwrap_or_default())));
     /// Adds a column `fields`: all values of the event, each with its name.
     fields = Some("false"), OF_LOGS: Flag(|all| &mut all.options.fields);
@@ -159,6 +159,8 @@ arguments! {
     insertions = Some("false"), OF_LOGS: Flag(|all| &mut all.options.insertions);
     /// Adds a column `json`: the whole event as JSON.
     json = Some("false"), OF_LOGS: Flag(|all| &mut all.options.json);
+    /// The path of a text file with other levels for some rules: in each line an ID, a comma and a level.
+    level_tuning = None, OF_RULES: Text(|all, path| put(&mut all.of_rules.level_tuning, Ok(path)));
     /// Adds `chunk_index` and `record_offset`: where in the file a record stands.
     location = Some("false"), OF_LOGS: Flag(|all| &mut all.options.location);
     /// The path of a table of log sources of your own. Its entries replace those of the same log sources in the built-in

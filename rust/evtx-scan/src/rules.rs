@@ -1,6 +1,6 @@
 //! Sigma rules of files: found, read, loaded, and chosen by the arguments of a call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -42,8 +42,10 @@ pub(crate) struct RuleArguments {
     pub(crate) min_level: Option<Level>,
     /// The statuses that are wanted.
     pub(crate) statuses: Option<Vec<Status>>,
-    /// The IDs of rules that are not wanted.
+    /// The IDs of rules that are not wanted, and paths of files with such IDs.
     pub(crate) exclude: Vec<String>,
+    /// The path of a file with levels of rules.
+    pub(crate) level_tuning: Option<String>,
 }
 
 /// The value that an argument names, whatever the case.
@@ -86,6 +88,35 @@ struct Collected {
     correlations: Vec<(Correlation, usize, bool)>,
     /// By their IDs in small letters, the files of all.
     known: HashMap<String, Arc<str>>,
+    tuning: Tuning,
+}
+
+/// What files say about rules, by their IDs in small letters.
+#[derive(Default)]
+struct Tuning {
+    excluded: HashSet<String>,
+    levels: HashMap<String, Level>,
+}
+
+/// An ID as it is compared.
+fn id_of(text: &str) -> String {
+    text.trim().trim_matches(['{', '}']).to_ascii_lowercase()
+}
+
+/// Whether an entry of `exclude` is the path of a file, and not an ID.
+fn is_path(entry: &str) -> bool {
+    entry.contains(['/', '\\']) || entry.to_ascii_lowercase().ends_with(".txt")
+}
+
+/// The lines of a file with their numbers, without comments, which start with `#`, and without empty ones.
+fn read_lines(call: Call<'_>, path: &str) -> Result<Vec<(usize, String)>, ScanError> {
+    let path = &ScanPath::named(path);
+    let text = read_text(call, path).or_else(|error| path.failure(error))?;
+    let lines = (1..).zip(
+        text.lines()
+            .map(|line| line.split('#').next().unwrap_or_default().trim().to_owned()),
+    );
+    Ok(lines.filter(|(_, line)| !line.is_empty()).collect())
 }
 
 impl RuleArguments {
@@ -139,7 +170,10 @@ impl RuleArguments {
             log_sources: own.as_ref().unwrap_or(builtin),
             threads: threads.clamp(1, MAX_THREADS),
         };
-        let mut rules = Collected::default();
+        let mut rules = Collected {
+            tuning: self.tuning(call)?,
+            ..Collected::default()
+        };
         let (mut paths, mut texts, mut loaded) = (paths.iter(), Vec::new(), Vec::new());
         let mut load = || loop {
             let mut read = Vec::new();
@@ -160,8 +194,42 @@ impl RuleArguments {
         Ok(rules.finish())
     }
 
-    /// Whether a rule or a correlation is wanted, by its level, status and ID.
-    fn wants(&self, level: Option<Level>, status: Option<Status>, id: Option<&str>) -> bool {
+    /// Reads the files that `exclude` and `level_tuning` name.
+    fn tuning(&self, call: Call<'_>) -> Result<Tuning, ScanError> {
+        let mut tuning = Tuning::default();
+        for entry in &self.exclude {
+            match is_path(entry) {
+                true => {
+                    let lines = read_lines(call, entry)?;
+                    tuning.excluded.extend(lines.iter().map(|(_, line)| id_of(line)));
+                }
+                false => _ = tuning.excluded.insert(id_of(entry)),
+            }
+        }
+        for (number, line) in self
+            .level_tuning
+            .iter()
+            .map(|path| read_lines(call, path))
+            .collect::<Result<Vec<_>, _>>()?
+            .concat()
+        {
+            let Some((id, level)) = line.split_once(',') else {
+                continue;
+            };
+            let (id, level) = (id_of(id), level.trim());
+            if level == "new_level" {
+                continue;
+            }
+            let path = self.level_tuning.as_deref().unwrap_or_default();
+            let level = named("a level", &Level::ALL, level)
+                .map_err(|why| ScanError::File(format!("{path}: line {number}: {why}")))?;
+            tuning.levels.insert(id, level);
+        }
+        Ok(tuning)
+    }
+
+    /// Whether a rule or a correlation is wanted, by its level and status.
+    fn wants(&self, level: Option<Level>, status: Option<Status>) -> bool {
         let is_high = self
             .min_level
             .is_none_or(|least| level.is_some_and(|level| level >= least));
@@ -169,11 +237,7 @@ impl RuleArguments {
             .statuses
             .as_ref()
             .is_none_or(|wanted| status.is_some_and(|status| wanted.contains(&status)));
-        let is_excluded = |id: &str| {
-            let mut excluded = self.exclude.iter().map(|excluded| excluded.trim_matches(['{', '}']));
-            excluded.any(|excluded| excluded.eq_ignore_ascii_case(id))
-        };
-        is_high && has_status && !id.is_some_and(is_excluded)
+        is_high && has_status
     }
 }
 
@@ -323,10 +387,16 @@ impl Collected {
     fn add(&mut self, loaded: Loaded, arguments: &RuleArguments) {
         let Loaded {
             mut row,
-            rules,
-            correlation,
+            mut rules,
+            mut correlation,
         } = loaded;
-        let is_wanted = arguments.wants(row.level, row.status, row.id.as_deref());
+        let id = row.id.as_deref().map(id_of).unwrap_or_default();
+        if let Some(&level) = self.tuning.levels.get(&id) {
+            row.level = Some(level);
+            rules.iter_mut().for_each(|known| known.rule.level = Some(level));
+            correlation.iter_mut().for_each(|known| known.level = Some(level));
+        }
+        let is_wanted = arguments.wants(row.level, row.status) && !self.tuning.excluded.contains(&id);
         let outcome = match row.error.is_some() {
             true => Ok(()),
             false => self.add_parts(rules, correlation, &row, is_wanted),

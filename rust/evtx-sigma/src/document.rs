@@ -86,7 +86,9 @@ pub fn load_documents_until(
 }
 
 fn load(document: &Node, context: &mut Context<'_>) -> Result<Document, LoadError> {
-    if document.get("correlation").is_some() {
+    // Some rules have a note of this name, in plain text.
+    let is_note = |node: &&Node| node.text().is_some() && document.get("detection").is_some();
+    if document.get("correlation").filter(|node| !is_note(node)).is_some() {
         return correlation(document).map(Document::Correlation);
     }
     let (rule, aggregated) = rule(document, context)?;
@@ -108,6 +110,7 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
         level: rule.level,
         status: rule.status,
         tags: rule.tags.clone(),
+        metadata: rule.metadata.clone(),
         position: piped.error(0, Problem::NoRule).position,
         kind: CorrelationKind::EventCount,
         references: Vec::new(),

@@ -34,11 +34,34 @@ pub(crate) struct Context<'a> {
     pub(crate) budget: Budget,
 }
 
+/// Names that Hayabusa's rules have for fields, and those in the log.
+const ALIASES: [(&str, &str); 3] = [
+    ("ExecutionProcessID", "Execution_ProcessID"),
+    ("SecurityUserID", "Security_UserID"),
+    ("WindowsDefenderProcessName", "ProcessName"),
+];
+
+/// What other such names begin with. The rest is the name of the field in `UserData`.
+const PREFIXES: [&str; 3] = ["LogFileCleared", "RdsGtw", "UserData"];
+
+/// The name in the log of a field: its own, or that of an alias of Hayabusa. The source is `config/eventkey_alias.txt` of
+/// hayabusa-rules; all other names there are those of the log, or names that other events have.
+fn name_in_log(field: &str) -> &str {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == field).map(|(_, name)| *name);
+    let prefixed = || {
+        PREFIXES
+            .iter()
+            .find_map(|prefix| field.strip_prefix(prefix))
+            .filter(|rest| !rest.is_empty())
+    };
+    alias.or_else(prefixed).unwrap_or(field)
+}
+
 /// The items of an entry in a map: one, or with `|all` one for each value.
 pub(crate) fn items(key: &Key, value: &Node, context: &mut Context<'_>) -> Result<Vec<Item>, LoadError> {
     let mut names = key.text.split('|');
     let field: String = names.next().unwrap_or_default().split(' ').collect();
-    let field = (!field.is_empty()).then(|| field.into_boxed_str());
+    let field = (!field.is_empty()).then(|| name_in_log(&field).into());
     let mut modifiers = modifiers(&names.collect::<Vec<_>>()).map_err(|problem| problem.at(key.at))?;
     match modifiers.meaning {
         _ if field.is_some() => {}

@@ -85,5 +85,5 @@ pub use matcher::{Comparison, DatePart, Matcher};
 pub use number::Number;
 pub use pattern::{Pattern, Place, Segment};
 pub use placeholders::Placeholders;
-pub use rule::{Detection, Level, LogSource, Rule, Status};
+pub use rule::{Detection, Level, LogSource, Metadata, Rule, Status};
 pub use stop::Stopped;

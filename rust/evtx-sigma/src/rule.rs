@@ -25,6 +25,8 @@ pub struct Rule {
     pub status: Option<Status>,
     /// Its tags, such as `attack.t1059`.
     pub tags: Vec<String>,
+    /// What else it says about itself.
+    pub metadata: Metadata,
     /// Which events it is for.
     pub log_source: LogSource,
     /// The position of its log source in the text.
@@ -48,6 +50,50 @@ impl Identity {
     /// A number that no other identity has while this one exists.
     pub(crate) fn number(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
+    }
+}
+
+/// What a rule says about itself, for people.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// What it finds.
+    pub description: Option<String>,
+    /// Who wrote it.
+    pub author: Option<String>,
+    /// When it was written, as in the text.
+    pub date: Option<String>,
+    /// Where more is said, mostly URLs.
+    pub references: Vec<String>,
+    /// Which harmless events it matches.
+    pub false_positives: Vec<String>,
+}
+
+impl Metadata {
+    /// Reads what a document says. What has another type than it should is left out, because no match depends on it.
+    pub(crate) fn read(document: &Node) -> Metadata {
+        let texts = |key| {
+            let nodes = document.get(key).map_or(&[][..], Node::each);
+            nodes
+                .iter()
+                .take(Limits::TAGS)
+                .filter_map(Node::text)
+                .collect::<Vec<_>>()
+        };
+        let text = |key| Some(texts(key).join(", ")).filter(|text| !text.is_empty());
+        Metadata {
+            description: text("description"),
+            author: text("author"),
+            date: text("date"),
+            references: texts("references"),
+            false_positives: texts("falsepositives"),
+        }
+    }
+
+    /// About how many bytes of memory it takes, besides itself.
+    pub(crate) fn bytes(&self) -> usize {
+        let one = [&self.description, &self.author, &self.date].into_iter().flatten();
+        let all = one.chain(&self.references).chain(&self.false_positives);
+        all.map(|text| size_of::<String>() + text.len()).sum()
     }
 }
 
@@ -163,7 +209,7 @@ impl Rule {
         let of_detections = of_detections.map(|detection| size_of::<Detection>() + detection.name.len());
         let of_tags = self.tags.iter().map(|tag| size_of::<String>() + tag.len());
         let all = of_matchers.chain(of_items).chain(of_detections).chain(of_tags);
-        size_of::<Rule>() + self.title.len() + all.sum::<usize>()
+        size_of::<Rule>() + self.title.len() + self.metadata.bytes() + all.sum::<usize>()
     }
 
     /// How many bytes of memory its regular expressions take.
@@ -239,6 +285,7 @@ pub(crate) fn rule(document: &Node, context: &mut Context<'_>) -> Result<(Rule, 
         level: named(document, "level", &Level::ALL)?,
         status: named(document, "status", &Status::ALL)?,
         tags: tags(document)?,
+        metadata: Metadata::read(document),
         log_source: LogSource::read(needed("logsource")?)?,
         log_source_position: document.key_position("logsource"),
         detections,

@@ -1,7 +1,7 @@
 //! Correlations as loaded.
 
 use crate::error::Position;
-use crate::rule::{Identity, Level, Status};
+use crate::rule::{Identity, Level, Metadata, Status};
 
 /// Where a record is.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +38,8 @@ pub struct Correlation {
     pub status: Option<Status>,
     /// Its tags, such as `attack.t1110`.
     pub tags: Vec<String>,
+    /// What else it says about itself.
+    pub metadata: Metadata,
     /// The position of the correlation in its text.
     pub position: Position,
     /// What is counted.

@@ -4,7 +4,7 @@ use super::model::{Alias, Correlation, CorrelationKind, Operator, Reference};
 use crate::error::{LoadError, Problem};
 use crate::limits::Limits;
 use crate::number::Number;
-use crate::rule::{Level, Status, named, tags, text_of};
+use crate::rule::{Level, Metadata, Status, named, tags, text_of};
 use crate::yaml::{Key, Node, Value};
 
 const KEYS: &str = "type, rules, aliases, group-by, timespan, condition, generate";
@@ -46,6 +46,7 @@ pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
         level: named(document, "level", &Level::ALL)?,
         status: named(document, "status", &Status::ALL)?,
         tags: tags(document)?,
+        metadata: Metadata::read(document),
         position: document.key_position("correlation"),
         kind,
         references,
