@@ -436,24 +436,28 @@ impl Collected {
 
     /// Adds the rules that correlations need, and says of correlations that cannot be used why.
     fn finish(mut self) -> LoadedRules {
+        if self.correlations.is_empty() {
+            return LoadedRules {
+                rows: self.rows,
+                rules: Rules::new(self.set.finish(), self.files),
+            };
+        }
         let correlations: Vec<_> = self.correlations.iter().map(|(one, ..)| one.clone()).collect();
         let mut wanted = vec![true; self.files.len()];
-        if !correlations.is_empty() {
-            let others = std::mem::take(&mut self.others);
-            let known = self.set.rules().iter().map(|known| &known.rule);
-            let all: Vec<&Rule> = known.chain(others.iter().map(|(other, _)| &other.rule)).collect();
-            let first = self.set.rules().len();
-            let (resolved, _) = Correlations::resolve(&all, correlations.clone());
-            let is_needed = |index: usize| resolved.is_base((first + index) as u32);
-            for (_, (rule, row)) in others.into_iter().enumerate().filter(|(index, _)| is_needed(*index)) {
-                let row = &mut self.rows[row];
-                match self.set.add(rule) {
-                    Ok(()) => {
-                        self.files.push(Arc::clone(&row.file));
-                        wanted.push(false);
-                    }
-                    Err(problem) => row.error = Some(problem.to_string()),
+        let others = std::mem::take(&mut self.others);
+        let known = self.set.rules().iter().map(|known| &known.rule);
+        let all: Vec<&Rule> = known.chain(others.iter().map(|(other, _)| &other.rule)).collect();
+        let first = self.set.rules().len();
+        let (resolved, _) = Correlations::resolve(&all, correlations.clone());
+        let is_needed = |index: usize| resolved.is_base((first + index) as u32);
+        for (_, (rule, row)) in others.into_iter().enumerate().filter(|(index, _)| is_needed(*index)) {
+            let row = &mut self.rows[row];
+            match self.set.add(rule) {
+                Ok(()) => {
+                    self.files.push(Arc::clone(&row.file));
+                    wanted.push(false);
                 }
+                Err(problem) => row.error = Some(problem.to_string()),
             }
         }
         let set = self.set.finish();
