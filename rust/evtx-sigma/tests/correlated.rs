@@ -248,7 +248,7 @@ fn case(random: &mut Random) -> Case {
     Case { text, rules, models }
 }
 
-/// Hits of records, of which some match several rules and some have the same time.
+/// Hits of records. Some match several rules, and some have the same time.
 fn hits(random: &mut Random, rules: usize) -> Vec<Hit> {
     let mut hits = Vec::new();
     for record in 0..random.below(30) as u64 {

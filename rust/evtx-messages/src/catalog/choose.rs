@@ -81,7 +81,7 @@ fn are_of_several_providers<'r>(block: &Block, best: &Record, rivals: impl Itera
     alike.map(without_whitespace).collect::<BTreeSet<_>>().len() > MAX_TEXTS
 }
 
-/// The start of a text without whitespace and what stands for it, which some databases have lost.
+/// The start of a text, without whitespace and its escapes, which some databases have lost.
 fn without_whitespace(text: &str) -> String {
     let start = text.chars().take(MAX_COMPARED).filter(|char| !char.is_whitespace());
     let escapes = ["%n", "%t", "%r", "%0", r"\n", r"\t", r"\r"];

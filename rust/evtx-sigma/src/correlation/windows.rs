@@ -166,7 +166,7 @@ impl State {
         }
     }
 
-    /// The number of the window. `None` if it has no values of which there could be one.
+    /// The number of the window. `None` if it has no values to compute it from.
     fn number(&self) -> Option<f64> {
         match self {
             State::Events(count) => Some(*count as f64),
