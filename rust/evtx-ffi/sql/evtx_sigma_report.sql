@@ -13,7 +13,10 @@ WITH matches AS MATERIALIZED (
         -- To the millisecond.
         left(time_created::VARCHAR, 23) AS time, left(computer, 300) AS host, event_id, record_id,
         left(channel, 300) AS channel, left(filename, 1000) AS filename, left(error, 1000) AS error,
-        TRY_CAST(matched AS MAP(VARCHAR, VARCHAR)) AS matched,
+        map_concat(
+            CASE WHEN correlation IS NOT NULL
+                 THEN MAP {'Events': concat(correlation.count, ' since ', left(correlation.first_time::VARCHAR, 23))} END,
+            TRY_CAST(matched AS MAP(VARCHAR, VARCHAR))) AS matched,
         -- UserData is one element, which contains the fields.
         CASE WHEN user_data IS NULL THEN TRY_CAST(event_data AS MAP(VARCHAR, VARCHAR))
              ELSE TRY_CAST((TRY_CAST(user_data AS JSON)->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS fields

@@ -2,7 +2,8 @@
 --
 -- A row per match of a Sigma rule, for people: when, where, the rule with its level, tactics and techniques of ATT&CK,
 -- and what happened, with the columns of evtx_timeline. What made the rule true is one line of about 200 characters.
--- Damage, which can hide a match, is a row without a rule.
+-- A correlation has the first time and the number of its events. Damage, which can hide a match, is a row without a
+-- rule.
 --
 -- SELECT * FROM evtx_sigma_timeline('logs', 'rules') WHERE level >= 'high' ORDER BY time_created
 
@@ -25,5 +26,5 @@ SELECT
     left(details, 1000) || CASE WHEN length(details) > 1000 THEN '…' ELSE '' END AS details,
     nullif(array_to_string(list_transform(found, lambda field: concat_ws(': ', field.name,
         left(field.value, room) || CASE WHEN length(field.value) > room THEN '…' ELSE '' END)), ' ¦ '), '') AS matched,
-    channel, event_id, rule_id, record_id, filename, error, message
+    correlation.first_time AS first_time, correlation.count AS events, channel, event_id, rule_id, record_id, filename, error, message
 FROM lines

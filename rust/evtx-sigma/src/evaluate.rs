@@ -2,6 +2,7 @@
 
 use crate::condition::Condition;
 use crate::event::{Event, break_if};
+use crate::excerpt::{LONGEST, excerpt};
 use crate::item::Item;
 use crate::matcher::{Matcher, Subject};
 use crate::rule::{Detection, Rule};
@@ -11,7 +12,8 @@ use crate::stop::{Stop, Stopped};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matched {
     /// Names of fields with their values, in the order of the condition and its detections, each pair once. For a field
-    /// with several values, the first that matched. The value is `None` if the item asked for NULL or for an absent
+    /// with several values, the first that matched. Of a value of more than 200 characters it is the part around what
+    /// matched, with `…` where something is left out. The value is `None` if the item asked for NULL or for an absent
     /// field. Detections after `not` do not count.
     pub fields: Vec<(String, Option<String>)>,
 }
@@ -36,7 +38,11 @@ impl Rule {
             evaluation.collect(&self.condition);
         }
         stop.result()?;
-        let fields = evaluation.fields;
+        let shown = evaluation.fields.into_iter().map(|found| {
+            let value = found.value.map(|value| excerpt(&value, found.at));
+            (found.field, value)
+        });
+        let fields = shown.collect();
         Ok(is_true.then_some(Matched { fields }))
     }
 }
@@ -49,7 +55,14 @@ struct Evaluation<'a> {
     /// By detection, whether it is true, once that is known.
     known: Vec<Option<bool>>,
     /// The fields that made the rule true.
-    fields: Vec<(String, Option<String>)>,
+    fields: Vec<Found>,
+}
+
+/// A field that made a rule true, with its value, and the byte offset in it to look at.
+struct Found {
+    field: String,
+    value: Option<String>,
+    at: usize,
 }
 
 impl Evaluation<'_> {
@@ -74,9 +87,13 @@ impl Evaluation<'_> {
                 let items = self.rule.detections[index].first(self.event, self.stop);
                 for item in items.unwrap_or_default() {
                     item.is_true(self.event, self.stop, &mut |field, value| {
-                        let pair = (field.to_string(), value.map(str::to_string));
-                        if !self.fields.contains(&pair) {
-                            self.fields.push(pair);
+                        let mut known = self.fields.iter();
+                        if !known.any(|found| found.field == field && found.value.as_deref() == value) {
+                            self.fields.push(Found {
+                                field: field.to_string(),
+                                value: value.map(str::to_string),
+                                at: value.map_or(0, |text| item.place_in(text, self.event, self.stop)),
+                            });
                         }
                     });
                 }
@@ -107,6 +124,14 @@ impl Item {
     /// Whether the item is true for an event.
     pub fn matches(&self, event: &dyn Event) -> bool {
         self.is_true(event, &Stop::never(), &mut |_, _| ())
+    }
+
+    /// Where to look in a text for which the item is true, as a byte offset. 0 if the text is short.
+    fn place_in(&self, text: &str, event: &dyn Event, stop: &Stop<'_>) -> usize {
+        let subject = Subject::new(text);
+        let mut matchers = self.any.iter().filter(|_| text.len() > LONGEST);
+        let first = matchers.find(|matcher| matcher.matches(&subject, event, stop));
+        first.map_or(0, |matcher| matcher.place_in(&subject, stop))
     }
 
     /// Whether the item is true for an event. If it is, `found` gets the field and value that made it true.

@@ -98,12 +98,19 @@ impl Expression {
     pub(crate) fn find(&self, text: &str, stop: &Stop<'_>) -> Result<bool, Stopped> {
         stop.check()?;
         if text.len() > SHORT
-            && let Some(stoppable) = self.stoppable.get_or_init(|| self.stoppable())
-            && let Some(is_match) = stoppable.find(text, stop)?
+            && let Some(is_match) = self.find_end(text, stop)?
         {
-            return Ok(is_match);
+            return Ok(is_match.is_some());
         }
         Ok(self.is_match(text))
+    }
+
+    /// The byte offset at which the match that ends first does so, if there is one. `None` if it cannot be told.
+    pub(crate) fn find_end(&self, text: &str, stop: &Stop<'_>) -> Result<Option<Option<usize>>, Stopped> {
+        let stoppable = self.stoppable.get_or_init(|| self.stoppable());
+        stoppable
+            .as_ref()
+            .map_or(Ok(None), |stoppable| stoppable.find_end(text, stop))
     }
 
     fn stoppable(&self) -> Option<Stoppable> {
@@ -142,8 +149,8 @@ impl Stoppable {
     const KEPT: usize = 2;
     const KEPT_BYTES: usize = 256 << 10;
 
-    /// Whether a text contains a match. `None` if the automaton cannot tell.
-    fn find(&self, text: &str, stop: &Stop<'_>) -> Result<Option<bool>, Stopped> {
+    /// As [`Expression::find_end`].
+    fn find_end(&self, text: &str, stop: &Stop<'_>) -> Result<Option<Option<usize>>, Stopped> {
         let states = self.states.lock().ok().and_then(|mut states| states.pop());
         let mut cache = states.unwrap_or_else(|| self.automaton.create_cache());
         let result = walk(&self.automaton, &mut cache, text, stop);
@@ -157,7 +164,7 @@ impl Stoppable {
     }
 }
 
-fn walk(automaton: &DFA, cache: &mut Cache, text: &str, stop: &Stop<'_>) -> Result<Option<bool>, Stopped> {
+fn walk(automaton: &DFA, cache: &mut Cache, text: &str, stop: &Stop<'_>) -> Result<Option<Option<usize>>, Stopped> {
     let Ok(mut state) = automaton.start_state_forward(cache, &Input::new(text)) else {
         return Ok(None);
     };
@@ -170,16 +177,16 @@ fn walk(automaton: &DFA, cache: &mut Cache, text: &str, stop: &Stop<'_>) -> Resu
             state = next;
             // A match is reported one byte late. An empty match between the bytes of a character does not count.
             if state.is_match() && text.is_char_boundary(at) {
-                return Ok(Some(true));
+                return Ok(Some(Some(at)));
             } else if state.is_dead() {
-                return Ok(Some(false));
+                return Ok(Some(None));
             } else if state.is_quit() {
                 return Ok(None);
             }
         }
     }
     let end = automaton.next_eoi_state(cache, state);
-    Ok(end.ok().map(|state| state.is_match()))
+    Ok(end.ok().map(|state| state.is_match().then_some(text.len())))
 }
 
 /// How deep groups and repetitions may be nested.
@@ -388,8 +395,14 @@ mod tests {
                     format!("{text}{}", "ä\n".repeat(SHORT)),
                 ] {
                     let is_match = expression.is_match(&long);
-                    let found = stoppable.find(&long, &stop);
+                    let end = stoppable.find_end(&long, &stop);
+                    let found = end.map(|end| end.map(|end| end.is_some()));
                     assert_eq!(found, Ok(Some(is_match)), "{expression:?} {text:?}");
+                    // Without what follows it, the match is still there: it is the end of one, not some other place.
+                    let end = end.ok().flatten().flatten();
+                    assert!(
+                        end.is_none_or(|end| expression.is_match(&long[..end]) || expression.as_str().contains('B'))
+                    );
                     assert_eq!(expression.find(&long, &stop), Ok(is_match));
                 }
             }

@@ -66,6 +66,7 @@ mod condition;
 mod rule;
 pub mod correlation;
 mod document;
+mod excerpt;
 mod evaluate;
 mod logsource;
 mod engine;

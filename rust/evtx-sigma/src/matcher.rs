@@ -121,6 +121,30 @@ impl Matcher {
             Matcher::Exists(_) | Matcher::Null => false,
         }
     }
+
+    /// Where to look in a text that matches, as a byte offset: at the first needle of a pattern, or where the match of
+    /// an expression ends. 0 if the whole text counts.
+    pub(crate) fn place_in(&self, text: &Subject<'_>, stop: &Stop<'_>) -> usize {
+        match self {
+            Matcher::Text { pattern, cased: true } => pattern.place_in(text.as_is),
+            Matcher::Text { pattern, cased: false } => {
+                // Folding maps one character to one.
+                let folded = text.folded();
+                let characters = folded[..pattern.place_in(folded)].chars().count();
+                text.as_is
+                    .char_indices()
+                    .nth(characters)
+                    .map_or(0, |(offset, _)| offset)
+            }
+            Matcher::Regex(expression) => expression
+                .find_end(text.as_is, stop)
+                .ok()
+                .flatten()
+                .flatten()
+                .unwrap_or(0),
+            _ => 0,
+        }
+    }
 }
 
 /// A text of an event, folded when that is first needed.

@@ -93,6 +93,15 @@ impl Pattern {
         }
     }
 
+    /// The byte offset of the first needle in a text that matches, or 0.
+    pub(crate) fn place_in(&self, text: &str) -> usize {
+        let found = match self {
+            Pattern::Needle(Place::End, needle) => text.rfind(&**needle),
+            _ => self.needles().next().and_then(|needle| text.find(needle)),
+        };
+        found.unwrap_or(0)
+    }
+
     /// The needles. Every text that matches contains all of them. A pattern of `?` or dashes alone has none.
     pub fn needles(&self) -> impl Iterator<Item = &str> {
         let (one, segments) = match self {

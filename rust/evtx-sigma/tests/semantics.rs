@@ -270,6 +270,33 @@ fn reports_the_fields_that_made_it_true() {
     assert_eq!(fields, expected);
 }
 
+/// Of a long value, each kind of test shows where it matched.
+#[test]
+fn shows_where_a_long_value_matched() {
+    let pad = "\u{130}x".repeat(200);
+    let value = format!("START {pad} Needle -Enc {pad} END");
+    for (item, expected) in [
+        ("F|contains: nEEDLE", Some("Needle")),
+        ("F|contains|cased: Needle", Some("Needle")),
+        ("F|contains: [absent, nee?le]", Some("Needle")),
+        ("F: '*-enc*end'", Some("-Enc")),
+        ("F|endswith: ' end'", Some(" END")),
+        ("F|startswith: start", None),
+        ("F|re: 'N[e]{2}dle -E'", Some("edle -E")),
+        ("'|all': [Needle, END]", Some("Needle")),
+        ("F|neq: Needle", None),
+    ] {
+        let rule = rule(&format!("a:\n  {item}\ncondition: a"));
+        let matched = rule.matches(&[("F", Some(value.as_str()))].as_slice()).expect(item);
+        let [(_, Some(shown))] = matched.fields.as_slice() else {
+            panic!("{item}: {:?}", matched.fields);
+        };
+        assert!(shown.chars().count() <= 202, "{item}");
+        let place = shown.chars().take(40).collect::<String>();
+        assert!(place.contains(expected.unwrap_or("START")), "{item}: {place}");
+    }
+}
+
 #[test]
 fn reads_the_metadata_of_a_rule() {
     let text = "title: T\nid: 1\nlevel: high\nstatus: test\ntags: [attack.t1059, attack.execution]\nauthor: {x: y}\n\

@@ -369,7 +369,8 @@ pub(crate) const RULE_COLUMNS: &[Column] = columns! {
     tags: Rule(RuleColumn::Tags);
     /// The path of its file.
     rule_file: Rule(RuleColumn::File);
-    /// The fields that made the rule true, with their values; of a correlation the fields that it groups by.
+    /// The fields that made the rule true, with their values, or the part of a long value around what matched; of a
+    /// correlation the fields that it groups by.
     matched: Matched;
     /// Of a correlation: when its events began and ended, how many there were, the value that met its condition, and the
     /// values and records that it counted. The other columns are those of the last event.
