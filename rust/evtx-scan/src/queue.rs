@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use evtx_format::container::layout::Block;
 
@@ -116,6 +116,8 @@ pub(crate) struct FileQueue {
     pub(crate) last: LastOpened,
     /// How many threads take part.
     threads: AtomicU64,
+    /// By number of files, from 0 on, how many bytes the first files have. Asked for when the engine shows progress.
+    bytes_before: OnceLock<Vec<u64>>,
 }
 
 struct Progress {
@@ -162,6 +164,7 @@ impl FileQueue {
             opened: Condvar::new(),
             last: LastOpened::default(),
             threads: AtomicU64::new(0),
+            bytes_before: OnceLock::new(),
         }
     }
 
@@ -396,27 +399,80 @@ impl FileQueue {
         !matches!(before, FileState::Done { given_up: true })
     }
 
-    /// The share of the scan that was handed out, 0 to 1. Each file counts the same, by the share of its blocks.
+    /// The share of the bytes of all files that was handed out, 0 to 1.
     pub(crate) fn progress(&self) -> f64 {
+        let before = self.bytes_before.get_or_init(|| bytes_before(&self.paths));
         let progress = self.lock();
         let of_file = |state: &FileState| match state {
             FileState::Done { .. } => 1.0,
             FileState::Open(log, next, _) => *next as f64 / log.layout.blocks().max(1) as f64,
             FileState::Waiting | FileState::Opening => 0.0,
         };
-        let begun = &progress.files[progress.first..progress.unopened];
-        let done = progress.first as f64 + begun.iter().map(of_file).sum::<f64>();
-        if self.paths.is_empty() {
-            1.0
-        } else {
-            done / self.paths.len() as f64
+        let begun = progress.first..progress.unopened;
+        let bytes = |file: usize| (before[file + 1] - before[file]) as f64 * of_file(&progress.files[file]);
+        let done = before[begun.start] as f64 + begun.map(bytes).sum::<f64>();
+        match before.last() {
+            Some(&all) if all > 0 => done / all as f64,
+            _ => 1.0,
         }
     }
+}
+
+/// How many bytes the first files have, by their number. Files of unknown size, which are remote or in archives, count
+/// like the average of the others.
+fn bytes_before(paths: &[ScanPath]) -> Vec<u64> {
+    let size = |path: &ScanPath| match path.source {
+        Source::File if path.split.is_none() => std::fs::metadata(&path.path).ok().map(|file| file.len()),
+        _ => None,
+    };
+    let sizes: Vec<Option<u64>> = paths.iter().map(size).collect();
+    let known = sizes.iter().flatten();
+    let average = known
+        .clone()
+        .sum::<u64>()
+        .checked_div(known.count() as u64)
+        .unwrap_or(1);
+    let sums = sizes.iter().scan(0, |sum: &mut u64, size| {
+        *sum = sum.saturating_add(size.unwrap_or(average));
+        Some(*sum)
+    });
+    std::iter::once(0).chain(sums).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A folder has few large logs, and many small ones.
+    #[test]
+    fn files_count_by_their_bytes_in_progress() {
+        let folder = std::env::temp_dir().join(format!("evtx-progress-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = |name: &str, bytes: usize| {
+            let path = folder.join(name);
+            std::fs::write(&path, vec![0; bytes]).expect("a file");
+            ScanPath::named(&path.display().to_string())
+        };
+        let unknown = ScanPath::named("s3://unknown");
+        let paths = vec![path("large", 9000), path("small", 500), unknown, path("empty", 0)];
+        assert_eq!(bytes_before(&paths), [0, 9000, 9500, 12_666, 12_666]);
+        let options = FileOptions {
+            recover: false,
+            verify: false,
+            messages: None,
+            joins_files: false,
+        };
+        let queue = FileQueue::new(paths, options);
+        assert_eq!(queue.progress(), 0.0);
+        queue.lock().unopened = 2;
+        assert!(queue.give_up(0));
+        assert_eq!(queue.progress(), 9000.0 / 12_666.0);
+        let all = queue.paths().len();
+        (queue.lock().first, queue.lock().unopened) = (all, all);
+        assert_eq!(queue.progress(), 1.0);
+        assert_eq!(bytes_before(&[]), [0]);
+        std::fs::remove_dir_all(folder).expect("no folder");
+    }
 
     #[test]
     fn blocks_of_a_large_image_come_before_those_of_the_next_file() {
