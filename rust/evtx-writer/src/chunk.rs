@@ -5,10 +5,14 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use crate::binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
+use crate::copy::{Source, Target, copy_definition, copy_stream};
 use crate::error::WriteError;
+use crate::record::CutRecord;
 use crate::value::utf16;
 
 pub(crate) const CHUNK_SIZE: usize = 65_536;
+/// Windows fills no chunk further, and libevtx loses the last record of one that is full.
+const MOST: usize = 65_528;
 const HEADER_SIZE: usize = 512;
 /// Chunk offset of the string table: the heads of the linked lists of names, by hash.
 const STRING_TABLE: usize = 128;
@@ -23,8 +27,11 @@ const FRAGMENT_HEADER: [u8; 4] = [0x0f, 1, 1, 0];
 pub(crate) struct Chunk {
     /// The bytes from the start of the chunk to the end of the last record.
     bytes: Vec<u8>,
-    names: HashMap<String, u32>,
-    templates: HashMap<[u8; 16], u32>,
+    /// By hash, length and UTF-16 units, as in the chunk, where each name is.
+    names: HashMap<Box<[u8]>, u32>,
+    /// By GUID, or by all of its bytes if it was cut out of another chunk, where each template definition is.
+    templates: HashMap<Box<[u8]>, u32>,
+    records: u64,
     first_id: Option<u64>,
     last_id: u64,
     last_record: usize,
@@ -36,6 +43,7 @@ impl Chunk {
             bytes: vec![0; HEADER_SIZE],
             names: HashMap::new(),
             templates: HashMap::new(),
+            records: 0,
             first_id: None,
             last_id: 0,
             last_record: 0,
@@ -46,36 +54,63 @@ impl Chunk {
         self.first_id.is_none()
     }
 
+    /// How many records it has.
+    pub(crate) fn records(&self) -> u64 {
+        self.records
+    }
+
     /// Writes a record. If it does not fit, returns false and leaves the chunk as it was.
     pub(crate) fn write(&mut self, id: u64, written: u64, stream: &Stream) -> Result<bool, WriteError> {
-        let before = self.clone();
+        self.write_with(id, written, |chunk| chunk.stream(stream))
+    }
+
+    /// The same for a record that was cut out of another chunk.
+    pub(crate) fn write_cut(&mut self, id: u64, record: CutRecord<'_>) -> Result<bool, WriteError> {
+        let source = Source::record(record.bytes);
+        self.write_with(id, record.written, |chunk| {
+            copy_stream(chunk, source, record.binxml()).map(drop)
+        })
+    }
+
+    fn write_with(
+        &mut self,
+        id: u64,
+        written: u64,
+        binxml: impl FnOnce(&mut Self) -> Result<(), WriteError>,
+    ) -> Result<bool, WriteError> {
         let start = self.bytes.len();
+        let mut tables = [0; HEADER_SIZE - STRING_TABLE];
+        tables.copy_from_slice(&self.bytes[STRING_TABLE..HEADER_SIZE]);
         self.bytes.extend(b"**\0\0\0\0\0\0");
         self.bytes.extend(id.to_le_bytes());
         self.bytes.extend(written.to_le_bytes());
-        self.stream(stream)?;
+        let outcome = binxml(self);
         // Windows aligns records to eight bytes.
         let padding = (self.bytes.len() + 4 - start).next_multiple_of(8) - 4;
         self.bytes.resize(start + padding, 0);
         let size = (padding + 4) as u32;
         self.bytes.extend(size.to_le_bytes());
         self.put_u32(start + 4, size);
-        if self.bytes.len() > CHUNK_SIZE {
-            *self = before;
-            return Ok(false);
+        if outcome.is_err() || self.bytes.len() > MOST {
+            self.bytes.truncate(start);
+            self.bytes[STRING_TABLE..HEADER_SIZE].copy_from_slice(&tables);
+            self.names.retain(|_, offset| (*offset as usize) < start);
+            self.templates.retain(|_, offset| (*offset as usize) < start);
+            return outcome.map(|()| false);
         }
+        self.records += 1;
         self.first_id.get_or_insert(id);
         self.last_id = id;
         self.last_record = start;
         Ok(true)
     }
 
-    /// The 64 KiB of the chunk, with its header. `first_of_log` is the ID of the log's first record, which has number 1.
-    pub(crate) fn finish(mut self, first_of_log: u64) -> Vec<u8> {
+    /// The 64 KiB of the chunk, with its header. `first_number` is the number of its first record among those of the log,
+    /// from 1 on.
+    pub(crate) fn finish(mut self, first_number: u64) -> Vec<u8> {
         let first_id = self.first_id.unwrap_or(u64::MAX);
         let free_space = self.bytes.len();
-        let [first_number, last_number] =
-            [first_id, self.last_id].map(|id| id.wrapping_sub(first_of_log).wrapping_add(1));
+        let last_number = (first_number + self.records).wrapping_sub(1);
         let mut header = b"ElfChnk\0".to_vec();
         for number in [first_number, last_number, first_id, self.last_id] {
             header.extend(number.to_le_bytes());
@@ -94,9 +129,8 @@ impl Chunk {
     /// space after the header. The records stay where they are.
     pub(crate) fn begin_anew(chunk: &mut [u8]) {
         let mut header = Chunk::new();
-        header.first_id = Some(u64::MAX);
         header.last_id = u64::MAX;
-        let mut header = header.finish(u64::MAX);
+        let mut header = header.finish(1);
         // The number of the last record, counted from 1.
         header[16..24].fill(0xff);
         let checksum = header_checksum(&header);
@@ -139,12 +173,12 @@ impl Chunk {
         let id = u32::from_le_bytes([guid[0], guid[1], guid[2], guid[3]]);
         self.bytes.extend([0x0c, 1]);
         self.push_u32(id);
-        match self.templates.get(&guid) {
+        match self.templates.get(guid.as_slice()) {
             Some(&definition) => self.push_u32(definition),
             None => {
                 let definition = self.bytes.len() as u32 + 4;
                 self.push_u32(definition);
-                self.templates.insert(guid, definition);
+                self.templates.insert(guid.into(), definition);
                 self.definition(&event.template, guid, id);
             }
         }
@@ -187,13 +221,13 @@ impl Chunk {
         }
         let size = self.bytes.len();
         self.push_u32(0);
-        self.name(&element.name);
+        self.text_name(&element.name);
         if more > 0 {
             let list = self.bytes.len();
             self.push_u32(0);
             for (i, (name, content)) in element.attributes.iter().enumerate() {
                 self.bytes.push(if i + 1 < more { 0x46 } else { 0x06 });
-                self.name(name);
+                self.text_name(name);
                 content.iter().for_each(|content| self.content(content, in_definition));
             }
             self.put_u32(list, (self.bytes.len() - list - 4) as u32);
@@ -230,7 +264,7 @@ impl Chunk {
             }
             Content::EntityRef(name) => {
                 self.bytes.push(0x09);
-                self.name(name);
+                self.text_name(name);
             }
             Content::Substitution(Substitution {
                 index,
@@ -250,19 +284,50 @@ impl Chunk {
     }
 
     /// Writes a reference to a name, and the name itself at its first use.
-    fn name(&mut self, name: &str) {
-        if let Some(&offset) = self.names.get(name) {
+    fn text_name(&mut self, name: &str) {
+        let units = name.encode_utf16().count() as u16;
+        let mut entry: Vec<u8> = [name_hash(name), units]
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect();
+        entry.extend(utf16(name));
+        Target::name(self, &entry);
+    }
+}
+
+impl Target for Chunk {
+    fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    fn name(&mut self, entry: &[u8]) {
+        if let Some(&offset) = self.names.get(entry) {
             return self.push_u32(offset);
         }
         let offset = self.bytes.len() as u32 + 4;
         self.push_u32(offset);
-        self.names.insert(name.to_owned(), offset);
-        let hash = name_hash(name);
+        self.names.insert(entry.into(), offset);
+        let hash = u16::from_le_bytes([entry[0], entry[1]]);
         let head = STRING_TABLE + 4 * usize::from(hash % STRING_BUCKETS);
         self.link(head, offset);
-        self.push_u16(hash);
-        self.counted_text(name);
+        self.bytes.extend(entry);
         self.push_u16(0);
+    }
+
+    fn definition(&mut self, source: Source<'_>, at: usize) -> Result<(), WriteError> {
+        let (bytes, _) = source.definition(at)?;
+        if let Some(&definition) = self.templates.get(bytes) {
+            self.push_u32(definition);
+            return Ok(());
+        }
+        let definition = self.bytes.len() as u32 + 4;
+        self.push_u32(definition);
+        self.templates.insert(bytes.into(), definition);
+        let id = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let head = TEMPLATE_TABLE + 4 * (id % TEMPLATE_BUCKETS) as usize;
+        let next = u32::from_le_bytes([0, 1, 2, 3].map(|byte| self.bytes[head + byte]));
+        self.put_u32(head, definition);
+        copy_definition(self, source, at, next)
     }
 }
 

@@ -9,4 +9,12 @@ pub enum WriteError {
     /// A value has more bytes than a value descriptor can give, whose size is a u16. Holds the size in bytes.
     #[error("a value of {0} bytes is longer than the 65535 that a value table can hold")]
     ValueSize(usize),
+    /// A record that is copied is damaged. Holds an offset in the chunk or record it is copied from, in bytes.
+    #[error("at offset {offset}: {what}")]
+    Damaged {
+        /// The offset.
+        offset: usize,
+        /// What is wrong, or what ends too early.
+        what: &'static str,
+    },
 }

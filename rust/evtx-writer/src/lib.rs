@@ -1,9 +1,12 @@
-//! Writes EVTX logs in the layout of Windows, for samples and tests.
+//! Writes EVTX logs in the layout of Windows: events that it is given, for samples and tests, or records of other logs.
 //!
 //! An [`Event`] is an instance of a [`Template`], with values that fill its substitutions. A value can be a stream with
 //! another instance in it, as `EventData` is. A [`LogWriter`] writes events as records into chunks. It stores each name
 //! and template definition of a chunk at its first use, links them into the tables of the chunk header, and computes
 //! the checksums.
+//!
+//! A [`Cutter`] cuts records out of a chunk, with all that they refer to. A [`LogWriter`] writes them unchanged to another
+//! log, in which they share names and definitions again.
 //!
 //! ```
 //! use evtx_writer::{Element, Event, Substitution, LogWriter, Template, Value};
@@ -23,6 +26,8 @@
 mod error;
 mod binxml;
 mod value;
+mod copy;
+mod record;
 mod chunk;
 mod log;
 mod mta;
@@ -31,3 +36,4 @@ pub use binxml::{Content, Element, Event, Fragment, Stream, Substitution, Templa
 pub use error::WriteError;
 pub use log::LogWriter;
 pub use mta::MtaWriter;
+pub use record::{CutRecord, Cutter};

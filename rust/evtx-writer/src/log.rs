@@ -3,6 +3,7 @@
 use crate::binxml::{Event, Stream};
 use crate::chunk::Chunk;
 use crate::error::WriteError;
+use crate::record::CutRecord;
 
 const HEADER_SIZE: usize = 4096;
 const DIRTY: u32 = 1;
@@ -11,8 +12,9 @@ const FULL: u32 = 2;
 /// Writes a log, record by record.
 #[derive(Debug)]
 pub struct LogWriter {
-    first_id: u64,
     next_id: u64,
+    /// How many records the finished chunks have.
+    records: u64,
     chunks: Vec<Vec<u8>>,
     chunk: Chunk,
 }
@@ -21,8 +23,8 @@ impl LogWriter {
     /// A log whose first record gets the ID `first_id`.
     pub fn new(first_id: u64) -> Self {
         LogWriter {
-            first_id,
             next_id: first_id,
+            records: 0,
             chunks: Vec::new(),
             chunk: Chunk::new(),
         }
@@ -52,21 +54,40 @@ impl LogWriter {
     /// If it does not fit a chunk.
     pub fn write_stream(&mut self, written: u64, stream: &Stream) -> Result<u64, WriteError> {
         let id = self.next_id;
-        if !self.chunk.write(id, written, stream)? {
-            self.end_chunk();
-            if !self.chunk.write(id, written, stream)? {
-                return Err(WriteError::RecordSize);
-            }
-        }
+        self.write_with(|chunk| chunk.write(id, written, stream))?;
         self.next_id += 1;
         Ok(id)
+    }
+
+    /// Writes a record that was cut out of another chunk, with the next ID in place of its own, and returns it.
+    ///
+    /// # Errors
+    /// If it is damaged, or does not fit a chunk.
+    pub fn write_cut(&mut self, record: CutRecord<'_>) -> Result<u64, WriteError> {
+        let id = self.next_id;
+        self.write_with(|chunk| chunk.write_cut(id, record))?;
+        self.next_id += 1;
+        Ok(id)
+    }
+
+    fn write_with(&mut self, mut write: impl FnMut(&mut Chunk) -> Result<bool, WriteError>) -> Result<(), WriteError> {
+        if write(&mut self.chunk)? {
+            return Ok(());
+        }
+        self.end_chunk();
+        match write(&mut self.chunk)? {
+            true => Ok(()),
+            false => Err(WriteError::RecordSize),
+        }
     }
 
     /// Finishes the current chunk, so that the next record starts a new one.
     pub fn end_chunk(&mut self) {
         if !self.chunk.is_empty() {
             let chunk = std::mem::replace(&mut self.chunk, Chunk::new());
-            self.chunks.push(chunk.finish(self.first_id));
+            let first_number = self.records + 1;
+            self.records += chunk.records();
+            self.chunks.push(chunk.finish(first_number));
         }
     }
 

@@ -6,6 +6,7 @@ mod common;
 use proptest::test_runner::{Config, RngSeed};
 
 mod bad_input;
+mod copied;
 mod differential;
 mod events;
 mod frames;

@@ -1,0 +1,343 @@
+//! Copies BinXML token by token, from a chunk to a record that stands alone, and from there to another chunk.
+//!
+//! Only what tells where something is changes: the offsets of names and definitions, and the sizes around them. Every
+//! value keeps its type and its bytes. The walk of `evtx-format` passes on what BinXML means, which is not enough for
+//! a copy: it does not tell the dependencies of elements, flags of tokens, or bytes after an end token.
+
+use std::collections::HashMap;
+
+use crate::error::WriteError;
+
+/// Bytes of a template definition before its body: the next definition u32, a GUID, the size of the body u32.
+const DEFINITION_HEADER: usize = 24;
+/// Bytes of a name before its units: the next name u32, the hash u16, the number of units u16.
+const NAME_HEADER: usize = 8;
+/// How deep BinXML values may contain others. `evtx-format` reads no more.
+const MAX_NESTING: usize = 32;
+/// The most bytes of a record that stands alone. Its definitions have names of their own, which a chunk shares.
+pub(crate) const MAX_RECORD: usize = 1 << 18;
+const BINXML: u8 = 0x21;
+
+type Result<T> = std::result::Result<T, WriteError>;
+
+/// The bytes that BinXML is copied from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// From where offsets count.
+    base: usize,
+    /// Whether the bytes are a record that stands alone. The offsets in its definitions count from each definition.
+    is_record: bool,
+}
+
+/// What BinXML is copied to.
+pub(crate) trait Target {
+    /// Where to append tokens.
+    fn out(&mut self) -> &mut Vec<u8>;
+    /// Appends a reference to a name, and perhaps the name. `entry` is its hash, its number of units, and its units.
+    fn name(&mut self, entry: &[u8]);
+    /// Appends a reference to the definition at an offset of the source, and perhaps the definition.
+    fn definition(&mut self, source: Source<'_>, at: usize) -> Result<()>;
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn chunk(bytes: &'a [u8]) -> Self {
+        let is_record = false;
+        Source {
+            bytes,
+            base: 0,
+            is_record,
+        }
+    }
+
+    pub(crate) fn record(bytes: &'a [u8]) -> Self {
+        let is_record = true;
+        Source {
+            bytes,
+            base: 0,
+            is_record,
+        }
+    }
+
+    fn damaged(at: usize, what: &'static str) -> WriteError {
+        WriteError::Damaged { offset: at, what }
+    }
+
+    fn take(&self, at: usize, count: usize, what: &'static str) -> Result<&'a [u8]> {
+        let bytes = at.checked_add(count).and_then(|end| self.bytes.get(at..end));
+        bytes.ok_or_else(|| Source::damaged(at, what))
+    }
+
+    fn byte(&self, at: usize, what: &'static str) -> Result<u8> {
+        self.take(at, 1, what).map(|bytes| bytes[0])
+    }
+
+    fn u16(&self, at: usize, what: &'static str) -> Result<usize> {
+        self.take(at, 2, what)
+            .map(|bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])))
+    }
+
+    fn u32(&self, at: usize, what: &'static str) -> Result<usize> {
+        let bytes = self.take(at, 4, what)?;
+        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
+    }
+
+    /// The bytes of a definition without the link to the next one, and the range of its body.
+    pub(crate) fn definition(&self, at: usize) -> Result<(&'a [u8], std::ops::Range<usize>)> {
+        const WHAT: &str = "a template definition";
+        let size = self.u32(at + DEFINITION_HEADER - 4, WHAT)?;
+        let all = self.take(at, DEFINITION_HEADER.saturating_add(size), WHAT)?;
+        let body = at + DEFINITION_HEADER..at + all.len();
+        Ok((&all[4..], body))
+    }
+
+    /// The same bytes, with offsets as the definition at `at` has them.
+    fn inside(self, at: usize) -> Self {
+        let base = if self.is_record { at } else { self.base };
+        Source { base, ..self }
+    }
+}
+
+/// Copies a definition. `next` is the offset of the next one in the template table of the target.
+pub(crate) fn copy_definition<T: Target>(target: &mut T, source: Source<'_>, at: usize, next: u32) -> Result<()> {
+    let (bytes, body) = source.definition(at)?;
+    target.out().extend(next.to_le_bytes());
+    target.out().extend(&bytes[..DEFINITION_HEADER - 4]);
+    let start = target.out().len();
+    Copy {
+        target,
+        source: source.inside(at),
+        has_dependencies: true,
+        has_instances: false,
+    }
+    .stream(body, 0)?;
+    patch_size(target.out(), start - 4);
+    Ok(())
+}
+
+/// Copies a stream up to its end token. Returns the offset after it.
+pub(crate) fn copy_stream<T: Target>(
+    target: &mut T,
+    source: Source<'_>,
+    stream: std::ops::Range<usize>,
+) -> Result<usize> {
+    Copy {
+        target,
+        source,
+        has_dependencies: false,
+        has_instances: true,
+    }
+    .stream(stream, 0)
+}
+
+/// Writes how many bytes follow the u32 at an offset.
+fn patch_size(out: &mut [u8], at: usize) {
+    let size = (out.len() - at - 4) as u32;
+    out[at..at + 4].copy_from_slice(&size.to_le_bytes());
+}
+
+struct Copy<'c, 's, T> {
+    target: &'c mut T,
+    source: Source<'s>,
+    /// Whether elements have a dependency, as in a definition.
+    has_dependencies: bool,
+    /// Whether template instances are allowed. In a definition they are not, so that no two refer to each other.
+    has_instances: bool,
+}
+
+impl<T: Target> Copy<'_, '_, T> {
+    fn stream(&mut self, stream: std::ops::Range<usize>, depth: usize) -> Result<usize> {
+        if depth > MAX_NESTING {
+            return Err(Source::damaged(stream.start, "BinXML is nested too deep"));
+        }
+        // Where the sizes of the open elements are, and that of the list of attributes of the start tag that is open.
+        let (mut open, mut list) = (Vec::new(), None);
+        let mut at = stream.start;
+        while at < stream.end {
+            if self.target.out().len() > MAX_RECORD {
+                return Err(WriteError::RecordSize);
+            }
+            let token = self.source.byte(at, "a token")?;
+            match token {
+                0x00 => {
+                    self.target.out().push(token);
+                    return Ok(at + 1);
+                }
+                0x01 | 0x41 => {
+                    at = self.copy(at, if self.has_dependencies { 3 } else { 1 }, "an element")? + 4;
+                    open.push(self.target.out().len());
+                    self.target.out().extend([0; 4]);
+                    at = self.name(at)?;
+                    if token & 0x40 != 0 {
+                        list = Some(self.target.out().len());
+                        at = self.copy(at, 4, "a list of attributes")?;
+                    }
+                }
+                0x02..=0x04 => {
+                    if let Some(list) = list.take() {
+                        patch_size(self.target.out(), list);
+                    }
+                    at = self.copy(at, 1, "a token")?;
+                    if token != 0x02 {
+                        let element = open.pop().ok_or_else(|| Source::damaged(at, "no element is open"))?;
+                        patch_size(self.target.out(), element);
+                    }
+                }
+                0x05 | 0x45 => at = self.value(at, depth)?,
+                0x06 | 0x46 | 0x09 | 0x49 | 0x0a => {
+                    at = self.copy(at, 1, "a token")?;
+                    at = self.name(at)?;
+                }
+                0x07 | 0x47 | 0x0b => {
+                    let units = self.source.u16(at + 1, "a text")?;
+                    at = self.copy(at, 3 + 2 * units, "a text")?;
+                }
+                0x08 | 0x48 => at = self.copy(at, 3, "a character reference")?,
+                0x0c if self.has_instances => at = self.instance(at, depth)?,
+                0x0d | 0x0e => at = self.copy(at, 4, "a substitution")?,
+                0x0f => at = self.copy(at, 4, "a fragment header")?,
+                _ => return Err(Source::damaged(at, "no such token")),
+            }
+        }
+        match open.is_empty() {
+            true => Ok(at),
+            false => Err(Source::damaged(at, "an element is not closed")),
+        }
+    }
+
+    /// Copies bytes. Returns the offset after them.
+    fn copy(&mut self, at: usize, count: usize, what: &'static str) -> Result<usize> {
+        self.target.out().extend(self.source.take(at, count, what)?);
+        Ok(at + count)
+    }
+
+    /// Copies a reference to a name. Returns the offset after it, and after the name if that follows.
+    fn name(&mut self, at: usize) -> Result<usize> {
+        let offset = self.source.base.saturating_add(self.source.u32(at, "a name")?);
+        let units = self.source.u16(offset.saturating_add(NAME_HEADER - 2), "a name")?;
+        let entry = self.source.take(offset + 4, NAME_HEADER - 4 + 2 * units, "a name")?;
+        self.target.name(entry);
+        // Names end with NUL.
+        let inline = if offset == at + 4 {
+            NAME_HEADER + 2 * units + 2
+        } else {
+            0
+        };
+        Ok(at + 4 + inline)
+    }
+
+    /// Copies a value that is not in a value table.
+    fn value(&mut self, at: usize, depth: usize) -> Result<usize> {
+        const WHAT: &str = "a value";
+        let value_type = self.source.byte(at + 1, WHAT)?;
+        let size = match value_type {
+            0 => 0,
+            1 => 2 + 2 * self.source.u16(at + 2, WHAT)?,
+            3 | 4 => 1,
+            5 | 6 => 2,
+            7 | 8 | 11 | 13 | 20 => 4,
+            9 | 10 | 12 | 17 | 21 => 8,
+            15 | 18 => 16,
+            BINXML => {
+                let size = self.source.u16(at + 2, WHAT)?;
+                let start = self.copy(at, 4, WHAT)?;
+                let length = self.nested(start..start + size, depth)?;
+                let from = self.target.out().len() - length - 2;
+                let length = u16::try_from(length).map_err(|_| WriteError::ValueSize(length))?;
+                self.target.out()[from..from + 2].copy_from_slice(&length.to_le_bytes());
+                return Ok(start + size);
+            }
+            _ => return Err(Source::damaged(at, "a value of a type that has no size")),
+        };
+        self.copy(at, 2 + size, WHAT)
+    }
+
+    /// Copies a stream with what follows its end token. Returns how many bytes it takes in the target.
+    fn nested(&mut self, stream: std::ops::Range<usize>, depth: usize) -> Result<usize> {
+        let start = self.target.out().len();
+        let end = stream.end;
+        self.source.take(stream.start, stream.len(), "a nested stream")?;
+        let has_dependencies = std::mem::take(&mut self.has_dependencies);
+        let after = self.stream(stream, depth + 1)?;
+        self.has_dependencies = has_dependencies;
+        self.copy(after, end.saturating_sub(after), "a nested stream")?;
+        Ok(self.target.out().len() - start)
+    }
+
+    fn instance(&mut self, at: usize, depth: usize) -> Result<usize> {
+        // The token, a byte, the template ID, the offset of the definition.
+        let after = self.copy(at, 6, "a template instance")?;
+        let definition = self
+            .source
+            .base
+            .saturating_add(self.source.u32(after, "a template instance")?);
+        self.target.definition(self.source, definition)?;
+        let inline = match definition == after + 4 {
+            true => self.source.definition(definition)?.1.end - definition,
+            false => 0,
+        };
+        let table = after + 4 + inline;
+        let count = self.source.u32(table, "a value table")?;
+        let descriptors = self.source.take(table + 4, count.saturating_mul(4), "a value table")?;
+        let descriptors = descriptors.as_chunks::<4>().0;
+        let size = |[low, high, ..]: [u8; 4]| usize::from(u16::from_le_bytes([low, high]));
+        let written = self.target.out().len() + 4;
+        let mut value = self.copy(table, 4 + 4 * count, "a value table")?;
+        let mut plain = value;
+        for (index, &descriptor) in descriptors.iter().enumerate() {
+            let end = value + size(descriptor);
+            if descriptor[2] == BINXML && end > value {
+                self.copy(plain, value - plain, "a value")?;
+                let length = self.nested(value..end, depth)?;
+                let length = u16::try_from(length).map_err(|_| WriteError::ValueSize(length))?;
+                let place = written + 4 * index;
+                self.target.out()[place..place + 2].copy_from_slice(&length.to_le_bytes());
+                plain = end;
+            }
+            value = end;
+        }
+        self.copy(plain, value - plain, "a value")
+    }
+}
+
+/// BinXML with names of its own, at their first use.
+#[derive(Debug, Default)]
+pub(crate) struct Own {
+    pub(crate) out: Vec<u8>,
+    /// By entry, the offset of a name.
+    names: HashMap<Box<[u8]>, u32>,
+    /// Where definitions are to be named, and their offsets in the source.
+    pub(crate) pending: Vec<(usize, usize)>,
+}
+
+impl Own {
+    pub(crate) fn clear(&mut self) {
+        self.out.clear();
+        self.names.clear();
+        self.pending.clear();
+    }
+}
+
+impl Target for Own {
+    fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    fn name(&mut self, entry: &[u8]) {
+        if let Some(offset) = self.names.get(entry) {
+            return self.out.extend(offset.to_le_bytes());
+        }
+        let offset = self.out.len() as u32 + 4;
+        self.names.insert(entry.into(), offset);
+        self.out.extend(offset.to_le_bytes());
+        self.out.extend([0; 4]);
+        self.out.extend(entry);
+        self.out.extend([0; 2]);
+    }
+
+    fn definition(&mut self, _: Source<'_>, at: usize) -> Result<()> {
+        self.pending.push((self.out.len(), at));
+        self.out.extend([0; 4]);
+        Ok(())
+    }
+}

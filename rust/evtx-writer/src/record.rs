@@ -1,0 +1,130 @@
+//! Records that stand alone: cut out of their chunk, with the names and template definitions that they need.
+//!
+//! Such a record is `2a 2a 00 00`, its size u32, the ID u64, the time at which it was written (FILETIME, u64), BinXML,
+//! and template definitions. It is like a record of a log, with three differences: offsets count from its start, those
+//! in a definition from the start of the definition, and it has no copy of its size. So a definition has the same bytes
+//! in each record that needs it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::copy::{MAX_RECORD, Own, Source, copy_definition, copy_stream};
+use crate::error::WriteError;
+
+const MAGIC: &[u8; 4] = b"**\0\0";
+/// Bytes before the BinXML.
+const HEADER: usize = 24;
+/// The most bytes of definitions that are known before another record is cut out.
+const MAX_KNOWN: usize = 1 << 20;
+
+/// Cuts the records of a chunk out of it.
+#[derive(Debug, Default)]
+pub struct Cutter {
+    /// By chunk offset, the definitions as records have them, and how many bytes they take.
+    definitions: HashMap<usize, Box<[u8]>>,
+    bytes: usize,
+    record: Own,
+    definition: Own,
+}
+
+/// A record that stands alone.
+#[derive(Debug, Clone, Copy)]
+pub struct CutRecord<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Its ID.
+    pub id: u64,
+    /// When it was written, a FILETIME.
+    pub written: u64,
+}
+
+impl Cutter {
+    /// Begins another chunk.
+    pub fn begin_chunk(&mut self) {
+        self.definitions.clear();
+        self.bytes = 0;
+    }
+
+    /// Cuts out a record with an ID, the time at which it was written (FILETIME), and its BinXML in a range of the chunk.
+    /// The chunk must be that of the last call, unless [`begin_chunk`](Self::begin_chunk) was called.
+    ///
+    /// # Errors
+    /// [`WriteError`] if the record is damaged, or needs too much room.
+    pub fn cut(&mut self, chunk: &[u8], id: u64, written: u64, binxml: Range<usize>) -> Result<&[u8], WriteError> {
+        // Those of a crafted chunk can overlap.
+        if self.bytes > MAX_KNOWN {
+            self.begin_chunk();
+        }
+        let Cutter {
+            definitions,
+            bytes: known_bytes,
+            record,
+            definition,
+        } = self;
+        let source = Source::chunk(chunk);
+        record.clear();
+        record.out.extend(MAGIC);
+        record.out.extend([0; 4]);
+        record.out.extend(id.to_le_bytes());
+        record.out.extend(written.to_le_bytes());
+        copy_stream(record, source, binxml)?;
+        let mut known: Vec<(usize, u32)> = Vec::new();
+        for (place, at) in std::mem::take(&mut record.pending) {
+            let offset = match known.iter().find(|(known, _)| *known == at) {
+                Some((_, offset)) => *offset,
+                None => {
+                    let bytes = match definitions.get(&at) {
+                        Some(bytes) => bytes,
+                        None => {
+                            definition.clear();
+                            copy_definition(definition, source, at, 0)?;
+                            *known_bytes += definition.out.len();
+                            let bytes = definition.out.as_slice().into();
+                            definitions.entry(at).or_insert(bytes)
+                        }
+                    };
+                    let offset = record.out.len() as u32;
+                    record.out.extend(bytes);
+                    if record.out.len() > MAX_RECORD {
+                        return Err(WriteError::RecordSize);
+                    }
+                    known.push((at, offset));
+                    offset
+                }
+            };
+            record.out[place..place + 4].copy_from_slice(&offset.to_le_bytes());
+        }
+        let size = record.out.len() as u32;
+        record.out[4..8].copy_from_slice(&size.to_le_bytes());
+        Ok(&record.out)
+    }
+}
+
+impl<'a> CutRecord<'a> {
+    /// The record that some bytes are. Its BinXML is checked when it is written.
+    ///
+    /// # Errors
+    /// [`WriteError::Damaged`].
+    pub fn new(bytes: &'a [u8]) -> Result<Self, WriteError> {
+        let number = |at: usize| {
+            let bytes = bytes.get(at..)?.first_chunk::<8>()?;
+            Some(u64::from_le_bytes(*bytes))
+        };
+        let head = bytes.first_chunk::<8>();
+        let is_whole = head.is_some_and(|head| {
+            let [magic @ .., _, _, _, _] = head;
+            let size = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+            magic == MAGIC && size as usize == bytes.len() && bytes.len() <= MAX_RECORD
+        });
+        match (number(8), number(16)) {
+            (Some(id), Some(written)) if is_whole => Ok(CutRecord { bytes, id, written }),
+            _ => Err(WriteError::Damaged {
+                offset: 0,
+                what: "it is not a record",
+            }),
+        }
+    }
+
+    pub(crate) fn binxml(&self) -> Range<usize> {
+        HEADER..self.bytes.len()
+    }
+}
