@@ -35,6 +35,7 @@ def scan(
     insertions: bool = False,
     message_source: bool = False,
     location: bool = False,
+    record: bool = False,
     recover: bool = False,
     messages: str | os.PathLike[str] | None = None,
     password: str | None = None,
@@ -66,6 +67,7 @@ def scan(
         insertions: adds a column with the values that fill the message, as a list.
         message_source: adds a column that says where the message is from.
         location: adds ``chunk_index`` and ``record_offset``: where in the file a record is.
+        record: adds a column with each record as it is stored.
         recover: adds records from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
         messages: the path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative
             to its folder, in which ``{log}`` is the log's name.
@@ -87,9 +89,9 @@ def scan(
     options = {
         "event_id": _list(event_id), "provider": _list(provider), "on_error": on_error, "verify": verify, "xml": xml, "json": json,
         "text": text, "fields": fields, "insertions": insertions, "message_source": message_source, "location": location,
-        "recover": recover, "messages": None if messages is None else os.fspath(messages), "password": password, "sample_size": sample_size,
+        "record": record, "recover": recover, "messages": None if messages is None else os.fspath(messages), "password": password, "sample_size": sample_size,
     }
-    for name in ("on_error", "verify", "xml", "json", "text", "fields", "insertions", "message_source", "location", "recover"):
+    for name in ("on_error", "verify", "xml", "json", "text", "fields", "insertions", "message_source", "location", "record", "recover"):
         if options[name] is None:
             raise TypeError(f"{name} cannot be None")
     columns = _names(columns)

@@ -38,7 +38,7 @@ try:
 except ImportError:  # Spark 3.5 has no data sources in Python. decode() works without.
     DataSource = DataSourceReader = InputPartition = object  # type: ignore[assignment,misc]
 
-_FLAGS = ("verify", "xml", "json", "text", "fields", "insertions", "message_source", "location", "recover")
+_FLAGS = ("verify", "xml", "json", "text", "fields", "insertions", "message_source", "location", "record", "recover")
 _TEXTS = ("on_error", "messages", "password")
 _TARGET = 64 << 20
 # Options that are not arguments of a scan.

@@ -10,6 +10,7 @@ mod maps;
 mod fields;
 mod rules;
 mod bursts;
+mod records;
 mod files;
 mod column;
 mod gather;

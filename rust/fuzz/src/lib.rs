@@ -21,6 +21,7 @@ pub fn read_every_way(file: &[u8]) {
         recover: true,
         insertions: true,
         message_source: true,
+        record: true,
     };
     let columns = |options| (0..schema(options).fields().len()).collect::<Vec<_>>();
     read(file, Scan::new(all, &columns(&all)), Search::Every);

@@ -14,6 +14,7 @@ use super::entries::EntryBuilder;
 use super::fields::FieldsBuilder;
 use super::files::FileRows;
 use super::maps::MapBuilder;
+use super::records::RecordBuilder;
 use super::rules::{MatchedBuilder, RuleBuilder};
 use super::text::TextBuilder;
 use super::value::ValueBuilder;
@@ -41,6 +42,7 @@ pub(crate) enum ColumnBuilder {
     RecordOffset(PrimitiveBuilder<UInt64Type>),
     Insertions(EntryBuilder),
     MessageSource(TextBuilder),
+    Record(Box<RecordBuilder>),
     Recovered(BooleanBuilder),
     Rule(RuleBuilder),
     Matched(MatchedBuilder),
@@ -79,6 +81,7 @@ impl ColumnBuilder {
             ColumnSource::RecordOffset => ColumnBuilder::RecordOffset(PrimitiveBuilder::new()),
             ColumnSource::Insertions => ColumnBuilder::Insertions(EntryBuilder::new(ColumnType::TEXTS)),
             ColumnSource::MessageSource => ColumnBuilder::MessageSource(TextBuilder::new()),
+            ColumnSource::Record => ColumnBuilder::Record(Box::default()),
             ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
             ColumnSource::Rule(column) => ColumnBuilder::Rule(RuleBuilder::new(rules, *column)),
             ColumnSource::Matched => ColumnBuilder::Matched(MatchedBuilder::new()),
@@ -96,6 +99,7 @@ impl ColumnBuilder {
             ColumnBuilder::Rendered(_, builder) => builder.bytes(),
             ColumnBuilder::Fields(builder) => builder.bytes(),
             ColumnBuilder::Error(builder) => builder.bytes(),
+            ColumnBuilder::Record(builder) => builder.bytes(),
             ColumnBuilder::Matched(builder) => builder.bytes(),
             ColumnBuilder::Correlation(builder) => builder.bytes(),
             _ => 0,
@@ -115,6 +119,7 @@ impl ColumnBuilder {
             ColumnBuilder::FileName => Arc::new((make.dictionary)(files.indices(rows))?),
             ColumnBuilder::ChunkIndex(builder) => Arc::new(builder.finish()),
             ColumnBuilder::RecordOffset(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Record(builder) => builder.finish(),
             ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Rule(builder) => builder.finish(make)?,
             ColumnBuilder::Matched(builder) => builder.finish(),

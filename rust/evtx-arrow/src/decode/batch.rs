@@ -295,6 +295,9 @@ impl BatchBuilder {
                     let offset = |record: &KeptRecord| at.file_offset(record.offset);
                     kept.iter().for_each(|record| builder.append_value(offset(record)));
                 }
+                ColumnBuilder::Record(builder) => {
+                    builder.extend(reader.chunk, kept.iter().map(|record| record.offset));
+                }
                 ColumnBuilder::Rule(builder) => {
                     (0..kept.len()).for_each(|row| builder.push(group.matched(row).map(|found| found.rule)));
                 }
@@ -340,6 +343,7 @@ impl BatchBuilder {
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
                 ColumnBuilder::Recovered(builder) => builder.append_option(record.map(|_| false)),
                 ColumnBuilder::RecordOffset(builder) => builder.append_option(offset),
+                ColumnBuilder::Record(builder) => builder.push_null(),
                 ColumnBuilder::Rule(builder) => builder.push(None),
                 ColumnBuilder::Matched(builder) => builder.push(None)?,
                 ColumnBuilder::Correlation(builder) => builder.push(None, None),

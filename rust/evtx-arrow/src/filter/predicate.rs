@@ -77,7 +77,7 @@ impl Term {
             _ if key.is_some() => false,
             // The message can be in a file beside the log or in a catalog, which are read only when the row is built.
             ColumnSource::Place(place, _) => *place != schema::MESSAGE,
-            ColumnSource::MessageSource => false,
+            ColumnSource::MessageSource | ColumnSource::Record => false,
             ColumnSource::Error | ColumnSource::UserData => false,
             ColumnSource::Event(language) => *language == Language::Text,
             source => source.field_type().is_some(),

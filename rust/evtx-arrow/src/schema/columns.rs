@@ -50,6 +50,8 @@ pub(crate) enum ColumnSource {
     ChunkIndex,
     /// The offset of the record in the file, in bytes. UInt64. With `location`.
     RecordOffset,
+    /// The record itself, which stands alone. With the option of that name.
+    Record,
     /// Whether the record was recovered. With `recover`.
     Recovered,
     /// A property of the rule that the event matches. In a table of matches.
@@ -113,6 +115,7 @@ impl ColumnSource {
             ColumnSource::Insertions => ("insertions", |options| options.insertions),
             ColumnSource::MessageSource => ("message_source", |options| options.message_source),
             ColumnSource::ChunkIndex | ColumnSource::RecordOffset => ("location", |options| options.location),
+            ColumnSource::Record => ("record", |options| options.record),
             ColumnSource::Recovered => ("recover", |options| options.recover),
             _ => return None,
         };
@@ -124,6 +127,7 @@ impl ColumnSource {
         Some(match self {
             ColumnSource::RecordId | ColumnSource::RecordOffset => UInt64,
             ColumnSource::ChunkIndex => UInt32,
+            ColumnSource::Record => FieldType::Bytes,
             ColumnSource::Recovered => Bool,
             ColumnSource::Place(_, field_type) => *field_type,
             ColumnSource::Entry(_, ColumnType { item, list: false }) => *item,
@@ -351,6 +355,8 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     chunk_index: ChunkIndex;
     /// Where the record starts in the file, in bytes.
     record_offset: RecordOffset;
+    /// The record as it is stored, with the names and template definitions that it needs. NULL for a damaged one.
+    record: Record;
     /// Whether the record was recovered: the log's own bookkeeping no longer leads to it.
     recovered: Recovered;
 };

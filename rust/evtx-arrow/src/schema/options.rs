@@ -60,6 +60,8 @@ pub struct Options {
     pub message_source: bool,
     /// Whether there are columns `chunk_index` and `record_offset`: where in the file each record is.
     pub location: bool,
+    /// Whether there is a column `record`: each record as it is stored.
+    pub record: bool,
     /// Whether records are recovered: from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
     /// Adds a column `recovered`, which marks them.
     pub recover: bool,

@@ -16,6 +16,7 @@ const ALL: Options = Options {
     fields: true,
     insertions: true,
     message_source: true,
+    record: true,
     location: false,
     recover: false,
 };

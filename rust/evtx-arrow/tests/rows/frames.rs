@@ -20,6 +20,7 @@ const PLAIN: Options = Options {
     fields: false,
     insertions: false,
     message_source: false,
+    record: false,
     location: false,
     recover: false,
 };

@@ -20,6 +20,7 @@ const EVERYTHING: Options = Options {
     fields: true,
     insertions: true,
     message_source: true,
+    record: false,
     location: true,
     recover: true,
 };

@@ -17,6 +17,7 @@ const RECOVER: Options = Options {
     fields: false,
     insertions: true,
     message_source: false,
+    record: false,
     location: true,
     recover: true,
 };

@@ -273,6 +273,7 @@ const ALL: Options = Options {
     // An instance has the types of its insertions, a spelled-out element only their texts.
     insertions: false,
     message_source: true,
+    record: true,
     location: true,
     ..NONE
 };
@@ -286,6 +287,7 @@ const NONE: Options = Options {
     fields: false,
     insertions: false,
     message_source: false,
+    record: false,
     on_error: evtx_arrow::OnError::Report,
 };
 
