@@ -117,8 +117,8 @@ void Progress(CopyFunction::CopyFromProgressInput &input) {
 void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto function = CopyFunction::Create(context.GetFactory());
 	const auto format = GetText(Ask<EvtxDefinitions>(evtx_definitions).format);
-	function.SetName(format)
-	    .SetFileExtension(format)
+	SetCopyTo(function, format);
+	function.SetFileExtension(format)
 	    .SetCopyFromBindCallback(Bind)
 	    .SetCopyFromInitGlobalCallback(InitGlobal)
 	    .SetCopyFromExecCallback(Exec)

@@ -4,11 +4,14 @@
 #include "duckdb_v2.h"
 #include "storage.hpp"
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-//! `COPY ... TO file (FORMAT evtx_messages)`: the core makes a catalog of messages of the rows, and DuckDB writes it.
+//! `COPY ... TO file (FORMAT evtx)` and `(FORMAT evtx_messages)`: the core makes a log or a catalog of messages of the
+//! rows, and DuckDB writes its parts.
 
 namespace evtx {
 
@@ -22,58 +25,113 @@ using duckdb::cxx::LogicalType;
 //! How many rows the core gets at once. An interrupt waits for them.
 constexpr idx_t BATCH_ROWS = 2048;
 
-using Catalog = std::unique_ptr<EvtxCatalog, Freed<evtx_catalog_free>>;
+using Export = std::unique_ptr<EvtxExport, Freed<evtx_export_free>>;
 
-//! The columns of the rows.
-struct Columns {
+//! What a statement says: the format, the columns of the rows, and options, as names and values in turn.
+struct Statement {
+	std::string format;
 	std::vector<std::string> names;
 	std::vector<LogicalType> types;
+	std::vector<std::string> options;
 };
 
+std::vector<EvtxText> LendAll(const std::vector<std::string> &texts) {
+	std::vector<EvtxText> lent;
+	lent.reserve(texts.size());
+	for (const auto &text : texts) {
+		lent.push_back(Lend(text));
+	}
+	return lent;
+}
+
 //! A file that is being written.
-struct File {
-	File(duckdb::cxx::Context &context, const Columns &columns, std::string path_p)
-	    : path(std::move(path_p)), exporter(context, columns.types, columns.names, BATCH_ROWS) {
+class File {
+public:
+	File(duckdb::cxx::Context &context, const Statement &statement, std::string path_p)
+	    : path(std::move(path_p)), exporter(context, statement.types, statement.names, BATCH_ROWS) {
 		Schema schema;
 		exporter.GetSchema(schema);
-		catalog = Create<Catalog>(evtx_catalog_new, static_cast<ArrowSchema *>(&schema));
+		const auto options = LendAll(statement.options);
+		file =
+		    Create<Export>(evtx_export_new, Lend(statement.format), Lend(options), static_cast<ArrowSchema *>(&schema));
 	}
 
-	//! Gives the core the arrays that are complete.
-	void Pass() {
+	File(const File &) = delete;
+	File &operator=(const File &) = delete;
+
+	//! Removes what was written of a file that did not become whole.
+	~File() {
+		if (written && !is_whole) {
+			written.reset();
+			std::error_code ignored;
+			std::filesystem::remove(std::filesystem::u8path(path), ignored);
+		}
+	}
+
+	void Append(duckdb::cxx::Context &context, const duckdb::cxx::DataChunk &rows) {
+		exporter.Append(rows);
+		Pass(context);
+	}
+
+	void Finish(duckdb::cxx::Context &context) {
+		exporter.Flush();
+		Pass(context);
+		Storage storage(context);
+		Check(evtx_export_finish(file.get(), storage.ForCore()));
+		Write(context);
+		written->Close();
+		is_whole = true;
+	}
+
+private:
+	//! Gives the core the arrays that are complete, and writes what it makes of them.
+	void Pass(duckdb::cxx::Context &context) {
 		for (Array array; exporter.NextArray(array);) {
-			Check(evtx_catalog_push(catalog.get(), &array));
+			Check(evtx_export_push(file.get(), &array));
+			Write(context);
+		}
+	}
+
+	void Write(duckdb::cxx::Context &context) {
+		using duckdb::cxx::FileFlags;
+		for (;;) {
+			const auto part = Ask<EvtxPart>(evtx_export_take, file.get());
+			if (part.bytes.len == 0) {
+				return;
+			}
+			if (!written) {
+				written.emplace(context.GetFileSystem().OpenFile(path, {FileFlags::WRITE, FileFlags::FILE_CREATE_NEW}));
+			}
+			written->WriteAt(part.bytes.data, part.bytes.len, part.offset);
 		}
 	}
 
 	std::string path;
 	duckdb::cxx::ArrowExporter exporter;
-	Catalog catalog;
+	Export file;
+	std::optional<duckdb::cxx::FileHandle> written;
+	bool is_whole = false;
 };
 
 void Bind(CopyFunction::CopyToBindInput &input) {
-	if (input.GetOptionCount() > 0) {
-		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER,
-		                             "COPY TO (FORMAT " +
-		                                 GetText(Ask<EvtxDefinitions>(evtx_definitions).catalog_format) +
-		                                 "): there is no option " + input.GetOptionName(0));
+	Statement statement;
+	statement.format = input.GetUserData<std::string>();
+	for (idx_t i = 0; i < input.GetOptionCount(); i++) {
+		const auto value = input.GetOptionValue(i);
+		statement.options.push_back(input.GetOptionName(i));
+		statement.options.push_back(value.IsNull() ? "" : value.ToText());
 	}
-	Columns columns;
-	std::vector<EvtxText> lent;
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
-		columns.names.push_back(input.GetColumnName(i));
-		columns.types.push_back(input.GetColumnType(i));
+		statement.names.push_back(input.GetColumnName(i));
+		statement.types.push_back(input.GetColumnType(i));
 	}
-	lent.reserve(columns.names.size());
-	for (const auto &name : columns.names) {
-		lent.push_back(Lend(name));
-	}
-	Check(evtx_catalog_check(Lend(lent)));
-	input.SetBindData<Columns>(std::move(columns));
+	const auto names = LendAll(statement.names), options = LendAll(statement.options);
+	Check(evtx_export_check(Lend(statement.format), Lend(names), Lend(options)));
+	input.SetBindData<Statement>(std::move(statement));
 }
 
 void Init(CopyFunction::CopyToInitInput &input) {
-	input.SetInitData<File>(input.GetContext(), input.GetBindData<Columns>(), input.GetFilePath());
+	input.SetInitData<File>(input.GetContext(), input.GetBindData<Statement>(), input.GetFilePath());
 }
 
 void Batch(CopyFunction::CopyToBatchInput &input) {
@@ -85,40 +143,34 @@ void Flush(CopyFunction::CopyToFlushInput &input) {
 	const auto &rows = input.GetBatchData<ColumnDataCollection>();
 	auto shared = rows.CreateSharedScanState();
 	auto thread = rows.CreateWorkerScanState();
-	auto chunk = input.GetContext().GetFactory().CreateDataChunk(input.GetBindData<Columns>().types);
+	auto chunk = input.GetContext().GetFactory().CreateDataChunk(input.GetBindData<Statement>().types);
 	Storage storage(input.GetContext());
 	while (rows.Scan(shared, thread, chunk)) {
 		storage.Check();
-		file.exporter.Append(chunk);
-		file.Pass();
+		file.Append(input.GetContext(), chunk);
 	}
 }
 
 void Finalize(CopyFunction::CopyToFinalizeInput &input) {
-	using duckdb::cxx::FileFlags;
-	auto &file = input.GetInitData<File>();
-	file.exporter.Flush();
-	file.Pass();
-	Storage storage(input.GetContext());
-	const auto bytes = Ask<EvtxSlice<std::uint8_t>>(evtx_catalog_finish, file.catalog.get(), storage.ForCore());
-	auto written =
-	    input.GetContext().GetFileSystem().OpenFile(file.path, {FileFlags::WRITE, FileFlags::FILE_CREATE_NEW});
-	written.WriteAt(bytes.data, bytes.len, 0);
-	written.Close();
+	input.GetInitData<File>().Finish(input.GetContext());
 }
 
 } // namespace
 
-void RegisterCopyTo(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
-	auto function = CopyFunction::Create(context.GetFactory());
-	const auto format = GetText(Ask<EvtxDefinitions>(evtx_definitions).catalog_format);
+void SetCopyTo(duckdb::cxx::CopyFunction &function, const std::string &format) {
 	function.SetName(format)
-	    .SetFileExtension("messages")
+	    .SetUserData<std::string>(format)
 	    .SetCopyToBindCallback(Bind)
 	    .SetCopyToInitCallback(Init)
 	    .SetCopyToBatchCallback(Batch)
 	    .SetCopyToFlushCallback(Flush)
 	    .SetCopyToFinalizeCallback(Finalize);
+}
+
+void RegisterCopyTo(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
+	auto function = CopyFunction::Create(context.GetFactory());
+	SetCopyTo(function, GetText(Ask<EvtxDefinitions>(evtx_definitions).catalog_format));
+	function.SetFileExtension("messages");
 	extension.Register(function);
 }
 

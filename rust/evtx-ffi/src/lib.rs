@@ -24,8 +24,8 @@ mod call;
 mod filter;
 mod planned;
 mod scan;
-mod catalog;
 mod definitions;
+mod export;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -35,8 +35,8 @@ pub use answers::*;
 pub use arguments::*;
 pub use boundary::*;
 pub use call::*;
-pub use catalog::*;
 pub use definitions::*;
+pub use export::*;
 pub use filter::*;
 pub use macros::*;
 pub use paths::*;

@@ -14,10 +14,12 @@ mod chunks;
 mod declared;
 mod rules;
 mod messages;
+mod log;
 
 pub use chunks::ChunkReport;
 pub use declared::DeclaredEventReport;
 pub use files::FileReport;
+pub use log::LogRows;
 pub use messages::{CatalogRow, CatalogRows, message_batch, message_schema};
 pub use report::{ListReport, Report, TypeName};
 pub use rules::{RuleReport, RuleRow};

@@ -1,7 +1,7 @@
 //! A log: the file header and the chunks.
 
 use crate::binxml::{Event, Stream};
-use crate::chunk::Chunk;
+use crate::chunk::{CHUNK_SIZE, Chunk};
 use crate::error::WriteError;
 use crate::record::CutRecord;
 
@@ -15,6 +15,8 @@ pub struct LogWriter {
     next_id: u64,
     /// How many records the finished chunks have.
     records: u64,
+    /// How many chunks were taken.
+    taken: usize,
     chunks: Vec<Vec<u8>>,
     chunk: Chunk,
 }
@@ -25,6 +27,7 @@ impl LogWriter {
         LogWriter {
             next_id: first_id,
             records: 0,
+            taken: 0,
             chunks: Vec::new(),
             chunk: Chunk::new(),
         }
@@ -70,6 +73,16 @@ impl LogWriter {
         Ok(id)
     }
 
+    /// The same, but the record keeps its ID.
+    ///
+    /// # Errors
+    /// Those of [`write_cut`](Self::write_cut).
+    pub fn write_cut_with_id(&mut self, record: CutRecord<'_>) -> Result<(), WriteError> {
+        self.write_with(|chunk| chunk.write_cut(record.id, record))?;
+        self.next_id = self.next_id.max(record.id.saturating_add(1));
+        Ok(())
+    }
+
     fn write_with(&mut self, mut write: impl FnMut(&mut Chunk) -> Result<bool, WriteError>) -> Result<(), WriteError> {
         if write(&mut self.chunk)? {
             return Ok(());
@@ -89,6 +102,31 @@ impl LogWriter {
             self.records += chunk.records();
             self.chunks.push(chunk.finish(first_number));
         }
+    }
+
+    /// Finishes the last chunk. A log without records gets the chunk that Windows begins in a new log.
+    pub fn end(&mut self) {
+        self.end_chunk();
+        if self.chunks.is_empty() && self.taken == 0 {
+            let mut chunk = Chunk::new().finish(1);
+            Chunk::begin_anew(&mut chunk);
+            self.chunks.push(chunk);
+        }
+    }
+
+    /// Takes the finished chunks, and where they belong in the file, in bytes from its start.
+    pub fn take_chunks(&mut self) -> (u64, Vec<u8>) {
+        let offset = HEADER_SIZE + self.taken * CHUNK_SIZE;
+        self.taken += self.chunks.len();
+        (offset as u64, std::mem::take(&mut self.chunks).concat())
+    }
+
+    /// The header of a log that was closed, whose chunks were taken: the first 4 KiB of the file.
+    pub fn header(&self) -> Vec<u8> {
+        let mut header = vec![0; HEADER_SIZE];
+        let newest = self.taken.saturating_sub(1) as u64;
+        put_header(&mut header, 0, newest, self.next_id, self.taken, 0);
+        header
     }
 
     /// The bytes of a log that was closed.

@@ -1,0 +1,191 @@
+//! Files that `COPY ... TO` makes: catalogs of messages, and logs.
+
+use std::collections::VecDeque;
+
+use arrow_array::{RecordBatch, StructArray};
+use arrow_data::ffi::FFI_ArrowArray;
+use arrow_schema::ffi::FFI_ArrowSchema;
+use evtx_format::Interrupt;
+use evtx_reports::{CatalogRows, LogRows};
+use evtx_scan::ScanError;
+
+use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
+use crate::definitions::definitions;
+use crate::storage::EvtxStorage;
+
+/// A file that is being made of rows. Its parts can be written as soon as they are made.
+#[derive(Debug)]
+pub struct EvtxExport {
+    schema: FFI_ArrowSchema,
+    rows: Rows,
+    /// The last part that was returned.
+    part: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Rows {
+    Catalog(CatalogRows),
+    Log(LogRows),
+    /// The parts that are left, with their offsets.
+    Finished(VecDeque<(u64, Vec<u8>)>),
+}
+
+/// A part of a file.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxPart<'a> {
+    /// Where it belongs, in bytes from the start of the file.
+    pub offset: u64,
+    /// Its bytes; none if no part is ready.
+    pub bytes: EvtxSlice<'a, u8>,
+}
+
+/// The option that lets the records of a log keep their IDs.
+const KEEP_IDS: &str = "keep_ids";
+
+fn is_log(format: EvtxText<'_>) -> Result<bool, String> {
+    Ok(format.text()? == definitions().format.text()?)
+}
+
+/// Whether a text is true. An option without a value is.
+fn is_true(option: &str, value: &str) -> Result<bool, String> {
+    let is = |known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(value));
+    match (is(&["", "true", "1"]), is(&["false", "0"])) {
+        (true, _) => Ok(true),
+        (_, true) => Ok(false),
+        _ => Err(format!("{option} must be true or false, not '{value}'")),
+    }
+}
+
+/// What the options of a format say: whether records keep their IDs.
+fn keeps_ids(format: EvtxText<'_>, options: EvtxSlice<'_, EvtxText<'_>>) -> Result<bool, String> {
+    let mut keeps_ids = false;
+    for pair in options.get().chunks_exact(2) {
+        let (name, value) = (pair[0].text()?, pair[1].text()?);
+        if !is_log(format)? || !name.eq_ignore_ascii_case(KEEP_IDS) {
+            return Err(format!(
+                "COPY TO (FORMAT {}): there is no option {name}",
+                format.text()?
+            ));
+        }
+        keeps_ids = is_true(KEEP_IDS, value)?;
+    }
+    Ok(keeps_ids)
+}
+
+/// Fails if a table with columns of these names cannot be a file of a format, or if it has no such options. `options` are
+/// names and values in turn.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_check(
+    format: EvtxText<'_>,
+    names: EvtxSlice<'_, EvtxText<'_>>,
+    options: EvtxSlice<'_, EvtxText<'_>>,
+) -> EvtxFailure {
+    entry(|| {
+        keeps_ids(format, options)?;
+        let names = names.get().iter().map(EvtxText::text).collect::<Result<Vec<_>, _>>()?;
+        Ok(match is_log(format)? {
+            true => LogRows::check(&names)?,
+            false => CatalogRows::check(&names)?,
+        })
+    })
+}
+
+/// Makes a file of a format without rows. `schema` is that of its batches, and is taken over.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_new(
+    format: EvtxText<'_>,
+    options: EvtxSlice<'_, EvtxText<'_>>,
+    schema: Option<&mut FFI_ArrowSchema>,
+    out: Option<&mut EvtxOwned<EvtxExport>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let schema = std::mem::replace(required(schema)?, FFI_ArrowSchema::empty());
+        let rows = match is_log(format)? {
+            true => Rows::Log(LogRows::new(keeps_ids(format, options)?)),
+            false => Rows::Catalog(CatalogRows::default()),
+        };
+        Ok(Some(
+            EvtxExport {
+                schema,
+                rows,
+                part: Vec::new(),
+            }
+            .into(),
+        ))
+    })
+}
+
+/// Adds the rows of a batch, which is taken over.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_push(export: Option<&mut EvtxExport>, batch: Option<&mut FFI_ArrowArray>) -> EvtxFailure {
+    entry(|| {
+        let batch = std::mem::replace(required(batch)?, FFI_ArrowArray::empty());
+        Ok(required(export)?.push(batch)?)
+    })
+}
+
+/// Returns a part of the file that is ready, until the next call with this file. Each part is returned once.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_take<'a>(
+    export: Option<&'a mut EvtxExport>,
+    out: Option<&mut EvtxPart<'a>>,
+) -> EvtxFailure {
+    produce(out, || Ok(required(export)?.take()))
+}
+
+/// Makes the last parts of the file.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_finish(export: Option<&mut EvtxExport>, storage: EvtxStorage) -> EvtxFailure {
+    entry(|| {
+        let export = required(export)?;
+        Ok(storage.during(|_, interrupt| export.finish(interrupt))?)
+    })
+}
+
+/// Frees a file that is made.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_free(export: EvtxOwned<EvtxExport>) {
+    release(|| drop(export));
+}
+
+impl EvtxExport {
+    fn push(&mut self, batch: FFI_ArrowArray) -> Result<(), String> {
+        // SAFETY: the caller passes a batch of the schema.
+        let data = unsafe { arrow_array::ffi::from_ffi(batch, &self.schema) };
+        let batch = RecordBatch::from(StructArray::from(data.map_err(|error| error.to_string())?));
+        match &mut self.rows {
+            Rows::Catalog(rows) => rows.push(&batch),
+            Rows::Log(rows) => rows.push(&batch),
+            Rows::Finished(_) => Err("the file is finished".to_owned()),
+        }
+    }
+
+    fn take(&mut self) -> EvtxPart<'_> {
+        let (offset, bytes) = match &mut self.rows {
+            Rows::Catalog(_) => (0, Vec::new()),
+            Rows::Log(rows) => rows.take_chunks(),
+            Rows::Finished(parts) => parts.pop_front().unwrap_or_default(),
+        };
+        self.part = bytes;
+        let bytes = EvtxSlice::borrowed(&self.part);
+        EvtxPart { offset, bytes }
+    }
+
+    /// # Errors
+    /// Why the rows cannot be such a file, or [`ScanError::Interrupted`].
+    fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
+        let parts = match &mut self.rows {
+            Rows::Catalog(rows) => std::mem::take(rows).finish(interrupt).map(|bytes| vec![(0, bytes)]),
+            Rows::Log(rows) => Ok(rows.finish()),
+            Rows::Finished(_) => return Ok(()),
+        };
+        // The error of an interrupt is that of the query, not of the rows.
+        interrupt.check()?;
+        let mut parts = VecDeque::from(parts.map_err(ScanError::Input)?);
+        // No bytes mean that no part is ready.
+        parts.retain(|(_, bytes)| !bytes.is_empty());
+        self.rows = Rows::Finished(parts);
+        Ok(())
+    }
+}
