@@ -17,7 +17,7 @@ from client import list_of, quoted, quoted_name
 from conftest import ROOT, SAMPLES, assert_same_rows, write_zip
 from test_columns_of_events import LOGS
 
-OPTIONS = {"xml": True, "json": True, "text": True, "fields": True, "insertions": True, "message_source": True, "location": True}
+OPTIONS = {"xml": True, "json": True, "text": True, "fields": True, "insertions": True, "message_source": True, "location": True, "record": True}
 CATALOG = str(ROOT / "test" / "data" / "messages" / "texts.messages")
 SQL_OPTIONS = ", ".join(f"{name} := true" for name in OPTIONS)
 
