@@ -318,6 +318,23 @@ def test_what_a_rule_says_about_itself(con, tmp_path):
     assert found == [("What it finds.", "A, B", "2024-01-02", ["https://example.com"], ["Unknown", "5"], 2, None)]
 
 
+def test_log_sources_can_be_lists(con, tmp_path):
+    everything = {"a": {"EventID|exists": True}, "condition": "a"}
+    sources = {"one": "{product: windows, service: security}", "two": "{product: windows, service: sysmon}", "names": "{product: [linux, windows], service: [security, sysmon]}",
+               "twice": "{product: windows, service: [security, security]}", "maps": "[{category: webserver}, {product: windows, service: security}, {service: sysmon, product: windows}]"}
+    folder = write(tmp_path, **{name: rule(name, everything, logsource=source) for name, source in sources.items()})
+    counts = dict(titles(con, SAMPLES / "DC01-*.evtx", folder))
+    assert counts["names"] == counts["maps"] == counts["one"] + counts["two"] and counts["twice"] == counts["one"] > 0 and counts["two"] > 0
+    found = con.execute("SELECT rule_title, category, product, service, len(channels) FROM evtx_sigma_rules($1) WHERE rule_title IN ('maps', 'names') ORDER BY 1", [folder]).fetchall()
+    assert found == [("maps", "webserver", "windows", "security, sysmon", 2), ("names", None, "linux, windows", "security, sysmon", 2)]
+
+
+def test_public_log_sources_load(con, tmp_path):
+    sources = ["{product: windows, category: rdp}", *(f"{{product: windows, service: {name}}}" for name in ("mssql", "rpc_firewall", "setup", "printservice"))]
+    folder = write(tmp_path, **{f"r{number}": rule("R", EVERYTHING, logsource=source) for number, source in enumerate(sources)})
+    assert con.execute("SELECT count(*), count(error) FROM evtx_sigma_rules($1)", [folder]).fetchone() == (5, 0)
+
+
 def test_many_bursts_can_end_with_one_event(con, tmp_path):
     one = "correlation: {type: event_count, rules: [failed], timespan: 0s, condition: {gte: 1}}\n"
     documents = ["name: failed\n" + rule("Failed", {"a": {"EventID": 4625}, "condition": "a"}), *(f"title: C{number:02}\n{one}" for number in range(60))]

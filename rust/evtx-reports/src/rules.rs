@@ -1,5 +1,6 @@
 //! The report on Sigma rules: a row for each, which says what it is for, or why it is not used.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use evtx_sigma::{Alternative, Correlation, Level, LogSource, Metadata, Rule, Status};
@@ -27,7 +28,7 @@ pub struct RuleRow {
     pub status: Option<Status>,
     pub tags: Vec<String>,
     pub metadata: Metadata,
-    pub log_source: Option<LogSource>,
+    pub log_sources: Vec<LogSource>,
     pub channels: Vec<String>,
     pub event_ids: Vec<u32>,
     pub file: Arc<str>,
@@ -44,7 +45,7 @@ impl RuleRow {
             status: rule.status,
             tags: rule.tags.clone(),
             metadata: rule.metadata.clone(),
-            log_source: Some(rule.log_source.clone()),
+            log_sources: rule.log_sources.clone(),
             file: Arc::clone(file),
             error,
             ..RuleRow::default()
@@ -78,8 +79,18 @@ fn add_new<T: PartialEq + Clone>(list: &mut Vec<T>, items: &[T]) {
     }
 }
 
-fn source(row: &RuleRow, part: fn(&LogSource) -> &Option<String>) -> Option<&str> {
-    part(row.log_source.as_ref()?).as_deref()
+/// The distinct names of a part of the log sources, or `None`.
+fn source(row: &RuleRow, part: fn(&LogSource) -> &Option<String>) -> Option<Cow<'_, str>> {
+    let mut names: Vec<&str> = Vec::new();
+    for source in &row.log_sources {
+        let name = part(source).as_deref();
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    match names.as_slice() {
+        [] => None,
+        [only] => Some((*only).into()),
+        [..] => Some(names.join(", ").into()),
+    }
 }
 
 columns! { RuleRow:
@@ -103,12 +114,12 @@ columns! { RuleRow:
     rule_references: Texts(|row| &row.metadata.references);
     /// Which harmless events it matches.
     false_positives: Texts(|row| &row.metadata.false_positives);
-    /// The category of its log source.
-    category: Text(|row| source(row, |of| &of.category).map(Into::into));
+    /// The category of its log source; if it has several, separated by commas.
+    category: Text(|row| source(row, |of| &of.category));
     /// The product of its log source.
-    product: Text(|row| source(row, |of| &of.product).map(Into::into));
+    product: Text(|row| source(row, |of| &of.product));
     /// The service of its log source.
-    service: Text(|row| source(row, |of| &of.service).map(Into::into));
+    service: Text(|row| source(row, |of| &of.service));
     /// The channels of the events that it is for; an empty list for any channel.
     channels: Texts(|row| &row.channels);
     /// The IDs of the events that it is for; an empty list for any ID.

@@ -358,7 +358,7 @@ impl Loaded {
         let mut all = Vec::new();
         for rule in rules {
             let position = rule.log_source_position;
-            let (alternatives, error) = match log_sources.resolve(&rule.log_source) {
+            let (alternatives, error) = match log_sources.resolve(&rule.log_sources) {
                 Ok(alternatives) => (alternatives, None),
                 Err(problem) => (Vec::new(), Some(LoadError { position, problem }.to_string())),
             };

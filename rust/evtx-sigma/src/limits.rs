@@ -23,6 +23,8 @@ impl Limits {
     pub const NEEDLE_BYTES: usize = 4 << 20;
     /// Regular expressions of a rule.
     pub const REGEXES: usize = 32;
+    /// Log sources of a rule.
+    pub const LOG_SOURCES: usize = 64;
     /// Tags of a rule.
     pub const TAGS: usize = 1000;
     /// Names in the condition of a rule, after `1 of` and `all of` are replaced by names.

@@ -101,13 +101,23 @@ impl LogSources {
         LogSources { entries }
     }
 
-    /// The events of a log source: at least one alternative, or [`Problem::UnmappedLogSource`].
+    /// The events of some log sources: at least one alternative, or [`Problem::UnmappedLogSource`] if none of them has
+    /// an entry.
     ///
     /// An entry applies if it has the same category and service, and the same product if both name one. If no entry has
     /// both category and service, those of the category apply, limited to the channels of the service.
-    pub fn resolve(&self, source: &LogSource) -> Result<Vec<Alternative>, Problem> {
+    pub fn resolve(&self, sources: &[LogSource]) -> Result<Vec<Alternative>, Problem> {
+        let found: Vec<Alternative> = sources.iter().flat_map(|source| self.resolve_one(source)).collect();
+        let names = || sources.iter().map(LogSource::to_string).collect::<Vec<_>>().join("; ");
+        match found.is_empty() {
+            true => Err(Problem::UnmappedLogSource(names())),
+            false => Ok(found),
+        }
+    }
+
+    fn resolve_one(&self, source: &LogSource) -> Vec<Alternative> {
         let all = self.of(source.category.as_deref(), source.service.as_deref(), source);
-        let found: Vec<Alternative> = match (&source.category, &source.service) {
+        match (&source.category, &source.service) {
             (Some(category), Some(service)) if all.is_empty() => {
                 let services = self.of(None, Some(service), source);
                 let of_service =
@@ -118,10 +128,6 @@ impl LogSources {
                     .collect()
             }
             _ => all.into_iter().cloned().collect(),
-        };
-        match found.is_empty() {
-            true => Err(Problem::UnmappedLogSource(source.to_string())),
-            false => Ok(found),
         }
     }
 
@@ -269,7 +275,7 @@ mod tests {
 
     fn resolved(category: &str, product: &str, service: &str) -> Vec<Alternative> {
         LogSources::builtin()
-            .resolve(&source(category, product, service))
+            .resolve(&[source(category, product, service)])
             .expect("alternatives")
     }
 
@@ -318,6 +324,8 @@ mod tests {
             resolved("antivirus", "anything", "")[0].name_in_log("Signature"),
             "ThreatName"
         );
+        let all = LogSources::builtin().resolve(&[source("webserver", "", ""), source("", "windows", "setup")]);
+        assert_eq!(all.expect("an alternative")[0].channels, ["Setup"]);
         let both = resolved("process_creation", "windows", "sysmon");
         assert!(both.len() == 1 && both[0].event_ids == [1]);
         for (category, product, service) in [
@@ -327,14 +335,17 @@ mod tests {
             ("", "linux", ""),
         ] {
             let error = LogSources::builtin()
-                .resolve(&source(category, product, service))
+                .resolve(&[source(category, product, service)])
                 .expect_err(category);
             assert!(matches!(error, Problem::UnmappedLogSource(_)));
         }
         let error = LogSources::builtin()
-            .resolve(&source("webserver", "", "x"))
+            .resolve(&[source("webserver", "", "x"), source("proxy", "", "")])
             .expect_err("no log source");
-        assert_eq!(error.to_string(), "unmapped log source: category webserver, service x");
+        assert_eq!(
+            error.to_string(),
+            "unmapped log source: category webserver, service x; category proxy"
+        );
     }
 
     #[test]
@@ -348,7 +359,7 @@ mod tests {
         let table = LogSources::builtin().with(LogSources::load(own).expect("a table"));
         let channels = |category: &str, service: &str| {
             let alternatives = table
-                .resolve(&source(category, "windows", service))
+                .resolve(&[source(category, "windows", service)])
                 .expect("alternatives");
             alternatives
                 .iter()

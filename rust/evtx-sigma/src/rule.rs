@@ -27,8 +27,8 @@ pub struct Rule {
     pub tags: Vec<String>,
     /// What else it says about itself.
     pub metadata: Metadata,
-    /// Which events it is for.
-    pub log_source: LogSource,
+    /// Which events it is for: those of any of these. There is at least one.
+    pub log_sources: Vec<LogSource>,
     /// The position of its log source in the text.
     pub log_source_position: Position,
     /// Its detections, in the order of the text. [`Condition::Detection`] has their indices.
@@ -227,15 +227,50 @@ impl LogSource {
     pub(crate) fn read(node: &Node) -> Result<LogSource, LoadError> {
         node.entries("logsource")?;
         let text = |key| text_of(node, key);
-        let (category, product, service) = (text("category")?, text("product")?, text("service")?);
-        if category.is_none() && product.is_none() && service.is_none() {
-            return Err(node.error(Problem::Missing("category, product or service")));
+        LogSource {
+            category: text("category")?,
+            product: text("product")?,
+            service: text("service")?,
         }
-        Ok(LogSource {
-            category,
-            product,
-            service,
-        })
+        .checked(node)
+    }
+
+    /// Reads the log sources of a rule: a map or a list of maps, in which each name can be a list.
+    pub(crate) fn read_all(node: &Node) -> Result<Vec<LogSource>, LoadError> {
+        let mut all = Vec::new();
+        for map in node.each() {
+            map.entries("logsource")?;
+            let names = |key| names(map, key);
+            let (categories, products, services) = (names("category")?, names("product")?, names("service")?);
+            for category in &categories {
+                for product in &products {
+                    for service in &services {
+                        let (what, limit) = ("log sources of a rule", Limits::LOG_SOURCES);
+                        if all.len() == limit {
+                            return Err(map.error(Problem::Limit { what, limit }));
+                        }
+                        let source = LogSource {
+                            category: category.clone(),
+                            product: product.clone(),
+                            service: service.clone(),
+                        };
+                        all.push(source.checked(map)?);
+                    }
+                }
+            }
+        }
+        match all.is_empty() {
+            true => Err(node.error(Problem::Empty("the list of log sources"))),
+            false => Ok(all),
+        }
+    }
+
+    /// An error if it has no name.
+    fn checked(self, node: &Node) -> Result<LogSource, LoadError> {
+        match (&self.category, &self.product, &self.service) {
+            (None, None, None) => Err(node.error(Problem::Missing("category, product or service"))),
+            _ => Ok(self),
+        }
     }
 }
 
@@ -286,7 +321,7 @@ pub(crate) fn rule(document: &Node, context: &mut Context<'_>) -> Result<(Rule, 
         status: named(document, "status", &Status::ALL)?,
         tags: tags(document)?,
         metadata: Metadata::read(document),
-        log_source: LogSource::read(needed("logsource")?)?,
+        log_sources: LogSource::read_all(needed("logsource")?)?,
         log_source_position: document.key_position("logsource"),
         detections,
         condition,
@@ -307,6 +342,17 @@ pub(crate) fn tags(document: &Node) -> Result<Vec<String>, LoadError> {
 /// The text of a key, if it has one.
 pub(crate) fn text_of(node: &Node, key: &str) -> Result<Option<String>, LoadError> {
     node.get(key).map(|value| value.need_text(key)).transpose()
+}
+
+/// The texts of a key: several of a list, or `None` if it has no value.
+fn names(node: &Node, key: &'static str) -> Result<Vec<Option<String>>, LoadError> {
+    let Some(value) = node.get(key) else {
+        return Ok(vec![None]);
+    };
+    match value.each() {
+        [] => Err(value.error(Problem::Empty("this list of names"))),
+        all => all.iter().map(|one| one.need_text(key).map(Some)).collect(),
+    }
 }
 
 /// The value of a key that takes one of some names.

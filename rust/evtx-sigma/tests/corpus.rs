@@ -40,11 +40,14 @@ fn loads_every_rule_or_says_why_not() {
                 }
                 Ok(Document::Rule(rule)) => {
                     *loaded.entry(root.clone()).or_default() += 1;
-                    let source = &rule.log_source;
-                    if let Err(problem) = LogSources::builtin().resolve(source) {
+                    let sources = &rule.log_sources;
+                    if let Err(problem) = LogSources::builtin().resolve(sources) {
                         eprintln!("{}: {}: {problem}", name.display(), rule.log_source_position);
                         // The table is for Windows.
-                        if source.product.as_deref() == Some("windows") {
+                        if sources
+                            .iter()
+                            .any(|source| source.product.as_deref() == Some("windows"))
+                        {
                             wrong.push(name);
                         }
                     }

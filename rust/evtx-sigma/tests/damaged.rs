@@ -58,7 +58,7 @@ proptest! {
             match rule {
                 Ok(rule) => {
                     rule.matches(&&event[..]);
-                    let _ = LogSources::builtin().resolve(&rule.log_source);
+                    let _ = LogSources::builtin().resolve(&rule.log_sources);
                 }
                 Err(refused) => {
                     let at = refused.error.position;

@@ -369,7 +369,7 @@ impl Case {
             let sources = LogSources::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
             let rule = "title: t\nlogsource: {service: s}\ndetection: {s: {A: a}, condition: s}";
             let rule = load_rules(rule, &Placeholders::new()).remove(0).expect("a rule");
-            alternatives.extend(sources.resolve(&rule.log_source).expect("an alternative"));
+            alternatives.extend(sources.resolve(&rule.log_sources).expect("an alternative"));
         }
         alternatives
     }

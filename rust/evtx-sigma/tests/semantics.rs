@@ -305,10 +305,53 @@ fn reads_the_metadata_of_a_rule() {
     assert_eq!((rule.title.as_str(), rule.id.as_deref()), ("T", Some("1")));
     assert_eq!((rule.level, rule.status), (Some(Level::High), Some(Status::Test)));
     assert_eq!(rule.tags, ["attack.t1059", "attack.execution"]);
-    assert_eq!(rule.log_source.category.as_deref(), Some("c"));
+    assert_eq!(rule.log_sources[0].category.as_deref(), Some("c"));
     assert!(Level::Informational < Level::Critical);
     let event: Fields<'_> = &[];
     assert!(rule.matches(&event).is_some());
+}
+
+#[test]
+fn log_sources_can_be_lists() {
+    let rule = |log_source: &str| {
+        let text = format!("title: t\nlogsource: {log_source}\ndetection: {{a: {{F: 1}}, condition: a}}\n");
+        load_rules(&text, &Placeholders::new()).remove(0)
+    };
+    let names = |log_source: &str| {
+        let sources = rule(log_source).expect(log_source).log_sources;
+        sources.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names("{product: windows, service: [security, system]}"),
+        ["product windows, service security", "product windows, service system"]
+    );
+    assert_eq!(
+        names("[{category: c}, {product: [p, q], service: s}]"),
+        ["category c", "product p, service s", "product q, service s"]
+    );
+    let many = format!("{{service: [{}]}}", vec!["s"; 65].join(", "));
+    for (wrong, why) in [
+        ("[]", "line 2, column 12: the list of log sources is empty"),
+        (
+            "[{service: s}, x]",
+            "line 2, column 27: logsource must be a map, but this is a text",
+        ),
+        (
+            "[{service: s}, {definition: d}]",
+            "line 2, column 27: \"category, product or service\" is missing",
+        ),
+        ("{service: []}", "line 2, column 22: this list of names is empty"),
+        (
+            "{service: [s, {a: b}]}",
+            "line 2, column 26: service must be a text, but this is a map",
+        ),
+        (
+            many.as_str(),
+            "line 2, column 12: the limit is 64 log sources of a rule",
+        ),
+    ] {
+        assert_eq!(rule(wrong).expect_err(wrong).to_string(), why);
+    }
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn rules(folder: &Path) -> Vec<RuleForEvents> {
             } else if entry.extension().is_some_and(|extension| extension == "yml") {
                 let text = std::fs::read_to_string(&entry).expect("a text");
                 for rule in load_rules(&text, &Placeholders::new()).into_iter().flatten() {
-                    if let Ok(alternatives) = LogSources::builtin().resolve(&rule.log_source) {
+                    if let Ok(alternatives) = LogSources::builtin().resolve(&rule.log_sources) {
                         rules.push(RuleForEvents { rule, alternatives });
                     }
                 }
@@ -232,7 +232,7 @@ fn a_cleared_log_is_the_channel_of_rules() {
             "title: {title}\nlogsource: {{product: windows, service: system}}\ndetection: {{a: {{Channel: {channel}}}, condition: a}}"
         );
         let rule = load_rules(&text, &Placeholders::new()).remove(0).expect("a rule");
-        let alternatives = LogSources::builtin().resolve(&rule.log_source).expect("an entry");
+        let alternatives = LogSources::builtin().resolve(&rule.log_sources).expect("an entry");
         RuleForEvents { rule, alternatives }
     };
     let rules = vec![rule("core", "System"), rule("other", "Application")];

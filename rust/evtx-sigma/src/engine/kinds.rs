@@ -94,7 +94,7 @@ mod tests {
         let rule = load_rules(&text, &Placeholders::new()).remove(0).expect("a rule");
         let log_sources = "logsources: [{service: s, channels: [c]}]";
         let log_sources = crate::logsource::LogSources::load(log_sources).expect("a table");
-        let alternatives = log_sources.resolve(&rule.log_source).expect("an entry");
+        let alternatives = log_sources.resolve(&rule.log_sources).expect("an entry");
         RuleForEvents { rule, alternatives }
     }
 

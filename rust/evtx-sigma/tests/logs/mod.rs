@@ -143,7 +143,7 @@ pub(crate) fn rules(texts: &[String]) -> Vec<RuleForEvents> {
     let placeholders = Placeholders::new();
     let rules = texts.iter().flat_map(|text| load_rules(text, &placeholders)).flatten();
     let for_events = rules.filter_map(|rule| {
-        let alternatives = LogSources::builtin().resolve(&rule.log_source).ok()?;
+        let alternatives = LogSources::builtin().resolve(&rule.log_sources).ok()?;
         Some(RuleForEvents { rule, alternatives })
     });
     for_events.collect()
