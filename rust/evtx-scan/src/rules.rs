@@ -1,17 +1,12 @@
 //! Sigma rules of files: found, read, loaded, and chosen by the arguments of a call.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use evtx_arrow::Rules;
 use evtx_format::{Interrupt, Interrupted};
-use evtx_reports::RuleRow;
-use evtx_sigma::{
-    Correlation, Correlations, Document, Level, Limits, LoadError, LogSources, Placeholders, Refused, Rule,
-    RuleForEvents, RuleSetBuilder, Status, load_documents_until,
-};
+use evtx_sigma::{Level, Limits, LogSources, Placeholders, Status, load_documents_until};
 
+use crate::collected::{Collected, Loaded, LoadedRules, Tuning, id_of};
 use crate::file::LogFile;
 use crate::paths::{FileKind, ScanPath, expand};
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
@@ -55,52 +50,6 @@ pub(crate) fn named<T: Copy>(argument: &str, all: &[(T, &str)], name: &str) -> R
         let names: Vec<_> = all.iter().map(|(_, name)| format!("'{name}'")).collect();
         format!("{argument} must be one of {}, not '{name}'", names.join(", "))
     })
-}
-
-/// A document of a file: what it defines, or why it cannot be used.
-#[derive(Default)]
-struct Loaded {
-    row: RuleRow,
-    /// One for most documents, several for an aggregation, and none for a correlation or if there is an error.
-    rules: Vec<RuleForEvents>,
-    correlation: Option<Correlation>,
-}
-
-/// The rules of some files.
-pub(crate) struct LoadedRules {
-    /// What became of each document.
-    pub(crate) rows: Vec<RuleRow>,
-    /// Those that have no error.
-    rules: Rules,
-}
-
-/// The rules of the files that were read so far.
-#[derive(Default)]
-struct Collected {
-    rows: Vec<RuleRow>,
-    /// Those that are wanted and have no error, with the file of each.
-    set: RuleSetBuilder,
-    files: Vec<Arc<str>>,
-    /// Others, which correlations may need: each with the index of its row.
-    others: Vec<(RuleForEvents, usize)>,
-    others_bytes: usize,
-    /// The correlations, each with the index of its row and whether it is wanted.
-    correlations: Vec<(Correlation, usize, bool)>,
-    /// By their IDs in small letters, the files of all.
-    known: HashMap<String, Arc<str>>,
-    tuning: Tuning,
-}
-
-/// What files say about rules, by their IDs in small letters.
-#[derive(Default)]
-struct Tuning {
-    excluded: HashSet<String>,
-    levels: HashMap<String, Level>,
-}
-
-/// An ID as it is compared.
-fn id_of(text: &str) -> String {
-    text.trim().trim_matches(['{', '}']).to_ascii_lowercase()
 }
 
 /// Whether an entry of `exclude` is the path of a file, and not an ID.
@@ -170,10 +119,7 @@ impl RuleArguments {
             log_sources: own.as_ref().unwrap_or(builtin),
             threads: threads.clamp(1, MAX_THREADS),
         };
-        let mut rules = Collected {
-            tuning: self.tuning(call)?,
-            ..Collected::default()
-        };
+        let mut rules = Collected::new(self.tuning(call)?);
         let (mut paths, mut texts, mut loaded) = (paths.iter(), Vec::new(), Vec::new());
         let mut load = || loop {
             let mut read = Vec::new();
@@ -260,15 +206,7 @@ impl RuleText {
         let text = match &self.text {
             Ok(text) => text,
             Err(why) => {
-                let row = RuleRow {
-                    file: Arc::clone(&self.file),
-                    error: Some(why.clone()),
-                    ..RuleRow::default()
-                };
-                return Ok(vec![Loaded {
-                    row,
-                    ..Loaded::default()
-                }]);
+                return Ok(vec![Loaded::unusable(&self.file, why.clone())]);
             }
         };
         let stop = || interrupt.check().is_err();
@@ -321,186 +259,13 @@ impl Loading<'_> {
             };
             for one in loaded {
                 interrupt.check()?;
-                rules.add(one, arguments);
+                rules.add(one, |row| arguments.wants(row.level, row.status));
             }
             if rules.rows.len() > MAX_RULES {
                 return Err(ScanError::Input(format!("a call takes at most {MAX_RULES} rules")));
             }
         }
         Ok(())
-    }
-}
-
-impl Loaded {
-    fn new(file: &Arc<str>, loaded: Result<Document, Box<Refused>>, log_sources: &LogSources) -> Self {
-        let (rules, correlation) = match loaded {
-            Ok(Document::Rule(rule)) => (vec![rule], None),
-            Ok(Document::Correlation(correlation)) => (Vec::new(), Some(correlation)),
-            Ok(Document::Aggregation(rules, correlation)) => (rules, Some(correlation)),
-            Err(refused) => {
-                let row = RuleRow {
-                    id: refused.id,
-                    title: refused.title,
-                    file: Arc::clone(file),
-                    error: Some(refused.error.to_string()),
-                    ..RuleRow::default()
-                };
-                return Loaded {
-                    row,
-                    ..Loaded::default()
-                };
-            }
-        };
-        let mut row = RuleRow {
-            file: Arc::clone(file),
-            ..RuleRow::default()
-        };
-        let mut all = Vec::new();
-        for rule in rules {
-            let position = rule.log_source_position;
-            let (alternatives, error) = match log_sources.resolve(&rule.log_sources) {
-                Ok(alternatives) => (alternatives, None),
-                Err(problem) => (Vec::new(), Some(LoadError { position, problem }.to_string())),
-            };
-            row = RuleRow::new(file, &rule, &alternatives, error);
-            all.push(RuleForEvents { rule, alternatives });
-        }
-        if row.error.is_some() {
-            return Loaded {
-                row,
-                ..Loaded::default()
-            };
-        }
-        if let Some(correlation) = &correlation {
-            row.describe(correlation);
-        }
-        Loaded {
-            row,
-            rules: all,
-            correlation,
-        }
-    }
-}
-
-impl Collected {
-    /// Adds a document, unless its ID is that of another one, or the set has no room for it.
-    fn add(&mut self, loaded: Loaded, arguments: &RuleArguments) {
-        let Loaded {
-            mut row,
-            mut rules,
-            mut correlation,
-        } = loaded;
-        let id = row.id.as_deref().map(id_of).unwrap_or_default();
-        if let Some(&level) = self.tuning.levels.get(&id) {
-            row.level = Some(level);
-            rules.iter_mut().for_each(|known| known.rule.level = Some(level));
-            correlation.iter_mut().for_each(|known| known.level = Some(level));
-        }
-        let is_wanted = arguments.wants(row.level, row.status) && !self.tuning.excluded.contains(&id);
-        let outcome = match row.error.is_some() {
-            true => Ok(()),
-            false => self.add_parts(rules, correlation, &row, is_wanted),
-        };
-        row.error = outcome.err().or(row.error);
-        self.rows.push(row);
-    }
-
-    fn add_parts(
-        &mut self,
-        rules: Vec<RuleForEvents>,
-        correlation: Option<Correlation>,
-        row: &RuleRow,
-        is_wanted: bool,
-    ) -> Result<(), String> {
-        if let Some(id) = &row.id {
-            let id = id.to_ascii_lowercase();
-            if let Some(file) = self.known.get(&id) {
-                return Err(format!("a rule of {file} has the same ID"));
-            }
-            self.known.insert(id, Arc::clone(&row.file));
-        }
-        let index = self.rows.len();
-        for rule in rules {
-            if is_wanted && correlation.is_none() {
-                self.set.add(rule).map_err(|problem| problem.to_string())?;
-                self.files.push(Arc::clone(&row.file));
-            } else if self.others_bytes < Limits::SET_BYTES {
-                self.others_bytes += rule.rule.bytes();
-                self.others.push((rule, index));
-            }
-        }
-        self.correlations
-            .extend(correlation.map(|correlation| (correlation, index, is_wanted)));
-        Ok(())
-    }
-
-    /// Adds the rules that correlations need, and says of correlations that cannot be used why.
-    fn finish(mut self) -> LoadedRules {
-        if self.correlations.is_empty() {
-            return LoadedRules {
-                rows: self.rows,
-                rules: Rules::new(self.set.finish(), self.files),
-            };
-        }
-        let correlations: Vec<_> = self.correlations.iter().map(|(one, ..)| one.clone()).collect();
-        let mut wanted = vec![true; self.files.len()];
-        let others = std::mem::take(&mut self.others);
-        let known = self.set.rules().iter().map(|known| &known.rule);
-        let all: Vec<&Rule> = known.chain(others.iter().map(|(other, _)| &other.rule)).collect();
-        let first = self.set.rules().len();
-        let (resolved, _) = Correlations::resolve(&all, correlations.clone());
-        let is_needed = |index: usize| resolved.is_base((first + index) as u32);
-        for (_, (rule, row)) in others.into_iter().enumerate().filter(|(index, _)| is_needed(*index)) {
-            let row = &mut self.rows[row];
-            match self.set.add(rule) {
-                Ok(()) => {
-                    self.files.push(Arc::clone(&row.file));
-                    wanted.push(false);
-                }
-                Err(problem) => row.error = Some(problem.to_string()),
-            }
-        }
-        let set = self.set.finish();
-        let rules: Vec<&Rule> = set.rules().iter().map(|known| &known.rule).collect();
-        let (correlations, errors) = Correlations::resolve(&rules, correlations);
-        for ((_, row, is_wanted), error) in self.correlations.iter().zip(errors) {
-            let row = &mut self.rows[*row];
-            match error {
-                Some(error) => row.error = Some(error.to_string()),
-                None => {
-                    self.files.push(Arc::clone(&row.file));
-                    wanted.push(*is_wanted);
-                }
-            }
-        }
-        // Leaves out correlations and their rules if no correlation is wanted.
-        let rules = Rules::correlated(set, correlations, self.files, wanted).only(|_| true);
-        LoadedRules { rows: self.rows, rules }
-    }
-}
-
-impl LoadedRules {
-    /// The rules that the arguments want, and a warning if others did not load. It names the function that lists rules,
-    /// which is called like `function`, the caller, with `_rules`.
-    ///
-    /// # Errors
-    /// [`ScanError::Input`] if none can be used because none loads.
-    pub(crate) fn into_rules(self, function: &str) -> Result<(Rules, Option<String>), ScanError> {
-        let rules = self.rules;
-        let mut failed = self.rows.iter().filter(|row| row.error.is_some());
-        let Some(first) = failed.next() else {
-            return Ok((rules, None));
-        };
-        let (count, all) = (1 + failed.count(), self.rows.len());
-        let warning = format!(
-            "{count} of {all} rules did not load; {function}_rules gives the reason for each. The first is that of {}: {}",
-            first.file,
-            first.error.as_deref().unwrap_or_default()
-        );
-        match count < all {
-            true => Ok((rules, Some(warning))),
-            false => Err(ScanError::Input(warning)),
-        }
     }
 }
 

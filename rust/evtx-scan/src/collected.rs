@@ -1,0 +1,244 @@
+//! The rules of some files, collected in their order into a set.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use evtx_arrow::Rules;
+use evtx_reports::RuleRow;
+use evtx_sigma::{
+    Correlation, Correlations, Document, Level, Limits, LoadError, LogSources, Refused, Rule, RuleForEvents,
+    RuleSetBuilder,
+};
+
+use crate::storage::ScanError;
+
+/// A document of a file: what it defines, or why it cannot be used.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    pub(crate) row: RuleRow,
+    /// One for most documents, several for an aggregation, and none for a correlation or if there is an error.
+    pub(crate) rules: Vec<RuleForEvents>,
+    correlation: Option<Correlation>,
+}
+
+/// The rules of some files.
+pub(crate) struct LoadedRules {
+    /// What became of each document.
+    pub(crate) rows: Vec<RuleRow>,
+    /// Those that have no error.
+    rules: Rules,
+}
+
+/// The rules of the files that were read so far.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub(crate) rows: Vec<RuleRow>,
+    /// Those that are wanted and have no error, with the file of each.
+    set: RuleSetBuilder,
+    files: Vec<Arc<str>>,
+    /// Others, which correlations may need: each with the index of its row.
+    others: Vec<(RuleForEvents, usize)>,
+    others_bytes: usize,
+    /// The correlations, each with the index of its row and whether it is wanted.
+    correlations: Vec<(Correlation, usize, bool)>,
+    /// By their IDs in small letters, the files of all.
+    known: HashMap<String, Arc<str>>,
+    tuning: Tuning,
+}
+
+/// What files say about rules, by their IDs in small letters.
+#[derive(Default)]
+pub(crate) struct Tuning {
+    pub(crate) excluded: HashSet<String>,
+    pub(crate) levels: HashMap<String, Level>,
+}
+
+/// An ID as it is compared.
+pub(crate) fn id_of(text: &str) -> String {
+    text.trim().trim_matches(['{', '}']).to_ascii_lowercase()
+}
+
+impl Loaded {
+    /// A document, or a whole file, that cannot be used.
+    pub(crate) fn unusable(file: &Arc<str>, why: String) -> Self {
+        let row = RuleRow {
+            file: Arc::clone(file),
+            error: Some(why),
+            ..RuleRow::default()
+        };
+        Loaded {
+            row,
+            ..Loaded::default()
+        }
+    }
+
+    pub(crate) fn new(file: &Arc<str>, loaded: Result<Document, Box<Refused>>, log_sources: &LogSources) -> Self {
+        let (rules, correlation) = match loaded {
+            Ok(Document::Rule(rule)) => (vec![rule], None),
+            Ok(Document::Correlation(correlation)) => (Vec::new(), Some(correlation)),
+            Ok(Document::Aggregation(rules, correlation)) => (rules, Some(correlation)),
+            Err(refused) => {
+                let mut loaded = Loaded::unusable(file, refused.error.to_string());
+                (loaded.row.id, loaded.row.title) = (refused.id, refused.title);
+                return loaded;
+            }
+        };
+        let mut row = RuleRow {
+            file: Arc::clone(file),
+            ..RuleRow::default()
+        };
+        let mut all = Vec::new();
+        for rule in rules {
+            let position = rule.log_source_position;
+            let (alternatives, error) = match log_sources.resolve(&rule.log_sources) {
+                Ok(alternatives) => (alternatives, None),
+                Err(problem) => (Vec::new(), Some(LoadError { position, problem }.to_string())),
+            };
+            row = RuleRow::new(file, &rule, &alternatives, error);
+            all.push(RuleForEvents { rule, alternatives });
+        }
+        if row.error.is_some() {
+            return Loaded {
+                row,
+                ..Loaded::default()
+            };
+        }
+        if let Some(correlation) = &correlation {
+            row.describe(correlation);
+        }
+        Loaded {
+            row,
+            rules: all,
+            correlation,
+        }
+    }
+}
+
+impl Collected {
+    pub(crate) fn new(tuning: Tuning) -> Self {
+        Collected {
+            tuning,
+            ..Collected::default()
+        }
+    }
+
+    /// Adds a document, unless its ID is that of another one, or the set has no room for it.
+    pub(crate) fn add(&mut self, loaded: Loaded, wants: impl Fn(&RuleRow) -> bool) {
+        let Loaded {
+            mut row,
+            mut rules,
+            mut correlation,
+        } = loaded;
+        let id = row.id.as_deref().map(id_of).unwrap_or_default();
+        if let Some(&level) = self.tuning.levels.get(&id) {
+            row.level = Some(level);
+            rules.iter_mut().for_each(|known| known.rule.level = Some(level));
+            correlation.iter_mut().for_each(|known| known.level = Some(level));
+        }
+        let is_wanted = wants(&row) && !self.tuning.excluded.contains(&id);
+        let outcome = match row.error.is_some() {
+            true => Ok(()),
+            false => self.add_parts(rules, correlation, &row, is_wanted),
+        };
+        row.error = outcome.err().or(row.error);
+        self.rows.push(row);
+    }
+
+    fn add_parts(
+        &mut self,
+        rules: Vec<RuleForEvents>,
+        correlation: Option<Correlation>,
+        row: &RuleRow,
+        is_wanted: bool,
+    ) -> Result<(), String> {
+        if let Some(id) = &row.id {
+            let id = id.to_ascii_lowercase();
+            if let Some(file) = self.known.get(&id) {
+                return Err(format!("a rule of {file} has the same ID"));
+            }
+            self.known.insert(id, Arc::clone(&row.file));
+        }
+        let index = self.rows.len();
+        for rule in rules {
+            if is_wanted && correlation.is_none() {
+                self.set.add(rule).map_err(|problem| problem.to_string())?;
+                self.files.push(Arc::clone(&row.file));
+            } else if self.others_bytes < Limits::SET_BYTES {
+                self.others_bytes += rule.rule.bytes();
+                self.others.push((rule, index));
+            }
+        }
+        self.correlations
+            .extend(correlation.map(|correlation| (correlation, index, is_wanted)));
+        Ok(())
+    }
+
+    /// Adds the rules that correlations need, and says of correlations that cannot be used why.
+    pub(crate) fn finish(mut self) -> LoadedRules {
+        if self.correlations.is_empty() {
+            return LoadedRules {
+                rows: self.rows,
+                rules: Rules::new(self.set.finish(), self.files),
+            };
+        }
+        let correlations: Vec<_> = self.correlations.iter().map(|(one, ..)| one.clone()).collect();
+        let mut wanted = vec![true; self.files.len()];
+        let others = std::mem::take(&mut self.others);
+        let known = self.set.rules().iter().map(|known| &known.rule);
+        let all: Vec<&Rule> = known.chain(others.iter().map(|(other, _)| &other.rule)).collect();
+        let first = self.set.rules().len();
+        let (resolved, _) = Correlations::resolve(&all, correlations.clone());
+        let is_needed = |index: usize| resolved.is_base((first + index) as u32);
+        for (_, (rule, row)) in others.into_iter().enumerate().filter(|(index, _)| is_needed(*index)) {
+            let row = &mut self.rows[row];
+            match self.set.add(rule) {
+                Ok(()) => {
+                    self.files.push(Arc::clone(&row.file));
+                    wanted.push(false);
+                }
+                Err(problem) => row.error = Some(problem.to_string()),
+            }
+        }
+        let set = self.set.finish();
+        let rules: Vec<&Rule> = set.rules().iter().map(|known| &known.rule).collect();
+        let (correlations, errors) = Correlations::resolve(&rules, correlations);
+        for ((_, row, is_wanted), error) in self.correlations.iter().zip(errors) {
+            let row = &mut self.rows[*row];
+            match error {
+                Some(error) => row.error = Some(error.to_string()),
+                None => {
+                    self.files.push(Arc::clone(&row.file));
+                    wanted.push(*is_wanted);
+                }
+            }
+        }
+        // Leaves out correlations and their rules if no correlation is wanted.
+        let rules = Rules::correlated(set, correlations, self.files, wanted).only(|_| true);
+        LoadedRules { rows: self.rows, rules }
+    }
+}
+
+impl LoadedRules {
+    /// The rules that the arguments want, and a warning if others did not load. It names the function that lists rules,
+    /// which is called like `function`, the caller, with `_rules`.
+    ///
+    /// # Errors
+    /// [`ScanError::Input`] if none can be used because none loads.
+    pub(crate) fn into_rules(self, function: &str) -> Result<(Rules, Option<String>), ScanError> {
+        let rules = self.rules;
+        let mut failed = self.rows.iter().filter(|row| row.error.is_some());
+        let Some(first) = failed.next() else {
+            return Ok((rules, None));
+        };
+        let (count, all) = (1 + failed.count(), self.rows.len());
+        let warning = format!(
+            "{count} of {all} rules did not load; {function}_rules gives the reason for each. The first is that of {}: {}",
+            first.file,
+            first.error.as_deref().unwrap_or_default()
+        );
+        match count < all {
+            true => Ok((rules, Some(warning))),
+            false => Err(ScanError::Input(warning)),
+        }
+    }
+}
