@@ -318,6 +318,89 @@ def test_what_a_rule_says_about_itself(con, tmp_path):
     assert found == [("What it finds.", "A, B", "2024-01-02", ["https://example.com"], ["Unknown", "5"], 2, None)]
 
 
+LOGON = {"a": {"EventID": 4624}, "condition": "a"}
+
+
+def filter_of(title, rules, selection, condition="not s", logsource=FOR_SECURITY):
+    """The text of a filter with one selection."""
+    return f"title: {title}\nlogsource: {logsource}\nfilter: {json.dumps({'rules': rules, 's': selection, 'condition': condition})}\n"
+
+
+def outcomes(con, folder):
+    return con.execute("SELECT rule_title, error, lint FROM evtx_sigma_rules($1) WHERE error IS NOT NULL OR lint != [] ORDER BY 1", [folder]).fetchall()
+
+
+def test_filters_narrow_rules(con, tmp_path):
+    log = str(SAMPLES / "DC01-Security.evtx")
+    users = con.execute("SELECT event_data['TargetUserName'], count(*) FROM read_evtx($1) WHERE event_id = 4624 GROUP BY ALL ORDER BY ALL", [log]).fetchall()
+    all, (user, count) = sum(count for _, count in users), users[0]
+    assert len(users) > 1
+    one = {"TargetUserName": user}
+    cases = {
+        "not": (["a"], one, "not s"), "id": ("0B4A7C16-0000-4000-8000-00000000000A", one, "not s"), "is": (["a"], one, "s"), "any": ("Any", one, "not s"),
+        "empty": ([], one, "not s"), "them": (["a"], one, "not 1 of them"), "other": (["b"], one, "not s"),
+    }
+    for place in ["0", "z"]:
+        for name, (rules, selection, condition) in cases.items():
+            folder = tmp_path / (place + name)
+            folder.mkdir()
+            a = "name: a\n" + rule("A", LOGON, id="0b4a7c16-0000-4000-8000-00000000000a", logsource=FOR_SECURITY)
+            write(folder, a=a, b="name: b\n" + rule("B", LOGON), **{place: filter_of("F", rules, selection, condition)})
+            expected = {"is": count, "other": all}.get(name, all - count)
+            # B is for events of any log, which the filter is not for.
+            assert titles(con, log, str(folder)) == [("A", expected), ("B", all)], name
+            assert titles(con, log, str(folder), min_level="'high'") == [("A", expected), ("B", all)], name
+            error = 'line 3, column 21: the rule "b" has another log source than this filter'
+            assert outcomes(con, str(folder)) == ([("F", error, [])] if name == "other" else []), name
+    # Several filters of a rule, each in its own file.
+    folder = write(tmp_path / "0not", f=filter_of("G", ["a"], {"TargetUserName": users[1][0]}))
+    assert titles(con, log, folder)[0] == ("A", all - count - users[1][1])
+
+
+def test_a_filter_says_why_it_has_no_effect(con, tmp_path):
+    count = "title: C\nname: c\ncorrelation: {type: event_count, rules: [a], timespan: 1m, condition: {gte: 1}}\n"
+    selection = {"EventID": 1}
+    filters = {
+        "a": ("name: a\n" + rule("A", LOGON, logsource=FOR_SECURITY)), "c": count,
+        "d": filter_of("D", ["x"], selection), "e": filter_of("E", ["a", "x", "a"], selection), "f": filter_of("F", ["c"], selection),
+        "g": filter_of("G", "any", selection, logsource="{service: sysmon}"), "h": filter_of("H", ["a"], selection, condition="s | count() > 5"),
+        "i": filter_of("I", ["a"], selection, condition="not x"), "j": filter_of("J", {"a": 1}, selection), "k": "title: K\nlogsource: {service: x}\nfilter: 5\n",
+        "l": filter_of("L", ["a"], selection) + "detection: {}\n", "m": filter_of("M", ["a"], selection, condition=["s"]), "n": "title: N\nlogsource: {service: x}\nfilter: {condition: a, a: {b: 1}}\n",
+        "o": filter_of("O", ["a"], selection).replace("logsource", "log"),
+    }
+    assert outcomes(con, write(tmp_path, **filters)) == [
+        ("D", 'line 3, column 21: no rule with the ID or name "x" is used', []),
+        ("E", None, ['line 3, column 26: no rule with the ID or name "x" is used', 'line 3, column 31: this filter refers to "a" twice']),
+        ("F", 'line 3, column 21: "c" is a correlation, but filters are for the rules that it refers to', []),
+        ("G", None, ["line 3, column 1: no rule has the log source of this filter"]),
+        ("H", "line 3, column 61: the condition of a filter has no aggregation", []),
+        ("I", 'line 3, column 65: the condition names "x", but this rule has no such detection', []),
+        ("J", "line 3, column 19: the ID or name of a rule must be a text, but this is a map", []),
+        ("K", "line 3, column 9: filter must be a map, but this is a number", []),
+        ("L", 'line 4, column 1: a document with "filter" has no "detection"; write the rule as a document of its own', []),
+        ("M", "line 3, column 60: the condition of a filter must be a text, but this is a list", []),
+        ("N", 'line 3, column 9: "rules" is missing', []),
+        ("O", 'line 1, column 1: "logsource" is missing', []),
+    ]
+
+
+@pytest.mark.parametrize("form", ["correlation", "aggregation", "unwanted"])
+def test_filters_narrow_the_rules_of_correlations(con, tmp_path, form):
+    log = str(SAMPLES / "DC01-Security.evtx")
+    failed = {"a": {"EventID": 4625}, "condition": "a"}
+    all = con.execute("SELECT count(*), count(*) FILTER (event_data['TargetUserName'] = 'svc_backup') FROM read_evtx($1) WHERE event_id = 4625", [log]).fetchone()
+    user = con.execute("SELECT mode(event_data['TargetUserName']) FROM read_evtx($1) WHERE event_id = 4625", [log]).fetchone()[0]
+    count = con.execute("SELECT count(*) FROM read_evtx($1) WHERE event_id = 4625 AND event_data['TargetUserName'] IS DISTINCT FROM $2", [log, user]).fetchone()[0]
+    base = "name: a\n" + rule("A", failed, logsource=FOR_SECURITY, level="low" if form == "unwanted" else "high")
+    correlation = "title: C\nlevel: high\ncorrelation: {type: event_count, rules: [a], timespan: 365d, condition: {gte: 1}}\n"
+    if form == "aggregation":
+        base, correlation = "name: a\n" + rule("C", {"a": {"EventID": 4625}, "condition": "a | count() >= 1"}, logsource=FOR_SECURITY), ""
+    folder = write(tmp_path, a=base + "---\n" + correlation + "---\n" + filter_of("F", ["a"], {"TargetUserName": user}))
+    found = con.execute("SELECT rule_title, correlation.count FROM evtx_sigma($1, rules := $2, min_level := 'high') WHERE error IS NULL", [log, folder]).fetchall()
+    assert found == ([("C", count)] if count else []) and count < all[0]
+    assert outcomes(con, folder) == []
+
+
 def test_log_sources_can_be_lists(con, tmp_path):
     everything = {"a": {"EventID|exists": True}, "condition": "a"}
     sources = {"one": "{product: windows, service: security}", "two": "{product: windows, service: sysmon}", "names": "{product: [linux, windows], service: [security, sysmon]}",

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use evtx_sigma::{Alternative, Correlation, Level, LogSource, Metadata, Rule, Status};
+use evtx_sigma::{Alternative, Correlation, Filter, Level, LogSource, Metadata, Rule, Status};
 
 use crate::report::ListReport;
 use crate::table::columns;
@@ -32,6 +32,7 @@ pub struct RuleRow {
     pub channels: Vec<String>,
     pub event_ids: Vec<u32>,
     pub file: Arc<str>,
+    pub lint: Vec<String>,
     pub error: Option<String>,
 }
 
@@ -59,6 +60,20 @@ impl RuleRow {
 }
 
 impl RuleRow {
+    /// The row of a filter.
+    pub fn of_filter(file: &Arc<str>, filter: &Filter) -> Self {
+        RuleRow {
+            id: filter.id.clone(),
+            title: Some(filter.title.clone()),
+            status: filter.status,
+            tags: filter.tags.clone(),
+            metadata: filter.metadata.clone(),
+            log_sources: filter.log_sources.clone(),
+            file: Arc::clone(file),
+            ..RuleRow::default()
+        }
+    }
+
     /// Describes a correlation, with the log source of its own rule if it has one.
     pub fn describe(&mut self, correlation: &Correlation) {
         self.id.clone_from(&correlation.id);
@@ -126,6 +141,8 @@ columns! { RuleRow:
     event_ids: Numbers(|row| &row.event_ids);
     /// The path of its file.
     rule_file: Text(|row| Some((&*row.file).into()));
+    /// What is odd about a rule that can be used; mostly empty.
+    lint: Texts(|row| &row.lint);
     /// NULL, or why the rule is not used, with line and column.
     error: Text(|row| row.error.as_deref().map(Into::into));
 }

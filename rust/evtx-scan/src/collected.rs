@@ -4,13 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use evtx_arrow::Rules;
+use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::RuleRow;
 use evtx_sigma::{
-    Correlation, Correlations, Document, Level, Limits, LoadError, LogSources, Refused, Rule, RuleForEvents,
+    Correlation, Correlations, Document, Filter, Level, Limits, LoadError, LogSources, Refused, Rule, RuleForEvents,
     RuleSetBuilder,
 };
 
+use crate::filters::{Filtered, Outcome};
 use crate::storage::ScanError;
+use crate::threads::free;
 
 /// A document of a file: what it defines, or why it cannot be used.
 #[derive(Default)]
@@ -19,6 +22,7 @@ pub(crate) struct Loaded {
     /// One for most documents, several for an aggregation, and none for a correlation or if there is an error.
     pub(crate) rules: Vec<RuleForEvents>,
     correlation: Option<Correlation>,
+    filter: Option<Filter>,
 }
 
 /// The rules of some files.
@@ -41,6 +45,8 @@ pub(crate) struct Collected {
     others_bytes: usize,
     /// The correlations, each with the index of its row and whether it is wanted.
     correlations: Vec<(Correlation, usize, bool)>,
+    /// The filters, each with the index of its row.
+    filters: Vec<(Filter, usize)>,
     /// By their IDs in small letters, the files of all.
     known: HashMap<String, Arc<str>>,
     tuning: Tuning,
@@ -77,6 +83,13 @@ impl Loaded {
             Ok(Document::Rule(rule)) => (vec![rule], None),
             Ok(Document::Correlation(correlation)) => (Vec::new(), Some(correlation)),
             Ok(Document::Aggregation(rules, correlation)) => (rules, Some(correlation)),
+            Ok(Document::Filter(filter)) => {
+                return Loaded {
+                    row: RuleRow::of_filter(file, &filter),
+                    filter: Some(filter),
+                    ..Loaded::default()
+                };
+            }
             Err(refused) => {
                 let mut loaded = Loaded::unusable(file, refused.error.to_string());
                 (loaded.row.id, loaded.row.title) = (refused.id, refused.title);
@@ -110,6 +123,7 @@ impl Loaded {
             row,
             rules: all,
             correlation,
+            filter: None,
         }
     }
 }
@@ -128,6 +142,7 @@ impl Collected {
             mut row,
             mut rules,
             mut correlation,
+            filter,
         } = loaded;
         let id = row.id.as_deref().map(id_of).unwrap_or_default();
         if let Some(&level) = self.tuning.levels.get(&id) {
@@ -135,12 +150,16 @@ impl Collected {
             rules.iter_mut().for_each(|known| known.rule.level = Some(level));
             correlation.iter_mut().for_each(|known| known.level = Some(level));
         }
-        let is_wanted = wants(&row) && !self.tuning.excluded.contains(&id);
+        let is_excluded = self.tuning.excluded.contains(&id);
+        let is_wanted = wants(&row) && !is_excluded;
         let outcome = match row.error.is_some() {
             true => Ok(()),
             false => self.add_parts(rules, correlation, &row, is_wanted),
         };
         row.error = outcome.err().or(row.error);
+        if let Some(filter) = filter.filter(|_| row.error.is_none() && !is_excluded) {
+            self.filters.push((filter, self.rows.len()));
+        }
         self.rows.push(row);
     }
 
@@ -173,8 +192,43 @@ impl Collected {
         Ok(())
     }
 
-    /// Adds the rules that correlations need, and says of correlations that cannot be used why.
-    pub(crate) fn finish(mut self) -> LoadedRules {
+    /// Applies the filters, and says of those that have no effect why.
+    fn filter(&mut self, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+        if self.filters.is_empty() {
+            return Ok(());
+        }
+        let (filters, rows): (Vec<_>, Vec<_>) = std::mem::take(&mut self.filters).into_iter().unzip();
+        let names = self.correlations.iter().flat_map(|(one, ..)| [&one.id, &one.name]);
+        let mut filtered = Filtered {
+            correlations: names.flatten().map(|name| name.to_ascii_lowercase()).collect(),
+            set: &mut self.set,
+            others: &mut self.others,
+            others_bytes: &mut self.others_bytes,
+        };
+        let outcomes = filtered.apply(&filters, interrupt)?;
+        for (row, outcome) in rows.into_iter().zip(outcomes) {
+            match outcome {
+                Outcome::Applied(lint) => self.rows[row].lint.extend(lint),
+                Outcome::Refused(why) => self.rows[row].error = Some(why),
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the filters, adds the rules that correlations need, and says of filters and correlations that cannot be
+    /// used why.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    pub(crate) fn finish(mut self, interrupt: Interrupt<'_>) -> Result<LoadedRules, Interrupted> {
+        if let Err(interrupted) = self.filter(interrupt) {
+            free(self);
+            return Err(interrupted);
+        }
+        Ok(self.correlate())
+    }
+
+    fn correlate(mut self) -> LoadedRules {
         if self.correlations.is_empty() {
             return LoadedRules {
                 rows: self.rows,

@@ -26,6 +26,7 @@ mod scan;
 mod reports;
 mod folders;
 mod providers;
+mod filters;
 mod collected;
 mod rules;
 mod sample;

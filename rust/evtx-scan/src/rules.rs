@@ -137,7 +137,7 @@ impl RuleArguments {
             free((rules, texts, loaded));
             return Err(error);
         }
-        Ok(rules.finish())
+        Ok(rules.finish(interrupt)?)
     }
 
     /// Reads the files that `exclude` and `level_tuning` name.

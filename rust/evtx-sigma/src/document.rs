@@ -1,10 +1,11 @@
-//! Documents of a text of rules: rules, correlations, and rules of Sigma 1 with an aggregation.
+//! Documents of a text of rules: rules, correlations, filters, and rules of Sigma 1 with an aggregation.
 
 use crate::condition::Condition;
 use crate::correlation::{
     Aggregation, Correlation, CorrelationKind, Function, Operator, Reference, aggregation, correlation, timespan,
 };
 use crate::error::{LoadError, Position, Problem};
+use crate::filter::{Filter, filter};
 use crate::item::Context;
 use crate::limits::Budget;
 use crate::placeholders::Placeholders;
@@ -22,6 +23,8 @@ pub enum Document {
     /// The rules that an aggregation counts, and the aggregation. There is one rule, and one more for each detection after
     /// `near`; these have no ID and name.
     Aggregation(Vec<Rule>, Correlation),
+    /// A filter, which narrows rules.
+    Filter(Filter),
 }
 
 /// A document that cannot be loaded, with what is known about it.
@@ -40,13 +43,15 @@ pub struct Refused {
 /// one result.
 pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
     let documents = load_documents_until(text, placeholders, &|| false).unwrap_or_default();
+    let other = |id, title, position| {
+        let error = Problem::text("this rule is not about single events").at(position);
+        let title = Some(title);
+        Err(Box::new(Refused { id, title, error }))
+    };
     let rule = |document| match document {
         Document::Rule(rule) => Ok(rule),
-        Document::Correlation(other) | Document::Aggregation(_, other) => Err(Box::new(Refused {
-            id: other.id,
-            title: Some(other.title),
-            error: Problem::text("this rule is not about single events").at(other.position),
-        })),
+        Document::Correlation(one) | Document::Aggregation(_, one) => other(one.id, one.title, one.position),
+        Document::Filter(one) => other(one.id, one.title, one.position),
     };
     documents.into_iter().map(|document| document.and_then(rule)).collect()
 }
@@ -90,6 +95,10 @@ fn load(document: &Node, context: &mut Context<'_>) -> Result<Document, LoadErro
     let is_note = |node: &&Node| node.text().is_some() && document.get("detection").is_some();
     if document.get("correlation").filter(|node| !is_note(node)).is_some() {
         return correlation(document).map(Document::Correlation);
+    }
+    // Chainsaw's rules have these keys, too.
+    if document.get("filter").is_some() && document.get("kind").is_none() {
+        return filter(document, context).map(Document::Filter);
     }
     let (rule, aggregated) = rule(document, context)?;
     match aggregated {

@@ -51,6 +51,8 @@ impl Limits {
     pub const SET_REGEX_BYTES: usize = 64 << 20;
     /// Nested parentheses and `not` of a condition.
     pub const CONDITION_NESTING: usize = 64;
+    /// Filters of a set.
+    pub const FILTERS: usize = 1000;
     /// Correlations of a set. Each uses memory for the hits of its rules.
     pub const CORRELATIONS: usize = 1000;
     /// Rules and correlations that a correlation refers to.

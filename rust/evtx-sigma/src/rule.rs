@@ -265,6 +265,18 @@ impl LogSource {
         }
     }
 
+    /// Whether another log source has the names of this one, in any case, and perhaps more.
+    pub(crate) fn includes(&self, other: &LogSource) -> bool {
+        let is_one = |own: &Option<String>, other: &Option<String>| match (own, other) {
+            (None, _) => true,
+            (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
+            (Some(_), None) => false,
+        };
+        is_one(&self.category, &other.category)
+            && is_one(&self.product, &other.product)
+            && is_one(&self.service, &other.service)
+    }
+
     /// An error if it has no name.
     fn checked(self, node: &Node) -> Result<LogSource, LoadError> {
         match (&self.category, &self.product, &self.service) {
@@ -300,12 +312,9 @@ pub(crate) struct Aggregated {
 pub(crate) fn rule(document: &Node, context: &mut Context<'_>) -> Result<(Rule, Option<Aggregated>), LoadError> {
     document.entries("a rule")?;
     // Sigma has no key `kind`.
-    let filter = match document.get("kind") {
-        Some(_) => "this is a Chainsaw rule, not a Sigma rule",
-        None => "a Sigma filter changes other rules; it is not a rule",
-    };
+    let chainsaw = "this is a Chainsaw rule, not a Sigma rule";
     let action = "collections with \"action\" belong to Sigma 1; write each rule as a document of its own";
-    for (key, why) in [("filter", filter), ("action", action)] {
+    for (key, why) in [("filter", chainsaw), ("action", action)] {
         if document.get(key).is_some() {
             return Err(Problem::text(why).at(document.key_position(key)));
         }
@@ -371,13 +380,30 @@ pub(crate) fn named<T: Copy>(document: &Node, key: &'static str, all: &[(T, &str
 type DetectionPart = (Vec<Detection>, Condition, Option<Aggregated>);
 
 fn detection(node: &Node, context: &mut Context<'_>) -> Result<DetectionPart, LoadError> {
-    let entries = node.entries("detection")?;
+    node.entries("detection")?;
     let text = node
         .get("condition")
         .ok_or_else(|| node.error(Problem::Missing("condition")))?;
-    let named = entries
-        .iter()
-        .filter(|(name, _)| !["condition", "timeframe"].contains(&name.text.as_str()));
+    let (detections, condition, piped) = detections_of(node, text, &["condition", "timeframe"], context)?;
+    let timeframe = node.get("timeframe").cloned();
+    let aggregated = piped.map(|piped| (piped, timeframe.clone()));
+    if aggregated.is_none() && timeframe.is_some() {
+        let why = "\"timeframe\" needs an aggregation in the condition, such as \"| count() > 5\"";
+        return Err(Problem::text(why).at(node.key_position("timeframe")));
+    }
+    let aggregated = aggregated.map(|(piped, timeframe)| Aggregated { piped, timeframe });
+    Ok((detections, condition, aggregated))
+}
+
+/// The detections of a map, all but the keys `others`, and the condition over them.
+pub(crate) fn detections_of(
+    node: &Node,
+    text: &Node,
+    others: &[&str],
+    context: &mut Context<'_>,
+) -> Result<(Vec<Detection>, Condition, Option<Piped>), LoadError> {
+    let entries = node.entries("detection")?.iter();
+    let named = entries.filter(|(name, _)| !others.contains(&name.text.as_str()));
     let detections = named.map(|(name, value)| {
         Ok(Detection {
             name: name.text.clone(),
@@ -387,14 +413,7 @@ fn detection(node: &Node, context: &mut Context<'_>) -> Result<DetectionPart, Lo
     let detections: Vec<_> = detections.collect::<Result<_, LoadError>>()?;
     let names: Vec<_> = detections.iter().map(|detection| detection.name.as_str()).collect();
     let (condition, piped) = condition(text, &names, &mut context.budget)?;
-    let timeframe = node.get("timeframe").cloned();
-    let aggregated = piped.map(|piped| (piped, timeframe.clone()));
-    if aggregated.is_none() && timeframe.is_some() {
-        let why = "\"timeframe\" needs an aggregation in the condition, such as \"| count() > 5\"";
-        return Err(Problem::text(why).at(node.key_position("timeframe")));
-    }
-    let aggregated = aggregated.map(|(piped, timeframe)| Aggregated { piped, timeframe });
-    Ok((detections, condition, aggregated))
+    Ok((detections, condition, piped))
 }
 
 /// The alternatives of a detection: a map, a keyword, or a list of both.

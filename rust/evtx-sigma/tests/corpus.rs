@@ -38,6 +38,7 @@ fn loads_every_rule_or_says_why_not() {
                     rules.extend(own);
                     correlations.push((name, correlation));
                 }
+                Ok(Document::Filter(_)) => {}
                 Ok(Document::Rule(rule)) => {
                     *loaded.entry(root.clone()).or_default() += 1;
                     let sources = &rule.log_sources;

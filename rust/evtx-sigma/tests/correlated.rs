@@ -292,6 +292,7 @@ fn found(case: &Case, hits: &[Hit], random: &mut Random) -> Vec<Burst> {
                 rules.extend(own);
                 correlations.push(correlation);
             }
+            Document::Filter(filter) => panic!("{}", filter.title),
         }
     }
     let rules: Vec<&Rule> = rules.iter().collect();

@@ -21,6 +21,7 @@ fn load(text: &str) -> (Arc<Correlations>, Vec<Option<String>>) {
                 rules.extend(own);
                 correlations.push(correlation);
             }
+            Document::Filter(filter) => panic!("{}", filter.title),
         }
     }
     let rules: Vec<&Rule> = rules.iter().collect();

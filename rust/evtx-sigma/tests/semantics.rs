@@ -464,7 +464,7 @@ fn refuses_documents_that_are_not_rules() {
     );
     assert_eq!(
         error("title: t\nfilter: {rules: [x]}"),
-        "line 2, column 1: a Sigma filter changes other rules; it is not a rule"
+        "line 2, column 9: \"condition\" is missing"
     );
     assert!(error("title: t\naction: global").starts_with("line 2, column 1: collections with \"action\""));
     let known = "; use informational, low, medium, high, critical";

@@ -12,6 +12,7 @@ use super::formula::{Formula, count_detections, of_detection};
 use super::size::Size;
 use crate::case::fold;
 use crate::error::Problem;
+use crate::filter::Filter;
 use crate::logsource::Alternative;
 use crate::rule::Rule;
 use crate::stop::{Stop, Stopped};
@@ -144,7 +145,7 @@ impl RuleSetBuilder {
     /// The limit that all rules together would exceed. The rule is not added.
     pub fn add(&mut self, one: RuleForEvents) -> Result<(), Problem> {
         let RuleSetBuilder { set, renames, size } = self;
-        size.add(&one.rule)?;
+        size.add(&Size::of(&one.rule), 1)?;
         let index = set.rules.len() as u32;
         let detections = one.rule.detections.iter();
         let formulas = detections.map(|detection| of_detection(detection, &mut set.atoms));
@@ -166,6 +167,38 @@ impl RuleSetBuilder {
         }
         set.rules.push(one);
         Ok(())
+    }
+
+    /// Takes the room for a filter of some of the rules, one of which is `example`.
+    ///
+    /// # Errors
+    /// The limit that all rules together would exceed. No rule may be filtered then.
+    pub fn make_room(&mut self, filter: &Filter, example: &Rule, rules: usize) -> Result<(), Problem> {
+        let more = Size::of(&filter.applied(example)).without(&Size::of(example));
+        self.size.add(&more, rules)
+    }
+
+    /// Narrows the rule of an index by a filter, after [`make_room`](Self::make_room).
+    pub fn filter(&mut self, rule: usize, filter: &Filter) {
+        let RuleSet {
+            rules,
+            formulas,
+            times,
+            atoms,
+            ..
+        } = &mut self.set;
+        let one = &mut rules[rule].rule;
+        let before = one.detections.len();
+        filter.apply(one);
+        let new = one.detections[before..].iter();
+        let known = std::mem::take(&mut formulas[rule]).into_vec();
+        let all = known
+            .into_iter()
+            .chain(new.map(|detection| of_detection(detection, atoms)));
+        formulas[rule] = all.collect();
+        let mut counts = vec![0; one.detections.len()];
+        count_detections(&one.condition, &mut counts);
+        times[rule] = counts.into();
     }
 
     /// The set of the added rules.

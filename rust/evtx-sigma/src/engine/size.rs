@@ -22,22 +22,36 @@ const NEEDLE: usize = 64;
 pub(super) struct Size([usize; LIMITS.len()]);
 
 impl Size {
-    /// Adds a rule, if the set has room for it.
-    pub(super) fn add(&mut self, rule: &Rule) -> Result<(), Problem> {
+    /// What one rule has.
+    pub(super) fn of(rule: &Rule) -> Size {
         let bytes = rule.matchers().map(|matcher| match matcher {
             Matcher::Text { pattern, .. } => pattern.needles().map(str::len).max().unwrap_or(0).min(NEEDLE),
             Matcher::Regex(expression) => expression.as_str().len(),
             _ => 0,
         });
-        let mut with = [
+        Size([
             rule.matchers().count(),
             bytes.sum(),
             rule.regex_bytes(),
             terms(&rule.condition),
             rule.bytes(),
-        ];
+        ])
+    }
+
+    /// What this has more than another one.
+    pub(super) fn without(&self, other: &Size) -> Size {
+        let mut more = self.0;
+        more.iter_mut()
+            .zip(other.0)
+            .for_each(|(more, other)| *more = more.saturating_sub(other));
+        Size(more)
+    }
+
+    /// Adds something several times, if the set has room for it.
+    pub(super) fn add(&mut self, more: &Size, times: usize) -> Result<(), Problem> {
+        let mut with = more.0;
         for (at, (limit, what)) in LIMITS.into_iter().enumerate() {
-            with[at] += self.0[at];
+            with[at] = with[at].saturating_mul(times).saturating_add(self.0[at]);
             if with[at] > limit {
                 return Err(Problem::SetLimit { what, limit });
             }
