@@ -401,6 +401,22 @@ def test_filters_narrow_the_rules_of_correlations(con, tmp_path, form):
     assert outcomes(con, folder) == []
 
 
+def test_what_is_odd_about_correlations(con, tmp_path):
+    base = "name: a\n" + rule("A", LOGON) + "timeframe: 5m\n"
+    one = "title: {0}\nname: {0}\ncorrelation:\n  type: value_count\n  rules: [{1}]\n  group-by: [User, User]\n  timespan: 1m\n  condition: {{gte: 1, field: [X, X]}}\n  aliases: {{User: {{a: U, x: V}}}}\n"
+    old = rule("Old", {"a": {"EventID": 1}, "condition": "a | count() by User, User > 1"})
+    refused = one.format("R", "nothing")
+    folder = write(tmp_path, a=base, b=one.format("B", "a"), c=one.format("C", "B"), d=old, e=refused)
+    timeframe = 'line 6, column 1: "timeframe" belongs in "detection"; here, it has no effect'
+    common = ['line 6, column 20: group-by has the field "User" twice', 'line 8, column 34: field has the field "X" twice']
+    alias = 'line 3, column 1: the alias "User" names "x", which this correlation does not use'
+    error = 'line 5, column 11: no rule with the ID or name "nothing" is used'
+    assert outcomes(con, folder) == [
+        ("A", None, [timeframe]), ("B", None, [*common, alias]), ("C", None, [*common, alias]),
+        ("Old", None, ['line 4, column 51: the aggregation groups by "User" twice']), ("R", error, common),
+    ]
+
+
 def test_log_sources_can_be_lists(con, tmp_path):
     everything = {"a": {"EventID|exists": True}, "condition": "a"}
     sources = {"one": "{product: windows, service: security}", "two": "{product: windows, service: sysmon}", "names": "{product: [linux, windows], service: [security, sysmon]}",

@@ -48,6 +48,7 @@ impl RuleRow {
             metadata: rule.metadata.clone(),
             log_sources: rule.log_sources.clone(),
             file: Arc::clone(file),
+            lint: rule.lint.iter().map(ToString::to_string).collect(),
             error,
             ..RuleRow::default()
         };
@@ -82,6 +83,7 @@ impl RuleRow {
         self.status = correlation.status;
         self.tags.clone_from(&correlation.tags);
         self.metadata.clone_from(&correlation.metadata);
+        self.lint = correlation.lint.iter().map(ToString::to_string).collect();
     }
 }
 

@@ -256,11 +256,14 @@ impl Collected {
         let set = self.set.finish();
         let rules: Vec<&Rule> = set.rules().iter().map(|known| &known.rule).collect();
         let (correlations, errors) = Correlations::resolve(&rules, correlations);
+        let mut lint = correlations.lint(&rules).into_iter();
         for ((_, row, is_wanted), error) in self.correlations.iter().zip(errors) {
             let row = &mut self.rows[*row];
             match error {
                 Some(error) => row.error = Some(error.to_string()),
                 None => {
+                    let lint = lint.next().unwrap_or_default();
+                    row.lint.extend(lint.iter().map(ToString::to_string));
                     self.files.push(Arc::clone(&row.file));
                     wanted.push(*is_wanted);
                 }

@@ -12,6 +12,7 @@
 //! The sources are "Sigma correlation rules" 2.1.0, and "Condition" of the Sigma specification 1.0 for aggregations.
 
 mod model;
+mod possible;
 mod read;
 mod aggregation;
 mod fields;
@@ -33,4 +34,4 @@ pub use resolve::Correlations;
 pub use sweep::BurstsAndProblems;
 
 pub(crate) use aggregation::{Aggregation, Function, aggregation};
-pub(crate) use read::{correlation, timespan};
+pub(crate) use read::{correlation, never, timespan};

@@ -2,7 +2,7 @@
 
 use crate::condition::Condition;
 use crate::correlation::{
-    Aggregation, Correlation, CorrelationKind, Function, Operator, Reference, aggregation, correlation, timespan,
+    Aggregation, Correlation, CorrelationKind, Function, Operator, Reference, aggregation, correlation, never, timespan,
 };
 use crate::error::{LoadError, Position, Problem};
 use crate::filter::{Filter, filter};
@@ -94,6 +94,10 @@ fn load(document: &Node, context: &mut Context<'_>) -> Result<Document, LoadErro
     // Some rules have a note of this name, in plain text.
     let is_note = |node: &&Node| node.text().is_some() && document.get("detection").is_some();
     if document.get("correlation").filter(|node| !is_note(node)).is_some() {
+        if document.get("detection").is_some() {
+            let why = "a document with \"correlation\" has no \"detection\"; write the rule as a document of its own";
+            return Err(Problem::text(why).at(document.key_position("detection")));
+        }
         return correlation(document).map(Document::Correlation);
     }
     // Chainsaw's rules have these keys, too.
@@ -129,6 +133,7 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
         aliases: Vec::new(),
         condition: Vec::new(),
         generate: false,
+        lint: rule.lint.clone(),
     };
     let mut rules = vec![rule];
     match parsed {
@@ -161,6 +166,15 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
                 rules.push(other);
             }
         }
+    }
+    if !correlation.can_hold() {
+        return Err(piped.error(0, never()));
+    }
+    let twice =
+        (1..correlation.group_by.len()).find(|at| correlation.group_by[..*at].contains(&correlation.group_by[*at]));
+    if let Some(at) = twice {
+        let why = format!("the aggregation groups by \"{}\" twice", correlation.group_by[at]);
+        correlation.lint.push(piped.error(0, Problem::text(why)));
     }
     let own = |rule: &Rule| Reference::Own(rule.identity.clone());
     correlation.references = rules.iter().map(own).collect();

@@ -35,6 +35,8 @@ pub struct Rule {
     pub detections: Vec<Detection>,
     /// Which detections must be true together.
     pub condition: Condition,
+    /// What is odd about it, although it can be used.
+    pub lint: Vec<LoadError>,
     pub(crate) identity: Identity,
 }
 
@@ -334,9 +336,23 @@ pub(crate) fn rule(document: &Node, context: &mut Context<'_>) -> Result<(Rule, 
         log_source_position: document.key_position("logsource"),
         detections,
         condition,
+        lint: lint(document, aggregated.is_some())?,
         identity: Identity::new(),
     };
     Ok((rule, aggregated))
+}
+
+/// A timespan next to `detection` has no effect. Without an aggregation, it also has no meaning.
+fn lint(document: &Node, is_aggregated: bool) -> Result<Vec<LoadError>, LoadError> {
+    if document.get("timeframe").is_none() {
+        return Ok(Vec::new());
+    }
+    let why = "\"timeframe\" belongs in \"detection\"; here, it has no effect";
+    let error = Problem::text(why).at(document.key_position("timeframe"));
+    match is_aggregated {
+        true => Err(error),
+        false => Ok(vec![error]),
+    }
 }
 
 pub(crate) fn tags(document: &Node) -> Result<Vec<String>, LoadError> {

@@ -346,6 +346,65 @@ fn says_why_a_correlation_cannot_be_used() {
 }
 
 #[test]
+fn refuses_conditions_that_never_hold() {
+    for (kind, rest, conditions) in [
+        (
+            "event_count",
+            "",
+            &[
+                "gt: 5, lt: 3",
+                "lt: 1",
+                "lt: 0",
+                "eq: 1.5",
+                "gt: 1, lt: 2",
+                "lte: 0",
+                "eq: 2, neq: 2",
+            ][..],
+        ),
+        ("value_count", "field: F, ", &["lt: 0", "gt: 2, lt: 3"]),
+        ("value_sum", "field: F, ", &["gt: 5, lt: 5", "gte: 1, lte: 1, neq: 1"]),
+        ("value_percentile", "field: F, ", &["gt: 100", "lt: 0"]),
+        ("temporal", "", &["gte: 3", "lt: 0"]),
+        ("temporal_ordered", "", &["gt: 2", "gt: 1, lt: 2"]),
+    ] {
+        for condition in conditions {
+            let line = format!("condition: {{{rest}{condition}}}");
+            let error = refused(&correlation(
+                "c",
+                &[&format!("type: {kind}"), "rules: [a, b]", "timespan: 1s", &line],
+            ));
+            assert!(
+                error.contains("line 8, column 14: no number meets this condition"),
+                "{kind} {condition}: {error}"
+            );
+        }
+    }
+    for (kind, condition) in [
+        ("event_count", "neq: 2, gt: 0, lt: 4"),
+        ("value_count", "field: F, lt: 1"),
+        ("value_sum", "field: F, gt: 5, lt: 5.5, neq: 5.25"),
+        ("value_sum", "field: F, lt: -1e300"),
+        ("value_percentile", "field: F, percentile: 5, gt: 100"),
+        ("temporal", "lt: 1"),
+    ] {
+        let line = format!("condition: {{{condition}}}");
+        let text = correlation("c", &[&format!("type: {kind}"), "rules: [a, b]", "timespan: 1s", &line]);
+        let documents = load_documents_until(&text, &Placeholders::new(), &|| false).expect("nobody stops");
+        assert!(documents.iter().all(Result::is_ok), "{documents:?}");
+    }
+    let rule = |condition: &str, timeframe: &str| {
+        format!(
+            "title: t\nlogsource: {{product: p}}\n{timeframe}detection: {{s: {{F: x}}, condition: 's | {condition}'}}\n"
+        )
+    };
+    assert!(refused(&rule("count() < 1", "")).ends_with("so the rule can never match"));
+    assert!(refused(&rule("count(*) > 1", "")).ends_with("to count events, write count()"));
+    assert!(refused(&rule("count() > 1", "timeframe: 5m\n")).contains("line 3, column 1: \"timeframe\" belongs in"));
+    let both = correlation("c", &["type: temporal", "rules: [a]", "timespan: 1s"]) + "detection: {}\n";
+    assert!(refused(&both).contains("a document with \"correlation\" has no \"detection\""));
+}
+
+#[test]
 fn says_what_is_wrong_in_a_correlation_rule() {
     for (lines, why) in [
         (&["rules: [a]", "timespan: 1s"][..], "\"type\" is missing"),
@@ -408,6 +467,10 @@ fn says_what_is_wrong_in_a_correlation_rule() {
         (
             &["type: temporal", "rules: [a]", "timespan: 1s", "generate: maybe"],
             "generate must be true or false",
+        ),
+        (
+            &["type: temporal", "rules: [a]", "timespan: 1s", "group-by: ['']"],
+            "the name of this field is empty",
         ),
     ] {
         let error = refused(&correlation("c", lines));

@@ -47,9 +47,14 @@ pub(crate) fn aggregation(text: &str) -> Result<Aggregation, (usize, Problem)> {
     };
     words.next();
     words.need("(")?;
+    let at = words.start();
     let field = (words.peek() != ")").then(|| words.next().to_string());
     if field.is_none() && function != Function::Count {
         return Err(words.unexpected("the name of a field is expected here"));
+    }
+    if field.as_deref() == Some("*") {
+        let why = "\"*\" is not the name of a field; to count events, write count()";
+        return Err((at, Problem::text(why)));
     }
     words.need(")")?;
     let mut by = Vec::new();
@@ -162,9 +167,14 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn unexpected(&self, expected: &str) -> (usize, Problem) {
+    /// Where the next word begins.
+    fn start(&self) -> usize {
         let rest = &self.text[self.at..];
-        let at = self.at + rest.len() - rest.trim_start().len();
+        self.at + rest.len() - rest.trim_start().len()
+    }
+
+    fn unexpected(&self, expected: &str) -> (usize, Problem) {
+        let at = self.start();
         let problem = match self.peek() {
             "" => format!("{expected}, but the condition ends"),
             word => format!("{expected}, not \"{word}\""),
@@ -219,6 +229,11 @@ mod tests {
             ("count > 1", 6, "\"(\" is expected here, not \">\""),
             ("sum() > 1", 4, "the name of a field is expected here, not \")\""),
             ("count() by > 1", 11, "a name is expected here, not \">\""),
+            (
+                "count( * ) > 5",
+                7,
+                "\"*\" is not the name of a field; to count events, write count()",
+            ),
             ("count() 5", 8, "<, <=, >, >=, = or != is expected here, not \"5\""),
             ("count() > x", 10, "a number is expected here, not \"x\""),
             ("count() > 5 | near x", 12, "the end is expected here, not \"|\""),

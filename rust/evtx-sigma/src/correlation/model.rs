@@ -1,6 +1,6 @@
 //! Correlations as loaded.
 
-use crate::error::Position;
+use crate::error::{LoadError, Position};
 use crate::rule::{Identity, Level, Metadata, Status};
 
 /// Where a record is.
@@ -58,6 +58,8 @@ pub struct Correlation {
     pub condition: Vec<(Operator, f64)>,
     /// Whether the rules that it refers to have matches of their own, too.
     pub generate: bool,
+    /// What is odd about it, although it can be used.
+    pub lint: Vec<LoadError>,
 }
 
 /// What a correlation counts.

@@ -39,6 +39,7 @@ pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
         _ => return Err(type_node.error(unknown("type of correlation", &type_name, TYPES))),
     };
     let span = needed(&node, "timespan")?;
+    let mut lint = Vec::new();
     let mut correlation = Correlation {
         id: text_of(document, "id")?.filter(|id| !id.is_empty()),
         name: document.get("name").and_then(Node::text),
@@ -50,12 +51,13 @@ pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
         position: document.key_position("correlation"),
         kind,
         references,
-        group_by: fields(node.get("group-by"), "group-by")?,
+        group_by: fields(node.get("group-by"), "group-by", &mut lint)?,
         fields: Vec::new(),
         timespan: Some(timespan(&span)?),
         aliases: aliases(&node)?,
         condition: Vec::new(),
         generate: generate(document, &node)?,
+        lint,
     };
     match node.get("condition") {
         Some(condition) => read_condition(condition, &mut correlation)?,
@@ -67,7 +69,16 @@ pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
         let all = correlation.references.len() as f64;
         correlation.condition.push((Operator::Gte, all));
     }
+    if !correlation.can_hold() {
+        let at = node.get("condition").map_or(node.at, |condition| condition.at);
+        return Err(never().at(at));
+    }
     Ok(correlation)
+}
+
+/// Why a correlation is refused whose condition no window can meet.
+pub(crate) fn never() -> Problem {
+    Problem::text("no number meets this condition, so the rule can never match")
 }
 
 fn unknown(what: &'static str, name: &str, known: &str) -> Problem {
@@ -93,15 +104,24 @@ fn references(rules: &Node) -> Result<Vec<Reference>, LoadError> {
 }
 
 /// The names of fields, in a text or list.
-fn fields(node: Option<&Node>, what: &'static str) -> Result<Vec<String>, LoadError> {
+fn fields(node: Option<&Node>, what: &'static str, lint: &mut Vec<LoadError>) -> Result<Vec<String>, LoadError> {
     let nodes = limited(
         node.map_or(&[], Node::each),
         "fields of a correlation",
         Limits::GROUP_FIELDS,
     )?;
     // Names of fields have no spaces, as in detections.
-    let read = |node: &Node| Ok(node.need_text(what)?.replace(' ', ""));
-    nodes.iter().map(read).collect()
+    let mut names: Vec<String> = Vec::new();
+    for node in nodes {
+        let name = node.need_text(what)?.replace(' ', "");
+        if name.is_empty() {
+            return Err(node.error(Problem::Empty("the name of this field")));
+        } else if names.contains(&name) {
+            lint.push(node.error(Problem::text(format!("{what} has the field \"{name}\" twice"))));
+        }
+        names.push(name);
+    }
+    Ok(names)
 }
 
 fn aliases(node: &Node) -> Result<Vec<Alias>, LoadError> {
@@ -181,7 +201,7 @@ fn read_condition(node: &Node, correlation: &mut Correlation) -> Result<(), Load
         let operator = Operator::ALL.iter().find(|(_, name, _)| *name == key.text);
         match (operator, key.text.as_str()) {
             (Some((operator, ..)), _) => correlation.condition.push((*operator, number()?)),
-            (None, "field") => correlation.fields = fields(Some(value), "field")?,
+            (None, "field") => correlation.fields = fields(Some(value), "field", &mut correlation.lint)?,
             (None, "percentile") => percentile = Some((number()?, value)),
             _ => return Err(unknown("key", &key.text, CONDITION).at(key.at)),
         }

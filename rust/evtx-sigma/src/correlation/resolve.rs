@@ -67,6 +67,42 @@ impl Correlations {
         (resolved, errors)
     }
 
+    /// What is odd about the aliases of each correlation: they name rules that it does not use. `rules` are those of
+    /// [`resolve`](Self::resolve).
+    pub fn lint(&self, rules: &[&Rule]) -> Vec<Vec<LoadError>> {
+        let of = |index: usize| {
+            let correlation = &self.all[index];
+            if correlation.aliases.is_empty() {
+                return Vec::new();
+            }
+            let mut names = HashSet::new();
+            let mut open = self.targets[index].clone();
+            let mut seen: HashSet<Target> = open.iter().copied().collect();
+            while let Some(target) = open.pop() {
+                let (id, name) = match target {
+                    Target::Rule(rule) => (&rules[rule as usize].id, &rules[rule as usize].name),
+                    Target::Correlation(other) => {
+                        let others = &self.targets[other as usize];
+                        open.extend(others.iter().copied().filter(|other| seen.insert(*other)));
+                        (&self.all[other as usize].id, &self.all[other as usize].name)
+                    }
+                };
+                names.extend([id, name].into_iter().flatten().map(|name| name.to_ascii_lowercase()));
+            }
+            let keys = correlation.aliases.iter().flat_map(|alias| {
+                let rules = alias.fields.iter().map(|(rule, _)| rule);
+                rules.map(|rule| (&alias.name, rule))
+            });
+            let odd = keys.filter(|(_, rule)| !names.contains(&rule.to_ascii_lowercase()));
+            odd.map(|(alias, rule)| {
+                let why = format!("the alias \"{alias}\" names \"{rule}\", which this correlation does not use");
+                Problem::text(why).at(correlation.position)
+            })
+            .collect()
+        };
+        (0..self.all.len()).map(of).collect()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
