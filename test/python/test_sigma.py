@@ -434,6 +434,19 @@ def test_public_log_sources_load(con, tmp_path):
     assert con.execute("SELECT count(*), count(error) FROM evtx_sigma_rules($1)", [folder]).fetchone() == (5, 0)
 
 
+def test_tactics_and_techniques_are_those_of_the_macros(con, tmp_path):
+    tags = ["attack.Defense_Evasion", "attack.lateral-movement", "ATTACK.T1021", "attack.t1021.002", "attack.t1021.2", "attack.t10211", "attack.t1021.", "attack.t1021.0022",
+            "attack.g0016", "attack.s0002", "attack.ta0001", "attack.", "attack", "attack.t", "attack.a.b", "cve.2021-1", "detection.emerging-threats", "attack._", "t1021", "attack.tä"]
+    one = "title: {}\ncorrelation: {{type: event_count, rules: [a], timespan: 1m, condition: {{gte: 1}}}}\n"
+    texts = {"a": "name: a\n" + rule("A", LOGON, logsource=FOR_SECURITY), "b": one.format("B"), "c": filter_of("C", ["a"], {"X": 1})}
+    folder = write(tmp_path, **{name: text + f"tags: {json.dumps(tags)}\n" for name, text in texts.items()})
+    rows = con.execute("SELECT error, tactics, techniques, evtx_attack_tactics(tags), evtx_attack_techniques(tags) FROM evtx_sigma_rules($1)", [folder]).fetchall()
+    assert len(rows) == 3
+    for error, tactics, techniques, by_macro, techniques_by_macro in rows:
+        assert error is None and tactics == by_macro == ["defense-evasion", "lateral-movement", "t", "-"]
+        assert techniques == techniques_by_macro == ["T1021", "T1021.002"]
+
+
 def test_many_bursts_can_end_with_one_event(con, tmp_path):
     one = "correlation: {type: event_count, rules: [failed], timespan: 0s, condition: {gte: 1}}\n"
     documents = ["name: failed\n" + rule("Failed", {"a": {"EventID": 4625}, "condition": "a"}), *(f"title: C{number:02}\n{one}" for number in range(60))]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use evtx_sigma::{Alternative, Correlation, Filter, Level, LogSource, Metadata, Rule, Status};
+use evtx_sigma::{Alternative, Correlation, Filter, Level, LogSource, Metadata, Rule, Status, tactics, techniques};
 
 use crate::report::ListReport;
 use crate::table::columns;
@@ -27,6 +27,8 @@ pub struct RuleRow {
     pub level: Option<Level>,
     pub status: Option<Status>,
     pub tags: Vec<String>,
+    pub tactics: Vec<String>,
+    pub techniques: Vec<String>,
     pub metadata: Metadata,
     pub log_sources: Vec<LogSource>,
     pub channels: Vec<String>,
@@ -45,6 +47,8 @@ impl RuleRow {
             level: rule.level,
             status: rule.status,
             tags: rule.tags.clone(),
+            tactics: tactics(&rule.tags),
+            techniques: techniques(&rule.tags),
             metadata: rule.metadata.clone(),
             log_sources: rule.log_sources.clone(),
             file: Arc::clone(file),
@@ -68,6 +72,8 @@ impl RuleRow {
             title: Some(filter.title.clone()),
             status: filter.status,
             tags: filter.tags.clone(),
+            tactics: tactics(&filter.tags),
+            techniques: techniques(&filter.tags),
             metadata: filter.metadata.clone(),
             log_sources: filter.log_sources.clone(),
             file: Arc::clone(file),
@@ -82,6 +88,8 @@ impl RuleRow {
         self.level = correlation.level;
         self.status = correlation.status;
         self.tags.clone_from(&correlation.tags);
+        self.tactics = tactics(&correlation.tags);
+        self.techniques = techniques(&correlation.tags);
         self.metadata.clone_from(&correlation.metadata);
         self.lint = correlation.lint.iter().map(ToString::to_string).collect();
     }
@@ -121,6 +129,10 @@ columns! { RuleRow:
     rule_status: Text(|row| Some(row.status?.name().into()));
     /// Its tags.
     tags: Texts(|row| &row.tags);
+    /// The tactics of MITRE ATT&CK in its tags, such as `defense-evasion`.
+    tactics: Texts(|row| &row.tactics);
+    /// The techniques of MITRE ATT&CK in its tags, such as `T1070.001`.
+    techniques: Texts(|row| &row.techniques);
     /// What it finds.
     description: Text(|row| row.metadata.description.as_deref().map(Into::into));
     /// Who wrote it.

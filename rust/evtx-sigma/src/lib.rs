@@ -54,6 +54,7 @@ mod stop;
 mod number;
 mod case;
 mod yaml;
+mod attack;
 mod pattern;
 mod event;
 mod expression;
@@ -72,6 +73,7 @@ mod evaluate;
 mod logsource;
 mod engine;
 
+pub use attack::{tactics, techniques};
 pub use condition::Condition;
 pub use correlation::{Burst, Correlation, Correlations, Hits};
 pub use document::{Document, Refused, load_documents_until, load_rules};
