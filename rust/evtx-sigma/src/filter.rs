@@ -3,7 +3,8 @@
 use crate::condition::Condition;
 use crate::error::{LoadError, Position, Problem};
 use crate::item::Context;
-use crate::rule::{Detection, LogSource, Metadata, Rule, Status, detections_of, named, tags, text_of};
+use crate::rule::{Detection, Metadata, Rule, Status, detections_of, named, tags};
+use crate::source::{LogSource, text_of};
 use crate::yaml::Node;
 
 /// A filter. It does not change after it is loaded.

@@ -13,7 +13,8 @@ use crate::item::{Context, Item};
 use crate::limits::Budget;
 use crate::number::Number;
 use crate::placeholders::Placeholders;
-use crate::rule::{LogSource, all_of};
+use crate::rule::all_of;
+use crate::source::LogSource;
 use crate::stop::{Stop, Stopped};
 use crate::yaml::{Node, Value, documents};
 

@@ -4,7 +4,8 @@ use super::model::{Alias, Correlation, CorrelationKind, Operator, Reference};
 use crate::error::{LoadError, Problem};
 use crate::limits::Limits;
 use crate::number::Number;
-use crate::rule::{Level, Metadata, Status, named, tags, text_of};
+use crate::rule::{Level, Metadata, Status, named, tags};
+use crate::source::text_of;
 use crate::yaml::{Key, Node, Value};
 
 const KEYS: &str = "type, rules, aliases, group-by, timespan, condition, generate";
