@@ -84,10 +84,11 @@ pub extern "C" fn evtx_export_check(
     entry(|| {
         keeps_ids(format, options)?;
         let names = names.get().iter().map(EvtxText::text).collect::<Result<Vec<_>, _>>()?;
-        Ok(match is_log(format)? {
-            true => LogRows::check(&names)?,
-            false => CatalogRows::check(&names)?,
-        })
+        let checked = match is_log(format)? {
+            true => LogRows::check(&names),
+            false => CatalogRows::check(&names),
+        };
+        Ok(checked?)
     })
 }
 
