@@ -502,7 +502,7 @@ def test_a_rule_of_chainsaw_is_called_that(con, tmp_path):
     (tmp_path / "b.yml").write_text("title: Filter\nlogsource: {product: windows}\nfilter: {rules: [x], selection: {User: y}, condition: not selection}\n")
     told = con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1) ORDER BY 1", [str(tmp_path)]).fetchall()
     assert [(title, error.split(": ", 1)[1]) for title, error in told] == [
-        ("Brute Force", "this is a Chainsaw rule, not a Sigma rule"), ("Filter", "a Sigma filter changes other rules; it is not a rule"),
+        ("Brute Force", "this is a Chainsaw rule, not a Sigma rule"), ("Filter", 'no rule with the ID or name "x" is used'),
     ]
 
 
