@@ -450,13 +450,15 @@ mod tests {
     fn a_thread_that_has_the_turn_waits_for_others() {
         let budget = Arc::new(Budget::new(3 << 20, 0, None));
         let other = held(&budget, 2).expect("it fits");
-        let (started, opened) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let [started, refused, opened] = [const { AtomicUsize::new(0) }; 3];
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
                     let open = || {
                         started.fetch_add(1, Ordering::SeqCst);
-                        held(&budget, 2)
+                        held(&budget, 2).inspect_err(|_| {
+                            refused.fetch_add(1, Ordering::SeqCst);
+                        })
                     };
                     let held = patiently(&budget, Interrupt::NEVER, open).expect("others give it back");
                     assert_eq!(held.size(), (2 << 20) + 7);
@@ -464,7 +466,7 @@ mod tests {
                 });
             }
             // All were refused, and one has begun again.
-            while started.load(Ordering::SeqCst) < 4 {
+            while refused.load(Ordering::SeqCst) < 3 || started.load(Ordering::SeqCst) < 4 {
                 std::thread::yield_now();
             }
             assert_eq!(opened.load(Ordering::SeqCst), 0);
