@@ -4,7 +4,9 @@ Needs `zip`, and inflate64, pyzipper and zstandard from PyPI. The archives are c
 programs shares code with the crates that read the archives.
 """
 
+import bz2
 import gzip
+import lzma
 import os
 import struct
 import subprocess
@@ -73,6 +75,8 @@ def main():
     (OUT / "Security.evtx.gz").write_bytes(gzip.compress(LOG, mtime=0))
     (OUT / "cut.evtx.gz").write_bytes(gzip.compress(LOG, mtime=0)[:-9])
     (OUT / "Security.evtx.zst").write_bytes(zstandard.compress(LOG, 19))
+    (OUT / "Security.evtx.bz2").write_bytes(bz2.compress(LOG))
+    (OUT / "Security.evtx.xz").write_bytes(lzma.compress(LOG))
     with zstandard.open(OUT / "bomb.evtx.zst", "wb") as bomb:
         for _ in range(300):
             bomb.write(bytes(1 << 20))

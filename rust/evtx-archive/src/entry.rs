@@ -28,8 +28,16 @@ const MAX_COMPANIONS: usize = 1000;
 /// Which files are archives.
 pub(crate) static NESTING: Nesting = Nesting {
     folders: &[".zip"],
-    files: &[".gz", ".zst"],
+    files: &[".gz", ".zst", ".bz2", ".xz"],
 };
+
+/// How files are compressed, by the ends of their names.
+pub(crate) const COMPRESSED: [(&str, Method); 4] = [
+    (".gz", Method::Gzip),
+    (".zst", Method::Zstd),
+    (".bz2", Method::Bzip2),
+    (".xz", Method::Xz),
+];
 
 /// The limits that archives share, and their password.
 #[derive(Debug, Clone)]

@@ -1,5 +1,5 @@
 //! Archives and compressed files: a [`Storage`](evtx_scan::Storage) around another one, in which a ZIP archive is a
-//! folder and a `.gz` or `.zst` file is the file in it.
+//! folder and a `.gz`, `.zst`, `.bz2` or `.xz` file is the file in it.
 //!
 //! An [`ArchiveStorage`] lists the entries of an archive by its directory. A stored entry is read in place. Others are
 //! decompressed when they are opened, into memory or a temporary file. No path of a file system is made of a name in an

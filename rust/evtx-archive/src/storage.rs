@@ -7,7 +7,7 @@ use evtx_scan::{Holds, ListedFile, Listing, Nesting, Storage, StorageError, Stor
 
 use crate::codec::Method;
 use crate::directory::{Directory, Encryption, Head, Own};
-use crate::entry::{Archive, Archives, Entry, NESTING};
+use crate::entry::{Archive, Archives, COMPRESSED, Entry, NESTING};
 use crate::names::{Glob, is_same, plain};
 
 /// A storage around another one, in which archives are folders and compressed files are the files in them.
@@ -79,7 +79,7 @@ impl<'s> ArchiveStorage<'s> {
     }
 
     /// The file in a compressed file, which is not read for that.
-    fn compressed(&self, outer: &str) -> Listing {
+    fn compressed(&self, outer: &str, method: Method) -> Listing {
         let archive = Archive {
             path: outer.to_owned(),
             size: u64::MAX,
@@ -92,10 +92,7 @@ impl<'s> ArchiveStorage<'s> {
             compressed: u64::MAX,
             size: None,
             checksum: None,
-            method: match ends_with(outer, ".gz") {
-                true => Method::Gzip,
-                false => Method::Zstd,
-            },
+            method,
             encryption: Encryption::None,
             is_link: false,
             limit: u64::MAX,
@@ -111,6 +108,12 @@ impl<'s> ArchiveStorage<'s> {
             failure: None,
         }
     }
+}
+
+/// The method of a compressed file, by its name.
+fn method_of(path: &str) -> Method {
+    let method = COMPRESSED.iter().find(|(end, _)| ends_with(path, end));
+    method.map_or(Method::Stored, |&(_, method)| method)
 }
 
 /// A name, a pattern or a folder that is asked for in an archive.
@@ -179,7 +182,7 @@ impl Storage for ArchiveStorage<'_> {
     ) -> Result<Listing, StorageError> {
         match NESTING.holds(outer) {
             Holds::Folder => self.entries(outer, inner, is_wanted, interrupt),
-            Holds::File(_) => Ok(self.compressed(outer)),
+            Holds::File(_) => Ok(self.compressed(outer, method_of(outer))),
             Holds::Bytes => Ok(Listing::default()),
         }
     }
@@ -208,7 +211,10 @@ mod tests {
         let open = |max_size| {
             let archives = Archives::default().with_max_size(max_size);
             let storage = ArchiveStorage::new(&LocalStorage, &archives);
-            let entry = storage.compressed(path.to_str().expect("text")).files.remove(0);
+            let entry = storage
+                .compressed(path.to_str().expect("text"), Method::Gzip)
+                .files
+                .remove(0);
             let opened = entry.file.expect("an entry").open(call).expect("bytes");
             (opened.file.size(), opened.failure.map(|failure| failure.to_string()))
         };

@@ -19,6 +19,7 @@ use evtx_scan::{
     ARGUMENTS, ArgumentValue, Arguments, FileKind, FileScan, MessageFinder, Query, ReportScan, ReportThreads,
     ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
+use lzma_rust2::{XzOptions, XzWriter};
 use zip::unstable::write::FileOptionsExt;
 use zip::write::SimpleFileOptions;
 use zip::{AesMode, CompressionMethod, ZipWriter};
@@ -117,6 +118,12 @@ fn zip(entries: &[(&str, &[u8], SimpleFileOptions)]) -> Vec<u8> {
         writer.write_all(bytes).expect("its bytes");
     }
     writer.finish().expect("an archive").into_inner()
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut writer = XzWriter::new(Vec::new(), XzOptions::with_preset(1)).expect("options");
+    writer.write_all(bytes).expect("bytes");
+    writer.finish().expect("a stream")
 }
 
 /// An archive by hand: entries with their names as bytes, a method, what they say that they are, and their bytes.
@@ -380,6 +387,39 @@ fn compressed_files_are_read() {
         .expect_err("it is named")
         .to_string();
     assert_eq!(error, "l/e.evtx.gz: it is not a gzip file");
+}
+
+#[test]
+fn files_of_bzip2_and_xz_are_read() {
+    let log = sample("wrapped.evtx");
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(&log).expect("bytes");
+    let bzip2 = bzip2.finish().expect("a stream");
+    let xz = xz(&log);
+    let storage = Memory::default()
+        .with("l/a.evtx.bz2", &bzip2)
+        .with("l/b.EVTX.XZ", &xz)
+        .with("l/c.evtx.xz", &xz[..xz.len() / 2])
+        .with("l/d.evtx.bz2", &bzip2[..bzip2.len() - 1])
+        .with("l/e.evtx.xz", b"this is no such file")
+        .with("l/f.evtx.bz2", b"");
+    let rows = read(&storage, "l", &Archives::default(), 2).expect("rows");
+    assert_eq!(
+        rows[..2],
+        [file("l/a.evtx.bz2", 160, &[]), file("l/b.EVTX.XZ", 160, &[])]
+    );
+    let cut = ": cannot be read: its compressed bytes are cut short";
+    let (found, errors) = (rows[2].1, &rows[2].2);
+    assert!((20..160).contains(&found) && errors[0] == cut, "{:?}", rows[2]);
+    assert_eq!(rows[3], file("l/d.evtx.bz2", 160, &[cut]));
+    assert_eq!(
+        rows[4],
+        file("l/e.evtx.xz", 0, &[": cannot be read: it is not an XZ file"])
+    );
+    assert_eq!(
+        rows[5],
+        file("l/f.evtx.bz2", 0, &[": cannot be read: the file is empty"])
+    );
 }
 
 #[test]

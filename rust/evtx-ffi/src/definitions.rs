@@ -71,7 +71,7 @@ pub fn definitions() -> &'static EvtxDefinitions {
             about: EvtxText::of("The path of a catalog of messages, for every call without the argument messages"),
             is_flag: false,
         },
-        path_endings: EvtxSlice::leaked([".evtx", ".evtx.gz", ".evtx.zst"].map(EvtxText::of)),
+        path_endings: EvtxSlice::leaked([".evtx", ".evtx.gz", ".evtx.zst", ".evtx.bz2", ".evtx.xz"].map(EvtxText::of)),
     })
 }
 

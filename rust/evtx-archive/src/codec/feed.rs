@@ -1,0 +1,128 @@
+//! Decoders that are fed piece by piece, as readers.
+
+use std::io::{self, BufRead, Read};
+
+use evtx_scan::StorageError;
+
+/// What a decoder makes of a piece.
+pub(crate) struct Fed {
+    /// The bytes that it took, and those that it gave.
+    pub(crate) taken: usize,
+    pub(crate) given: usize,
+    pub(crate) next: Next,
+}
+
+/// What follows the bytes that a decoder gave.
+pub(crate) enum Next {
+    /// More of the stream.
+    More,
+    /// The end of the stream.
+    End,
+    /// Damage.
+    Failure(io::Error),
+}
+
+/// A decoder that is fed piece by piece.
+pub(crate) trait Feed {
+    /// Decodes a piece of the input, which is empty at its end.
+    fn feed(&mut self, input: &[u8], output: &mut [u8]) -> Fed;
+}
+
+/// A stream of a decoder that is fed. Unlike the readers of most crates, it returns the bytes before damage.
+pub(crate) struct Stream<'r, F> {
+    input: &'r mut dyn BufRead,
+    decoder: F,
+    is_done: bool,
+    /// The damage after the bytes that were returned.
+    failure: Option<io::Error>,
+}
+
+impl<'r, F> Stream<'r, F> {
+    pub(crate) fn new(input: &'r mut dyn BufRead, decoder: F) -> Self {
+        Stream {
+            input,
+            decoder,
+            is_done: false,
+            failure: None,
+        }
+    }
+}
+
+impl<F: Feed> Read for Stream<'_, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.is_done && !buffer.is_empty() {
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+            let bytes = self.input.fill_buf()?;
+            let is_end = bytes.is_empty();
+            let fed = self.decoder.feed(bytes, buffer);
+            self.input.consume(fed.taken);
+            match fed.next {
+                Next::End => self.is_done = true,
+                Next::More if is_end && fed.given == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Next::More => {}
+                Next::Failure(failure) => self.failure = Some(failure),
+            }
+            if fed.given > 0 {
+                return Ok(fed.given);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Streams that follow each other in a file. Zeros may follow them.
+pub(crate) struct Members<'r, F> {
+    member: Stream<'r, F>,
+    /// Makes the decoder of the next one.
+    next: fn() -> F,
+    /// The first byte of each.
+    start: u8,
+}
+
+impl<'r, F> Members<'r, F> {
+    pub(crate) fn new(input: &'r mut dyn BufRead, start: u8, next: fn() -> F) -> Self {
+        let member = Stream::new(input, next());
+        Members { member, next, start }
+    }
+}
+
+impl<F: Feed> Read for Members<'_, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let len = self.member.read(buffer)?;
+            if len > 0 || buffer.is_empty() {
+                return Ok(len);
+            }
+            loop {
+                match self.member.input.fill_buf()? {
+                    [] => return Ok(0),
+                    [first, ..] if *first == self.start => break,
+                    [0, ..] => self.member.input.consume(1),
+                    _ => return Err(io::Error::other("its last bytes are not compressed")),
+                }
+            }
+            self.member.decoder = (self.next)();
+            self.member.is_done = false;
+        }
+    }
+}
+
+/// Damage to a compressed stream.
+pub(crate) fn damaged() -> io::Error {
+    io::Error::other("its compressed bytes are damaged")
+}
+
+/// Why a window cannot be allocated. `ResourceBusy` means [`StorageError::Busy`].
+pub(crate) fn without_window(window: u64, covered: Result<bool, StorageError>) -> io::Result<()> {
+    match covered {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            let text = format!("its window takes {window} bytes, more memory than is left");
+            Err(io::Error::other(text))
+        }
+        Err(StorageError::Busy) => Err(io::ErrorKind::ResourceBusy.into()),
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
