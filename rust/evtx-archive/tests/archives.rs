@@ -13,11 +13,11 @@ use arrow_array::{Array, StringViewArray};
 use common::{on_threads, sample};
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{MakeArrays, Options, Scan, Table};
-use evtx_format::Interrupt;
+use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::FileReport;
 use evtx_scan::{
-    ARGUMENTS, ArgumentValue, Arguments, FileKind, FileScan, MessageFinder, Query, ReportScan, ReportThreads,
-    ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+    ARGUMENTS, ArgumentValue, Arguments, Call, FileKind, FileScan, LastOpened, MessageFinder, Query, ReportScan,
+    ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 use lzma_rust2::{XzOptions, XzWriter};
 use zip::unstable::write::FileOptionsExt;
@@ -420,6 +420,48 @@ fn files_of_bzip2_and_xz_are_read() {
         rows[5],
         file("l/f.evtx.bz2", 0, &[": cannot be read: the file is empty"])
     );
+}
+
+#[test]
+fn entries_compressed_with_bzip2_and_xz_are_read() {
+    let log = sample("wrapped.evtx");
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(&log).expect("bytes");
+    let (bzip2, xz) = (bzip2.finish().expect("a stream"), xz(&log));
+    let entries = [(b"a.evtx", 12, &bzip2), (b"b.evtx", 95, &xz)].map(|(name, method, bytes)| Crafted {
+        method,
+        bytes,
+        ..stored(name, &log)
+    });
+    let whole = [file("a.zip/a.evtx", 160, &[]), file("a.zip/b.evtx", 160, &[])];
+    assert_eq!(rows_of(&craft(&entries)), whole);
+}
+
+/// A stream of a few KiB gives 64 MiB, and the interrupt comes while it does.
+#[test]
+fn an_interrupt_ends_a_stream_of_xz() {
+    let storage = Memory::default().with("a.xz", &xz(&vec![7; 64 << 20]));
+    let archives = Archives::default();
+    let listed = ArchiveStorage::new(&storage, &archives).list("a.xz", None, &|_| true, Interrupt::NEVER);
+    let file = listed.expect("a file").files.remove(0).file.expect("a stream");
+    let opened = |after: usize| {
+        let looks = AtomicUsize::new(0);
+        let is_set = || looks.fetch_add(1, Ordering::Relaxed) >= after;
+        let call = Call {
+            storage: &storage,
+            interrupt: Interrupt::new(&is_set),
+            last: &LastOpened::default(),
+        };
+        let opened = file.open(call).map(|opened| opened.file.size());
+        (opened, looks.into_inner())
+    };
+    let (whole, looks) = opened(usize::MAX);
+    assert!(whole == Ok(64 << 20) && looks > 64, "{looks}");
+    for after in [0, 1, 2, 10, 50] {
+        let interrupted = Err(StorageError::Interrupted(Interrupted));
+        let (opened, looks) = opened(after);
+        assert!(opened == interrupted && looks <= after + 2, "{after}: {looks}");
+    }
 }
 
 #[test]

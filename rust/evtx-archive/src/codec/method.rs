@@ -253,29 +253,6 @@ mod tests {
     }
 
     #[test]
-    fn headers_have_all_their_forms() {
-        // The size in 1, 2, 4 and 8 bytes, with a window or without, and a dictionary of number 0.
-        let frames: [&[u8]; 6] = [
-            &[0x20, 1],
-            &[0x40, 0, 0, 0],
-            &[0xA0, 1, 0, 0, 0],
-            &[0xE0, 1, 0, 0, 0, 0, 0, 0, 0],
-            &[0xC3, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
-            &[0x01, 0, 0],
-        ];
-        for frame in frames {
-            let bytes = [&[0x28, 0xB5, 0x2F, 0xFD][..], frame, &[9, 0, 0, b'x']].concat();
-            assert_eq!(zstd(&bytes, 0), Ok(b"x".to_vec()), "{frame:?}");
-        }
-        let skipped = [&b"\x50\x2A\x4D\x18\x02\0\0\0no"[..], &with_window(0)].concat();
-        assert_eq!(zstd(&skipped, 0), Ok(b"x".to_vec()));
-        for len in 1..skipped.len() - with_window(0).len() {
-            assert_eq!(zstd(&skipped[..len], 0).unwrap_err(), "cut short", "{len} bytes");
-        }
-        assert!(zstd(b"PK", 0).is_err());
-    }
-
-    #[test]
     fn damage_to_a_frame_is_told_in_words() {
         assert_eq!(zstd(b"other", 0).unwrap_err(), "it is not a Zstandard file");
         let behind = [&with_window(0)[..], b"more than that"].concat();

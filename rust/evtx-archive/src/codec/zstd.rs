@@ -148,3 +148,45 @@ impl Read for Zstd<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::held::Budget;
+
+    /// What the frames of a file give.
+    fn all(mut bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let (share, mut out) = (Share::new(&Arc::new(Budget::new(0, 0, None))), Vec::new());
+        Zstd::new(&mut bytes, share, Interrupt::NEVER).read_to_end(&mut out)?;
+        Ok(out)
+    }
+
+    #[test]
+    fn headers_have_all_their_forms() {
+        // The size in 1, 2, 4 and 8 bytes, with a window or without, and a dictionary of number 0.
+        let frames: [&[u8]; 6] = [
+            &[0x20, 1],
+            &[0x40, 0, 0, 0],
+            &[0xA0, 1, 0, 0, 0],
+            &[0xE0, 1, 0, 0, 0, 0, 0, 0, 0],
+            &[0xC3, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+            &[0x01, 0, 0],
+        ];
+        for frame in frames {
+            let bytes = [&[0x28, 0xB5, 0x2F, 0xFD][..], frame, &[9, 0, 0, b'x']].concat();
+            let start = bytes.first_chunk().expect("five bytes");
+            assert_eq!(frame_header(start), 4 + frame.len(), "{frame:?}");
+            assert_eq!(all(&bytes).expect("a frame"), b"x", "{frame:?}");
+        }
+        let whole = [&[0x28, 0xB5, 0x2F, 0xFD][..], frames[0], &[9, 0, 0, b'x']].concat();
+        let skipped = [&b"\x50\x2A\x4D\x18\x02\0\0\0no"[..], &whole].concat();
+        assert_eq!(all(&skipped).expect("a frame"), b"x");
+        for len in 1..skipped.len() - whole.len() {
+            let why = all(&skipped[..len]).expect_err("it is cut short").kind();
+            assert_eq!(why, io::ErrorKind::UnexpectedEof, "{len} bytes");
+        }
+        assert!(all(b"PK").is_err());
+    }
+}
