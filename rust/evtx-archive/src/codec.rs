@@ -7,5 +7,5 @@ mod lzma;
 mod zstd;
 mod method;
 
-pub(crate) use feed::damaged;
+pub(crate) use feed::fill;
 pub(crate) use method::Method;

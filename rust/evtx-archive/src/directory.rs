@@ -10,6 +10,7 @@ use evtx_scan::{StorageError, StorageFile, sort_by};
 use crate::codec::Method;
 use crate::held::unusable;
 use crate::input::Input;
+use crate::names::text;
 
 /// Most entries of an archive, and most bytes of its directory.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -37,6 +38,9 @@ const UNIX: u16 = 3;
 const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
 
+/// Why a symbolic link is not read.
+pub(crate) const SYMBOLIC_LINK: &str = "it is a symbolic link, which is not followed";
+
 /// How an entry is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encryption {
@@ -52,13 +56,25 @@ pub(crate) enum Encryption {
     Unsupported,
 }
 
-/// An entry of the directory, without its name.
+/// Where the bytes of an entry are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    /// In all of the file.
+    Whole,
+    /// After a local header at an offset in the file.
+    Local {
+        offset: u64,
+        /// Bytes of the header, estimated from the directory.
+        header: u64,
+        /// What the header should repeat.
+        own: Own,
+    },
+}
+
+/// An entry of an archive, without its name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
-    /// The offset of its local header in the file.
-    pub(crate) offset: u64,
-    /// Bytes of its local header, estimated from the directory.
-    pub(crate) header: u64,
+    pub(crate) place: Place,
     pub(crate) compressed: u64,
     /// Its size, if it is known.
     pub(crate) size: Option<u64>,
@@ -66,11 +82,20 @@ pub(crate) struct Head {
     pub(crate) checksum: Option<u32>,
     pub(crate) method: Method,
     pub(crate) encryption: Encryption,
-    pub(crate) is_link: bool,
+    /// Why it is not read, if it is not a file.
+    pub(crate) refusal: Option<&'static str>,
     /// How many bytes of it are read at most.
     pub(crate) limit: u64,
-    /// What its local header should repeat.
-    pub(crate) own: Own,
+}
+
+impl Head {
+    /// The offset in the file at which it starts.
+    pub(crate) fn offset(&self) -> u64 {
+        match self.place {
+            Place::Whole => 0,
+            Place::Local { offset, .. } => offset,
+        }
+    }
 }
 
 /// Fields of the directory that the local header repeats.
@@ -203,20 +228,23 @@ impl Directory {
     /// Limits entries inside many others: a small archive of these can expand to any size.
     fn limit_overlaps(&mut self, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
-        let offset = |index: usize| self.entries[index].1.offset;
+        let offset = |index: usize| self.entries[index].1.offset();
         sort_by(&mut order, |&a, &b| offset(a).cmp(&offset(b)), interrupt)?;
         let (mut ends, mut left) = (BinaryHeap::new(), MAX_OVERLAP);
         for index in order {
             interrupt.check()?;
             let head = &mut self.entries[index].1;
-            while ends.peek().is_some_and(|&Reverse(end)| end <= head.offset) {
+            while ends.peek().is_some_and(|&Reverse(end)| end <= head.offset()) {
                 ends.pop();
             }
             if ends.len() >= MAX_DEPTH {
                 head.limit = head.size.filter(|&size| size <= left).unwrap_or(0);
                 left -= head.limit;
             }
-            let end = head.offset.saturating_add(LOCAL as u64).saturating_add(head.compressed);
+            let end = head
+                .offset()
+                .saturating_add(LOCAL as u64)
+                .saturating_add(head.compressed);
             ends.push(Reverse(end));
         }
         Ok(())
@@ -449,54 +477,24 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)
     let [size, compressed, offset] = sizes;
     let is_folder = name.ends_with(['/', '\\']) && size == 0;
     let head = Head {
-        offset: base.saturating_add(offset),
-        header: (LOCAL + usize::from(two(record, 28)) + extra.len() + 64) as u64,
+        place: Place::Local {
+            offset: base.saturating_add(offset),
+            header: (LOCAL + usize::from(two(record, 28)) + extra.len() + 64) as u64,
+            own,
+        },
         compressed,
         size: Some(size),
         checksum,
         method: Method::of_zip(method),
         encryption,
-        is_link: is_unix && mode & KIND == LINK,
+        refusal: (is_unix && mode & KIND == LINK).then_some(SYMBOLIC_LINK),
         limit: u64::MAX,
-        own,
     };
     (!is_folder).then_some((name, head))
-}
-
-/// A name as text: UTF-8, whether the flags say so or not, or else code page 437.
-fn text(name: &[u8]) -> String {
-    match std::str::from_utf8(name) {
-        Ok(text) => text.to_owned(),
-        Err(_) => name.iter().map(|&byte| character(byte)).collect(),
-    }
-}
-
-fn character(byte: u8) -> char {
-    const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀\
-                         αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}";
-    match byte {
-        0..0x80 => char::from(byte),
-        _ => UPPER
-            .chars()
-            .nth(usize::from(byte) - 0x80)
-            .unwrap_or(char::REPLACEMENT_CHARACTER),
-    }
 }
 
 /// The lengths of the name and of the extra fields after the fixed fields of a local header; `None` for other bytes.
 pub(crate) fn local_header(bytes: &[u8; LOCAL]) -> Option<(usize, u64)> {
     let lengths = (usize::from(two(bytes, 26)), u64::from(two(bytes, 28)));
     bytes.starts_with(b"PK\x03\x04").then_some(lengths)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_byte_of_a_name_is_a_character_of_its_own() {
-        let all: std::collections::HashSet<char> = (0..=255).map(character).collect();
-        assert_eq!(all.len(), 256);
-        assert!(!all.contains(&char::REPLACEMENT_CHARACTER));
-    }
 }

@@ -1,26 +1,23 @@
 //! The entries of archives, opened as files.
 
 use std::cell::RefCell;
-use std::io::{BufRead, ErrorKind, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::io::{BufRead, Read};
+use std::ops::Range;
 use std::sync::Arc;
 
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{Call, Holds, NestedFile, Nesting, OpenFile, Password, Storage, StorageError, StorageFile};
 
 use crate::cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
-use crate::codec::{Method, damaged};
-use crate::directory::{Encryption, Head, local_header};
-use crate::held::{Budget, Held, SEGMENT, Share, unusable};
+use crate::codec::{Method, fill};
+use crate::directory::{Encryption, Head, Own, Place, local_header};
+use crate::held::{Held, SEGMENT, Share, unusable};
 use crate::input::Input;
+use crate::limits::{Archives, BOMB_RATIO};
 use crate::names::{Glob, plain};
 
-/// Most bytes of an entry.
-const MAX_SIZE: u64 = 64 << 30;
-/// An entry that has more than `BOMB_SIZE` bytes and more than `BOMB_RATIO` times its compressed size is a bomb.
-const BOMB_SIZE: u64 = 256 << 20;
-const BOMB_RATIO: u64 = 200;
+/// Why an entry is cut or refused that is inside many others.
+const SHARED: &str = "it shares bytes with other entries, as in a bomb";
 
 /// The most companions of a log that are compared.
 const MAX_COMPANIONS: usize = 1000;
@@ -38,44 +35,6 @@ pub(crate) const COMPRESSED: [(&str, Method); 4] = [
     (".bz2", Method::Bzip2),
     (".xz", Method::Xz),
 ];
-
-/// The limits that archives share, and their password.
-#[derive(Debug, Clone)]
-pub struct Archives {
-    budget: Arc<Budget>,
-    password: Option<Password>,
-    /// Most bytes of an entry.
-    max_size: u64,
-}
-
-impl Default for Archives {
-    /// No password, 256 MiB of memory, and 64 GiB in the system's folder for temporary files.
-    fn default() -> Self {
-        Archives::new(256 << 20, 64 << 30, Some(std::env::temp_dir()))
-    }
-}
-
-impl Archives {
-    /// Open entries take at most `memory` bytes, and temporary files in `folder` at most `disk` bytes.
-    pub fn new(memory: u64, disk: u64, folder: Option<PathBuf>) -> Self {
-        Archives {
-            budget: Arc::new(Budget::new(memory, disk, folder)),
-            password: None,
-            max_size: MAX_SIZE,
-        }
-    }
-
-    /// The same with a password for encrypted entries.
-    pub fn with_password(self, password: Option<&Password>) -> Self {
-        let password = password.cloned();
-        Archives { password, ..self }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn with_max_size(self, max_size: u64) -> Self {
-        Archives { max_size, ..self }
-    }
-}
 
 /// An archive that was listed.
 #[derive(Debug)]
@@ -126,73 +85,32 @@ impl NestedFile for Entry {
     }
 
     fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError> {
-        let head = &self.head;
-        if head.is_link {
-            return unusable("it is a symbolic link, which is not followed");
-        }
-        if let Method::Other(_) = head.method {
-            let text = format!(
-                "it is compressed with {}, which is not supported",
-                head.method.describe()
-            );
-            return unusable(text);
-        }
-        if head.encryption == Encryption::Unsupported {
-            return unusable("it is encrypted in a way that is not supported");
-        }
-        let is_encrypted = head.encryption != Encryption::None;
-        if is_encrypted && self.archive.shared.password.is_none() {
-            return unusable("it is encrypted, and no password is given");
-        }
-        if head.limit == 0 && head.compressed > 0 {
-            return unusable("it shares bytes with other entries, as in a bomb");
-        }
-        let is_remote = call.storage.is_remote(&self.archive.path);
-        let file = call.open_outer(&self.archive.path)?;
-        if head.size.is_some() && file.size() != self.archive.size {
-            return unusable("the archive has changed since it was listed");
-        }
-        if head.size.is_none() && file.size() == 0 {
-            return unusable("the file is empty");
+        self.check()?;
+        let (head, path) = (&self.head, &self.archive.path);
+        let (file, is_remote) = (call.open_outer(path)?, call.storage.is_remote(path));
+        match head.place {
+            Place::Whole if file.size() == 0 => return unusable("the file is empty"),
+            Place::Local { .. } if file.size() != self.archive.size => {
+                return unusable("the archive has changed since it was listed");
+            }
+            Place::Whole | Place::Local { .. } => {}
         }
         let failure = RefCell::new(None);
-        let mut input = Input::new(&*file, head.offset, file.size(), is_remote, call.interrupt, &failure);
-        let mut end = file.size();
-        let mut is_cut = false;
-        let mut disagreement = None;
-        if head.size.is_some() {
-            // The first read takes the header and the data after it, and no more.
-            input.set_end(head.offset.saturating_add(head.header).saturating_add(head.compressed));
-            let mut header = [0; 30];
-            let lengths = input.fill(&mut header)?.then(|| local_header(&header)).flatten();
-            let Some((name_len, others)) = lengths else {
-                return unusable("the archive has no entry where its directory says");
-            };
-            let mut name = vec![0; name_len];
-            if input.fill(&mut name)? {
-                disagreement = head.own.disagrees(&header, &name);
+        let mut input = Input::new(&*file, head.offset(), file.size(), is_remote, call.interrupt, &failure);
+        let (mut end, mut disagreement) = (file.size(), None);
+        if let Place::Local { header, own, .. } = head.place {
+            let data;
+            (data, disagreement) = self.local(&mut input, header, own)?;
+            if head.method == Method::Stored && head.encryption == Encryption::None && head.limit == u64::MAX {
+                return Ok(self.section(file, is_remote, data.start, disagreement));
             }
-            let start = head.offset + header.len() as u64 + name_len as u64 + others;
-            end = start.saturating_add(head.compressed);
-            is_cut = end > file.size();
-            input.set_end(end);
-            input.skip(others);
-            if head.method == Method::Stored && !is_encrypted && head.limit == u64::MAX {
-                let size = head.compressed.min(file.size().saturating_sub(start));
-                let differs = self.other_size(size).or(disagreement.map(str::to_owned));
-                let section = Section { file, start, size };
-                return Ok(OpenFile {
-                    file: Arc::new(section),
-                    is_remote,
-                    failure: differs.map(StorageError::Unusable),
-                });
-            }
+            end = data.end;
         }
         let (held, why) = self.hold(input, end.min(file.size()), call)?;
         let failure = match (failure.into_inner(), why) {
             (Some(StorageError::Interrupted(interrupted)), _) => return Err(interrupted.into()),
             (Some(error), _) => Some(error),
-            (None, Some(_)) if is_cut => Some(StorageError::Unusable("the archive is cut short".to_owned())),
+            (None, Some(_)) if end > file.size() => Some(StorageError::Unusable("the archive is cut short".to_owned())),
             (None, why) => why.or(disagreement.map(str::to_owned)).map(StorageError::Unusable),
         };
         Ok(OpenFile {
@@ -207,6 +125,62 @@ impl Entry {
     pub(crate) fn new(archive: &Arc<Archive>, head: Head) -> Self {
         let archive = Arc::clone(archive);
         Entry { archive, head }
+    }
+
+    /// Returns an error if the entry cannot be read, whatever its bytes are.
+    fn check(&self) -> Result<(), StorageError> {
+        let head = &self.head;
+        let is_encrypted = head.encryption != Encryption::None;
+        let why = match head.method {
+            _ if head.refusal.is_some() => head.refusal.unwrap_or_default(),
+            Method::Other(_) => {
+                let method = head.method.describe();
+                return unusable(format!("it is compressed with {method}, which is not supported"));
+            }
+            _ if head.encryption == Encryption::Unsupported => "it is encrypted in a way that is not supported",
+            _ if is_encrypted && self.archive.shared.password.is_none() => "it is encrypted, and no password is given",
+            _ if head.limit == 0 && head.compressed > 0 => SHARED,
+            _ => return Ok(()),
+        };
+        unusable(why)
+    }
+
+    /// Reads its local header. Returns where its data is in the file, and how the header differs from the directory.
+    fn local(
+        &self,
+        input: &mut Input<'_>,
+        header: u64,
+        own: Own,
+    ) -> Result<(Range<u64>, Option<&'static str>), StorageError> {
+        let offset = input.offset();
+        // The first read takes the header and the data after it, and no more.
+        input.set_end(offset.saturating_add(header).saturating_add(self.head.compressed));
+        let mut header = [0; 30];
+        let lengths = input.fill(&mut header)?.then(|| local_header(&header)).flatten();
+        let Some((name_len, others)) = lengths else {
+            return unusable("the archive has no entry where its directory says");
+        };
+        let mut name = vec![0; name_len];
+        let mut disagreement = None;
+        if input.fill(&mut name)? {
+            disagreement = own.disagrees(&header, &name);
+        }
+        let start = offset + header.len() as u64 + name_len as u64 + others;
+        let end = start.saturating_add(self.head.compressed);
+        input.set_end(end);
+        input.skip(others);
+        Ok((start..end, disagreement))
+    }
+
+    /// Its bytes as they are in a file.
+    fn section(&self, file: Arc<dyn StorageFile>, is_remote: bool, start: u64, disagreement: Option<&str>) -> OpenFile {
+        let size = self.head.compressed.min(file.size().saturating_sub(start));
+        let why = self.other_size(size).or(disagreement.map(str::to_owned));
+        OpenFile {
+            file: Arc::new(Section { file, start, size }),
+            is_remote,
+            failure: why.map(StorageError::Unusable),
+        }
     }
 
     /// Decompresses it. Returns the bytes, and what is wrong with them.
@@ -271,45 +245,35 @@ impl Entry {
         digest: &mut crc32fast::Hasher,
         call: Call<'_>,
     ) -> Result<Option<String>, StorageError> {
-        let most = self
-            .head
-            .limit
-            .min(self.archive.shared.max_size)
-            .min(BOMB_SIZE.max(compressed.saturating_mul(BOMB_RATIO)));
+        let (limit, shared) = (self.head.limit, &self.archive.shared);
+        let most = limit.min(shared.most(compressed));
         loop {
             call.interrupt.check()?;
-            let expected = self
+            let size = self
                 .head
                 .size
                 .map_or(SEGMENT as u64, |size| size.saturating_sub(held.size()) + 1);
-            let mut segment = vec![0; (expected as usize).clamp(1 << 12, SEGMENT)];
-            let (mut len, mut why) = (0, None);
-            while len < SEGMENT {
-                if len == segment.len() {
-                    segment.resize(SEGMENT, 0);
-                }
-                // A panic of a decoder means damage.
-                let read = catch_unwind(AssertUnwindSafe(|| decoder.read(&mut segment[len..])));
-                match read.unwrap_or_else(|_| Err(damaged())) {
-                    Ok(0) => break,
-                    Ok(more) => len += more,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                        why = Some("its compressed bytes are cut short".to_owned());
-                        break;
-                    }
-                    Err(error) if error.kind() == ErrorKind::ResourceBusy => return Err(StorageError::Busy),
-                    Err(error) => {
-                        call.interrupt.check()?;
-                        why = Some(error.to_string());
-                        break;
-                    }
-                }
+            let mut segment = vec![0; (size as usize).clamp(1 << 12, SEGMENT)];
+            let (mut len, mut failure) = fill(decoder, &mut segment);
+            if failure.is_none() && len == segment.len() && len < SEGMENT {
+                segment.resize(SEGMENT, 0);
+                let (more, why) = fill(decoder, &mut segment[len..]);
+                (len, failure) = (len + more, why);
             }
             segment.truncate(len);
             digest.update(&segment);
+            let is_end = len < SEGMENT;
+            if !matches!(failure, None | Some(StorageError::Unusable(_))) {
+                return failure.map_or(Ok(None), Err);
+            }
+            if failure.is_some() {
+                call.interrupt.check()?;
+            }
             if held.size() + len as u64 > most {
-                return Ok(Some(self.too_large(most, compressed)));
+                return Ok(Some(match most == limit {
+                    true => SHARED.to_owned(),
+                    false => shared.too_large(compressed),
+                }));
             }
             if len > 0 {
                 match held.push(segment, call.interrupt) {
@@ -318,19 +282,9 @@ impl Entry {
                     Err(error) => return Err(error),
                 }
             }
-            if why.is_some() || len < SEGMENT {
-                return Ok(why);
+            if failure.is_some() || is_end {
+                return Ok(failure.map(|why| why.to_string()));
             }
-        }
-    }
-
-    fn too_large(&self, most: u64, compressed: u64) -> String {
-        if most == self.head.limit {
-            "it shares bytes with other entries, as in a bomb".to_owned()
-        } else if most == self.archive.shared.max_size {
-            format!("it has more than {most} bytes, which is more than is read")
-        } else {
-            format!("it expands to more than {most} bytes from {compressed}, as a bomb does")
         }
     }
 

@@ -8,12 +8,13 @@
 
 mod held;
 mod input;
+mod limits;
 mod cipher;
 mod codec;
-mod directory;
 mod names;
+mod directory;
 mod entry;
 mod storage;
 
-pub use entry::Archives;
+pub use limits::Archives;
 pub use storage::ArchiveStorage;

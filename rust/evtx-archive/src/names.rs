@@ -14,6 +14,26 @@ pub(crate) fn plain(name: &str) -> impl Iterator<Item = char> {
     name.chars().map(plain)
 }
 
+/// A name as text: UTF-8, whether the archive says so or not, or else code page 437.
+pub(crate) fn text(name: &[u8]) -> String {
+    match std::str::from_utf8(name) {
+        Ok(text) => text.to_owned(),
+        Err(_) => name.iter().map(|&byte| character(byte)).collect(),
+    }
+}
+
+fn character(byte: u8) -> char {
+    const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀\
+                         αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}";
+    match byte {
+        0..0x80 => char::from(byte),
+        _ => UPPER
+            .chars()
+            .nth(usize::from(byte) - 0x80)
+            .unwrap_or(char::REPLACEMENT_CHARACTER),
+    }
+}
+
 /// Whether two names in an archive are the same one.
 pub(crate) fn is_same(name: &str, other: &str) -> bool {
     name.len() == other.len() && plain(name).eq(plain(other))
@@ -59,6 +79,13 @@ impl Glob {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_byte_of_a_name_is_a_character_of_its_own() {
+        let all: std::collections::HashSet<char> = (0..=255).map(character).collect();
+        assert_eq!(all.len(), 256);
+        assert!(!all.contains(&char::REPLACEMENT_CHARACTER));
+    }
 
     #[test]
     fn stars_that_follow_each_other_are_one() {

@@ -6,8 +6,9 @@ use evtx_format::Interrupt;
 use evtx_scan::{Holds, ListedFile, Listing, Nesting, Storage, StorageError, StorageFile, ends_with, sort_by};
 
 use crate::codec::Method;
-use crate::directory::{Directory, Encryption, Head, Own};
-use crate::entry::{Archive, Archives, COMPRESSED, Entry, NESTING};
+use crate::directory::{Directory, Encryption, Head, Place};
+use crate::entry::{Archive, COMPRESSED, Entry, NESTING};
+use crate::limits::Archives;
 use crate::names::{Glob, is_same, plain};
 
 /// A storage around another one, in which archives are folders and compressed files are the files in them.
@@ -87,16 +88,14 @@ impl<'s> ArchiveStorage<'s> {
             companions: Vec::new(),
         };
         let head = Head {
-            offset: 0,
-            header: 0,
+            place: Place::Whole,
             compressed: u64::MAX,
             size: None,
             checksum: None,
             method,
             encryption: Encryption::None,
-            is_link: false,
+            refusal: None,
             limit: u64::MAX,
-            own: Own::default(),
         };
         let file = ListedFile {
             path: outer.to_owned(),

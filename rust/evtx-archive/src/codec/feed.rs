@@ -1,6 +1,7 @@
 //! Decoders that are fed piece by piece, as readers.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, ErrorKind, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use evtx_scan::StorageError;
 
@@ -110,8 +111,33 @@ impl<F: Feed> Read for Members<'_, F> {
 }
 
 /// Damage to a compressed stream.
-pub(crate) fn damaged() -> io::Error {
+pub(super) fn damaged() -> io::Error {
     io::Error::other("its compressed bytes are damaged")
+}
+
+/// Fills a buffer with what a decoder gives. Returns how many bytes there are, and why there are not more, unless they
+/// have ended.
+pub(crate) fn fill(decoder: &mut dyn Read, buffer: &mut [u8]) -> (usize, Option<StorageError>) {
+    let mut len = 0;
+    while len < buffer.len() {
+        // A panic of a decoder means damage.
+        let read = catch_unwind(AssertUnwindSafe(|| decoder.read(&mut buffer[len..])));
+        let why = match read.unwrap_or_else(|_| Err(damaged())) {
+            Ok(0) => break,
+            Ok(more) => {
+                len += more;
+                continue;
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted => continue,
+                ErrorKind::ResourceBusy => StorageError::Busy,
+                ErrorKind::UnexpectedEof => StorageError::Unusable("its compressed bytes are cut short".to_owned()),
+                _ => StorageError::Unusable(error.to_string()),
+            },
+        };
+        return (len, Some(why));
+    }
+    (len, None)
 }
 
 /// Why a window cannot be allocated. `ResourceBusy` means [`StorageError::Busy`].
