@@ -6,10 +6,12 @@ programs shares code with the crates that read the archives.
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import struct
 import subprocess
+import tarfile
 import tempfile
 import zipfile
 import zlib
@@ -48,6 +50,38 @@ def deflate64(data):
     return deflater.deflate(data) + deflater.flush()
 
 
+def member(archive, name, data=b"", **fields):
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mtime = len(data), 1714564800
+    for field, value in fields.items():
+        setattr(entry, field, value)
+    archive.addfile(entry, io.BytesIO(data))
+
+
+def tar(form, entries):
+    """A tar archive of entries (name, bytes, other fields)."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for name, data, fields in entries:
+            member(archive, name, data, **fields)
+    return out.getvalue()
+
+
+def tars():
+    deep = "folder/" * 30
+    logs = [(f"./C/{deep}Security.evtx", LOG, {}), ("./C/System.evtx", OTHER, {}), ("./C/notes.txt", b"nothing", {})]
+    gnu, pax = tar(tarfile.GNU_FORMAT, logs), tar(tarfile.PAX_FORMAT, logs)
+    (OUT / "pax.tar.gz").write_bytes(gzip.compress(pax, mtime=0))
+    (OUT / "pax.txz").write_bytes(lzma.compress(pax))
+    (OUT / "gnu.tbz2").write_bytes(bz2.compress(gnu))
+    (OUT / "gnu.tar.zst").write_bytes(zstandard.compress(gnu, 19))
+    (OUT / "short.tgz").write_bytes(gzip.compress(gnu[: len(gnu) - 60_000], mtime=0))
+    link = {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}
+    odd = [("../../etc/up.evtx", b"", {}), ("link.evtx", b"", link), ("pipe.evtx", b"", {"type": tarfile.FIFOTYPE})]
+    odd += [("/C/twice.evtx", b"", {})] * 2 + [("inner.zip", b"", {})]
+    (OUT / "odd.tar").write_bytes(tar(tarfile.USTAR_FORMAT, odd))
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(OUT / "case.zip", "w") as archive:
@@ -77,6 +111,7 @@ def main():
     (OUT / "Security.evtx.zst").write_bytes(zstandard.compress(LOG, 19))
     (OUT / "Security.evtx.bz2").write_bytes(bz2.compress(LOG))
     (OUT / "Security.evtx.xz").write_bytes(lzma.compress(LOG))
+    tars()
     with zstandard.open(OUT / "bomb.evtx.zst", "wb") as bomb:
         for _ in range(300):
             bomb.write(bytes(1 << 20))

@@ -2,6 +2,7 @@
 
 import gzip
 import shutil
+import tarfile
 import zipfile
 import zlib
 
@@ -61,6 +62,34 @@ def test_rows_are_those_of_the_unpacked_logs(con, tmp_path, method, threads):
         other = f"SELECT {columns} FROM read_evtx('{tmp_path}/*.ZIP', {options})"
         assert con.execute(f"SELECT count(*) FROM ({one})").fetchone()[0] > 0
         assert_same_rows(con, one, other)
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "tar.bz2", "tar.xz"])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_rows_of_a_tar_are_those_of_the_unpacked_logs(con, tmp_path, kind, threads):
+    con.execute(f"SET threads = {threads}")
+    columns = "* EXCLUDE (filename, error), replace(error, filename, ''), parse_filename(filename)"
+    with tarfile.open(tmp_path / f"all.{kind}", f"w:{kind.partition('.')[2]}") as archive:
+        for file in [*SAMPLES.glob("*.evtx"), *SAMPLES.glob("*/*.MTA")]:
+            archive.add(file, f"./{file.relative_to(SAMPLES)}")
+    for options in ["xml := true", "verify := true, recover := true, json := true", "event_id := 4624"]:
+        one = f"SELECT {columns} FROM read_evtx('{SAMPLES}/*.evtx', {options})"
+        for path in [tmp_path, f"{tmp_path}/*.{kind}/*.evtx"]:
+            assert_same_rows(con, one, f"SELECT {columns} FROM read_evtx('{path}', {options})")
+
+
+def test_a_large_tar_is_held_in_the_temporary_folder(con, tmp_path, big_log):
+    path, spill = tmp_path / "big.tar.gz", tmp_path / "spill"
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        archive.add(big_log, "big.evtx")
+        archive.add(SAMPLES / "dirty.evtx", "dirty.evtx")
+    con.execute("SET memory_limit = '100MB'")
+    con.execute(f"SET temp_directory = '{spill}'")
+    assert con.execute(FILES, [str(path)]).fetchall() == [(f"{path}/big.evtx", 768 * 55, None), (f"{path}/dirty.evtx", 80, None)]
+    assert not spill.exists() or not any(spill.iterdir())
+    con.execute("SET max_temp_directory_size = '1MB'")
+    with pytest.raises(duckdb.Error, match="max_temp_directory_size"):
+        con.execute("SELECT count(*) FROM read_evtx($1, on_error := 'fail')", [str(path)]).fetchone()
 
 
 def test_zip64(con, tmp_path):
@@ -164,5 +193,8 @@ def test_an_interrupt_ends_decompression_soon(con, tmp_path):
     log = write_log(tmp_path / "long.log", "DC01-Security.evtx", 6000)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.write(log, "long.evtx")
-    with interrupted(con, after=0.2, within=1):
-        con.execute("SELECT count(*) FROM read_evtx($1, xml := true) WHERE xml LIKE '%nothing%'", [f"{tmp_path}/a.zip"]).fetchall()
+    with tarfile.open(tmp_path / "a.tgz", "w:gz", compresslevel=1) as archive:
+        archive.add(log, "long.evtx")
+    for name, after in [("a.zip", 0.2), ("a.tgz", 0.05), ("a.tgz", 0.4)]:
+        with interrupted(con, after=after, within=1):
+            con.execute("SELECT count(*) FROM read_evtx($1, xml := true) WHERE xml LIKE '%nothing%'", [f"{tmp_path}/{name}"]).fetchall()

@@ -13,8 +13,8 @@ use crate::input::Input;
 use crate::names::text;
 
 /// Most entries of an archive, and most bytes of its directory.
-const MAX_ENTRIES: usize = 1_000_000;
-const MAX_DIRECTORY: u64 = 256 << 20;
+pub(crate) const MAX_ENTRIES: usize = 1_000_000;
+pub(crate) const MAX_DIRECTORY: u64 = 256 << 20;
 
 /// The most end records of an archive that are read.
 const MAX_ENDS: usize = 4;
@@ -69,6 +69,10 @@ pub(crate) enum Place {
         /// What the header should repeat.
         own: Own,
     },
+    /// At an offset in the file, as they are.
+    File { offset: u64 },
+    /// At an offset in what the file decompresses to.
+    Block { offset: u64 },
 }
 
 /// An entry of an archive, without its name.
@@ -89,11 +93,11 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The offset in the file at which it starts.
+    /// The offset at which it starts.
     pub(crate) fn offset(&self) -> u64 {
         match self.place {
             Place::Whole => 0,
-            Place::Local { offset, .. } => offset,
+            Place::Local { offset, .. } | Place::File { offset } | Place::Block { offset } => offset,
         }
     }
 }

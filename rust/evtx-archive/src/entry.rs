@@ -8,6 +8,7 @@ use std::sync::Arc;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{Call, Holds, NestedFile, Nesting, OpenFile, Password, Storage, StorageError, StorageFile};
 
+use crate::block::Block;
 use crate::cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
 use crate::codec::{Method, fill};
 use crate::directory::{Encryption, Head, Own, Place, local_header};
@@ -24,9 +25,25 @@ const MAX_COMPANIONS: usize = 1000;
 
 /// Which files are archives.
 pub(crate) static NESTING: Nesting = Nesting {
-    folders: &[".zip"],
+    folders: &[
+        ".zip", ".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz",
+    ],
     files: &[".gz", ".zst", ".bz2", ".xz"],
 };
+
+/// How tar archives are compressed, by the ends of their names.
+pub(crate) const TARS: [(&str, Method); 10] = [
+    (".tar", Method::Stored),
+    (".tar.gz", Method::Gzip),
+    (".tgz", Method::Gzip),
+    (".tar.zst", Method::Zstd),
+    (".tzst", Method::Zstd),
+    (".tar.bz2", Method::Bzip2),
+    (".tbz2", Method::Bzip2),
+    (".tbz", Method::Bzip2),
+    (".tar.xz", Method::Xz),
+    (".txz", Method::Xz),
+];
 
 /// How files are compressed, by the ends of their names.
 pub(crate) const COMPRESSED: [(&str, Method); 4] = [
@@ -45,6 +62,8 @@ pub(crate) struct Archive {
     pub(crate) shared: Archives,
     /// Entries that can hold messages, each with its name as [`plain`] has it, in the order of these.
     pub(crate) companions: Vec<(String, String, Head)>,
+    /// Its entries, if they are decompressed together.
+    pub(crate) block: Option<Block>,
 }
 
 /// An entry of an archive.
@@ -87,13 +106,18 @@ impl NestedFile for Entry {
     fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError> {
         self.check()?;
         let (head, path) = (&self.head, &self.archive.path);
+        if let (Place::Block { offset }, Some(block)) = (head.place, &self.archive.block) {
+            return self.in_block(block, offset, call);
+        }
         let (file, is_remote) = (call.open_outer(path)?, call.storage.is_remote(path));
         match head.place {
             Place::Whole if file.size() == 0 => return unusable("the file is empty"),
-            Place::Local { .. } if file.size() != self.archive.size => {
+            Place::Whole => {}
+            _ if file.size() != self.archive.size => {
                 return unusable("the archive has changed since it was listed");
             }
-            Place::Whole | Place::Local { .. } => {}
+            Place::File { offset } => return Ok(self.section(file, is_remote, offset, None)),
+            Place::Local { .. } | Place::Block { .. } => {}
         }
         let failure = RefCell::new(None);
         let mut input = Input::new(&*file, head.offset(), file.size(), is_remote, call.interrupt, &failure);
@@ -170,6 +194,20 @@ impl Entry {
         input.set_end(end);
         input.skip(others);
         Ok((start..end, disagreement))
+    }
+
+    /// Its bytes in a block, which is decompressed for that unless it is held.
+    fn in_block(&self, block: &Block, offset: u64, call: Call<'_>) -> Result<OpenFile, StorageError> {
+        let archive = &*self.archive;
+        let opened = block.open(&archive.path, archive.size, &archive.shared, call)?;
+        let Some(start) = block.position(offset) else {
+            return unusable("the archive has no entry where its directory says");
+        };
+        let is_cut = opened.size() < start.saturating_add(self.head.compressed);
+        let failure = opened.failure.clone().filter(|_| is_cut);
+        let mut entry = self.section(opened, false, start, None);
+        entry.failure = failure.or(entry.failure);
+        Ok(entry)
     }
 
     /// Its bytes as they are in a file.

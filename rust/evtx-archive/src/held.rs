@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,12 @@ pub(crate) struct Budget {
     patience: Duration,
     state: Mutex<State>,
     changed: Condvar,
+    /// What is held only because it may be needed again.
+    spare: Mutex<Weak<Spare>>,
 }
+
+/// Bytes that are held only because they may be needed again. They are dropped if there is too little for others.
+pub(crate) struct Spare(Mutex<Option<Arc<dyn StorageFile>>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -60,6 +65,8 @@ struct State {
     returns: u64,
     /// The thread that has the turn, and how much of what is taken it took since.
     turn: Option<(ThreadId, [u64; 2])>,
+    /// How many turns there were.
+    turns: u64,
 }
 
 impl State {
@@ -82,7 +89,24 @@ impl Budget {
             patience: PATIENCE,
             state: Mutex::default(),
             changed: Condvar::new(),
+            spare: Mutex::default(),
         }
+    }
+
+    /// Holds a file until the result is dropped, or the memory or the disk is needed. Drops what was held so before.
+    pub(crate) fn spare(&self, file: Arc<dyn StorageFile>) -> Arc<Spare> {
+        let spare = Arc::new(Spare(Mutex::new(Some(file))));
+        let mut last = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *last, Arc::downgrade(&spare));
+        drop(last);
+        before.upgrade().map(|before| before.take());
+        spare
+    }
+
+    /// Drops what is only held because it may be needed again. Returns whether there was something.
+    fn drop_spare(&self) -> bool {
+        let last = self.spare.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        last.and_then(|spare| spare.take()).is_some()
     }
 
     // A poisoned lock stays usable: no change under the lock can panic.
@@ -102,16 +126,24 @@ impl Budget {
         Ok(self.lock())
     }
 
-    fn give_back(&self, what: What, bytes: u64) {
+    /// Gives bytes back, some of which a thread took during a turn.
+    fn give_back(&self, what: What, bytes: u64, (turn, own): (u64, u64)) {
         let mut state = self.lock();
         let at = what as usize;
         state.taken[at] -= bytes;
         state.returns += 1;
-        if let Some(own) = state.own() {
-            own[at] = own[at].saturating_sub(bytes);
+        let is_same = state.turns == turn;
+        if let Some((_, all)) = state.turn.as_mut().filter(|_| is_same) {
+            all[at] = all[at].saturating_sub(own);
         }
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// Whether another thread has the turn.
+    pub(crate) fn has_turn_of_another(&self) -> bool {
+        let turn = self.lock().turn;
+        turn.is_some_and(|(thread, _)| thread != std::thread::current().id())
     }
 
     /// Calls `open` when the thread has the turn. The thread must hold nothing of the budget before.
@@ -121,10 +153,17 @@ impl Budget {
             state = self.wait(state, interrupt)?;
         }
         state.turn = Some((std::thread::current().id(), [0; 2]));
+        state.turns += 1;
         drop(state);
         let _turn = Turn(self);
         open();
         Ok(())
+    }
+}
+
+impl Spare {
+    fn take(&self) -> Option<Arc<dyn StorageFile>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -142,6 +181,9 @@ impl Drop for Turn<'_> {
 pub(crate) struct Share {
     budget: Arc<Budget>,
     taken: [u64; 2],
+    /// The last turn in which some were taken, and how many then.
+    turn: u64,
+    own: [u64; 2],
 }
 
 impl Share {
@@ -150,6 +192,8 @@ impl Share {
         Share {
             budget: Arc::clone(budget),
             taken: [0; 2],
+            turn: 0,
+            own: [0; 2],
         }
     }
 
@@ -167,8 +211,13 @@ impl Share {
         if is_left {
             state.taken[at] = taken;
             self.taken[at] += more;
+            let turn = state.turns;
             if let Some(own) = state.own() {
                 own[at] += more;
+                if self.turn != turn {
+                    (self.turn, self.own) = (turn, [0; 2]);
+                }
+                self.own[at] += more;
             }
         }
         is_left
@@ -185,6 +234,9 @@ impl Share {
         loop {
             if self.try_take(what, more, false) {
                 return Ok(true);
+            }
+            if self.budget.drop_spare() {
+                continue;
             }
             let mut state = self.budget.lock();
             let own = state.own().map(|own| own[at]);
@@ -208,8 +260,9 @@ impl Share {
 
     fn give_back(&mut self, what: What) {
         let bytes = std::mem::take(&mut self.taken[what as usize]);
+        let own = std::mem::take(&mut self.own[what as usize]);
         if bytes > 0 {
-            self.budget.give_back(what, bytes);
+            self.budget.give_back(what, bytes, (self.turn, own));
         }
     }
 }
@@ -511,6 +564,39 @@ mod tests {
             drop(other);
             assert_eq!(left(&budget), [memory, disk]);
         }
+    }
+
+    #[test]
+    fn what_is_spare_makes_room() {
+        let budget = Arc::new(Budget::new(3 << 20, 0, None));
+        let spare = budget.spare(held(&budget, 2).expect("it fits").into_file());
+        assert!(left(&budget)[0] < 1 << 20, "it is held");
+        let other = held(&budget, 2).expect("without a turn");
+        drop((spare, other));
+        let before = budget.spare(held(&budget, 1).expect("it fits").into_file());
+        let last = budget.spare(held(&budget, 1).expect("it fits").into_file());
+        assert_eq!(left(&budget)[0], (2 << 20) - 7, "only the last one is held");
+        drop((before, last));
+        assert_eq!(left(&budget)[0], 3 << 20);
+    }
+
+    /// Bytes of others that the thread with the turn gives back are none of its own: what it has is too much alone.
+    #[test]
+    fn a_turn_counts_what_was_taken_in_it() {
+        let budget = Arc::new(Budget::new(3 << 20, 0, None));
+        let mut before = Some(held(&budget, 1).expect("it fits"));
+        let mut why = None;
+        let in_turn = budget.in_turn(Interrupt::NEVER, &mut || {
+            let own = held(&budget, 1).expect("it fits");
+            before = None;
+            why = held(&budget, 2).map(drop).err();
+            drop(own);
+        });
+        assert!(
+            in_turn.is_ok() && matches!(why, Some(StorageError::Unusable(_))),
+            "{why:?}"
+        );
+        assert_eq!(left(&budget)[0], 3 << 20);
     }
 
     #[test]

@@ -13,6 +13,24 @@ const REMOTE_PIECE: u64 = 8 << 20;
 /// Bytes that a decoder takes between two checks for an interrupt: thousands of empty gzip members.
 const UNCHECKED: usize = 1 << 16;
 
+/// Bytes that are read from their start to their end.
+pub(crate) trait Source {
+    /// How many were read.
+    fn offset(&self) -> u64;
+
+    /// Fills a buffer. Returns false if fewer bytes are left.
+    ///
+    /// # Errors
+    /// Those of the storage, and [`StorageError::Unusable`] at damage.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, StorageError>;
+
+    /// Passes over bytes. Returns false if fewer are left.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill).
+    fn skip(&mut self, len: u64) -> Result<bool, StorageError>;
+}
+
 /// A section of a file, read from its start on. It checks for interrupts.
 pub(crate) struct Input<'c> {
     file: &'c dyn StorageFile,
@@ -49,6 +67,11 @@ impl<'c> Input<'c> {
             unchecked: 0,
             failure,
         }
+    }
+
+    /// Reads so many bytes at once.
+    pub(crate) fn with_piece(self, piece: u64) -> Self {
+        Input { piece, ..self }
     }
 
     /// Where the next byte is in the file.
@@ -90,6 +113,21 @@ impl<'c> Input<'c> {
         let is_there = more <= self.end.saturating_sub(self.next);
         self.next += more.min(self.end.saturating_sub(self.next));
         is_there
+    }
+}
+
+/// A whole file.
+impl Source for Input<'_> {
+    fn offset(&self) -> u64 {
+        self.offset()
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, StorageError> {
+        self.fill(buffer)
+    }
+
+    fn skip(&mut self, len: u64) -> Result<bool, StorageError> {
+        Ok(self.skip(len))
     }
 }
 

@@ -1,8 +1,8 @@
-//! Archives and compressed files: a [`Storage`](evtx_scan::Storage) around another one, in which a ZIP archive is a
-//! folder and a `.gz`, `.zst`, `.bz2` or `.xz` file is the file in it.
+//! Archives and compressed files: a [`Storage`](evtx_scan::Storage) around another one, in which a ZIP or tar archive is
+//! a folder and a `.gz`, `.zst`, `.bz2` or `.xz` file is the file in it.
 //!
-//! An [`ArchiveStorage`] lists the entries of an archive by its directory. A stored entry is read in place. Others are
-//! decompressed when they are opened, into memory or a temporary file. No path of a file system is made of a name in an
+//! An [`ArchiveStorage`] lists the entries of an archive by its directory or headers. A stored entry is read in place.
+//! Others are decompressed when they are opened, into memory or a temporary file. No path of a file system is made of a name in an
 //! archive.
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,8 @@ mod cipher;
 mod codec;
 mod names;
 mod directory;
+mod tar;
+mod block;
 mod entry;
 mod storage;
 

@@ -1,15 +1,23 @@
 //! The storage around a storage: what it lists of archives.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
 use evtx_scan::{Holds, ListedFile, Listing, Nesting, Storage, StorageError, StorageFile, ends_with, sort_by};
 
+use crate::block::{Block, Unpacked};
 use crate::codec::Method;
 use crate::directory::{Directory, Encryption, Head, Place};
-use crate::entry::{Archive, COMPRESSED, Entry, NESTING};
+use crate::entry::{Archive, COMPRESSED, Entry, NESTING, TARS};
+use crate::held::unusable;
+use crate::input::Input;
 use crate::limits::Archives;
 use crate::names::{Glob, is_same, plain};
+use crate::tar;
+
+/// Bytes that are read at once to find the headers of an archive.
+const HEADERS: u64 = 1 << 16;
 
 /// A storage around another one, in which archives are folders and compressed files are the files in them.
 pub struct ArchiveStorage<'s> {
@@ -23,7 +31,34 @@ impl<'s> ArchiveStorage<'s> {
         ArchiveStorage { storage, archives }
     }
 
-    /// Lists the entries of a ZIP archive, sorted by name. Entries of the same name keep their order.
+    /// Reads the directory of an archive. Returns the method of the stream that its entries come out of, if they do.
+    fn directory(
+        &self,
+        outer: &str,
+        file: &dyn StorageFile,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(Directory, Option<Method>), StorageError> {
+        let is_remote = self.storage.is_remote(outer);
+        let Some(&(_, method)) = TARS.iter().find(|(end, _)| ends_with(outer, end)) else {
+            return Ok((Directory::read(file, is_remote, interrupt)?, None));
+        };
+        let size = file.size();
+        if size == 0 {
+            return unusable("the file is empty");
+        }
+        let failure = RefCell::new(None);
+        let mut input = Input::new(file, 0, size, is_remote, interrupt, &failure);
+        if method == Method::Stored {
+            let mut input = input.with_piece(HEADERS);
+            let place = |offset| Place::File { offset };
+            return Ok((tar::directory(&mut input, place, interrupt)?, None));
+        }
+        let mut stream = Unpacked::new(method, &mut input, &failure, size, self.archives, interrupt);
+        let place = |offset| Place::Block { offset };
+        Ok((tar::directory(&mut stream, place, interrupt)?, Some(method)))
+    }
+
+    /// Lists the entries of an archive, sorted by name. Entries of the same name keep their order.
     fn entries(
         &self,
         outer: &str,
@@ -32,7 +67,12 @@ impl<'s> ArchiveStorage<'s> {
         interrupt: Interrupt<'_>,
     ) -> Result<Listing, StorageError> {
         let file = self.storage.open(outer)?;
-        let directory = Directory::read(&*file, self.storage.is_remote(outer), interrupt)?;
+        let mut read = self.directory(outer, &*file, interrupt);
+        if matches!(read, Err(StorageError::Busy)) {
+            let again = &mut || read = self.directory(outer, &*file, interrupt);
+            self.archives.budget.in_turn(interrupt, again)?;
+        }
+        let (directory, method) = read?;
         let asked = inner.map(Asked::new);
         let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
         for (name, head) in directory.entries {
@@ -55,11 +95,18 @@ impl<'s> ArchiveStorage<'s> {
         }
         sort_by(&mut companions, |(a, ..), (b, ..)| a.cmp(b), interrupt)?;
         sort_by(&mut wanted, |(a, _), (b, _)| a.cmp(b), interrupt)?;
+        let block = method.map(|method| {
+            let heads = companions.iter().map(|(.., head)| head);
+            let heads = heads.chain(wanted.iter().map(|(_, head)| head));
+            let read = heads.filter(|head| head.refusal.is_none());
+            Block::new(method, read.map(|head| (head.offset(), head.compressed)))
+        });
         let archive = Arc::new(Archive {
             path: outer.to_owned(),
             size: file.size(),
             shared: self.archives.clone(),
             companions,
+            block,
         });
         let mut files = Vec::with_capacity(wanted.len());
         for (name, head) in wanted {
@@ -86,6 +133,7 @@ impl<'s> ArchiveStorage<'s> {
             size: u64::MAX,
             shared: self.archives.clone(),
             companions: Vec::new(),
+            block: None,
         };
         let head = Head {
             place: Place::Whole,

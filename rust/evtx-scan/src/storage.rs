@@ -1,9 +1,10 @@
 //! Storages: where a scan finds and reads files, and the errors of a scan.
 
+use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::fs::Metadata;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use evtx_arrow::{DecodeError, Poisoned};
@@ -362,9 +363,29 @@ pub struct Call<'c> {
     pub last: &'c LastOpened,
 }
 
-/// The outer file that was opened last. Nested files are read one after the other, and share the open file.
+/// The outer file that was opened last, or what was made of it. Nested files are read one after the other, and share it.
 #[derive(Default)]
-pub struct LastOpened(Mutex<Option<(String, Arc<dyn StorageFile>)>>);
+pub struct LastOpened(Mutex<Option<Last>>);
+
+enum Last {
+    /// An outer file, by its path.
+    Opened(String, Arc<dyn StorageFile>),
+    Kept {
+        _made: Arc<dyn Any + Send + Sync>,
+    },
+}
+
+impl LastOpened {
+    /// Keeps what was made of an outer file until another one is opened.
+    pub fn keep(&self, made: Arc<dyn Any + Send + Sync>) {
+        let before = self.lock().replace(Last::Kept { _made: made });
+        drop(before);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Last>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Call<'_> {
     /// Opens an outer file, unless it is the one that was opened last.
@@ -372,12 +393,13 @@ impl Call<'_> {
     /// # Errors
     /// Those of [`Storage::open`].
     pub fn open_outer(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
-        let mut last = self.last.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, file)) = last.as_ref().filter(|(known, _)| known == path) {
-            return Ok(Arc::clone(file));
+        let mut last = self.last.lock();
+        match &*last {
+            Some(Last::Opened(known, file)) if known == path => return Ok(Arc::clone(file)),
+            _ => {}
         }
         let file = self.storage.open(path)?;
-        *last = Some((path.to_owned(), Arc::clone(&file)));
+        *last = Some(Last::Opened(path.to_owned(), Arc::clone(&file)));
         Ok(file)
     }
 }

@@ -2,6 +2,7 @@
 
 #[path = "../../../evtx-scan/tests/common/mod.rs"]
 mod common;
+mod tars;
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};

@@ -1,0 +1,296 @@
+//! A compressed archive: its entries come out of one stream, one after the other.
+
+use std::cell::RefCell;
+use std::io::Read;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use evtx_format::Interrupt;
+use evtx_scan::{Call, StorageError, StorageFile};
+
+use crate::codec::{Method, fill};
+use crate::held::{Held, SEGMENT, Share, unusable};
+use crate::input::{Input, Source};
+use crate::limits::Archives;
+
+/// Bytes that are decompressed at once to be passed over.
+const PASSED: usize = 1 << 16;
+
+/// How long a thread waits for another one before it checks for an interrupt.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// What a file decompresses to, read once from its start to its end.
+pub(crate) struct Unpacked<'u> {
+    decoder: Box<dyn Read + 'u>,
+    /// Why the storage failed.
+    failure: &'u RefCell<Option<StorageError>>,
+    archives: &'u Archives,
+    interrupt: Interrupt<'u>,
+    /// Bytes of the file.
+    compressed: u64,
+    offset: u64,
+}
+
+impl<'u> Unpacked<'u> {
+    /// `failure` is the one of `input`, which has `compressed` bytes.
+    pub(crate) fn new(
+        method: Method,
+        input: &'u mut Input<'_>,
+        failure: &'u RefCell<Option<StorageError>>,
+        compressed: u64,
+        archives: &'u Archives,
+        interrupt: Interrupt<'u>,
+    ) -> Self {
+        Unpacked {
+            decoder: method.decoder(input, Share::new(&archives.budget), interrupt),
+            failure,
+            archives,
+            interrupt,
+            compressed,
+            offset: 0,
+        }
+    }
+
+    /// Fills a buffer. Returns how many bytes there are, and why there are not more, unless they have ended.
+    fn read(&mut self, buffer: &mut [u8]) -> (usize, Option<StorageError>) {
+        if let Err(interrupted) = self.interrupt.check() {
+            return (0, Some(interrupted.into()));
+        }
+        let left = self.archives.most(self.compressed) - self.offset;
+        let (len, why) = fill(&mut *self.decoder, buffer);
+        if len as u64 > left {
+            let why = self.archives.too_large(self.compressed);
+            self.offset += left;
+            return (left as usize, Some(StorageError::Unusable(why)));
+        }
+        self.offset += len as u64;
+        let why = why.map(|why| match (self.failure.take(), self.interrupt.check()) {
+            (Some(failure), _) => failure,
+            (None, Err(interrupted)) => interrupted.into(),
+            (None, Ok(())) => why,
+        });
+        (len, why)
+    }
+}
+
+impl Source for Unpacked<'_> {
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, StorageError> {
+        let (len, why) = self.read(buffer);
+        match why {
+            Some(why) if len < buffer.len() => Err(why),
+            _ => Ok(len == buffer.len()),
+        }
+    }
+
+    fn skip(&mut self, mut len: u64) -> Result<bool, StorageError> {
+        let mut buffer = vec![0; len.min(PASSED as u64) as usize];
+        while len > 0 {
+            let piece = len.min(PASSED as u64);
+            if !self.fill(&mut buffer[..piece as usize])? {
+                return Ok(false);
+            }
+            len -= piece;
+        }
+        Ok(true)
+    }
+}
+
+/// An entry in the stream.
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    /// Where it is in the stream, and how many bytes it has there.
+    offset: u64,
+    len: u64,
+    /// Where it is in the bytes that are held.
+    at: u64,
+}
+
+/// Some entries of a compressed archive. The first that is opened decompresses all of them, and they are held together
+/// until no entry is open and another archive is read, or memory is needed.
+#[derive(Debug)]
+pub(crate) struct Block {
+    method: Method,
+    /// In the order of the stream.
+    items: Vec<Item>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_decoding: bool,
+    /// The entries, one after the other, if they are held.
+    held: Option<Weak<Opened>>,
+}
+
+/// The entries of a block, one after the other.
+pub(crate) struct Opened {
+    file: Arc<dyn StorageFile>,
+    /// Why there are not all of them.
+    pub(crate) failure: Option<StorageError>,
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Opened({} bytes, {:?})", self.file.size(), self.failure)
+    }
+}
+
+impl StorageFile for Opened {
+    fn size(&self) -> u64 {
+        self.file.size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
+        self.file.read_at(buffer, offset)
+    }
+}
+
+impl Block {
+    /// `entries` are the offset in the stream and the length of each entry that may be opened.
+    pub(crate) fn new(method: Method, entries: impl Iterator<Item = (u64, u64)>) -> Self {
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_unstable();
+        entries.dedup();
+        let mut at = 0;
+        let items = entries.into_iter().map(|(offset, len)| {
+            let item = Item { offset, len, at };
+            at += len;
+            item
+        });
+        Block {
+            method,
+            items: items.collect(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Where the entry at an offset in the stream is in the bytes that are held.
+    pub(crate) fn position(&self, offset: u64) -> Option<u64> {
+        let index = self.items.binary_search_by_key(&offset, |item| item.offset).ok()?;
+        Some(self.items[index].at)
+    }
+
+    // A poisoned lock stays usable: no change under the lock can panic.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the entries of the archive at a path, which had so many bytes when it was listed.
+    ///
+    /// # Errors
+    /// Those of the storage, and [`StorageError::Busy`].
+    pub(crate) fn open(
+        &self,
+        path: &str,
+        size: u64,
+        archives: &Archives,
+        call: Call<'_>,
+    ) -> Result<Arc<Opened>, StorageError> {
+        let mut state = self.lock();
+        loop {
+            // That thread may wait for this block, or for entries that this thread has open.
+            if archives.budget.has_turn_of_another() {
+                return Err(StorageError::Busy);
+            }
+            if let Some(opened) = state.held.as_ref().and_then(Weak::upgrade) {
+                drop(state);
+                return Ok(keep(opened, archives, call));
+            }
+            if !state.is_decoding {
+                break;
+            }
+            let waited = self.changed.wait_timeout(state, WAIT);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            call.interrupt.check()?;
+            state = self.lock();
+        }
+        state.is_decoding = true;
+        drop(state);
+        let decoding = Decoding(self);
+        let opened = Arc::new(self.decode(path, size, archives, call)?);
+        self.lock().held = Some(Arc::downgrade(&opened));
+        drop(decoding);
+        Ok(keep(opened, archives, call))
+    }
+
+    fn decode(&self, path: &str, size: u64, archives: &Archives, call: Call<'_>) -> Result<Opened, StorageError> {
+        let file = call.open_outer(path)?;
+        if file.size() != size {
+            return unusable("the archive has changed since it was listed");
+        }
+        let (failure, is_remote) = (RefCell::new(None), call.storage.is_remote(path));
+        let mut input = Input::new(&*file, 0, size, is_remote, call.interrupt, &failure);
+        let mut stream = Unpacked::new(self.method, &mut input, &failure, size, archives, call.interrupt);
+        let mut held = Held::new(&archives.budget);
+        let failure = match self.hold(&mut stream, &mut held, call.interrupt) {
+            Ok(()) => None,
+            Err(error @ (StorageError::Unusable(_) | StorageError::Failed(_))) => Some(error),
+            Err(error) => return Err(error),
+        };
+        Ok(Opened {
+            file: held.into_file(),
+            failure,
+        })
+    }
+
+    /// Holds the entries, up to damage.
+    fn hold(&self, stream: &mut Unpacked<'_>, held: &mut Held, interrupt: Interrupt<'_>) -> Result<(), StorageError> {
+        let mut segment = Vec::new();
+        let mut failure = None;
+        'items: for item in &self.items {
+            if let Err(why) = stream.skip(item.offset.saturating_sub(stream.offset())) {
+                failure = Some(why);
+                break;
+            }
+            let mut left = item.len;
+            while left > 0 {
+                let start = segment.len();
+                let piece = left.min((SEGMENT - start) as u64).min(PASSED as u64) as usize;
+                segment.resize(start + piece, 0);
+                let (len, why) = stream.read(&mut segment[start..]);
+                segment.truncate(start + len);
+                if segment.len() == SEGMENT {
+                    held.push(std::mem::take(&mut segment), interrupt)?;
+                }
+                left -= len as u64;
+                if why.is_some() || len < piece {
+                    failure = why;
+                    break 'items;
+                }
+            }
+        }
+        if !matches!(
+            failure,
+            None | Some(StorageError::Unusable(_) | StorageError::Failed(_))
+        ) {
+            return failure.map_or(Ok(()), Err);
+        }
+        if !segment.is_empty() {
+            held.push(segment, interrupt)?;
+        }
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Keeps a block for its next entry.
+fn keep(opened: Arc<Opened>, archives: &Archives, call: Call<'_>) -> Arc<Opened> {
+    call.last
+        .keep(archives.budget.spare(Arc::clone(&opened) as Arc<dyn StorageFile>));
+    opened
+}
+
+/// A thread decompresses the block. Drop tells the others that it has ended.
+struct Decoding<'b>(&'b Block);
+
+impl Drop for Decoding<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_decoding = false;
+        self.0.changed.notify_all();
+    }
+}

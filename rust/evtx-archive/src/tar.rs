@@ -1,0 +1,385 @@
+//! The headers of a tar archive: which entries there are, and where. Sources: POSIX.1-2017, `pax`, sections "ustar
+//! Interchange Format" and "pax Header Block"; and the manual of GNU tar, "Basic Tar Format".
+
+use evtx_format::Interrupt;
+use evtx_scan::StorageError;
+
+use crate::codec::Method;
+use crate::directory::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Place, SYMBOLIC_LINK};
+use crate::held::unusable;
+use crate::input::Source;
+use crate::names::text;
+
+/// Bytes of a header. Data is padded to a multiple of it.
+const BLOCK: usize = 512;
+
+/// Most bytes of the names and other attributes that precede one entry.
+const MAX_EXTENSION: u64 = 1 << 20;
+
+/// Most blocks of zeros at the end of an archive: 1 MiB. Another archive may follow them.
+const MAX_ZEROS: usize = 2048;
+
+/// Why a sparse file is not read.
+const SPARSE: &str = "it is a sparse file, which is not supported";
+
+/// Why an archive without its last bytes has a failure.
+const CUT: &str = "the archive is cut short";
+
+/// What precedes an entry and belongs to it.
+#[derive(Default)]
+struct Extension {
+    name: Option<Vec<u8>>,
+    /// The name of a sparse file. The other one is then made up.
+    sparse_name: Option<Vec<u8>>,
+    is_sparse: bool,
+    size: Option<u64>,
+}
+
+/// What a header stands for.
+enum Kind {
+    File,
+    Folder,
+    /// Something without data, and why it is not read.
+    Refused(&'static str),
+    /// Something whose data is not read, and why.
+    Unread(&'static str),
+    /// Attributes of the next entry.
+    Attributes,
+    /// The name of the next entry.
+    Name,
+    /// Bytes that belong to no file.
+    Other,
+}
+
+/// A header.
+struct Header<'h> {
+    bytes: &'h [u8; BLOCK],
+    /// Bytes of data that follow it.
+    size: u64,
+}
+
+/// Reads the headers of an archive, whose data is at `place`.
+struct Reader<'r> {
+    source: &'r mut dyn Source,
+    place: fn(u64) -> Place,
+    interrupt: Interrupt<'r>,
+    directory: Directory,
+    /// Bytes of all names.
+    names: u64,
+    next: Extension,
+}
+
+/// Reads the headers of an archive. `place` says where the data of an entry is, by its offset in the source.
+///
+/// # Errors
+/// Those of the storage, and [`StorageError::Unusable`] if it does not start with a header.
+pub(crate) fn directory(
+    source: &mut dyn Source,
+    place: fn(u64) -> Place,
+    interrupt: Interrupt<'_>,
+) -> Result<Directory, StorageError> {
+    let mut reader = Reader {
+        source,
+        place,
+        interrupt,
+        directory: Directory::default(),
+        names: 0,
+        next: Extension::default(),
+    };
+    match reader.headers() {
+        Err(StorageError::Unusable(why)) if reader.source.offset() > BLOCK as u64 => {
+            reader.directory.failure = Some(why);
+        }
+        other => other?,
+    }
+    Ok(reader.directory)
+}
+
+impl Reader<'_> {
+    /// Reads headers up to the end: blocks of zeros. Some programs append an archive after these.
+    fn headers(&mut self) -> Result<(), StorageError> {
+        let mut zeros = 0;
+        loop {
+            self.interrupt.check()?;
+            let (at, mut bytes) = (self.source.offset(), [0; BLOCK]);
+            if !self.source.fill(&mut bytes)? {
+                return match zeros {
+                    0 if at == 0 => unusable("it is not a tar archive"),
+                    0 => unusable(format!("{CUT}: it has no end")),
+                    _ => Ok(()),
+                };
+            }
+            if bytes == [0; BLOCK] {
+                zeros += 1;
+                if zeros > MAX_ZEROS {
+                    return unusable("more than 1 MiB of zeros follows its end");
+                }
+                continue;
+            }
+            let Some(header) = Header::of(&bytes) else {
+                return match (at, zeros) {
+                    (0, _) => unusable("it is not a tar archive"),
+                    (_, 0) => damaged(at),
+                    _ => unusable("its end is followed by other bytes"),
+                };
+            };
+            zeros = 0;
+            self.member(&header, at)?;
+        }
+    }
+
+    /// Reads what belongs to a header at an offset, up to the next header.
+    fn member(&mut self, header: &Header<'_>, at: u64) -> Result<(), StorageError> {
+        match header.kind() {
+            Kind::Attributes => {
+                let attributes = self.extension(header.size, at)?;
+                self.next.take(&attributes).map_or_else(|| damaged(at), Ok)
+            }
+            Kind::Name => {
+                self.next.name = Some(until_zero(&self.extension(header.size, at)?).to_vec());
+                Ok(())
+            }
+            Kind::Other => self.skip(header.size)?.1.map_or(Ok(()), Err),
+            Kind::Folder => {
+                self.next = Extension::default();
+                Ok(())
+            }
+            Kind::File => self.entry(header, header.size, None),
+            Kind::Refused(why) => self.entry(header, 0, Some(why)),
+            Kind::Unread(why) => self.entry(header, header.size, Some(why)),
+        }
+    }
+
+    /// Lists an entry with so many bytes of data, and passes over these.
+    fn entry(&mut self, header: &Header<'_>, size: u64, refusal: Option<&'static str>) -> Result<(), StorageError> {
+        let next = std::mem::take(&mut self.next);
+        let refusal = refusal.or(next.is_sparse.then_some(SPARSE));
+        let size = next.size.filter(|_| size > 0 || refusal.is_none()).unwrap_or(size);
+        self.skip_maps(header)?;
+        let name = next.sparse_name.or(next.name).unwrap_or_else(|| header.name());
+        let name = text(&name);
+        let mut name = name.as_str();
+        while let Some(rest) = name.strip_prefix("./") {
+            name = rest.trim_start_matches('/');
+        }
+        self.names += name.len() as u64;
+        if self.directory.entries.len() >= MAX_ENTRIES || self.names > MAX_DIRECTORY {
+            return unusable(format!(
+                "it has more than {MAX_ENTRIES} entries, or more than {} MiB of names",
+                MAX_DIRECTORY >> 20
+            ));
+        }
+        // Old programs write a folder as a file whose name ends so.
+        if name.ends_with('/') && size == 0 {
+            return Ok(());
+        }
+        let place = (self.place)(self.source.offset());
+        let (found, failure) = self.skip(size)?;
+        let head = Head {
+            place,
+            compressed: found,
+            size: Some(size),
+            checksum: None,
+            method: Method::Stored,
+            encryption: Encryption::None,
+            refusal,
+            limit: u64::MAX,
+        };
+        self.directory.entries.push((name.to_owned(), head));
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Passes over data and its padding. Returns how many bytes of it there are, and why there are not all.
+    fn skip(&mut self, size: u64) -> Result<(u64, Option<StorageError>), StorageError> {
+        let start = self.source.offset();
+        let mut skipped = self.source.skip(size);
+        let found = self.source.offset() - start;
+        if let Ok(true) = skipped {
+            skipped = self.source.skip(size.wrapping_neg() % BLOCK as u64);
+        }
+        match skipped {
+            Ok(true) => Ok((found, None)),
+            Ok(false) => Ok((found, Some(StorageError::Unusable(CUT.to_owned())))),
+            Err(StorageError::Unusable(why)) => Ok((found, Some(StorageError::Unusable(why)))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the data of a header at an offset that describes the next entry.
+    fn extension(&mut self, size: u64, at: u64) -> Result<Vec<u8>, StorageError> {
+        if size > MAX_EXTENSION {
+            return unusable(format!(
+                "the header at offset {at} has {size} bytes of attributes, more than {MAX_EXTENSION}"
+            ));
+        }
+        let (mut data, mut bytes) = (Vec::new(), [0; BLOCK]);
+        while (data.len() as u64) < size {
+            if !self.source.fill(&mut bytes)? {
+                return unusable(CUT);
+            }
+            data.extend_from_slice(&bytes);
+        }
+        data.truncate(size as usize);
+        Ok(data)
+    }
+
+    /// Passes over the further maps of a sparse file of GNU tar. The last byte but seven of each says whether one more
+    /// follows.
+    fn skip_maps(&mut self, header: &Header<'_>) -> Result<(), StorageError> {
+        let mut is_extended = header.bytes[156] == b'S' && header.bytes[482] != 0;
+        while is_extended {
+            self.interrupt.check()?;
+            let mut map = [0; BLOCK];
+            if !self.source.fill(&mut map)? {
+                return unusable(CUT);
+            }
+            is_extended = map[504] != 0;
+        }
+        Ok(())
+    }
+}
+
+fn damaged<T>(at: u64) -> Result<T, StorageError> {
+    unusable(format!("its header at offset {at} is damaged"))
+}
+
+impl<'h> Header<'h> {
+    /// The header in a block; `None` if its checksum or its size is wrong. The checksum is the sum of the bytes, with
+    /// spaces in its own place. Old programs add signed bytes.
+    fn of(bytes: &'h [u8; BLOCK]) -> Option<Self> {
+        let stored = number(&bytes[148..156])?;
+        let covered = || bytes[..148].iter().chain(&[b' '; 8]).chain(&bytes[156..]);
+        let unsigned: u64 = covered().copied().map(u64::from).sum();
+        let signed: i64 = covered().map(|&byte| i64::from(byte.cast_signed())).sum();
+        let is_sound = stored == unsigned || i64::try_from(stored) == Ok(signed);
+        let size = number(&bytes[124..136])?;
+        is_sound.then_some(Header { bytes, size })
+    }
+
+    /// What its type says. An unknown type is a file, as POSIX has it.
+    fn kind(&self) -> Kind {
+        match self.bytes[156] {
+            b'1' => Kind::Refused("it is a hard link, which is not followed"),
+            b'2' => Kind::Refused(SYMBOLIC_LINK),
+            b'3' | b'4' | b'6' => Kind::Refused("it is a device, not a file"),
+            b'5' => Kind::Folder,
+            b'S' => Kind::Unread(SPARSE),
+            b'M' => Kind::Unread("it is a part of an archive of several files"),
+            b'x' | b'X' => Kind::Attributes,
+            b'L' => Kind::Name,
+            // Attributes of all entries, the target of a long link, the list of a folder, and the label of a volume.
+            b'g' | b'K' | b'D' | b'V' => Kind::Other,
+            _ => Kind::File,
+        }
+    }
+
+    /// The name, with the prefix that POSIX allows.
+    fn name(&self) -> Vec<u8> {
+        let (name, prefix) = (until_zero(&self.bytes[..100]), until_zero(&self.bytes[345..500]));
+        match self.bytes[257..263] == *b"ustar\0" && !prefix.is_empty() {
+            true => [prefix, b"/", name].concat(),
+            false => name.to_vec(),
+        }
+    }
+}
+
+/// The bytes before the first zero.
+fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// A number in octal digits, or in bytes after one of 0x80; `None` if it is another one, or more than a file can have.
+fn number(field: &[u8]) -> Option<u64> {
+    let value = match field {
+        [0x80, bytes @ ..] => bytes
+            .iter()
+            .try_fold(0_u64, |value, &byte| Some(value.checked_mul(256)? | u64::from(byte)))?,
+        _ => {
+            let digits = until_zero(field).trim_ascii();
+            digits.iter().try_fold(0_u64, |value, &digit| match digit {
+                b'0'..=b'7' => Some(value.checked_mul(8)? | u64::from(digit - b'0')),
+                _ => None,
+            })?
+        }
+    };
+    (value <= i64::MAX as u64).then_some(value)
+}
+
+impl Extension {
+    /// Takes attributes: records of a length in decimal digits, a space, a key, `=`, a value and a line feed. The length
+    /// counts all of these. Returns `None` for other bytes.
+    fn take(&mut self, mut attributes: &[u8]) -> Option<()> {
+        while !attributes.is_empty() {
+            let space = attributes.iter().take(20).position(|&byte| byte == b' ')?;
+            let len: usize = std::str::from_utf8(&attributes[..space]).ok()?.parse().ok()?;
+            let (record, rest) = attributes.split_at_checked(len)?;
+            let record = record.get(space + 1..)?.strip_suffix(b"\n")?;
+            let equals = record.iter().position(|&byte| byte == b'=')?;
+            let (key, value) = (&record[..equals], &record[equals + 1..]);
+            match key {
+                b"path" if !value.is_empty() => self.name = Some(value.to_vec()),
+                b"GNU.sparse.name" => self.sparse_name = Some(value.to_vec()),
+                b"size" => {
+                    let size = std::str::from_utf8(value).ok()?.parse().ok()?;
+                    self.size = Some(size).filter(|&size| size <= i64::MAX as u64);
+                    self.size?;
+                }
+                _ => {}
+            }
+            self.is_sparse |= key.starts_with(b"GNU.sparse.");
+            attributes = rest;
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_two_forms() {
+        for (field, value) in [
+            (&b"0000644\0"[..], Some(0o644)),
+            (b"  644 \0 ", Some(0o644)),
+            (b"\0\0\0", Some(0)),
+            (b"77777777777\0", Some(0o77_777_777_777)),
+            (b"\x80\0\0\x01\x02", Some(258)),
+            (b"\x80\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF", Some(i64::MAX as u64)),
+            (b"\x80\x80\0\0\0\0\0\0\0", None),
+            (b"\x80\x01\0\0\0\0\0\0\0\0", None),
+            (b"\xFF\xFF", None),
+            (b"8", None),
+            (b"-1", None),
+            (b"777777777777777777777777", None),
+        ] {
+            assert_eq!(number(field), value, "{field:?}");
+        }
+    }
+
+    #[test]
+    fn attributes_are_taken_as_a_whole_or_not() {
+        let take = |attributes: &[u8]| {
+            let mut next = Extension::default();
+            next.take(attributes).map(|()| next)
+        };
+        let next = take(b"12 path=a=\n\n16 size=1048576\n11 other=x\n").expect("attributes");
+        assert_eq!((next.name.as_deref(), next.size), (Some(&b"a=\n"[..]), Some(1 << 20)));
+        assert!(!next.is_sparse && take(b"22 GNU.sparse.major=1\n").expect("one").is_sparse);
+        for wrong in [
+            &b"13 path=a=\n\n"[..],
+            b"11 path=a=\n\n",
+            b"path=a\n",
+            b"0 path=a\n",
+            b"99999999999999999999999 path=a\n",
+            b"18446744073709551615 path=a\n",
+            b"9 pathxa\n",
+            b"10 size=-1\n",
+            b"28 size=9223372036854775808\n",
+            b"3 \n",
+            b"2 ",
+        ] {
+            assert!(take(wrong).is_none(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Tar archives, plain and compressed.
+
+use super::*;
+
+/// A header, and data with its padding. The name is cut to what fits a header.
+fn member(name: &[u8], kind: u8, data: &[u8]) -> Vec<u8> {
+    let mut header = [0; 512];
+    let len = name.len().min(100);
+    header[..len].copy_from_slice(&name[..len]);
+    header[100..108].copy_from_slice(b"0000644\0");
+    header[124..136].copy_from_slice(format!("{:011o}\0", data.len()).as_bytes());
+    header[156] = kind;
+    header[257..265].copy_from_slice(b"ustar\x0000");
+    sign(&mut header);
+    let padding = vec![0; data.len().wrapping_neg() % 512];
+    [&header, data, &padding].concat()
+}
+
+/// Writes the checksum of a header.
+fn sign(header: &mut [u8]) {
+    header[148..156].fill(b' ');
+    let sum: u64 = header[..512].iter().map(|&byte| u64::from(byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+}
+
+fn attribute(key: &str, value: &str) -> Vec<u8> {
+    let rest = key.len() + value.len() + 3;
+    let len = (rest..)
+        .find(|len| rest + len.to_string().len() == *len)
+        .expect("a length");
+    member(b"x", b'x', format!("{len} {key}={value}\n").as_bytes())
+}
+
+fn tar(members: &[Vec<u8>]) -> Vec<u8> {
+    [&members.concat()[..], &[0; 1024]].concat()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    writer.write_all(bytes).expect("bytes");
+    writer.finish().expect("a member")
+}
+
+/// The archive in each way of compression, by the end of its name.
+fn compressed(tar: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(tar).expect("bytes");
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    vec![
+        (".tar", tar.to_vec()),
+        (".tar.gz", gzip(tar)),
+        (".TGZ", gzip(tar)),
+        (".tar.bz2", bzip2.finish().expect("a stream")),
+        (".tar.zst", ruzstd::encoding::compress_to_vec(tar, level)),
+        (".tar.xz", xz(tar)),
+        (".txz", xz(tar)),
+    ]
+}
+
+/// The rows of an archive in a folder, in which a path is only the name of an entry.
+fn rows_in(end: &str, bytes: &[u8], threads: usize) -> Rows {
+    let storage = Memory::default().with(&format!("l/a{end}"), bytes);
+    let rows = read(&storage, "l", &Archives::default(), threads).expect("rows");
+    let name = |path: String| path.replacen(&format!("l/a{end}"), "", 1);
+    rows.into_iter()
+        .map(|(path, rows, errors)| (name(path), rows, errors))
+        .collect()
+}
+
+#[test]
+fn logs_in_a_tar_are_files() {
+    let (dirty, wrapped) = (sample("dirty.evtx"), sample("wrapped.evtx"));
+    let archive = tar(&[
+        member(b"./", b'5', b""),
+        member(b"./C/", b'5', b""),
+        member(b"./C/wrapped.EVTX", b'0', &wrapped),
+        member(b"./C/notes.txt", b'0', b"nothing"),
+        member(b"./B/dirty.evtx", 0, &dirty),
+        member(b"./B/empty.evtx", b'0', b""),
+    ]);
+    let empty = ": not an EVTX log: the file is empty, there is nothing in place of \"ElfFile\\0\"";
+    for (end, bytes) in compressed(&archive) {
+        let whole = [
+            file("/B/dirty.evtx", 80, &[]),
+            file("/B/empty.evtx", 0, &[empty]),
+            file("/C/wrapped.EVTX", 160, &[]),
+        ];
+        assert_eq!(rows_in(end, &bytes, 1), whole, "{end}");
+        assert_eq!(rows_in(end, &bytes, 3), whole, "{end}");
+        let storage = Memory::default().with(&format!("a{end}"), &bytes);
+        for (inner, rows) in [
+            ("c\\wrapped.evtx", 160),
+            ("B/dirty.evtx", 80),
+            ("**/w*.evtx", 160),
+            ("C", 160),
+        ] {
+            let found = read(&storage, &format!("a{end}/{inner}"), &Archives::default(), 1).expect("rows");
+            assert!(found.len() == 1 && found[0].1 == rows, "{end}, {inner}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn names_and_kinds_of_entries() {
+    let log = sample("dirty.evtx");
+    let long = format!("{}/long.evtx", "folder/".repeat(40));
+    let long = long.as_str();
+    let one = |name: &[u8]| member(name, b'0', &log);
+    let mut prefixed = one(b"name.evtx");
+    prefixed[345..351].copy_from_slice(b"prefix");
+    sign(&mut prefixed);
+    let mut sparse = member(b"sparse.evtx", b'S', b"the only bytes");
+    sparse[482] = 1;
+    sign(&mut sparse);
+    sparse.splice(512..512, [0; 512]);
+    let link = "it is a symbolic link, which is not followed";
+    let cases: Vec<(Vec<u8>, &str, &str)> = vec![
+        (one(b"../../etc/x.evtx"), "../../etc/x.evtx", ""),
+        (one(b"/etc/y.evtx"), "/etc/y.evtx", ""),
+        (one(b"twice.evtx"), "twice.evtx", ""),
+        (one(b"twice.evtx"), "twice.evtx", ""),
+        (one(b"\xFF\xFE.evtx"), "\u{A0}■.evtx", ""),
+        (one(b"zero.evtx\0.txt"), "zero.evtx", ""),
+        (member(b"other.evtx", b'Q', &log), "other.evtx", ""),
+        (prefixed, "prefix/name.evtx", ""),
+        ([attribute("path", long), one(b"x")].concat(), long, ""),
+        (
+            [member(b"x", b'L', &[long.as_bytes(), b"\0"].concat()), one(b"x")].concat(),
+            long,
+            "",
+        ),
+        ([attribute("path", "a\0b.evtx"), one(b"x")].concat(), "a\0b.evtx", ""),
+        (
+            [member(b"x", b'g', b"11 path=x\n"), one(b"global.evtx")].concat(),
+            "global.evtx",
+            "",
+        ),
+        (member(b"folder.evtx/", b'0', b""), "", ""),
+        (member(b"link.evtx", b'2', b""), "link.evtx", link),
+        (
+            member(b"hard.evtx", b'1', b""),
+            "hard.evtx",
+            "it is a hard link, which is not followed",
+        ),
+        (
+            member(b"device.evtx", b'3', b""),
+            "device.evtx",
+            "it is a device, not a file",
+        ),
+        (sparse, "sparse.evtx", "it is a sparse file, which is not supported"),
+        (
+            [attribute("GNU.sparse.name", "s.evtx"), one(b"x")].concat(),
+            "s.evtx",
+            "it is a sparse file, which is not supported",
+        ),
+        (
+            member(b"part.evtx", b'M', b"more"),
+            "part.evtx",
+            "it is a part of an archive of several files",
+        ),
+        (one(b"last.evtx"), "last.evtx", ""),
+    ];
+    let archive = tar(&cases.iter().map(|(member, ..)| member.clone()).collect::<Vec<_>>());
+    let named = cases.iter().filter(|(_, name, _)| !name.is_empty());
+    let mut wanted: Vec<_> = named
+        .map(|(_, name, why)| match why.is_empty() {
+            true => file(&format!("/{name}"), 80, &[]),
+            false => file(&format!("/{name}"), 0, &[&format!(": cannot be read: {why}")]),
+        })
+        .collect();
+    wanted.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(rows_in(".tar", &archive, 2), wanted);
+    assert_eq!(rows_in(".tgz", &gzip(&archive), 2), wanted);
+}
+
+#[test]
+fn a_size_can_stand_in_the_attributes() {
+    let log = sample("dirty.evtx");
+    let mut long = member(b"a.evtx", b'0', &log);
+    long[124..136].copy_from_slice(b"00000000000\0");
+    sign(&mut long);
+    let archive = tar(&[
+        attribute("size", &log.len().to_string()),
+        long,
+        member(b"b.evtx", b'0', &log),
+    ]);
+    let whole = [file("/a.evtx", 80, &[]), file("/b.evtx", 80, &[])];
+    assert_eq!(rows_in(".tar", &archive, 1), whole);
+}
+
+/// Wherever an archive ends early, there is a row that says so, and the records before it.
+#[test]
+fn a_tar_that_is_cut_short_says_so() {
+    let log = sample("dirty.evtx");
+    let archive = tar(&[member(b"a.evtx", b'0', &log), member(b"b.evtx", b'0', &log)]);
+    let mut most = 0;
+    for len in (600..archive.len() - 1024).step_by(4099) {
+        for (end, bytes) in [(".tar", archive[..len].to_vec()), (".tar.gz", gzip(&archive[..len]))] {
+            let rows = rows_in(end, &bytes, 1);
+            let whole: usize = rows.iter().map(|(_, sound, _)| sound).sum();
+            let told = |(_, _, errors): &(_, _, Vec<String>)| errors.iter().any(|error| error.contains("cut short"));
+            assert!(rows.iter().any(told), "{end}, {len}: {rows:?}");
+            assert!(whole >= 80 || len < 1000 + log.len(), "{end}, {len}: {whole}");
+            most = most.max(whole);
+        }
+    }
+    assert!((81..=160).contains(&most), "{most}");
+    // A stream that is cut.
+    let whole = gzip(&archive);
+    let rows = rows_in(".tgz", &whole[..whole.len() / 2], 1);
+    let errors = rows.iter().flat_map(|(_, _, errors)| errors);
+    let told = errors.filter(|error| *error == ": cannot be read: its compressed bytes are cut short");
+    assert!(rows[0].1 + rows[1].1 > 20 && told.count() >= 1, "{rows:?}");
+    // Only its end is missing.
+    let rows = rows_in(".tar", &archive[..archive.len() - 1024], 1);
+    assert_eq!(
+        rows[0],
+        file("", 0, &[": cannot be read: the archive is cut short: it has no end"])
+    );
+    assert_eq!((rows[1].1, rows[2].1), (80, 80));
+}
+
+#[test]
+fn every_byte_of_a_header_can_be_damaged() {
+    let log = sample("dirty.evtx");
+    let archive = tar(&[member(b"a.evtx", b'0', &log), member(b"b.evtx", b'0', &log)]);
+    let second = archive.len() / 2 - 512 + 512 * usize::from(archive.len() / 512 % 2 == 1);
+    let second = (second.saturating_sub(2048)..)
+        .find(|&at| archive[at..].starts_with(b"b.evtx"))
+        .expect("a header");
+    for at in second..second + 512 {
+        for bit in [1, 0x80] {
+            let mut archive = archive.clone();
+            archive[at] ^= bit;
+            let rows = rows_in(".tar", &archive, 1);
+            let damaged = format!(": cannot be read: its header at offset {second} is damaged");
+            let is_same = rows == [file("/a.evtx", 80, &[]), file("/b.evtx", 80, &[])];
+            assert!(
+                rows == [file("", 0, &[&damaged]), file("/a.evtx", 80, &[])]
+                    || is_same && (148..156).contains(&(at - second)),
+                "{at}: {rows:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_end_is_read_or_told() {
+    let log = sample("dirty.evtx");
+    let (one, other) = (
+        tar(&[member(b"a.evtx", b'0', &log)]),
+        tar(&[member(b"b.evtx", b'0', &log)]),
+    );
+    let both = [file("/a.evtx", 80, &[]), file("/b.evtx", 80, &[])];
+    assert_eq!(
+        rows_in(".tar", &[&one[..], &[0; 9000 / 512 * 512], &other].concat(), 1),
+        both
+    );
+    for (more, why) in [
+        (vec![b'x'; 600], "its end is followed by other bytes"),
+        (vec![0; 2 << 20], "more than 1 MiB of zeros follows its end"),
+    ] {
+        let told = file("", 0, &[&format!(": cannot be read: {why}")]);
+        assert_eq!(rows_in(".tar", &[&one[..], &more].concat(), 1), [told, both[0].clone()]);
+    }
+    for (bytes, why) in [
+        (&b""[..], "the file is empty"),
+        (&[b'x'; 2000], "it is not a tar archive"),
+        (&one[..300], "it is not a tar archive"),
+    ] {
+        let storage = Memory::default().with("a.tar", bytes);
+        let error = read(&storage, "a.tar", &Archives::default(), 1)
+            .expect_err("an error")
+            .to_string();
+        assert_eq!(error, format!("a.tar: {why}"));
+    }
+    let huge = attribute("path", &"x".repeat(2 << 20));
+    let told = ": cannot be read: the header at offset 69632 has 2097166 bytes of attributes, more than 1048576";
+    let rows = rows_in(".tar", &[&one[..one.len() - 1024], &huge].concat(), 1);
+    let offset = one.len() - 1024;
+    assert_eq!(rows[0], file("", 0, &[&told.replace("69632", &offset.to_string())]));
+    assert_eq!(rows[1], both[0]);
+}
+
+#[test]
+fn a_bomb_in_a_tar_is_told() {
+    let (log, zeros) = (sample("dirty.evtx"), vec![0; 300 << 20]);
+    let bomb = [
+        member(b"a.evtx", b'0', &log),
+        member(b"b.evtx", b'0', &zeros),
+        member(b"c.evtx", b'0', &log),
+    ];
+    let rows = rows_in(".txz", &xz(&tar(&bomb)), 1);
+    let told = |row: &(_, _, Vec<String>)| row.2.iter().any(|error| error.contains("as a bomb does"));
+    assert!(
+        rows.len() == 3 && told(&rows[0]) && rows[1] == file("/a.evtx", 80, &[]),
+        "{rows:?}"
+    );
+    assert_eq!(rows[2].0, "/b.evtx");
+}
+
+/// The archive is read twice: once for its names, and once for its entries.
+#[test]
+fn a_compressed_tar_is_decompressed_once() {
+    let log = sample("dirty.evtx");
+    let members: Vec<_> = (0..200)
+        .map(|nth| member(format!("{nth}.evtx").as_bytes(), b'0', &log))
+        .collect();
+    let archive = gzip(&tar(&members));
+    for threads in [1, 4] {
+        let storage = Memory::default().with("a.tgz", &archive);
+        let rows = read(&storage, "a.tgz", &Archives::default(), threads).expect("rows");
+        assert!(rows.iter().all(|row| row.1 == 80 && row.2.is_empty()) && rows.len() == 200);
+        let pieces = archive.len() >> 20;
+        assert!(
+            storage.reads.load(Ordering::Relaxed) <= 2 * (pieces + 1),
+            "{threads} threads"
+        );
+    }
+}
+
+#[test]
+fn rows_do_not_depend_on_threads_when_memory_is_short() {
+    let log = sample("dirty.evtx");
+    let members = |count| -> Vec<_> {
+        (0..count)
+            .map(|nth| member(format!("{nth}.evtx").as_bytes(), b'0', &log))
+            .collect()
+    };
+    let (small, large) = (gzip(&tar(&members(20))), gzip(&tar(&members(60))));
+    let storage = Memory::default()
+        .with("l/a.tgz", &small)
+        .with("l/b.tgz", &large)
+        .with("l/c.tgz", &small)
+        .with("l/d.evtx.gz", &gzip(&log))
+        .with("l/e.tar.xz", &xz(&tar(&members(10))));
+    let memory = (log.len() * 30) as u64;
+    let rows = |threads| read(&storage, "l", &Archives::new(memory, 0, None), threads).expect("rows");
+    let alone = rows(1);
+    let failed = |rows: &Rows| rows.iter().filter(|(_, _, errors)| !errors.is_empty()).count();
+    assert!((25..40).contains(&failed(&alone)), "{}", failed(&alone));
+    for threads in [2, 4, 8] {
+        assert_eq!(rows(threads), alone, "{threads} threads");
+    }
+    let folder = tempfile::tempdir().expect("a folder").path().to_owned();
+    let whole = read(&storage, "l", &Archives::new(0, memory * 3, Some(folder)), 4).expect("rows");
+    assert_eq!(failed(&whole), 0);
+}
