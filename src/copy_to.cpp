@@ -61,10 +61,15 @@ public:
 
 	//! Removes what was written of a file that did not become whole.
 	~File() {
-		if (written && !is_whole) {
-			written.reset();
-			std::error_code ignored;
-			std::filesystem::remove(std::filesystem::u8path(path), ignored);
+		if (!written || is_whole) {
+			return;
+		}
+		written.reset();
+		std::error_code ignored;
+		// Not a device, a pipe or a link: they were there before.
+		const auto name = std::filesystem::u8path(path);
+		if (std::filesystem::is_regular_file(std::filesystem::symlink_status(name, ignored))) {
+			std::filesystem::remove(name, ignored);
 		}
 	}
 
@@ -126,7 +131,7 @@ void Bind(CopyFunction::CopyToBindInput &input) {
 		statement.types.push_back(input.GetColumnType(i));
 	}
 	const auto names = LendAll(statement.names), options = LendAll(statement.options);
-	Check(evtx_export_check(Lend(statement.format), Lend(names), Lend(options)));
+	Check(evtx_export_check(Lend(statement.format), Lend(input.GetFilePath()), Lend(names), Lend(options)));
 	input.SetBindData<Statement>(std::move(statement));
 }
 

@@ -40,6 +40,9 @@ pub struct EvtxPart<'a> {
     pub bytes: EvtxSlice<'a, u8>,
 }
 
+/// How the names of compressed logs end.
+const COMPRESSED: [&str; 4] = [".gz", ".zst", ".bz2", ".xz"];
+
 /// The option that lets the records of a log keep their IDs.
 const KEEP_IDS: &str = "keep_ids";
 
@@ -73,16 +76,21 @@ fn keeps_ids(format: EvtxText<'_>, options: EvtxSlice<'_, EvtxText<'_>>) -> Resu
     Ok(keeps_ids)
 }
 
-/// Fails if a table with columns of these names cannot be a file of a format, or if it has no such options. `options` are
+/// Fails if a table with columns of these names cannot be a file of a format with this path and these options. `options` are
 /// names and values in turn.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_export_check(
     format: EvtxText<'_>,
+    path: EvtxText<'_>,
     names: EvtxSlice<'_, EvtxText<'_>>,
     options: EvtxSlice<'_, EvtxText<'_>>,
 ) -> EvtxFailure {
     entry(|| {
         keeps_ids(format, options)?;
+        let path = path.text()?.to_ascii_lowercase();
+        if is_log(format)? && COMPRESSED.iter().any(|ending| path.ends_with(ending)) {
+            return Err(format!("a log is not compressed: end its name in .evtx, not in {path}").into());
+        }
         let names = names.get().iter().map(EvtxText::text).collect::<Result<Vec<_>, _>>()?;
         let checked = match is_log(format)? {
             true => LogRows::check(&names),

@@ -84,6 +84,13 @@ impl Linter {
     /// The events that a rule can be for, or `None` if they are too many to say anything.
     fn candidates<'a>(&self, rule: &Rule, alternatives: &'a [Alternative]) -> Option<Vec<Candidate<'a>>> {
         let ids = named_ids(rule)?;
+        // What a rule calls the event ID is another field then.
+        if alternatives
+            .iter()
+            .any(|alternative| alternative.renames.contains_key("EventID"))
+        {
+            return None;
+        }
         // Another provider can write to a channel; then its events are not those that are known.
         let names_provider = |item: &Item| {
             item.field

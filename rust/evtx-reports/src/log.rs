@@ -13,6 +13,7 @@ const RECORD: &str = "record";
 pub struct LogRows {
     log: LogWriter,
     keeps_ids: bool,
+    last_id: Option<u64>,
     rows: u64,
 }
 
@@ -22,6 +23,7 @@ impl LogRows {
         LogRows {
             log: LogWriter::new(1),
             keeps_ids,
+            last_id: None,
             rows: 0,
         }
     }
@@ -62,11 +64,22 @@ impl LogRows {
                 return Err(format!("row {at} has no record. {advice}"));
             }
             let bytes = bytes(row).ok_or_else(|| format!("\"{RECORD}\" is a BLOB, not {}", column.data_type()))?;
-            let written = CutRecord::new(bytes).and_then(|record| match self.keeps_ids {
+            let problem = |why| format!("row {at}: the record cannot be written: {why}");
+            let record = CutRecord::new(bytes).map_err(problem)?;
+            let last_id = self.last_id.filter(|_| self.keeps_ids);
+            if let Some(last) = last_id.filter(|last| *last >= record.id) {
+                let advice = "With KEEP_IDS they must rise: write a log for each log, with ORDER BY record_id";
+                return Err(format!(
+                    "row {at}: the record has the ID {}, after {last}. {advice}",
+                    record.id
+                ));
+            }
+            self.last_id = Some(record.id);
+            let written = match self.keeps_ids {
                 true => self.log.write_cut_with_id(record),
                 false => self.log.write_cut(record).map(drop),
-            });
-            written.map_err(|why| format!("row {at}: the record cannot be written: {why}"))?;
+            };
+            written.map_err(problem)?;
         }
         Ok(())
     }

@@ -87,13 +87,16 @@ impl Evaluation<'_> {
                 let items = self.rule.detections[index].first(self.event, self.stop);
                 for item in items.unwrap_or_default() {
                     item.is_true(self.event, self.stop, &mut |field, value| {
-                        let mut known = self.fields.iter();
-                        if !known.any(|found| found.field == field && found.value.as_deref() == value) {
-                            self.fields.push(Found {
+                        let at = value.map_or(0, |text| item.place_in(text, self.event, self.stop));
+                        let mut known = self.fields.iter_mut();
+                        match known.find(|found| found.field == field && found.value.as_deref() == value) {
+                            // The excerpt starts at the first match, to show as many as it can.
+                            Some(found) => found.at = found.at.min(at),
+                            None => self.fields.push(Found {
                                 field: field.to_string(),
                                 value: value.map(str::to_string),
-                                at: value.map_or(0, |text| item.place_in(text, self.event, self.stop)),
-                            });
+                                at,
+                            }),
                         }
                     });
                 }

@@ -99,9 +99,8 @@ impl Chunk {
             return outcome.map(|()| false);
         }
         self.records += 1;
-        // Records that keep their IDs can come in any order.
-        self.first_id = Some(self.first_id.map_or(id, |first| first.min(id)));
-        self.last_id = self.last_id.max(id);
+        self.first_id.get_or_insert(id);
+        self.last_id = id;
         self.last_record = start;
         Ok(true)
     }

@@ -73,7 +73,7 @@ impl LogWriter {
         Ok(id)
     }
 
-    /// The same, but the record keeps its ID.
+    /// The same, but the record keeps its ID, which must be above those of the records before.
     ///
     /// # Errors
     /// Those of [`write_cut`](Self::write_cut).

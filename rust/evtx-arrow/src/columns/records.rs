@@ -7,7 +7,7 @@ use arrow_array::builder::BinaryBuilder;
 use evtx_format::container::record::Record;
 use evtx_writer::Cutter;
 
-/// Builds Binary values: records that stand alone, as [`Cutter::cut`] makes them. NULL for one that cannot be cut out.
+/// Builds Binary values: records that stand alone, as [`Cutter::cut`] makes them. NULL for one that is damaged.
 #[derive(Debug, Default)]
 pub(crate) struct RecordBuilder {
     records: BinaryBuilder,
@@ -16,11 +16,11 @@ pub(crate) struct RecordBuilder {
 }
 
 impl RecordBuilder {
-    /// Appends the records at some offsets of a chunk.
-    pub(crate) fn extend(&mut self, chunk: &[u8], offsets: impl Iterator<Item = u32>) {
+    /// Appends the records at some offsets of a chunk, NULL for `None`.
+    pub(crate) fn extend(&mut self, chunk: &[u8], offsets: impl Iterator<Item = Option<u32>>) {
         self.cutter.begin_chunk();
         for offset in offsets {
-            let record = Record::read(chunk, offset as usize).ok();
+            let record = offset.and_then(|offset| Record::read(chunk, offset as usize).ok());
             let cut = record.and_then(|record| {
                 let cut = self.cutter.cut(chunk, record.id, record.written, record.binxml());
                 cut.ok()

@@ -296,7 +296,10 @@ impl BatchBuilder {
                     kept.iter().for_each(|record| builder.append_value(offset(record)));
                 }
                 ColumnBuilder::Record(builder) => {
-                    builder.extend(reader.chunk, kept.iter().map(|record| record.offset));
+                    // A copy would hide the damage.
+                    let is_sound = |row: usize| !kept[row].is_damaged && group.reported(row).is_none();
+                    let offset = |row: usize| is_sound(row).then_some(kept[row].offset);
+                    builder.extend(reader.chunk, (0..kept.len()).map(offset));
                 }
                 ColumnBuilder::Rule(builder) => {
                     (0..kept.len()).for_each(|row| builder.push(group.matched(row).map(|found| found.rule)));

@@ -46,7 +46,7 @@ pub(crate) struct KeptRecord {
     start: u32,
     end: u32,
     pub(crate) recovered: bool,
-    is_damaged: bool,
+    pub(crate) is_damaged: bool,
 }
 
 impl<'r> RecordGroup<'r> {

@@ -355,7 +355,7 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     chunk_index: ChunkIndex;
     /// Where the record starts in the file, in bytes.
     record_offset: RecordOffset;
-    /// The record as it is stored, with the names and template definitions that it needs. NULL if it cannot be read.
+    /// The record as it is stored, with the names and template definitions that it needs. NULL if it is damaged.
     record: Record;
     /// Whether the record was recovered: the log's own bookkeeping no longer leads to it.
     recovered: Recovered;
