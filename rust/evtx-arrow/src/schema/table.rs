@@ -258,6 +258,6 @@ mod tests {
         assert_eq!(names[RULE_COLUMNS.len()..][6..12].join(" "), expected);
         assert_eq!(table.schema().fields().len(), names.len());
         let of_matches = Table::from(Options::default()).of_matches(Arc::new(Rules::none()));
-        assert_eq!(of_matches.columns.len(), COLUMNS.len() - 9 + RULE_COLUMNS.len());
+        assert_eq!(of_matches.columns.len(), COLUMNS.len() - 10 + RULE_COLUMNS.len());
     }
 }
