@@ -113,11 +113,7 @@ void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 			AddTexts(value, GetText(argument.name), texts);
 		}
 	}
-	std::vector<EvtxText> lent;
-	lent.reserve(texts.size());
-	for (const auto &text : texts) {
-		lent.push_back(Lend(text));
-	}
+	const auto lent = LendAll(texts);
 	taken.texts = Lend(lent);
 	Check(evtx_arguments_set(arguments.get(), argument.name, taken));
 }

@@ -35,15 +35,6 @@ struct Statement {
 	std::vector<std::string> options;
 };
 
-std::vector<EvtxText> LendAll(const std::vector<std::string> &texts) {
-	std::vector<EvtxText> lent;
-	lent.reserve(texts.size());
-	for (const auto &text : texts) {
-		lent.push_back(Lend(text));
-	}
-	return lent;
-}
-
 //! A file that is being written.
 class File {
 public:

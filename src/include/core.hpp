@@ -88,6 +88,16 @@ EvtxSlice<T> Lend(const std::vector<T> &elements) {
 	return {elements.data(), elements.size()};
 }
 
+//! Lends texts to the core for as long as the result and the texts exist.
+inline std::vector<EvtxText> LendAll(const std::vector<std::string> &texts) {
+	std::vector<EvtxText> lent;
+	lent.reserve(texts.size());
+	for (const auto &text : texts) {
+		lent.push_back(Lend(text));
+	}
+	return lent;
+}
+
 //! Sets the name and the documentation of a function.
 template <class Function>
 void Describe(Function &function, const EvtxFunction &about) {

@@ -24,7 +24,7 @@ const SHARED: &str = "it shares bytes with other entries, as in a bomb";
 const MAX_COMPANIONS: usize = 1000;
 
 /// Which files are archives.
-pub(crate) static NESTING: Nesting = Nesting {
+pub static NESTING: Nesting = Nesting {
     folders: &[
         ".zip", ".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz",
     ],

@@ -18,5 +18,6 @@ mod block;
 mod entry;
 mod storage;
 
+pub use entry::NESTING;
 pub use limits::Archives;
 pub use storage::ArchiveStorage;

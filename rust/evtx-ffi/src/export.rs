@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use arrow_array::{RecordBatch, StructArray};
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use evtx_archive::NESTING;
 use evtx_format::Interrupt;
 use evtx_reports::{CatalogRows, LogRows};
 use evtx_scan::ScanError;
@@ -39,9 +40,6 @@ pub struct EvtxPart<'a> {
     /// Its bytes; none if no part is ready.
     pub bytes: EvtxSlice<'a, u8>,
 }
-
-/// How the names of compressed logs end.
-const COMPRESSED: [&str; 4] = [".gz", ".zst", ".bz2", ".xz"];
 
 /// The option that lets the records of a log keep their IDs.
 const KEEP_IDS: &str = "keep_ids";
@@ -88,7 +86,7 @@ pub extern "C" fn evtx_export_check(
     entry(|| {
         keeps_ids(format, options)?;
         let path = path.text()?.to_ascii_lowercase();
-        if is_log(format)? && COMPRESSED.iter().any(|ending| path.ends_with(ending)) {
+        if is_log(format)? && NESTING.files.iter().any(|ending| path.ends_with(ending)) {
             return Err(format!("a log is not compressed: end its name in .evtx, not in {path}").into());
         }
         let names = names.get().iter().map(EvtxText::text).collect::<Result<Vec<_>, _>>()?;

@@ -42,19 +42,11 @@ impl RuleRow {
     /// The row of a rule for the events of `alternatives`. `error` says why it is not used.
     pub fn new(file: &Arc<str>, rule: &Rule, alternatives: &[Alternative], error: Option<String>) -> Self {
         let mut row = RuleRow {
-            id: rule.id.clone(),
-            title: Some(rule.title.clone()),
             level: rule.level,
-            status: rule.status,
-            tags: rule.tags.clone(),
-            tactics: tactics(&rule.tags),
-            techniques: techniques(&rule.tags),
-            metadata: rule.metadata.clone(),
             log_sources: rule.log_sources.clone(),
-            file: Arc::clone(file),
             lint: rule.lint.iter().map(ToString::to_string).collect(),
             error,
-            ..RuleRow::default()
+            ..RuleRow::about(file, &rule.id, &rule.title, rule.status, &rule.tags, &rule.metadata)
         };
         for alternative in alternatives {
             add_new(&mut row.channels, &alternative.channels);
@@ -62,36 +54,64 @@ impl RuleRow {
         }
         row
     }
-}
 
-impl RuleRow {
     /// The row of a filter.
     pub fn of_filter(file: &Arc<str>, filter: &Filter) -> Self {
         RuleRow {
-            id: filter.id.clone(),
-            title: Some(filter.title.clone()),
-            status: filter.status,
-            tags: filter.tags.clone(),
-            tactics: tactics(&filter.tags),
-            techniques: techniques(&filter.tags),
-            metadata: filter.metadata.clone(),
             log_sources: filter.log_sources.clone(),
-            file: Arc::clone(file),
-            ..RuleRow::default()
+            ..RuleRow::about(
+                file,
+                &filter.id,
+                &filter.title,
+                filter.status,
+                &filter.tags,
+                &filter.metadata,
+            )
         }
     }
 
-    /// Describes a correlation, with the log source of its own rule if it has one.
-    pub fn describe(&mut self, correlation: &Correlation) {
-        self.id.clone_from(&correlation.id);
-        self.title = Some(correlation.title.clone());
-        self.level = correlation.level;
-        self.status = correlation.status;
-        self.tags.clone_from(&correlation.tags);
-        self.tactics = tactics(&correlation.tags);
-        self.techniques = techniques(&correlation.tags);
-        self.metadata.clone_from(&correlation.metadata);
-        self.lint = correlation.lint.iter().map(ToString::to_string).collect();
+    /// The row of a correlation, with the log source of its own rule if this is the row of one.
+    #[must_use]
+    pub fn describing(self, correlation: &Correlation) -> Self {
+        let Correlation {
+            id,
+            title,
+            status,
+            tags,
+            metadata,
+            ..
+        } = correlation;
+        RuleRow {
+            level: correlation.level,
+            log_sources: self.log_sources,
+            channels: self.channels,
+            event_ids: self.event_ids,
+            lint: correlation.lint.iter().map(ToString::to_string).collect(),
+            error: self.error,
+            ..RuleRow::about(&self.file, id, title, *status, tags, metadata)
+        }
+    }
+
+    /// What every document says about itself.
+    fn about(
+        file: &Arc<str>,
+        id: &Option<String>,
+        title: &str,
+        status: Option<Status>,
+        tags: &[String],
+        metadata: &Metadata,
+    ) -> Self {
+        RuleRow {
+            id: id.clone(),
+            title: Some(title.to_owned()),
+            status,
+            tags: tags.to_vec(),
+            tactics: tactics(tags),
+            techniques: techniques(tags),
+            metadata: metadata.clone(),
+            file: Arc::clone(file),
+            ..RuleRow::default()
+        }
     }
 }
 

@@ -127,7 +127,7 @@ impl Loaded {
             };
         }
         if let Some(correlation) = &correlation {
-            row.describe(correlation);
+            row = row.describing(correlation);
         }
         row.lint.extend(lint);
         Loaded {

@@ -325,9 +325,8 @@ impl Target for Chunk {
         self.templates.insert(bytes.into(), definition);
         let id = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let head = TEMPLATE_TABLE + 4 * (id % TEMPLATE_BUCKETS) as usize;
-        let next = u32::from_le_bytes([0, 1, 2, 3].map(|byte| self.bytes[head + byte]));
-        self.put_u32(head, definition);
-        copy_definition(self, source, at, next)
+        self.link(head, definition);
+        copy_definition(self, source, at)
     }
 }
 

@@ -5,6 +5,7 @@
 //! a copy: it does not tell the dependencies of elements, flags of tokens, or bytes after an end token.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::error::WriteError;
 
@@ -12,7 +13,7 @@ use crate::error::WriteError;
 const DEFINITION_HEADER: usize = 24;
 /// Bytes of a name before its units: the next name u32, the hash u16, the number of units u16.
 const NAME_HEADER: usize = 8;
-/// How deep BinXML values may contain others. `evtx-format` reads no more.
+/// How deep BinXML values may contain others. `evtx-format` reads half of it.
 const MAX_NESTING: usize = 32;
 /// The most bytes of a record that stands alone. Its definitions have names of their own, which a chunk shares.
 pub(crate) const MAX_RECORD: usize = 1 << 18;
@@ -83,7 +84,7 @@ impl<'a> Source<'a> {
     }
 
     /// The bytes of a definition without the link to the next one, and the range of its body.
-    pub(crate) fn definition(&self, at: usize) -> Result<(&'a [u8], std::ops::Range<usize>)> {
+    pub(crate) fn definition(&self, at: usize) -> Result<(&'a [u8], Range<usize>)> {
         const WHAT: &str = "a template definition";
         let size = self.u32(at + DEFINITION_HEADER - 4, WHAT)?;
         let all = self.take(at, DEFINITION_HEADER.saturating_add(size), WHAT)?;
@@ -98,10 +99,9 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Copies a definition. `next` is the offset of the next one in the template table of the target.
-pub(crate) fn copy_definition<T: Target>(target: &mut T, source: Source<'_>, at: usize, next: u32) -> Result<()> {
+/// Copies a definition, after the link to the next one of the template table.
+pub(crate) fn copy_definition<T: Target>(target: &mut T, source: Source<'_>, at: usize) -> Result<()> {
     let (bytes, body) = source.definition(at)?;
-    target.out().extend(next.to_le_bytes());
     target.out().extend(&bytes[..DEFINITION_HEADER - 4]);
     let start = target.out().len();
     Copy {
@@ -116,11 +116,7 @@ pub(crate) fn copy_definition<T: Target>(target: &mut T, source: Source<'_>, at:
 }
 
 /// Copies a stream up to its end token. Returns the offset after it.
-pub(crate) fn copy_stream<T: Target>(
-    target: &mut T,
-    source: Source<'_>,
-    stream: std::ops::Range<usize>,
-) -> Result<usize> {
+pub(crate) fn copy_stream<T: Target>(target: &mut T, source: Source<'_>, stream: Range<usize>) -> Result<usize> {
     Copy {
         target,
         source,
@@ -146,7 +142,7 @@ struct Copy<'c, 's, T> {
 }
 
 impl<T: Target> Copy<'_, '_, T> {
-    fn stream(&mut self, stream: std::ops::Range<usize>, depth: usize) -> Result<usize> {
+    fn stream(&mut self, stream: Range<usize>, depth: usize) -> Result<usize> {
         if depth > MAX_NESTING {
             return Err(Source::damaged(stream.start, "BinXML is nested too deep"));
         }
@@ -241,10 +237,8 @@ impl<T: Target> Copy<'_, '_, T> {
             BINXML => {
                 let size = self.source.u16(at + 2, WHAT)?;
                 let start = self.copy(at, 4, WHAT)?;
-                let length = self.nested(start..start + size, depth)?;
-                let from = self.target.out().len() - length - 2;
-                let length = u16::try_from(length).map_err(|_| WriteError::ValueSize(length))?;
-                self.target.out()[from..from + 2].copy_from_slice(&length.to_le_bytes());
+                let place = self.target.out().len() - 2;
+                self.nested(start..start + size, place, depth)?;
                 return Ok(start + size);
             }
             _ => return Err(Source::damaged(at, "a value of a type that has no size")),
@@ -252,8 +246,8 @@ impl<T: Target> Copy<'_, '_, T> {
         self.copy(at, 2 + size, WHAT)
     }
 
-    /// Copies a stream with what follows its end token. Returns how many bytes it takes in the target.
-    fn nested(&mut self, stream: std::ops::Range<usize>, depth: usize) -> Result<usize> {
+    /// Copies a stream with what follows its end token, and writes its size, a u16, at `place` in the target.
+    fn nested(&mut self, stream: Range<usize>, place: usize, depth: usize) -> Result<()> {
         let start = self.target.out().len();
         let end = stream.end;
         self.source.take(stream.start, stream.len(), "a nested stream")?;
@@ -261,7 +255,10 @@ impl<T: Target> Copy<'_, '_, T> {
         let after = self.stream(stream, depth + 1)?;
         self.has_dependencies = has_dependencies;
         self.copy(after, end.saturating_sub(after), "a nested stream")?;
-        Ok(self.target.out().len() - start)
+        let size = self.target.out().len() - start;
+        let size = u16::try_from(size).map_err(|_| WriteError::ValueSize(size))?;
+        self.target.out()[place..place + 2].copy_from_slice(&size.to_le_bytes());
+        Ok(())
     }
 
     fn instance(&mut self, at: usize, depth: usize) -> Result<usize> {
@@ -288,10 +285,7 @@ impl<T: Target> Copy<'_, '_, T> {
             let end = value + size(descriptor);
             if descriptor[2] == BINXML && end > value {
                 self.copy(plain, value - plain, "a value")?;
-                let length = self.nested(value..end, depth)?;
-                let length = u16::try_from(length).map_err(|_| WriteError::ValueSize(length))?;
-                let place = written + 4 * index;
-                self.target.out()[place..place + 2].copy_from_slice(&length.to_le_bytes());
+                self.nested(value..end, written + 4 * index, depth)?;
                 plain = end;
             }
             value = end;

@@ -76,7 +76,8 @@ impl Cutter {
                         Some(bytes) => bytes,
                         None => {
                             definition.clear();
-                            copy_definition(definition, source, at, 0)?;
+                            definition.out.extend([0; 4]);
+                            copy_definition(definition, source, at)?;
                             *known_bytes += definition.out.len();
                             let bytes = definition.out.as_slice().into();
                             definitions.entry(at).or_insert(bytes)
