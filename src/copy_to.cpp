@@ -17,14 +17,14 @@ namespace evtx {
 
 namespace {
 
-using duckdb::cxx::ColumnDataCollection;
 using duckdb::cxx::CopyFunction;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalType;
 
-//! How many rows the core gets at once. An interrupt waits for them.
-constexpr idx_t BATCH_ROWS = 2048;
+//! How many rows a thread makes ready at once. For a log of usual events, they fill 100 chunks, and leave one in part.
+constexpr idx_t BATCH_ROWS = 8192;
 
+using Rows = std::unique_ptr<EvtxRows, Freed<evtx_rows_free>>;
 using Export = std::unique_ptr<EvtxExport, Freed<evtx_export_free>>;
 
 //! What a statement says: the format, the columns of the rows, and options, as names and values in turn.
@@ -38,13 +38,9 @@ struct Statement {
 //! A file that is being written.
 class File {
 public:
-	File(duckdb::cxx::Context &context, const Statement &statement, std::string path_p)
-	    : path(std::move(path_p)), exporter(context, statement.types, statement.names, BATCH_ROWS) {
-		Schema schema;
-		exporter.GetSchema(schema);
+	File(const Statement &statement, std::string path_p) : path(std::move(path_p)) {
 		const auto options = LendAll(statement.options);
-		file =
-		    Create<Export>(evtx_export_new, Lend(statement.format), Lend(options), static_cast<ArrowSchema *>(&schema));
+		file = Create<Export>(evtx_export_new, Lend(statement.format), Lend(options));
 	}
 
 	File(const File &) = delete;
@@ -64,14 +60,12 @@ public:
 		}
 	}
 
-	void Append(duckdb::cxx::Context &context, const duckdb::cxx::DataChunk &rows) {
-		exporter.Append(rows);
-		Pass(context);
+	void Append(duckdb::cxx::Context &context, Rows rows) {
+		Check(evtx_export_append(file.get(), rows.release()));
+		Write(context);
 	}
 
 	void Finish(duckdb::cxx::Context &context) {
-		exporter.Flush();
-		Pass(context);
 		Storage storage(context);
 		Check(evtx_export_finish(file.get(), storage.ForCore()));
 		Write(context);
@@ -80,14 +74,6 @@ public:
 	}
 
 private:
-	//! Gives the core the arrays that are complete, and writes what it makes of them.
-	void Pass(duckdb::cxx::Context &context) {
-		for (Array array; exporter.NextArray(array);) {
-			Check(evtx_export_push(file.get(), &array));
-			Write(context);
-		}
-	}
-
 	void Write(duckdb::cxx::Context &context) {
 		using duckdb::cxx::FileFlags;
 		for (;;) {
@@ -103,7 +89,6 @@ private:
 	}
 
 	std::string path;
-	duckdb::cxx::ArrowExporter exporter;
 	Export file;
 	std::optional<duckdb::cxx::FileHandle> written;
 	bool is_whole = false;
@@ -127,24 +112,44 @@ void Bind(CopyFunction::CopyToBindInput &input) {
 }
 
 void Init(CopyFunction::CopyToInitInput &input) {
-	input.SetInitData<File>(input.GetContext(), input.GetBindData<Statement>(), input.GetFilePath());
+	input.SetInitData<File>(input.GetBindData<Statement>(), input.GetFilePath());
 }
 
+void BatchSize(CopyFunction::CopyToBatchSizeInput &input) {
+	input.SetTarget(BATCH_ROWS);
+}
+
+//! Makes rows ready. Threads do this at once.
 void Batch(CopyFunction::CopyToBatchInput &input) {
-	input.SetBatchData<ColumnDataCollection>(input.TakeBatch());
+	auto &context = input.GetContext();
+	const auto &statement = input.GetBindData<Statement>();
+	auto chunk = context.GetFactory().CreateDataChunk(statement.types);
+	duckdb::cxx::ArrowExporter exporter(context, statement.types, statement.names, chunk.GetCapacity());
+	Schema schema;
+	exporter.GetSchema(schema);
+	const auto options = LendAll(statement.options);
+	auto rows = Create<Rows>(evtx_rows_new, Lend(statement.format), Lend(options), static_cast<ArrowSchema *>(&schema));
+	const auto push = [&] {
+		for (Array array; exporter.NextArray(array);) {
+			Check(evtx_rows_push(rows.get(), &array));
+		}
+	};
+	const auto batch = input.TakeBatch();
+	auto shared = batch.CreateSharedScanState();
+	auto thread = batch.CreateWorkerScanState();
+	Storage storage(context);
+	while (batch.Scan(shared, thread, chunk)) {
+		storage.Check();
+		exporter.Append(chunk);
+		push();
+	}
+	exporter.Flush();
+	push();
+	input.SetBatchData<Rows>(std::move(rows));
 }
 
 void Flush(CopyFunction::CopyToFlushInput &input) {
-	auto &file = input.GetInitData<File>();
-	const auto &rows = input.GetBatchData<ColumnDataCollection>();
-	auto shared = rows.CreateSharedScanState();
-	auto thread = rows.CreateWorkerScanState();
-	auto chunk = input.GetContext().GetFactory().CreateDataChunk(input.GetBindData<Statement>().types);
-	Storage storage(input.GetContext());
-	while (rows.Scan(shared, thread, chunk)) {
-		storage.Check();
-		file.Append(input.GetContext(), chunk);
-	}
+	input.GetInitData<File>().Append(input.GetContext(), std::move(input.GetBatchData<Rows>()));
 }
 
 void Finalize(CopyFunction::CopyToFinalizeInput &input) {
@@ -157,6 +162,7 @@ void SetCopyTo(duckdb::cxx::CopyFunction &function, const std::string &format) {
 	function.SetName(format)
 	    .SetUserData<std::string>(format)
 	    .SetCopyToBindCallback(Bind)
+	    .SetCopyToBatchSizeCallback(BatchSize)
 	    .SetCopyToInitCallback(Init)
 	    .SetCopyToBatchCallback(Batch)
 	    .SetCopyToFlushCallback(Flush)

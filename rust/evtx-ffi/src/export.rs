@@ -1,4 +1,5 @@
-//! Files that `COPY ... TO` makes: catalogs of messages, and logs.
+//! Files that `COPY ... TO` makes: catalogs of messages, and logs. Threads make rows ready at once, and a file takes them in
+//! their order.
 
 use std::collections::VecDeque;
 
@@ -7,24 +8,36 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_archive::NESTING;
 use evtx_format::Interrupt;
-use evtx_reports::{CatalogRows, LogRows};
+use evtx_reports::{CatalogRows, LogPart, LogRows};
 use evtx_scan::ScanError;
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
 use crate::definitions::definitions;
 use crate::storage::EvtxStorage;
 
+/// Rows that follow each other in a file, made ready for it.
+#[derive(Debug)]
+pub struct EvtxRows {
+    schema: FFI_ArrowSchema,
+    rows: Rows,
+}
+
+#[derive(Debug)]
+enum Rows {
+    Catalog(Vec<RecordBatch>),
+    Log(Box<LogPart>),
+}
+
 /// A file that is being made of rows. Its parts can be written as soon as they are made.
 #[derive(Debug)]
 pub struct EvtxExport {
-    schema: FFI_ArrowSchema,
-    rows: Rows,
+    file: File,
     /// The last part that was returned.
     part: Vec<u8>,
 }
 
 #[derive(Debug)]
-enum Rows {
+enum File {
     Catalog(CatalogRows),
     Log(LogRows),
     /// The parts that are left, with their offsets.
@@ -98,38 +111,60 @@ pub extern "C" fn evtx_export_check(
     })
 }
 
-/// Makes a file of a format without rows. `schema` is that of its batches, and is taken over.
+/// Begins rows of a file of a format. `schema` is that of their batches, and is taken over.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_export_new(
+pub extern "C" fn evtx_rows_new(
     format: EvtxText<'_>,
     options: EvtxSlice<'_, EvtxText<'_>>,
     schema: Option<&mut FFI_ArrowSchema>,
-    out: Option<&mut EvtxOwned<EvtxExport>>,
+    out: Option<&mut EvtxOwned<EvtxRows>>,
 ) -> EvtxFailure {
     produce(out, || {
         let schema = std::mem::replace(required(schema)?, FFI_ArrowSchema::empty());
         let rows = match is_log(format)? {
-            true => Rows::Log(LogRows::new(keeps_ids(format, options)?)),
-            false => Rows::Catalog(CatalogRows::default()),
+            true => Rows::Log(LogPart::new(keeps_ids(format, options)?).into()),
+            false => Rows::Catalog(Vec::new()),
         };
-        Ok(Some(
-            EvtxExport {
-                schema,
-                rows,
-                part: Vec::new(),
-            }
-            .into(),
-        ))
+        Ok(Some(EvtxRows { schema, rows }.into()))
     })
 }
 
-/// Adds the rows of a batch, which is taken over.
+/// Adds a batch, which is taken over.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_export_push(export: Option<&mut EvtxExport>, batch: Option<&mut FFI_ArrowArray>) -> EvtxFailure {
+pub extern "C" fn evtx_rows_push(rows: Option<&mut EvtxRows>, batch: Option<&mut FFI_ArrowArray>) -> EvtxFailure {
     entry(|| {
         let batch = std::mem::replace(required(batch)?, FFI_ArrowArray::empty());
-        Ok(required(export)?.push(batch)?)
+        Ok(required(rows)?.push(batch)?)
     })
+}
+
+/// Frees rows that no file has taken.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_rows_free(rows: EvtxOwned<EvtxRows>) {
+    release(|| drop(rows));
+}
+
+/// Makes a file of a format without rows.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_new(
+    format: EvtxText<'_>,
+    options: EvtxSlice<'_, EvtxText<'_>>,
+    out: Option<&mut EvtxOwned<EvtxExport>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let file = match is_log(format)? {
+            true => File::Log(LogRows::new(keeps_ids(format, options)?)),
+            false => File::Catalog(CatalogRows::default()),
+        };
+        let part = Vec::new();
+        Ok(Some(EvtxExport { file, part }.into()))
+    })
+}
+
+/// Adds rows of the same format and options, which are taken over.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_append(export: Option<&mut EvtxExport>, rows: EvtxOwned<EvtxRows>) -> EvtxFailure {
+    entry(|| Ok(required(export)?.append(required(rows)?.rows)?))
 }
 
 /// Returns a part of the file that is ready, until the next call with this file. Each part is returned once.
@@ -156,23 +191,33 @@ pub extern "C" fn evtx_export_free(export: EvtxOwned<EvtxExport>) {
     release(|| drop(export));
 }
 
-impl EvtxExport {
+impl EvtxRows {
     fn push(&mut self, batch: FFI_ArrowArray) -> Result<(), String> {
         // SAFETY: the caller passes a batch of the schema.
         let data = unsafe { arrow_array::ffi::from_ffi(batch, &self.schema) };
         let batch = RecordBatch::from(StructArray::from(data.map_err(|error| error.to_string())?));
         match &mut self.rows {
-            Rows::Catalog(rows) => rows.push(&batch),
-            Rows::Log(rows) => rows.push(&batch),
-            Rows::Finished(_) => Err("the file is finished".to_owned()),
+            Rows::Catalog(batches) => batches.push(batch),
+            Rows::Log(part) => part.push(batch),
+        }
+        Ok(())
+    }
+}
+
+impl EvtxExport {
+    fn append(&mut self, rows: Rows) -> Result<(), String> {
+        match (&mut self.file, rows) {
+            (File::Catalog(file), Rows::Catalog(batches)) => batches.iter().try_for_each(|batch| file.push(batch)),
+            (File::Log(file), Rows::Log(part)) => file.append(*part),
+            _ => Err("the file is finished, or of another format".to_owned()),
         }
     }
 
     fn take(&mut self) -> EvtxPart<'_> {
-        let (offset, bytes) = match &mut self.rows {
-            Rows::Catalog(_) => (0, Vec::new()),
-            Rows::Log(rows) => rows.take_chunks(),
-            Rows::Finished(parts) => parts.pop_front().unwrap_or_default(),
+        let (offset, bytes) = match &mut self.file {
+            File::Catalog(_) => (0, Vec::new()),
+            File::Log(rows) => rows.take_chunks(),
+            File::Finished(parts) => parts.pop_front().unwrap_or_default(),
         };
         self.part = bytes;
         let bytes = EvtxSlice::borrowed(&self.part);
@@ -182,17 +227,17 @@ impl EvtxExport {
     /// # Errors
     /// Why the rows cannot be such a file, or [`ScanError::Interrupted`].
     fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
-        let parts = match &mut self.rows {
-            Rows::Catalog(rows) => std::mem::take(rows).finish(interrupt).map(|bytes| vec![(0, bytes)]),
-            Rows::Log(rows) => Ok(rows.finish()),
-            Rows::Finished(_) => return Ok(()),
+        let parts = match &mut self.file {
+            File::Catalog(rows) => std::mem::take(rows).finish(interrupt).map(|bytes| vec![(0, bytes)]),
+            File::Log(rows) => Ok(rows.finish()),
+            File::Finished(_) => return Ok(()),
         };
         // The error of an interrupt is that of the query, not of the rows.
         interrupt.check()?;
         let mut parts = VecDeque::from(parts.map_err(ScanError::Input)?);
         // No bytes mean that no part is ready.
         parts.retain(|(_, bytes)| !bytes.is_empty());
-        self.rows = Rows::Finished(parts);
+        self.file = File::Finished(parts);
         Ok(())
     }
 }

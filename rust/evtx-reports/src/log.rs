@@ -1,4 +1,7 @@
 //! Logs that `COPY ... TO` writes.
+//!
+//! [`LogRows`] takes rows in their order. Threads can make their chunks before, of many rows at once: each [`LogPart`] has
+//! the chunks of some of them.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
@@ -16,6 +19,22 @@ pub struct LogRows {
     last_id: Option<u64>,
     rows: u64,
 }
+
+/// Rows that follow each other in a log, with the chunks that they fill.
+#[derive(Debug)]
+pub struct LogPart {
+    rows: LogRows,
+    first_id: Option<u64>,
+    /// How many rows the full chunks have, and the ID of the last one.
+    full: (u64, Option<u64>),
+    /// The rows after them.
+    rest: Vec<RecordBatch>,
+    /// Whether a row cannot be written. It is in `rest`, so whoever appends that gets its error, and knows its number.
+    is_stopped: bool,
+}
+
+/// The records of a batch.
+struct Records<'a>(&'a dyn Array);
 
 impl LogRows {
     /// A log without records. Records get IDs from 1 on, unless they keep their own.
@@ -46,42 +65,52 @@ impl LogRows {
     /// # Errors
     /// A text that names the row, counted from 1, and what is wrong with it.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), String> {
-        let schema = batch.schema();
-        let mut fields = schema.fields().iter();
-        let index = fields.position(|field| field.name().eq_ignore_ascii_case(RECORD));
-        let column = batch.column(index.ok_or("the rows have no column of records")?);
-        let bytes = |row: usize| match column.data_type() {
-            DataType::Binary => Some(column.as_binary::<i32>().value(row)),
-            DataType::LargeBinary => Some(column.as_binary::<i64>().value(row)),
-            DataType::BinaryView => Some(column.as_binary_view().value(row)),
-            _ => None,
-        };
-        for row in 0..batch.num_rows() {
-            self.rows += 1;
-            let at = self.rows;
-            if column.is_null(row) {
-                let advice = "A damaged record is NULL: leave it out with WHERE record IS NOT NULL";
-                return Err(format!("row {at} has no record. {advice}"));
-            }
-            let bytes = bytes(row).ok_or_else(|| format!("\"{RECORD}\" is a BLOB, not {}", column.data_type()))?;
-            let problem = |why| format!("row {at}: the record cannot be written: {why}");
-            let record = CutRecord::new(bytes).map_err(problem)?;
-            let last_id = self.last_id.filter(|_| self.keeps_ids);
-            if let Some(last) = last_id.filter(|last| *last >= record.id) {
-                let advice = "With KEEP_IDS they must rise: write a log for each log, with ORDER BY record_id";
-                return Err(format!(
-                    "row {at}: the record has the ID {}, after {last}. {advice}",
-                    record.id
-                ));
-            }
-            self.last_id = Some(record.id);
-            let written = match self.keeps_ids {
-                true => self.log.write_cut_with_id(record),
-                false => self.log.write_cut(record).map(drop),
-            };
-            written.map_err(problem)?;
+        let records = Records::of(batch)?;
+        (0..batch.num_rows()).try_for_each(|row| self.push_row(&records, row))
+    }
+
+    /// Adds rows, with the chunks that are made of them.
+    ///
+    /// # Errors
+    /// Those of [`push`](Self::push).
+    pub fn append(&mut self, part: LogPart) -> Result<(), String> {
+        let (rows, last_id) = part.full;
+        if let Some(first_id) = part.first_id.filter(|_| rows > 0) {
+            self.check_id(self.rows + 1, first_id)?;
+            self.log.append(part.rows.log, self.keeps_ids);
+            self.rows += rows;
+            self.last_id = last_id;
         }
+        part.rest.iter().try_for_each(|batch| self.push(batch))
+    }
+
+    fn push_row(&mut self, records: &Records<'_>, row: usize) -> Result<(), String> {
+        self.rows += 1;
+        let at = self.rows;
+        let bytes = records.get(row)?.ok_or_else(|| {
+            format!("row {at} has no record. A damaged record is NULL: leave it out with WHERE record IS NOT NULL")
+        })?;
+        let problem = |why| format!("row {at}: the record cannot be written: {why}");
+        let record = CutRecord::new(bytes).map_err(problem)?;
+        self.check_id(at, record.id)?;
+        let written = match self.keeps_ids {
+            true => self.log.write_cut_with_id(record),
+            false => self.log.write_cut(record).map(drop),
+        };
+        written.map_err(problem)?;
+        self.last_id = Some(record.id);
         Ok(())
+    }
+
+    /// Checks that the ID of a row is above that of the row before it, if rows keep their IDs.
+    fn check_id(&self, row: u64, id: u64) -> Result<(), String> {
+        match self.last_id.filter(|last| self.keeps_ids && *last >= id) {
+            Some(last) => Err(format!(
+                "row {row}: the record has the ID {id}, after {last}. With KEEP_IDS they must rise: write a log for each \
+                 log, with ORDER BY record_id"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Takes the chunks that are finished, and the offset in the file at which they belong, in bytes.
@@ -94,5 +123,177 @@ impl LogRows {
         self.log.end();
         let chunks = self.log.take_chunks();
         vec![chunks, (0, self.log.header())]
+    }
+}
+
+impl LogPart {
+    /// No rows. `keeps_ids` is that of the log.
+    pub fn new(keeps_ids: bool) -> Self {
+        LogPart {
+            rows: LogRows::new(keeps_ids),
+            first_id: None,
+            full: (0, None),
+            rest: Vec::new(),
+            is_stopped: false,
+        }
+    }
+
+    /// Adds the rows of a batch. What is wrong with them is found when the part is appended.
+    pub fn push(&mut self, batch: RecordBatch) {
+        let mut start = 0;
+        match Records::of(&batch) {
+            Ok(records) if !self.is_stopped => {
+                for row in 0..batch.num_rows() {
+                    let (chunks, before) = (self.rows.log.chunks(), (self.rows.rows, self.rows.last_id));
+                    self.is_stopped = self.rows.push_row(&records, row).is_err();
+                    if self.rows.log.chunks() > chunks {
+                        self.full = before;
+                        self.rest.clear();
+                        start = row;
+                    }
+                    if self.is_stopped {
+                        break;
+                    }
+                    self.first_id = self.first_id.or(self.rows.last_id);
+                }
+            }
+            _ => self.is_stopped = true,
+        }
+        self.rest.push(batch.slice(start, batch.num_rows() - start));
+    }
+}
+
+impl<'a> Records<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Self, String> {
+        let schema = batch.schema();
+        let mut fields = schema.fields().iter();
+        let index = fields.position(|field| field.name().eq_ignore_ascii_case(RECORD));
+        let index = index.ok_or("the rows have no column of records")?;
+        Ok(Records(batch.column(index)))
+    }
+
+    /// The record of a row; `None` for NULL.
+    fn get(&self, row: usize) -> Result<Option<&'a [u8]>, String> {
+        let Records(column) = self;
+        if column.is_null(row) {
+            return Ok(None);
+        }
+        match column.data_type() {
+            DataType::Binary => Ok(Some(column.as_binary::<i32>().value(row))),
+            DataType::LargeBinary => Ok(Some(column.as_binary::<i64>().value(row))),
+            DataType::BinaryView => Ok(Some(column.as_binary_view().value(row))),
+            other => Err(format!("\"{RECORD}\" is a BLOB, not {other}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::BinaryArray;
+    use evtx_writer::{Cutter, Element, Fragment, Stream};
+
+    use super::*;
+
+    /// Records with rising IDs, of all sizes, as batches.
+    fn batches() -> Vec<RecordBatch> {
+        let mut log = LogWriter::new(1);
+        let (mut cutter, mut records) = (Cutter::default(), Vec::new());
+        for number in 0..3_000_usize {
+            let text = "x".repeat(number * 7_919 % 9_000);
+            let stream = Stream::new(vec![Fragment::Element(Element::new("Event").text(text))]);
+            log.write_stream(number as u64, &stream).expect("it fits");
+            log.end_chunk();
+            let (_, chunk) = log.take_chunks();
+            cutter.begin_chunk();
+            let size = u32::from_le_bytes([chunk[516], chunk[517], chunk[518], chunk[519]]) as usize;
+            let cut = cutter.cut(&chunk, 3 * number as u64, number as u64, 536..512 + size - 4);
+            records.push(cut.expect("it is sound").to_vec());
+        }
+        let batch = |records: &[Vec<u8>]| {
+            let column: BinaryArray = records.iter().map(Some).collect();
+            RecordBatch::try_from_iter([("Record", Arc::new(column) as _)]).expect("a batch")
+        };
+        records.chunks(70).map(batch).collect()
+    }
+
+    fn file(mut log: LogRows) -> Vec<u8> {
+        let mut file = Vec::new();
+        for (offset, bytes) in log.finish() {
+            file.resize(file.len().max(offset as usize + bytes.len()), 0);
+            file[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+        }
+        file
+    }
+
+    /// The ID and the time of each record.
+    fn records(file: &[u8]) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        for chunk in file[4096..].chunks(1 << 16) {
+            let number = |at: usize| u64::from_le_bytes(chunk[at..at + 8].try_into().expect("eight bytes"));
+            let free = (number(48) & 0xffff_ffff) as usize;
+            assert_eq!(number(8), found.len() as u64 + 1, "the number of its first record");
+            assert_eq!(number(24), number(520), "the ID of its first record");
+            let mut at = 512;
+            while at < free {
+                let size = (number(at) >> 32) as usize;
+                found.push((number(at + 8), number(at + 16)));
+                at += size;
+            }
+            assert_eq!(number(16), found.len() as u64, "the number of its last record");
+            assert_eq!(Some(number(32)), found.last().map(|(id, _)| *id));
+        }
+        found
+    }
+
+    #[test]
+    fn parts_make_the_same_records_as_rows() {
+        let batches = batches();
+        for keeps_ids in [false, true] {
+            let mut rows = LogRows::new(keeps_ids);
+            batches
+                .iter()
+                .for_each(|batch| rows.push(batch).expect("they are sound"));
+            let expected = records(&file(rows));
+            assert_eq!(expected.len(), 3_000);
+            assert_eq!(expected[2_999].0, if keeps_ids { 8_997 } else { 3_000 });
+            for size in [1, 3, 20] {
+                let mut log = LogRows::new(keeps_ids);
+                for batches in batches.chunks(size) {
+                    let mut part = LogPart::new(keeps_ids);
+                    batches.iter().for_each(|batch| part.push(batch.clone()));
+                    log.append(part).expect("they are sound");
+                }
+                assert_eq!(records(&file(log)), expected, "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn errors_of_parts_count_rows_as_the_log_does() {
+        let mut batches = batches();
+        let bad: BinaryArray = [Some(b"x")].into_iter().collect();
+        batches.insert(
+            7,
+            RecordBatch::try_from_iter([("record", Arc::new(bad) as _)]).expect("a batch"),
+        );
+        let append = |batches: &[RecordBatch], keeps_ids| {
+            let mut log = LogRows::new(keeps_ids);
+            batches.chunks(3).try_for_each(|batches| {
+                let mut part = LogPart::new(keeps_ids);
+                batches.iter().for_each(|batch| part.push(batch.clone()));
+                log.append(part)
+            })
+        };
+        let error = append(&batches, false).expect_err("a bad record");
+        assert!(error.starts_with("row 491: the record cannot be written"), "{error}");
+        batches.remove(7);
+        batches.swap(0, 9);
+        let error = append(&batches, true).expect_err("IDs that fall");
+        assert!(
+            error.starts_with("row 71: the record has the ID 210, after 2097"),
+            "{error}"
+        );
     }
 }

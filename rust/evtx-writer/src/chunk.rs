@@ -14,6 +14,8 @@ pub(crate) const CHUNK_SIZE: usize = 65_536;
 /// Windows fills no chunk further, and libevtx loses the last record of one that is full.
 const MOST: usize = 65_528;
 const HEADER_SIZE: usize = 512;
+/// Chunk offset of the offset of the free space, u32. The checksum of the records follows it.
+const FREE_SPACE: usize = 48;
 /// Chunk offset of the string table: the heads of the linked lists of names, by hash.
 const STRING_TABLE: usize = 128;
 const STRING_BUCKETS: u16 = 64;
@@ -136,6 +138,36 @@ impl Chunk {
         let checksum = header_checksum(&header);
         header[124..128].copy_from_slice(&checksum.to_le_bytes());
         chunk[..HEADER_SIZE].copy_from_slice(&header[..HEADER_SIZE]);
+    }
+
+    /// Adds to the numbers of a finished chunk's records, and to their IDs. Returns the ID of the last one.
+    pub(crate) fn renumber(chunk: &mut [u8], numbers: u64, ids: u64) -> u64 {
+        let u32_at =
+            |chunk: &[u8], at: usize| u32::from_le_bytes([chunk[at], chunk[at + 1], chunk[at + 2], chunk[at + 3]]);
+        let add = |chunk: &mut [u8], at: usize, more: u64| {
+            let mut number = [0; 8];
+            number.copy_from_slice(&chunk[at..at + 8]);
+            let number = u64::from_le_bytes(number).wrapping_add(more);
+            chunk[at..at + 8].copy_from_slice(&number.to_le_bytes());
+            number
+        };
+        let free_space = u32_at(chunk, FREE_SPACE) as usize;
+        if ids > 0 {
+            let mut record = HEADER_SIZE;
+            while record < free_space {
+                add(chunk, record + 8, ids);
+                record += u32_at(chunk, record + 4) as usize;
+            }
+            let checksum = crc32fast::hash(&chunk[HEADER_SIZE..free_space]);
+            chunk[FREE_SPACE + 4..FREE_SPACE + 8].copy_from_slice(&checksum.to_le_bytes());
+        }
+        add(chunk, 8, numbers);
+        add(chunk, 16, numbers);
+        add(chunk, 24, ids);
+        let last_id = add(chunk, 32, ids);
+        let checksum = header_checksum(chunk);
+        chunk[124..128].copy_from_slice(&checksum.to_le_bytes());
+        last_id
     }
 
     fn put_u32(&mut self, at: usize, number: u32) {

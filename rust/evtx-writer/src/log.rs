@@ -83,6 +83,22 @@ impl LogWriter {
         Ok(())
     }
 
+    /// Appends the finished chunks of another log. Their records keep their IDs, or if they have those from 1 on, they get
+    /// the next ones.
+    pub fn append(&mut self, other: LogWriter, keep_ids: bool) {
+        if other.chunks.is_empty() {
+            return;
+        }
+        self.end_chunk();
+        let ids = if keep_ids { 0 } else { self.next_id - 1 };
+        for mut chunk in other.chunks {
+            let last_id = Chunk::renumber(&mut chunk, self.records, ids);
+            self.next_id = last_id.saturating_add(1);
+            self.chunks.push(chunk);
+        }
+        self.records += other.records;
+    }
+
     fn write_with(&mut self, mut write: impl FnMut(&mut Chunk) -> Result<bool, WriteError>) -> Result<(), WriteError> {
         if write(&mut self.chunk)? {
             return Ok(());
@@ -193,4 +209,41 @@ fn put_header(file: &mut [u8], oldest: u64, newest: u64, next_id: u64, chunks: u
     header.extend(flags.to_le_bytes());
     header.extend(checksum.to_le_bytes());
     file[..128].copy_from_slice(&header);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binxml::{Element, Fragment};
+
+    /// Finishes a chunk after each `size` records.
+    fn write(log: &mut LogWriter, times: std::ops::Range<u64>, size: u64) {
+        for time in times {
+            let text = "x".repeat(time as usize * 7_919 % 9_000);
+            let stream = Stream::new(vec![Fragment::Element(Element::new("Event").text(text))]);
+            log.write_stream(time, &stream).expect("it fits");
+            if (time + 1).is_multiple_of(size) {
+                log.end_chunk();
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_of_another_log_are_as_if_they_were_written_here() {
+        for (first_id, keep_ids) in [(1, false), (1_000, true)] {
+            let mut whole = LogWriter::new(first_id);
+            write(&mut whole, 0..100, 3);
+            let mut log = LogWriter::new(first_id);
+            for part in [0..30, 30..31, 31..33, 33..60, 60..100] {
+                if part.start % 3 != 0 || part.end % 3 != 0 {
+                    write(&mut log, part, 3);
+                    continue;
+                }
+                let mut other = LogWriter::new(if keep_ids { log.next_id() } else { 1 });
+                write(&mut other, part, 3);
+                log.append(other, keep_ids);
+            }
+            assert!(log.finish() == whole.finish());
+        }
+    }
 }
