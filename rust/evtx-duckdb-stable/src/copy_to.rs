@@ -1,111 +1,217 @@
-//! `COPY ... TO file (FORMAT evtx_messages)`: a catalog of messages.
+//! `COPY ... TO file (FORMAT evtx)` and `(FORMAT evtx_messages)`: logs, and catalogs of messages.
 //!
-//! The stable API names no columns, so they are known by their places: those of `evtx_message_catalog`.
+//! The stable API names no columns, so they are known by their types: a log has one column of BLOBs, and a catalog all
+//! columns of `evtx_message_catalog`, in their order.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::sync::{Mutex, PoisonError};
 
-use evtx_ffi::definitions;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use evtx_ffi::{EvtxError, EvtxExport, EvtxText, definitions};
 use evtx_format::Interrupt;
-use evtx_reports::{CatalogRows, message_schema};
+use evtx_reports::message_schema;
 
 use crate::api::{Connection, CopyBindInfo, CopyFinalizeInfo, CopyInitInfo, CopySinkInfo, DataChunk, api};
-use crate::call::{boxed, delete, guarded, registered};
+use crate::call::{boxed, delete, guarded, lent, registered};
 use crate::rows::Rows;
 use crate::storage::{Context, Files};
-use crate::types::{LogicalType, Value, c_text, text_of};
+use crate::tables;
+use crate::types::{LogicalType, Value, c_text, id, text_of};
 
-/// A file that is written.
-struct File {
-    path: String,
-    catalog: Mutex<CatalogRows>,
+/// What a statement says.
+struct Statement {
+    format: &'static str,
+    /// Names and values.
+    options: Vec<(String, String)>,
+    schema: SchemaRef,
+    /// The columns that are needed: their places and types.
+    columns: Vec<(u64, LogicalType)>,
 }
 
-impl File {
-    fn catalog(&self) -> MutexGuard<'_, CatalogRows> {
-        self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+/// A file that is written.
+struct Target {
+    path: String,
+    export: EvtxExport,
+    /// The file, if it was begun.
+    file: Option<File>,
+    is_whole: bool,
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.abandon();
     }
 }
 
-/// The types of the columns.
-fn types() -> Vec<LogicalType> {
+impl Target {
+    /// Does a step of the work. Clients can keep a statement that has failed, so a failure removes the file at once.
+    fn with(&mut self, step: impl FnOnce(&mut Self) -> Result<(), EvtxError>) -> Result<(), EvtxError> {
+        step(self).inspect_err(|_| self.abandon())
+    }
+
+    /// Removes a file that did not become whole, but not a device, a pipe or a link: they were there before.
+    fn abandon(&mut self) {
+        let was_begun = self.file.take().is_some();
+        let is_regular = || std::fs::symlink_metadata(&self.path).is_ok_and(|known| known.is_file());
+        if was_begun && !self.is_whole && is_regular() {
+            std::fs::remove_file(&self.path).ok();
+        }
+    }
+
+    /// Writes the parts that are ready.
+    fn write(&mut self) -> Result<(), String> {
+        loop {
+            let part = self.export.take();
+            if part.bytes.get().is_empty() {
+                return Ok(());
+            }
+            let problem = |error| format!("Cannot write \"{}\": {error}", self.path);
+            let file = match &mut self.file {
+                Some(file) => file,
+                None => self.file.insert(File::create(&self.path).map_err(problem)?),
+            };
+            let placed = file.seek(SeekFrom::Start(part.offset));
+            placed.and_then(|_| file.write_all(part.bytes.get())).map_err(problem)?;
+        }
+    }
+}
+
+/// The columns that a format needs of those of a statement.
+fn columns(format: &str, found: Vec<LogicalType>) -> Result<(SchemaRef, Vec<(u64, LogicalType)>), EvtxError> {
+    if format == definitions().format.text()? {
+        let mut blobs = (0..).zip(found).filter(|(_, found)| found.id() == id::BLOB);
+        let schema = Schema::new(vec![Field::new("record", DataType::Binary, true)]);
+        return match (blobs.next(), blobs.next()) {
+            (Some(record), None) => Ok((schema.into(), vec![record])),
+            _ => Err("a log needs one column of BLOBs: \"record\", as in FROM read_evtx(..., record := true)".into()),
+        };
+    }
     let schema = message_schema();
-    schema.fields().iter().map(|field| LogicalType::of(field)).collect()
+    let known: Vec<LogicalType> = schema.fields().iter().map(|field| LogicalType::of(field)).collect();
+    if found.len() != known.len() || !found.iter().zip(&known).all(|(found, known)| found.is(known)) {
+        return Err(format!(
+            "COPY TO (FORMAT {format}): DuckDB's stable C API does not name columns. Pass all columns of \
+             evtx_message_catalog(...), in their order and with their types"
+        )
+        .into());
+    }
+    Ok((schema, (0..).zip(known).collect()))
 }
 
 unsafe extern "C" fn bind(info: CopyBindInfo) {
     guarded(api().copy_function_bind_set_error, info, || {
-        let caller = format!("COPY TO (FORMAT {})", definitions().catalog_format.text()?);
-        // SAFETY: DuckDB passes the info of the bind, and the columns have these indexes.
-        let (options, found) = unsafe {
-            let columns = 0..(api().copy_function_bind_get_column_count)(info);
-            let found = columns.map(|index| LogicalType((api().copy_function_bind_get_column_type)(info, index)));
+        // SAFETY: DuckDB passes the info of the bind, the extra info is a name, and the columns have these indexes.
+        let (format, options, found) = unsafe {
+            let format = &*(api().copy_function_bind_get_extra_info)(info).cast::<EvtxText<'static>>();
+            let found = (0..(api().copy_function_bind_get_column_count)(info))
+                .map(|index| LogicalType((api().copy_function_bind_get_column_type)(info, index)));
             let options = Value::owned((api().copy_function_bind_get_options)(info));
-            (options, found.collect::<Vec<_>>())
+            (format.text()?, options, found.collect::<Vec<_>>())
         };
-        if options.is_some_and(|options| !options.is_null()) {
-            return Err(format!("{caller}: there is no option of this format").into());
-        }
-        let known = types();
-        if found.len() == known.len() && found.iter().zip(&known).all(|(found, known)| found.is(known)) {
-            return Ok(());
-        }
-        Err(format!(
-            "{caller}: DuckDB's stable C API does not name columns. Pass all columns of evtx_message_catalog(...), in their \
-             order and with their types"
-        )
-        .into())
+        let options = options.iter().flat_map(Value::fields);
+        let text = |value: &Value| if value.is_null() { String::new() } else { value.text() };
+        let mut statement = Statement {
+            format,
+            options: options
+                .map(|(name, value)| (name.to_lowercase(), text(&value)))
+                .collect(),
+            schema: Schema::empty().into(),
+            columns: Vec::new(),
+        };
+        EvtxExport::new(format, &statement.options())?;
+        (statement.schema, statement.columns) = columns(format, found)?;
+        // SAFETY: DuckDB passes the info of the bind, and the data is deleted as what it is.
+        unsafe { (api().copy_function_bind_set_bind_data)(info, boxed(statement), delete::<Statement>()) };
+        Ok(())
     });
+}
+
+impl Statement {
+    fn options(&self) -> Vec<[&str; 2]> {
+        let options = self.options.iter();
+        options.map(|(name, value)| [name.as_str(), value.as_str()]).collect()
+    }
 }
 
 unsafe extern "C" fn init(info: CopyInitInfo) {
     guarded(api().copy_function_global_init_set_error, info, || {
-        // SAFETY: the path belongs to DuckDB, and the data is deleted as what it is.
-        unsafe {
+        // SAFETY: the path and the data of the bind belong to DuckDB, and the context to the caller.
+        let (path, statement, context) = unsafe {
             let path = text_of((api().copy_function_global_init_get_file_path)(info));
-            let catalog = Mutex::default();
-            let file = boxed(File { path, catalog });
-            (api().copy_function_global_init_set_global_state)(info, file, delete::<File>());
-        }
+            let statement = &*(api().copy_function_global_init_get_bind_data)(info).cast::<Statement>();
+            let context = Context::owned((api().copy_function_global_init_get_client_context)(info));
+            (path, statement, context)
+        };
+        let fields = statement.schema.fields().iter();
+        let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
+        EvtxExport::check(statement.format, &path, &names, &statement.options())?;
+        let target = Target {
+            path: Files::new(&context).to_write(&path)?,
+            export: EvtxExport::new(statement.format, &statement.options())?,
+            file: None,
+            is_whole: false,
+        };
+        let target = boxed(Mutex::new(target));
+        // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.
+        unsafe { (api().copy_function_global_init_set_global_state)(info, target, delete::<Mutex<Target>>()) };
         Ok(())
     });
 }
 
 unsafe extern "C-unwind" fn sink(info: CopySinkInfo, input: DataChunk) {
-    let rows = Rows::copy(input, &types());
+    // SAFETY: the data is that of the bind.
+    let statement = unsafe { &*(api().copy_function_sink_get_bind_data)(info).cast::<Statement>() };
+    let rows = Rows::copy(input, &statement.columns);
     guarded(api().copy_function_sink_set_error, info, || {
         // SAFETY: the data is that of the begin.
-        let file = unsafe { &*(api().copy_function_sink_get_global_state)(info).cast::<File>() };
-        Ok(file.catalog().push(&rows.batch(&message_schema())?)?)
+        let target = unsafe { &*(api().copy_function_sink_get_global_state)(info).cast::<Mutex<Target>>() };
+        let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
+        target.with(|target| {
+            target.export.push(&rows.batch(&statement.schema)?)?;
+            Ok(target.write()?)
+        })
     });
 }
 
 unsafe extern "C" fn finalize(info: CopyFinalizeInfo) {
     guarded(api().copy_function_finalize_set_error, info, || {
-        // SAFETY: as in `sink`. The context belongs to the caller.
-        let (file, context) = unsafe {
-            let file = &*(api().copy_function_finalize_get_global_state)(info).cast::<File>();
-            let context = Context::owned((api().copy_function_finalize_get_client_context)(info));
-            (file, context)
-        };
-        let bytes = std::mem::take(&mut *file.catalog()).finish(Interrupt::NEVER)?;
-        Ok(Files::new(&context).write(&file.path, &bytes)?)
+        // SAFETY: as in `sink`.
+        let target = unsafe { &*(api().copy_function_finalize_get_global_state)(info).cast::<Mutex<Target>>() };
+        let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
+        target.with(|target| {
+            target.export.finish(Interrupt::NEVER)?;
+            target.write()?;
+            target.is_whole = true;
+            Ok(())
+        })
     });
 }
 
-/// Registers the format.
+/// Registers the formats.
 pub(crate) fn register(connection: Connection) -> Result<(), String> {
-    let format = definitions().catalog_format.text()?;
-    // SAFETY: every object is what the function takes, and is destroyed once.
-    let state = unsafe {
-        let mut copy = (api().create_copy_function)();
-        (api().copy_function_set_name)(copy, c_text(format).as_ptr());
-        (api().copy_function_set_bind)(copy, bind);
-        (api().copy_function_set_global_init)(copy, init);
-        (api().copy_function_set_sink)(copy, sink);
-        (api().copy_function_set_finalize)(copy, finalize);
-        let state = (api().register_copy_function)(connection, copy);
-        (api().destroy_copy_function)(&mut copy);
-        state
-    };
-    registered(state, "format", format)
+    let known = definitions();
+    for format in [&known.format, &known.catalog_format] {
+        let name = format.text()?;
+        // SAFETY: every object is what the function takes, and is destroyed once. DuckDB copies the table function.
+        let state = unsafe {
+            let mut copy = (api().create_copy_function)();
+            (api().copy_function_set_name)(copy, c_text(name).as_ptr());
+            (api().copy_function_set_extra_info)(copy, lent(format), None);
+            (api().copy_function_set_bind)(copy, bind);
+            (api().copy_function_set_global_init)(copy, init);
+            (api().copy_function_set_sink)(copy, sink);
+            (api().copy_function_set_finalize)(copy, finalize);
+            if std::ptr::eq(format, &known.format) {
+                let mut from = tables::copy_from(name);
+                (api().copy_function_set_copy_from_function)(copy, from);
+                (api().destroy_table_function)(&mut from);
+            }
+            let state = (api().register_copy_function)(connection, copy);
+            (api().destroy_copy_function)(&mut copy);
+            state
+        };
+        registered(state, "format", name)?;
+    }
+    Ok(())
 }

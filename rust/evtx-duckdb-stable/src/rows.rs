@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{
-    ArrayRef, BooleanArray, FixedSizeBinaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray,
+    ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray,
+    StructArray,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
@@ -32,10 +33,10 @@ impl Drop for Rows {
 }
 
 impl Rows {
-    /// Copies a chunk with columns of these types. In DuckDB's chunk, the items of a list can be anywhere, and the API does
+    /// Copies columns of a chunk, by their places, with their types. In DuckDB's chunk, the items of a list can be anywhere, and the API does
     /// not say where. A C++ exception passes through if DuckDB has no more memory.
-    pub(crate) fn copy(input: DataChunk, types: &[LogicalType]) -> Self {
-        let mut types: Vec<LogicalTypePointer> = types.iter().map(|known| known.0).collect();
+    pub(crate) fn copy(input: DataChunk, columns: &[(u64, LogicalType)]) -> Self {
+        let mut types: Vec<LogicalTypePointer> = columns.iter().map(|(_, known)| known.0).collect();
         // SAFETY: both chunks have a vector for each type, and room for the rows of a chunk.
         unsafe {
             let count = (api().data_chunk_get_size)(input);
@@ -48,8 +49,9 @@ impl Rows {
             };
             let indexes = (api().selection_vector_get_data_ptr)(selection);
             (0..count).for_each(|row| indexes.add(row as usize).write(row as u32));
-            for column in 0..types.len() as u64 {
-                let [from, to] = [input, chunk].map(|chunk| (api().data_chunk_get_vector)(chunk, column));
+            for (to, (from, _)) in (0..).zip(columns) {
+                let from = (api().data_chunk_get_vector)(input, *from);
+                let to = (api().data_chunk_get_vector)(chunk, to);
                 (api().vector_copy_sel)(from, to, selection, count, 0, 0);
             }
             rows
@@ -93,6 +95,7 @@ unsafe fn array(vector: Vector, rows: usize, wanted: &DataType) -> Result<ArrayR
                 let texts = (0..rows).map(|row| values.text(row));
                 Arc::new(texts.collect::<Result<StringArray, _>>()?)
             }
+            DataType::Binary => Arc::new((0..rows).map(|row| values.bytes(row)).collect::<BinaryArray>()),
             DataType::Boolean => {
                 let flag = |row| Some(values.value::<u8>(row)? != 0);
                 Arc::new((0..rows).map(flag).collect::<BooleanArray>())

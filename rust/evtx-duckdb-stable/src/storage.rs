@@ -160,12 +160,11 @@ impl Files {
 }
 
 impl Files {
-    /// Writes a file of this machine, in place of one that exists.
-    pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
+    /// The path of a file to write, which is on this machine.
+    pub(crate) fn to_write(&self, path: &str) -> Result<String, String> {
         let local = self.local(path).filter(|_| !self.is_limited);
-        let local =
-            local.ok_or_else(|| format!("Cannot write \"{path}\": only files of this machine, without limits"))?;
-        std::fs::write(&*local, bytes).map_err(|error| format!("Cannot write \"{path}\": {error}"))
+        let local = local.map(Cow::into_owned);
+        local.ok_or_else(|| format!("Cannot write \"{path}\": only files of this machine, without limits"))
     }
 }
 

@@ -362,7 +362,7 @@ fn function(query: Query, name: &str, bind: unsafe extern "C" fn(BindInfo)) -> T
     }
 }
 
-/// Registers the table functions and `COPY ... FROM`.
+/// Registers the table functions.
 pub(crate) fn register(connection: Connection) -> Result<(), String> {
     let known = definitions();
     for known in known.scan_functions.get() {
@@ -378,19 +378,12 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
         };
         registered(state, "function", name)?;
     }
-    let format = known.format.text()?;
-    let mut from = function(Query::Records, format, bind_copy);
-    // SAFETY: as in `function`. DuckDB copies the table function.
-    let state = unsafe {
-        let mut copy = (api().create_copy_function)();
-        (api().copy_function_set_name)(copy, c_text(format).as_ptr());
-        (api().copy_function_set_copy_from_function)(copy, from);
-        let state = (api().register_copy_function)(connection, copy);
-        (api().destroy_copy_function)(&mut copy);
-        (api().destroy_table_function)(&mut from);
-        state
-    };
-    registered(state, "format", format)
+    Ok(())
+}
+
+/// The table function of `COPY ... FROM` with a format. The caller destroys it.
+pub(crate) fn copy_from(format: &str) -> TableFunction {
+    function(Query::Records, format, bind_copy)
 }
 
 /// Registers the replacement of tables.

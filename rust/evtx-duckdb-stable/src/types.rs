@@ -267,6 +267,23 @@ impl Value {
         }
     }
 
+    /// The names and values of a struct; none for another value.
+    pub(crate) fn fields(&self) -> Vec<(String, Value)> {
+        if self.is_null() || self.type_id() != id::STRUCT {
+            return Vec::new();
+        }
+        // SAFETY: it is a struct, and the indexes are those of fields.
+        unsafe {
+            let kind = (api().get_value_type)(self.0);
+            (0..(api().struct_type_child_count)(kind))
+                .filter_map(|index| {
+                    let name = taken((api().struct_type_child_name)(kind, index));
+                    Some((name, Value::owned((api().get_struct_child)(self.0, index))?))
+                })
+                .collect()
+        }
+    }
+
     /// The keys and values of a map.
     pub(crate) fn entries(&self) -> Vec<(Value, Value)> {
         // SAFETY: the indexes are those of entries.

@@ -119,20 +119,15 @@ impl EvtxVector {
         Some(unsafe { self.data.cast::<T>().add(element).read_unaligned() })
     }
 
-    /// The text in a row; `None` for NULL.
-    ///
-    /// # Errors
-    /// If the text is not UTF-8.
+    /// The bytes in a row; `None` for NULL.
     ///
     /// # Safety
-    /// The elements are VARCHAR, and each row has one, which lives as long as `'a`.
-    pub unsafe fn text<'a>(&self, row: usize) -> Result<Option<&'a str>, EvtxError> {
-        let Some(element) = self.element(row) else {
-            return Ok(None);
-        };
-        // SAFETY: by the contract of this function. A text has its length in 4 bytes, then up to 12 bytes, or 4 bytes and a
+    /// The elements are VARCHAR or BLOB, and each row has one, which lives as long as `'a`.
+    pub unsafe fn bytes<'a>(&self, row: usize) -> Option<&'a [u8]> {
+        let element = self.element(row)?;
+        // SAFETY: by the contract of this function. A value has its length in 4 bytes, then up to 12 bytes, or 4 bytes and a
         // pointer to all.
-        let text = unsafe {
+        unsafe {
             let start = self.data.cast::<u8>().add(element * 16);
             let len = start.cast::<u32>().read_unaligned() as usize;
             let bytes = if len <= 12 {
@@ -140,9 +135,21 @@ impl EvtxVector {
             } else {
                 start.add(8).cast::<*const u8>().read_unaligned()
             };
-            std::slice::from_raw_parts(bytes, len)
-        };
-        Ok(Some(EvtxText::borrowed(text).text()?))
+            Some(std::slice::from_raw_parts(bytes, len))
+        }
+    }
+
+    /// The text in a row; `None` for NULL.
+    ///
+    /// # Errors
+    /// If the text is not UTF-8.
+    ///
+    /// # Safety
+    /// As for [`bytes`](Self::bytes).
+    pub unsafe fn text<'a>(&self, row: usize) -> Result<Option<&'a str>, EvtxError> {
+        // SAFETY: by the contract of this function.
+        let bytes = unsafe { self.bytes(row) };
+        Ok(bytes.map(|bytes| EvtxText::borrowed(bytes).text()).transpose()?)
     }
 
     /// The code in a row; `None` for NULL.

@@ -57,8 +57,8 @@ pub struct EvtxPart<'a> {
 /// The option that lets the records of a log keep their IDs.
 const KEEP_IDS: &str = "keep_ids";
 
-fn is_log(format: EvtxText<'_>) -> Result<bool, String> {
-    Ok(format.text()? == definitions().format.text()?)
+fn is_log(format: &str) -> Result<bool, String> {
+    Ok(format == definitions().format.text()?)
 }
 
 /// Whether a text is true. An option without a value is.
@@ -72,19 +72,21 @@ fn is_true(option: &str, value: &str) -> Result<bool, String> {
 }
 
 /// What the options of a format say: whether records keep their IDs.
-fn keeps_ids(format: EvtxText<'_>, options: EvtxSlice<'_, EvtxText<'_>>) -> Result<bool, String> {
+fn keeps_ids(format: &str, options: &[[&str; 2]]) -> Result<bool, String> {
     let mut keeps_ids = false;
-    for pair in options.get().chunks_exact(2) {
-        let (name, value) = (pair[0].text()?, pair[1].text()?);
+    for [name, value] in options {
         if !is_log(format)? || !name.eq_ignore_ascii_case(KEEP_IDS) {
-            return Err(format!(
-                "COPY TO (FORMAT {}): there is no option {name}",
-                format.text()?
-            ));
+            return Err(format!("COPY TO (FORMAT {format}): there is no option {name}"));
         }
         keeps_ids = is_true(KEEP_IDS, value)?;
     }
     Ok(keeps_ids)
+}
+
+/// Names and values, which follow each other in turn.
+fn pairs<'a>(options: EvtxSlice<'a, EvtxText<'a>>) -> Result<Vec<[&'a str; 2]>, String> {
+    let pairs = options.get().as_chunks::<2>().0.iter();
+    pairs.map(|[name, value]| Ok([name.text()?, value.text()?])).collect()
 }
 
 /// Fails if a table with columns of these names cannot be a file of a format with this path and these options. `options` are
@@ -97,17 +99,13 @@ pub extern "C" fn evtx_export_check(
     options: EvtxSlice<'_, EvtxText<'_>>,
 ) -> EvtxFailure {
     entry(|| {
-        keeps_ids(format, options)?;
-        let path = path.text()?.to_ascii_lowercase();
-        if is_log(format)? && NESTING.files.iter().any(|ending| path.ends_with(ending)) {
-            return Err(format!("a log is not compressed: end its name in .evtx, not in {path}").into());
-        }
         let names = names.get().iter().map(EvtxText::text).collect::<Result<Vec<_>, _>>()?;
-        let checked = match is_log(format)? {
-            true => LogRows::check(&names),
-            false => CatalogRows::check(&names),
-        };
-        Ok(checked?)
+        Ok(EvtxExport::check(
+            format.text()?,
+            path.text()?,
+            &names,
+            &pairs(options)?,
+        )?)
     })
 }
 
@@ -121,8 +119,9 @@ pub extern "C" fn evtx_rows_new(
 ) -> EvtxFailure {
     produce(out, || {
         let schema = std::mem::replace(required(schema)?, FFI_ArrowSchema::empty());
+        let format = format.text()?;
         let rows = match is_log(format)? {
-            true => Rows::Log(LogPart::new(keeps_ids(format, options)?).into()),
+            true => Rows::Log(LogPart::new(keeps_ids(format, &pairs(options)?)?).into()),
             false => Rows::Catalog(Vec::new()),
         };
         Ok(Some(EvtxRows { schema, rows }.into()))
@@ -152,12 +151,7 @@ pub extern "C" fn evtx_export_new(
     out: Option<&mut EvtxOwned<EvtxExport>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let file = match is_log(format)? {
-            true => File::Log(LogRows::new(keeps_ids(format, options)?)),
-            false => File::Catalog(CatalogRows::default()),
-        };
-        let part = Vec::new();
-        Ok(Some(EvtxExport { file, part }.into()))
+        Ok(Some(EvtxExport::new(format.text()?, &pairs(options)?)?.into()))
     })
 }
 
@@ -205,15 +199,58 @@ impl EvtxRows {
 }
 
 impl EvtxExport {
+    /// Checks the columns, the path and the options of a file, as [`evtx_export_check`] does.
+    ///
+    /// # Errors
+    /// A text that says what is wrong.
+    pub fn check(format: &str, path: &str, names: &[&str], options: &[[&str; 2]]) -> Result<(), String> {
+        keeps_ids(format, options)?;
+        let path = path.to_ascii_lowercase();
+        if is_log(format)? && NESTING.files.iter().any(|ending| path.ends_with(ending)) {
+            return Err(format!("a log is not compressed: end its name in .evtx, not in {path}"));
+        }
+        match is_log(format)? {
+            true => LogRows::check(names),
+            false => CatalogRows::check(names),
+        }
+    }
+
+    /// A file of a format without rows.
+    ///
+    /// # Errors
+    /// A text that names an option that the format lacks.
+    pub fn new(format: &str, options: &[[&str; 2]]) -> Result<Self, String> {
+        let keeps_ids = keeps_ids(format, options)?;
+        let file = match is_log(format)? {
+            true => File::Log(LogRows::new(keeps_ids)),
+            false => File::Catalog(CatalogRows::default()),
+        };
+        let part = Vec::new();
+        Ok(EvtxExport { file, part })
+    }
+
+    /// Adds the rows of a batch.
+    ///
+    /// # Errors
+    /// A text that names the row, counted from 1, and what is wrong with it.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), String> {
+        match &mut self.file {
+            File::Catalog(rows) => rows.push(batch),
+            File::Log(rows) => rows.push(batch),
+            File::Finished(_) => Err("the file is finished".to_owned()),
+        }
+    }
+
     fn append(&mut self, rows: Rows) -> Result<(), String> {
         match (&mut self.file, rows) {
-            (File::Catalog(file), Rows::Catalog(batches)) => batches.iter().try_for_each(|batch| file.push(batch)),
+            (File::Catalog(_), Rows::Catalog(batches)) => batches.iter().try_for_each(|batch| self.push(batch)),
             (File::Log(file), Rows::Log(part)) => file.append(*part),
             _ => Err("the file is finished, or of another format".to_owned()),
         }
     }
 
-    fn take(&mut self) -> EvtxPart<'_> {
+    /// Takes a part of the file that is ready, with its place in the file.
+    pub fn take(&mut self) -> EvtxPart<'_> {
         let (offset, bytes) = match &mut self.file {
             File::Catalog(_) => (0, Vec::new()),
             File::Log(rows) => rows.take_chunks(),
@@ -224,9 +261,11 @@ impl EvtxExport {
         EvtxPart { offset, bytes }
     }
 
+    /// Makes the last parts of the file.
+    ///
     /// # Errors
     /// Why the rows cannot be such a file, or [`ScanError::Interrupted`].
-    fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
+    pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
         let parts = match &mut self.file {
             File::Catalog(rows) => std::mem::take(rows).finish(interrupt).map(|bytes| vec![(0, bytes)]),
             File::Log(rows) => Ok(rows.finish()),
