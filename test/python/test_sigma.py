@@ -435,7 +435,7 @@ def test_public_log_sources_load(con, tmp_path):
 
 
 def test_tactics_and_techniques_are_those_of_the_macros(con, tmp_path):
-    tags = ["attack.Defense_Evasion", "attack.lateral-movement", "ATTACK.T1021", "attack.t1021.002", "attack.t1021.2", "attack.t10211", "attack.t1021.", "attack.t1021.0022",
+    tags = ["attack.Defense_Evasion", "attack.lateral-movement", "attack.defense-evasion", "ATTACK.T1021", "attack.t1021", "attack.t1021.002", "attack.t1021.2", "attack.t10211", "attack.t1021.", "attack.t1021.0022",
             "attack.g0016", "attack.s0002", "attack.ta0001", "attack.", "attack", "attack.t", "attack.a.b", "cve.2021-1", "detection.emerging-threats", "attack._", "t1021", "attack.tä"]
     one = "title: {}\ncorrelation: {{type: event_count, rules: [a], timespan: 1m, condition: {{gte: 1}}}}\n"
     texts = {"a": "name: a\n" + rule("A", LOGON, logsource=FOR_SECURITY), "b": one.format("B"), "c": filter_of("C", ["a"], {"X": 1})}

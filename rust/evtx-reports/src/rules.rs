@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use evtx_sigma::{Alternative, Correlation, Filter, Level, LogSource, Metadata, Rule, Status, tactics, techniques};
+use evtx_sigma::{About, Alternative, Correlation, Filter, LogSource, Rule, tactics, techniques};
 
 use crate::report::ListReport;
 use crate::table::columns;
@@ -22,14 +22,9 @@ impl RuleReport {
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs)] // the columns below describe them
 pub struct RuleRow {
-    pub id: Option<String>,
-    pub title: Option<String>,
-    pub level: Option<Level>,
-    pub status: Option<Status>,
-    pub tags: Vec<String>,
+    pub about: About,
     pub tactics: Vec<String>,
     pub techniques: Vec<String>,
-    pub metadata: Metadata,
     pub log_sources: Vec<LogSource>,
     pub channels: Vec<String>,
     pub event_ids: Vec<u32>,
@@ -42,11 +37,10 @@ impl RuleRow {
     /// The row of a rule for the events of `alternatives`. `error` says why it is not used.
     pub fn new(file: &Arc<str>, rule: &Rule, alternatives: &[Alternative], error: Option<String>) -> Self {
         let mut row = RuleRow {
-            level: rule.level,
             log_sources: rule.log_sources.clone(),
             lint: rule.lint.iter().map(ToString::to_string).collect(),
             error,
-            ..RuleRow::about(file, &rule.id, &rule.title, rule.status, &rule.tags, &rule.metadata)
+            ..RuleRow::about(file, &rule.about)
         };
         for alternative in alternatives {
             add_new(&mut row.channels, &alternative.channels);
@@ -59,56 +53,28 @@ impl RuleRow {
     pub fn of_filter(file: &Arc<str>, filter: &Filter) -> Self {
         RuleRow {
             log_sources: filter.log_sources.clone(),
-            ..RuleRow::about(
-                file,
-                &filter.id,
-                &filter.title,
-                filter.status,
-                &filter.tags,
-                &filter.metadata,
-            )
+            ..RuleRow::about(file, &filter.about)
         }
     }
 
     /// The row of a correlation, with the log source of its own rule if this is the row of one.
     #[must_use]
     pub fn describing(self, correlation: &Correlation) -> Self {
-        let Correlation {
-            id,
-            title,
-            status,
-            tags,
-            metadata,
-            ..
-        } = correlation;
         RuleRow {
-            level: correlation.level,
             log_sources: self.log_sources,
             channels: self.channels,
             event_ids: self.event_ids,
             lint: correlation.lint.iter().map(ToString::to_string).collect(),
             error: self.error,
-            ..RuleRow::about(&self.file, id, title, *status, tags, metadata)
+            ..RuleRow::about(&self.file, &correlation.about)
         }
     }
 
-    /// What every document says about itself.
-    fn about(
-        file: &Arc<str>,
-        id: &Option<String>,
-        title: &str,
-        status: Option<Status>,
-        tags: &[String],
-        metadata: &Metadata,
-    ) -> Self {
+    fn about(file: &Arc<str>, about: &About) -> Self {
         RuleRow {
-            id: id.clone(),
-            title: Some(title.to_owned()),
-            status,
-            tags: tags.to_vec(),
-            tactics: tactics(tags),
-            techniques: techniques(tags),
-            metadata: metadata.clone(),
+            about: about.clone(),
+            tactics: tactics(&about.tags),
+            techniques: techniques(&about.tags),
             file: Arc::clone(file),
             ..RuleRow::default()
         }
@@ -140,29 +106,29 @@ fn source(row: &RuleRow, part: fn(&LogSource) -> &Option<String>) -> Option<Cow<
 
 columns! { RuleRow:
     /// The ID of the rule.
-    rule_id: Text(|row| row.id.as_deref().map(Into::into));
+    rule_id: Text(|row| row.about.id.as_deref().map(Into::into));
     /// Its title.
-    rule_title: Text(|row| row.title.as_deref().map(Into::into));
+    rule_title: Text(|row| Some(row.about.title.as_str()).filter(|title| !title.is_empty()).map(Into::into));
     /// How much it matters: `informational`, `low`, `medium`, `high` or `critical`, which compare in this order.
-    rule_level: Level(|row| row.level);
+    rule_level: Level(|row| row.about.level);
     /// How mature it is.
-    rule_status: Text(|row| Some(row.status?.name().into()));
+    rule_status: Text(|row| Some(row.about.status?.name().into()));
     /// Its tags.
-    tags: Texts(|row| &row.tags);
+    tags: Texts(|row| &row.about.tags);
     /// The tactics of MITRE ATT&CK in its tags, such as `defense-evasion`.
     tactics: Texts(|row| &row.tactics);
     /// The techniques of MITRE ATT&CK in its tags, such as `T1070.001`.
     techniques: Texts(|row| &row.techniques);
     /// What it finds.
-    description: Text(|row| row.metadata.description.as_deref().map(Into::into));
+    description: Text(|row| row.about.description.as_deref().map(Into::into));
     /// Who wrote it.
-    author: Text(|row| row.metadata.author.as_deref().map(Into::into));
+    author: Text(|row| row.about.author.as_deref().map(Into::into));
     /// When it was written, as in the rule.
-    rule_date: Text(|row| row.metadata.date.as_deref().map(Into::into));
+    rule_date: Text(|row| row.about.date.as_deref().map(Into::into));
     /// Where more is said.
-    rule_references: Texts(|row| &row.metadata.references);
+    rule_references: Texts(|row| &row.about.references);
     /// Which harmless events it matches.
-    false_positives: Texts(|row| &row.metadata.false_positives);
+    false_positives: Texts(|row| &row.about.false_positives);
     /// The category of its log source; if it has several, separated by commas.
     category: Text(|row| source(row, |of| &of.category));
     /// The product of its log source.

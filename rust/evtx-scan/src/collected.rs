@@ -98,7 +98,7 @@ impl Loaded {
             }
             Err(refused) => {
                 let mut loaded = Loaded::unusable(file, refused.error.to_string());
-                (loaded.row.id, loaded.row.title) = (refused.id, refused.title);
+                (loaded.row.about.id, loaded.row.about.title) = (refused.id, refused.title.unwrap_or_default());
                 return loaded;
             }
         };
@@ -155,11 +155,11 @@ impl Collected {
             mut correlation,
             filter,
         } = loaded;
-        let id = row.id.as_deref().map(id_of).unwrap_or_default();
+        let id = row.about.id.as_deref().map(id_of).unwrap_or_default();
         if let Some(&level) = self.tuning.levels.get(&id) {
-            row.level = Some(level);
-            rules.iter_mut().for_each(|known| known.rule.level = Some(level));
-            correlation.iter_mut().for_each(|known| known.level = Some(level));
+            row.about.level = Some(level);
+            rules.iter_mut().for_each(|known| known.rule.about.level = Some(level));
+            correlation.iter_mut().for_each(|known| known.about.level = Some(level));
         }
         let is_excluded = self.tuning.excluded.contains(&id);
         let is_wanted = wants(&row) && !is_excluded;
@@ -181,8 +181,7 @@ impl Collected {
         row: &RuleRow,
         is_wanted: bool,
     ) -> Result<(), String> {
-        if let Some(id) = &row.id {
-            let id = id.to_ascii_lowercase();
+        if let Some(id) = row.about.id.as_deref().map(id_of) {
             if let Some(file) = self.known.get(&id) {
                 return Err(format!("a rule of {file} has the same ID"));
             }
@@ -209,9 +208,9 @@ impl Collected {
             return Ok(());
         }
         let (filters, rows): (Vec<_>, Vec<_>) = std::mem::take(&mut self.filters).into_iter().unzip();
-        let names = self.correlations.iter().flat_map(|(one, ..)| [&one.id, &one.name]);
+        let names = self.correlations.iter().flat_map(|(one, ..)| one.about.names());
         let mut filtered = Filtered {
-            correlations: names.flatten().map(|name| name.to_ascii_lowercase()).collect(),
+            correlations: names.collect(),
             set: &mut self.set,
             others: &mut self.others,
             others_bytes: &mut self.others_bytes,

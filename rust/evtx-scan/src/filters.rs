@@ -44,8 +44,7 @@ impl Filtered<'_> {
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, member) in members.iter().enumerate() {
             let rule = self.rule(*member);
-            let names = [&rule.id, &rule.name].into_iter().flatten();
-            let names: HashSet<String> = names.map(|name| name.to_ascii_lowercase()).collect();
+            let names: HashSet<String> = rule.about.names().collect();
             names
                 .into_iter()
                 .for_each(|name| by_name.entry(name).or_default().push(index));

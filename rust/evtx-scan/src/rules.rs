@@ -263,7 +263,7 @@ impl Loading<'_> {
             };
             for one in loaded {
                 interrupt.check()?;
-                rules.add(one, |row| arguments.wants(row.level, row.status));
+                rules.add(one, |row| arguments.wants(row.about.level, row.about.status));
             }
             if rules.rows.len() > MAX_RULES {
                 return Err(ScanError::Input(format!("a call takes at most {MAX_RULES} rules")));

@@ -2,21 +2,32 @@
 //!
 //! The SQL macros `evtx_attack_tactics` and `evtx_attack_techniques` do the same for tags in tables. A test compares them.
 
-/// The tactics, as ATT&CK writes them: `defense-evasion`.
+/// The tactics, as ATT&CK writes them: `defense-evasion`. Each is there once.
 pub fn tactics(tags: &[String]) -> Vec<String> {
     // Techniques, groups and software have digits.
     let is_tactic = |name: &&str| name.chars().all(|c| c.is_ascii_alphabetic() || "_-".contains(c));
     let names = tags.iter().filter_map(|tag| of_attack(tag)).filter(is_tactic);
-    names.map(|name| name.to_ascii_lowercase().replace('_', "-")).collect()
+    distinct(names.map(|name| name.to_ascii_lowercase().replace('_', "-")))
 }
 
-/// The techniques: `T1070.001`.
+/// The techniques: `T1070.001`. Each is there once.
 pub fn techniques(tags: &[String]) -> Vec<String> {
     let names = tags
         .iter()
         .filter_map(|tag| of_attack(tag))
         .filter(|name| is_technique(name));
-    names.map(str::to_ascii_uppercase).collect()
+    distinct(names.map(str::to_ascii_uppercase))
+}
+
+/// The names without those that were there before.
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known = Vec::new();
+    for name in names {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    known
 }
 
 /// What follows `attack.` in a tag, if that is not empty.

@@ -1,5 +1,6 @@
 //! Documents of a text of rules: rules, correlations, filters, and rules of Sigma 1 with an aggregation.
 
+use crate::about::About;
 use crate::condition::Condition;
 use crate::correlation::{
     Aggregation, Correlation, CorrelationKind, Function, Operator, Reference, aggregation, correlation, never, timespan,
@@ -43,15 +44,15 @@ pub struct Refused {
 /// one result.
 pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
     let documents = load_documents_until(text, placeholders, &|| false).unwrap_or_default();
-    let other = |id, title, position| {
+    let other = |about: About, position| {
         let error = Problem::text("this rule is not about single events").at(position);
-        let title = Some(title);
+        let (id, title) = (about.id, Some(about.title));
         Err(Box::new(Refused { id, title, error }))
     };
     let rule = |document| match document {
         Document::Rule(rule) => Ok(rule),
-        Document::Correlation(one) | Document::Aggregation(_, one) => other(one.id, one.title, one.position),
-        Document::Filter(one) => other(one.id, one.title, one.position),
+        Document::Correlation(one) | Document::Aggregation(_, one) => other(one.about, one.position),
+        Document::Filter(one) => other(one.about, one.position),
     };
     documents.into_iter().map(|document| document.and_then(rule)).collect()
 }
@@ -117,13 +118,7 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
     let parsed = aggregation(&piped.text).map_err(|(at, problem)| piped.error(at, problem))?;
     let timeframe = aggregated.timeframe.as_ref();
     let mut correlation = Correlation {
-        id: rule.id.clone(),
-        name: rule.name.clone(),
-        title: rule.title.clone(),
-        level: rule.level,
-        status: rule.status,
-        tags: rule.tags.clone(),
-        metadata: rule.metadata.clone(),
+        about: rule.about.clone(),
         position: piped.error(0, Problem::NoRule).position,
         kind: CorrelationKind::EventCount,
         references: Vec::new(),
@@ -185,8 +180,11 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
 fn detection_alone(rule: &Rule, name: &str) -> Option<Rule> {
     let index = rule.detections.iter().position(|detection| detection.name == name)?;
     Some(Rule {
-        id: None,
-        name: None,
+        about: About {
+            id: None,
+            name: None,
+            ..rule.about.clone()
+        },
         detections: vec![rule.detections[index].clone()],
         condition: Condition::Detection(0),
         identity: Identity::new(),

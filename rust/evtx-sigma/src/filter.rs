@@ -1,25 +1,18 @@
 //! Filters: documents that narrow other rules ("Sigma Filters Specification").
 
+use crate::about::About;
 use crate::condition::Condition;
 use crate::error::{LoadError, Position, Problem};
 use crate::item::Context;
-use crate::rule::{Detection, Metadata, Rule, Status, detections_of, named, tags};
-use crate::source::{LogSource, text_of};
+use crate::rule::{Detection, Rule, detections_of};
+use crate::source::LogSource;
 use crate::yaml::Node;
 
 /// A filter. It does not change after it is loaded.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// Its ID, mostly a UUID.
-    pub id: Option<String>,
-    /// Its title.
-    pub title: String,
-    /// How mature it is.
-    pub status: Option<Status>,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// What else it says about itself.
-    pub metadata: Metadata,
+    /// What it says about itself.
+    pub about: About,
     /// The log sources of the rules that it narrows.
     pub log_sources: Vec<LogSource>,
     /// The IDs or names of these rules, and their positions. `None` for all rules with these log sources.
@@ -49,11 +42,7 @@ pub(crate) fn filter(document: &Node, context: &mut Context<'_>) -> Result<Filte
         return Err(text.error(Problem::text("the condition of a filter has no aggregation")));
     }
     Ok(Filter {
-        id: text_of(document, "id")?.filter(|id| !id.is_empty()),
-        title: needed("title")?.need_text("title")?,
-        status: named(document, "status", &Status::ALL)?,
-        tags: tags(document)?,
-        metadata: Metadata::read(document),
+        about: About::read(document)?,
         log_sources: LogSource::read_all(needed("logsource")?)?,
         rules,
         position,

@@ -2,31 +2,19 @@
 
 use std::sync::Arc;
 
+use crate::about::About;
 use crate::condition::{Condition, Piped, condition};
 use crate::error::{LoadError, Position, Problem};
 use crate::item::{Context, Item, items, keywords};
-use crate::limits::Limits;
 use crate::matcher::Matcher;
-use crate::source::{LogSource, text_of};
+use crate::source::LogSource;
 use crate::yaml::{Key, Node, Value};
 
 /// A rule. It does not change after it is loaded.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Its ID, mostly a UUID.
-    pub id: Option<String>,
-    /// Its name, by which correlation rules can refer to it.
-    pub name: Option<String>,
-    /// Its title.
-    pub title: String,
-    /// How serious a match is.
-    pub level: Option<Level>,
-    /// How mature it is.
-    pub status: Option<Status>,
-    /// Its tags, such as `attack.t1059`.
-    pub tags: Vec<String>,
-    /// What else it says about itself.
-    pub metadata: Metadata,
+    /// What it says about itself.
+    pub about: About,
     /// Which events it is for: those of any of these. There is at least one.
     pub log_sources: Vec<LogSource>,
     /// The position of its log source in the text.
@@ -55,50 +43,6 @@ impl Identity {
     }
 }
 
-/// What a rule says about itself, for people.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Metadata {
-    /// What it finds.
-    pub description: Option<String>,
-    /// Who wrote it.
-    pub author: Option<String>,
-    /// When it was written, as in the text.
-    pub date: Option<String>,
-    /// Where more is said, mostly URLs.
-    pub references: Vec<String>,
-    /// Which harmless events it matches.
-    pub false_positives: Vec<String>,
-}
-
-impl Metadata {
-    /// Reads what a document says. What has another type than it should is left out, because no match depends on it.
-    pub(crate) fn read(document: &Node) -> Metadata {
-        let texts = |key| {
-            let nodes = document.get(key).map_or(&[][..], Node::each);
-            nodes
-                .iter()
-                .take(Limits::TAGS)
-                .filter_map(Node::text)
-                .collect::<Vec<_>>()
-        };
-        let text = |key| Some(texts(key).join(", ")).filter(|text| !text.is_empty());
-        Metadata {
-            description: text("description"),
-            author: text("author"),
-            date: text("date"),
-            references: texts("references"),
-            false_positives: texts("falsepositives"),
-        }
-    }
-
-    /// About how many bytes of memory it takes, besides itself.
-    pub(crate) fn bytes(&self) -> usize {
-        let one = [&self.description, &self.author, &self.date].into_iter().flatten();
-        let all = one.chain(&self.references).chain(&self.false_positives);
-        all.map(|text| size_of::<String>() + text.len()).sum()
-    }
-}
-
 /// A detection. It is true if one of its alternatives is.
 #[derive(Debug, Clone)]
 pub struct Detection {
@@ -106,68 +50,6 @@ pub struct Detection {
     pub name: String,
     /// The alternatives. Each has at least one item, and is true if all of them are.
     pub any: Vec<Vec<Item>>,
-}
-
-/// How serious a match is, from the lowest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// Marks the event. Nobody needs to look at it.
-    Informational,
-    /// Notable, but rarely an incident.
-    Low,
-    /// Relevant: look at it from time to time.
-    Medium,
-    /// Relevant: look at it soon.
-    High,
-    /// An incident.
-    Critical,
-}
-
-/// How mature a rule is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// Ready for production.
-    Stable,
-    /// May need adjustments.
-    Test,
-    /// May report false positives.
-    Experimental,
-    /// Replaced by another rule.
-    Deprecated,
-    /// Not usable as it is.
-    Unsupported,
-}
-
-impl Level {
-    /// All levels with their names in rules, from the lowest.
-    pub const ALL: [(Level, &str); 5] = [
-        (Level::Informational, "informational"),
-        (Level::Low, "low"),
-        (Level::Medium, "medium"),
-        (Level::High, "high"),
-        (Level::Critical, "critical"),
-    ];
-
-    /// Its name in rules.
-    pub fn name(self) -> &'static str {
-        Level::ALL[self as usize].1
-    }
-}
-
-impl Status {
-    /// All statuses with their names in rules.
-    pub const ALL: [(Status, &str); 5] = [
-        (Status::Stable, "stable"),
-        (Status::Test, "test"),
-        (Status::Experimental, "experimental"),
-        (Status::Deprecated, "deprecated"),
-        (Status::Unsupported, "unsupported"),
-    ];
-
-    /// Its name in rules.
-    pub fn name(self) -> &'static str {
-        Status::ALL[self as usize].1
-    }
 }
 
 impl Rule {
@@ -198,9 +80,8 @@ impl Rule {
         let of_items = self.items().map(|item| size_of::<Item>() + field(item));
         let of_detections = self.detections.iter();
         let of_detections = of_detections.map(|detection| size_of::<Detection>() + detection.name.len());
-        let of_tags = self.tags.iter().map(|tag| size_of::<String>() + tag.len());
-        let all = of_matchers.chain(of_items).chain(of_detections).chain(of_tags);
-        size_of::<Rule>() + self.title.len() + self.metadata.bytes() + all.sum::<usize>()
+        let all = of_matchers.chain(of_items).chain(of_detections);
+        size_of::<Rule>() + self.about.bytes() + all.sum::<usize>()
     }
 
     /// How many bytes of memory its regular expressions take.
@@ -232,16 +113,10 @@ pub(crate) fn rule(document: &Node, context: &mut Context<'_>) -> Result<(Rule, 
         }
     }
     let needed = |key| document.get(key).ok_or_else(|| document.error(Problem::Missing(key)));
-    let title = needed("title")?.need_text("title")?;
+    let about = About::read(document)?;
     let (detections, condition, aggregated) = detection(needed("detection")?, context)?;
     let rule = Rule {
-        id: text_of(document, "id")?.filter(|id| !id.is_empty()),
-        name: document.get("name").and_then(Node::text),
-        title,
-        level: named(document, "level", &Level::ALL)?,
-        status: named(document, "status", &Status::ALL)?,
-        tags: tags(document)?,
-        metadata: Metadata::read(document),
+        about,
         log_sources: LogSource::read_all(needed("logsource")?)?,
         log_source_position: document.key_position("logsource"),
         detections,
@@ -263,28 +138,6 @@ fn lint(document: &Node, is_aggregated: bool) -> Result<Vec<LoadError>, LoadErro
         true => Err(error),
         false => Ok(vec![error]),
     }
-}
-
-pub(crate) fn tags(document: &Node) -> Result<Vec<String>, LoadError> {
-    let tags = document.get("tags").map_or(&[][..], Node::each);
-    if let Some(tag) = tags.get(Limits::TAGS) {
-        let (what, limit) = ("tags of a rule", Limits::TAGS);
-        return Err(tag.error(Problem::Limit { what, limit }));
-    }
-    tags.iter().map(|tag| tag.need_text("a tag")).collect()
-}
-
-/// The value of a key that takes one of some names.
-pub(crate) fn named<T: Copy>(document: &Node, key: &'static str, all: &[(T, &str)]) -> Result<Option<T>, LoadError> {
-    let Some(name) = text_of(document, key)? else {
-        return Ok(None);
-    };
-    if let Some((value, _)) = all.iter().find(|(_, known)| known.eq_ignore_ascii_case(&name)) {
-        return Ok(Some(*value));
-    }
-    let known = all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
-    let at = document.get(key).map_or(document.at, |node| node.at);
-    Err(Problem::Unknown { what: key, name, known }.at(at))
 }
 
 type DetectionPart = (Vec<Detection>, Condition, Option<Aggregated>);

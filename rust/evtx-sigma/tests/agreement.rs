@@ -48,7 +48,7 @@ fn finds_what_each_rule_alone_finds() {
                 let hit = hits.next_if(|hit| hit.rule == rule);
                 if hit.is_some() || is_drawn((log, number, rule)) {
                     let expected = judge(one, &fields);
-                    let title = &one.rule.title;
+                    let title = &one.rule.about.title;
                     assert_eq!(hit.map(|hit| &hit.matched), expected.as_ref(), "{title}: {fields:?}");
                     judged += 1;
                 }

@@ -298,7 +298,7 @@ fn found(case: &Case, hits: &[Hit], random: &mut Random) -> Result<Vec<Burst>, u
                 rules.extend(own);
                 correlations.push(correlation);
             }
-            Document::Filter(filter) => panic!("{}", filter.title),
+            Document::Filter(filter) => panic!("{}", filter.about.title),
         }
     }
     let rules: Vec<&Rule> = rules.iter().collect();

@@ -21,7 +21,7 @@ fn load(text: &str) -> (Arc<Correlations>, Vec<Option<String>>) {
                 rules.extend(own);
                 correlations.push(correlation);
             }
-            Document::Filter(filter) => panic!("{}", filter.title),
+            Document::Filter(filter) => panic!("{}", filter.about.title),
         }
     }
     let rules: Vec<&Rule> = rules.iter().collect();
@@ -242,7 +242,7 @@ fn aggregations_of_sigma_1_are_correlations() {
     assert!(errors == [None] && correlations.is_silent(0) && correlations.is_base(0));
     let one = &correlations.all()[0];
     assert_eq!(
-        (one.id.as_deref(), one.group_by.len(), one.timespan),
+        (one.about.id.as_deref(), one.group_by.len(), one.timespan),
         (Some("i"), 2, Some(300 * SECOND))
     );
     let none: &[_] = &[];
@@ -324,7 +324,11 @@ fn says_why_a_correlation_cannot_be_used() {
             .contains("refers to \"ID-A\" twice")
     );
     assert_eq!(
-        (&errors[7], correlations.all().len(), &*correlations.all()[0].title),
+        (
+            &errors[7],
+            correlations.all().len(),
+            &*correlations.all()[0].about.title
+        ),
         (&None, 1, "good")
     );
 

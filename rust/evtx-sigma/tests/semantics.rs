@@ -302,9 +302,12 @@ fn reads_the_metadata_of_a_rule() {
     let text = "title: T\nid: 1\nlevel: high\nstatus: test\ntags: [attack.t1059, attack.execution]\nauthor: {x: y}\n\
                 logsource: {category: c, product: p, service: s}\ndetection: {a: {F: 1}, condition: [a, not a]}\n";
     let rule = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
-    assert_eq!((rule.title.as_str(), rule.id.as_deref()), ("T", Some("1")));
-    assert_eq!((rule.level, rule.status), (Some(Level::High), Some(Status::Test)));
-    assert_eq!(rule.tags, ["attack.t1059", "attack.execution"]);
+    assert_eq!((rule.about.title.as_str(), rule.about.id.as_deref()), ("T", Some("1")));
+    assert_eq!(
+        (rule.about.level, rule.about.status),
+        (Some(Level::High), Some(Status::Test))
+    );
+    assert_eq!(rule.about.tags, ["attack.t1059", "attack.execution"]);
     assert_eq!(rule.log_sources[0].category.as_deref(), Some("c"));
     assert!(Level::Informational < Level::Critical);
     let event: Fields<'_> = &[];

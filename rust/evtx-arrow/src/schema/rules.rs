@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, StringArray, UInt8Array};
-use evtx_sigma::{Burst, Correlations, EventKinds, Hits, Level, Match, Rule, RuleSet, Status, Stopped};
+use evtx_sigma::{About, Burst, Correlations, EventKinds, Hits, Level, Match, Rule, RuleSet, Stopped};
 
 use super::columns::RuleColumn;
 
@@ -25,15 +25,6 @@ pub struct Rules {
 
 /// A correlation that could not be evaluated: the path of its file, and why.
 type Unevaluated = (Arc<str>, String);
-
-/// What a rule or a correlation says about itself.
-struct About<'r> {
-    id: Option<&'r str>,
-    title: &'r str,
-    level: Option<Level>,
-    status: Option<Status>,
-    tags: &'r [String],
-}
 
 impl Rules {
     /// The rules of a set. `files` has the paths of their files, in the order of the rules.
@@ -139,35 +130,20 @@ impl Rules {
         Rules::correlated(RuleSet::new(set), correlations, files.collect::<Vec<_>>(), wanted)
     }
 
-    fn about(&self, rule: usize) -> Option<About<'_>> {
+    fn about(&self, rule: usize) -> Option<&About> {
         let rules = self.set.rules();
-        Some(match rules.get(rule) {
-            Some(known) => About {
-                id: known.rule.id.as_deref(),
-                title: &known.rule.title,
-                level: known.rule.level,
-                status: known.rule.status,
-                tags: &known.rule.tags,
-            },
-            None => {
-                let known = self.correlations.all().get(rule - rules.len())?;
-                About {
-                    id: known.id.as_deref(),
-                    title: &known.title,
-                    level: known.level,
-                    status: known.status,
-                    tags: &known.tags,
-                }
-            }
-        })
+        match rules.get(rule) {
+            Some(known) => Some(&known.rule.about),
+            None => Some(&self.correlations.all().get(rule - rules.len())?.about),
+        }
     }
 
     /// The text of a column for a rule; `None` for NULL, and for columns of other types.
     pub(crate) fn text(&self, rule: usize, column: RuleColumn) -> Option<&str> {
         let about = self.about(rule)?;
         match column {
-            RuleColumn::Id => about.id,
-            RuleColumn::Title => Some(about.title),
+            RuleColumn::Id => about.id.as_deref(),
+            RuleColumn::Title => Some(&about.title),
             RuleColumn::Status => Some(about.status?.name()),
             RuleColumn::File => self.files.get(rule).map(|file| &**file),
             RuleColumn::Level | RuleColumn::Tags => None,

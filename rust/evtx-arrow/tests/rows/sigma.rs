@@ -105,7 +105,7 @@ fn expected(log: &[u8], rules: &[RuleForEvents], by_id: &HashMap<u32, Vec<usize>
                     })
                 });
             if let Some(matched) = matched {
-                matches.insert((record.event_record_id, rule.title.clone()), matched.fields);
+                matches.insert((record.event_record_id, rule.about.title.clone()), matched.fields);
             }
         }
     }
@@ -165,7 +165,7 @@ fn logs_of_rules_raise_them() {
     let rules = rules(folder);
     let titles: HashMap<_, _> = rules
         .iter()
-        .map(|known| (known.rule.id.clone(), known.rule.title.clone()))
+        .map(|known| (known.rule.about.id.clone(), known.rule.about.title.clone()))
         .collect();
     let set = Arc::new(Rules::new(RuleSet::new(rules.clone()), vec!["".into(); rules.len()]));
     let mut count = 0;

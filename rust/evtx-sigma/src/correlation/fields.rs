@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 
 use super::model::Correlation;
+use crate::about::About;
 use crate::rule::Rule;
 
 /// What a correlation refers to, by its index.
@@ -111,23 +112,20 @@ impl Fields<'_> {
             let within = within.filter(|other| self.leaves[*other].binary_search(&rule).is_ok());
             let within: Vec<usize> = within.collect();
             let alias = self.all[correlation].aliases.iter().find(|alias| alias.name == name);
-            let of = |id: &Option<String>, other: &Option<String>| {
-                let is_one = |known: &Option<String>, key: &str| {
-                    known.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(key))
+            let of = |about: &About| {
+                let is_one = |key: &str| {
+                    let mut names = [&about.id, &about.name].into_iter().flatten();
+                    names.any(|known| known.eq_ignore_ascii_case(key))
                 };
                 let mut fields = alias?.fields.iter();
-                fields
-                    .find(|(key, _)| is_one(id, key) || is_one(other, key))
-                    .map(|(_, field)| field)
+                fields.find(|(key, _)| is_one(key)).map(|(_, field)| field)
             };
-            let known = self.rules[rule as usize];
-            if let Some(field) = of(&known.id, &known.name) {
+            if let Some(field) = of(&self.rules[rule as usize].about) {
                 return field.clone();
             }
-            let by_other = within.iter().find_map(|other| {
-                let known = &self.all[*other];
-                Some((*other, of(&known.id, &known.name)?))
-            });
+            let by_other = within
+                .iter()
+                .find_map(|other| Some((*other, of(&self.all[*other].about)?)));
             match (by_other, within.first()) {
                 (Some((other, field)), _) => (correlation, name) = (other, field),
                 (None, Some(other)) => correlation = *other,

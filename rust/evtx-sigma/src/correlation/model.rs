@@ -1,7 +1,8 @@
 //! Correlations as loaded.
 
+use crate::about::About;
 use crate::error::{LoadError, Position};
-use crate::rule::{Identity, Level, Metadata, Status};
+use crate::rule::Identity;
 
 /// Where a record is.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,20 +27,8 @@ impl Place {
 /// A correlation rule, or the aggregation of a rule of Sigma 1. It does not change after it is loaded.
 #[derive(Debug, Clone)]
 pub struct Correlation {
-    /// Its ID, mostly a UUID.
-    pub id: Option<String>,
-    /// Its name, by which other correlations can refer to it.
-    pub name: Option<String>,
-    /// Its title.
-    pub title: String,
-    /// How serious a burst is.
-    pub level: Option<Level>,
-    /// How mature it is.
-    pub status: Option<Status>,
-    /// Its tags, such as `attack.t1110`.
-    pub tags: Vec<String>,
-    /// What else it says about itself.
-    pub metadata: Metadata,
+    /// What it says about itself.
+    pub about: About,
     /// The position of the correlation in its text.
     pub position: Position,
     /// What is counted.
@@ -165,8 +154,7 @@ impl Correlation {
 
     /// About how many bytes of memory it takes.
     pub fn bytes(&self) -> usize {
-        let texts = [&self.id, &self.name].into_iter().flatten().chain(&self.tags);
-        let texts = texts.chain(&self.group_by).chain(&self.fields).map(String::len);
+        let texts = self.group_by.iter().chain(&self.fields).map(String::len);
         let references = self.references.iter().map(|reference| match reference {
             Reference::Named(name, _) => size_of::<Reference>() + name.len(),
             Reference::Own(_) => size_of::<Reference>(),
@@ -174,6 +162,6 @@ impl Correlation {
         let of_alias = |(rule, field): &(String, String)| 48 + rule.len() + field.len();
         let aliases = self.aliases.iter();
         let aliases = aliases.map(|alias| 48 + alias.name.len() + alias.fields.iter().map(of_alias).sum::<usize>());
-        size_of::<Self>() + self.title.len() + texts.chain(references).chain(aliases).sum::<usize>()
+        size_of::<Self>() + self.about.bytes() + texts.chain(references).chain(aliases).sum::<usize>()
     }
 }

@@ -1,11 +1,10 @@
 //! Reads correlation rules ("Components" of the specification).
 
 use super::model::{Alias, Correlation, CorrelationKind, Operator, Reference};
+use crate::about::About;
 use crate::error::{LoadError, Problem};
 use crate::limits::Limits;
 use crate::number::Number;
-use crate::rule::{Level, Metadata, Status, named, tags};
-use crate::source::text_of;
 use crate::yaml::{Key, Node, Value};
 
 const KEYS: &str = "type, rules, aliases, group-by, timespan, condition, generate";
@@ -42,13 +41,7 @@ pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
     let span = needed(&node, "timespan")?;
     let mut lint = Vec::new();
     let mut correlation = Correlation {
-        id: text_of(document, "id")?.filter(|id| !id.is_empty()),
-        name: document.get("name").and_then(Node::text),
-        title: needed(document, "title")?.need_text("title")?,
-        level: named(document, "level", &Level::ALL)?,
-        status: named(document, "status", &Status::ALL)?,
-        tags: tags(document)?,
-        metadata: Metadata::read(document),
+        about: About::read(document)?,
         position: document.key_position("correlation"),
         kind,
         references,

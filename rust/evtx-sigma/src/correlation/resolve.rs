@@ -79,15 +79,15 @@ impl Correlations {
             let mut open = self.targets[index].clone();
             let mut seen: HashSet<Target> = open.iter().copied().collect();
             while let Some(target) = open.pop() {
-                let (id, name) = match target {
-                    Target::Rule(rule) => (&rules[rule as usize].id, &rules[rule as usize].name),
+                let about = match target {
+                    Target::Rule(rule) => &rules[rule as usize].about,
                     Target::Correlation(other) => {
                         let others = &self.targets[other as usize];
                         open.extend(others.iter().copied().filter(|other| seen.insert(*other)));
-                        (&self.all[other as usize].id, &self.all[other as usize].name)
+                        &self.all[other as usize].about
                     }
                 };
-                names.extend([id, name].into_iter().flatten().map(|name| name.to_ascii_lowercase()));
+                names.extend(about.names());
             }
             let keys = correlation.aliases.iter().flat_map(|alias| {
                 let rules = alias.fields.iter().map(|(rule, _)| rule);
@@ -155,20 +155,20 @@ impl Names {
         correlations
             .iter()
             .enumerate()
-            .for_each(|(index, one)| put(&one.id, of_correlations(index)));
+            .for_each(|(index, one)| put(&one.about.id, of_correlations(index)));
         let of_rules = |index| Target::Rule(numbered(index));
         rules
             .iter()
             .enumerate()
-            .for_each(|(index, one)| put(&one.id, of_rules(index)));
+            .for_each(|(index, one)| put(&one.about.id, of_rules(index)));
         correlations
             .iter()
             .enumerate()
-            .for_each(|(index, one)| put(&one.name, of_correlations(index)));
+            .for_each(|(index, one)| put(&one.about.name, of_correlations(index)));
         rules
             .iter()
             .enumerate()
-            .for_each(|(index, one)| put(&one.name, of_rules(index)));
+            .for_each(|(index, one)| put(&one.about.name, of_rules(index)));
         let identities = rules.iter().enumerate();
         let by_identity = identities
             .map(|(index, rule)| (rule.identity.number(), index as u32))
@@ -298,7 +298,7 @@ impl Sorter<'_> {
             match *target {
                 Target::Rule(rule) => _ = leaves.insert(rule),
                 Target::Correlation(other) if errors[other as usize].is_some() => {
-                    let title = &self.all[other as usize].title;
+                    let title = &self.all[other as usize].about.title;
                     let why = format!("this correlation refers to \"{title}\", which cannot be used");
                     return Err(Problem::text(why).at(at));
                 }

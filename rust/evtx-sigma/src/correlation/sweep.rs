@@ -138,7 +138,7 @@ impl Sweep<'_> {
                 Target::Rule(rule) => !self.hits_of(rule, index, reference, &mut entries)?,
                 Target::Correlation(other) => {
                     if let Some(problem) = &self.problems[other as usize] {
-                        let title = &self.correlations.all()[other as usize].title;
+                        let title = &self.correlations.all()[other as usize].about.title;
                         let why = format!("this correlation refers to \"{title}\", of which {problem}");
                         return Ok(Err(Problem::text(why)));
                     }
