@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use crate::binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
-use crate::copy::{Source, Target, copy_definition, copy_stream};
+use crate::copy::{copy_definition, copy_stream};
 use crate::error::WriteError;
 use crate::record::CutRecord;
+use crate::source::Source;
+use crate::target::Target;
 use crate::value::utf16;
 
 pub(crate) const CHUNK_SIZE: usize = 65_536;

@@ -4,100 +4,17 @@
 //! value keeps its type and its bytes. The walk of `evtx-format` passes on what BinXML means, which is not enough for
 //! a copy: it does not tell the dependencies of elements, flags of tokens, or bytes after an end token.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::WriteError;
+use crate::source::{DEFINITION_HEADER, NAME_HEADER, Result, Source};
+use crate::target::Target;
 
-/// Bytes of a template definition before its body: the next definition u32, a GUID, the size of the body u32.
-const DEFINITION_HEADER: usize = 24;
-/// Bytes of a name before its units: the next name u32, the hash u16, the number of units u16.
-const NAME_HEADER: usize = 8;
 /// How deep BinXML values may contain others. `evtx-format` reads half of it.
 const MAX_NESTING: usize = 32;
 /// The most bytes of a record that stands alone. Its definitions have names of their own, which a chunk shares.
 pub(crate) const MAX_RECORD: usize = 1 << 18;
 const BINXML: u8 = 0x21;
-
-type Result<T> = std::result::Result<T, WriteError>;
-
-/// The bytes that BinXML is copied from.
-#[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
-    pub(crate) bytes: &'a [u8],
-    /// From where offsets count.
-    base: usize,
-    /// Whether the bytes are a record that stands alone. The offsets in its definitions count from each definition.
-    is_record: bool,
-}
-
-/// What BinXML is copied to.
-pub(crate) trait Target {
-    /// Where to append tokens.
-    fn out(&mut self) -> &mut Vec<u8>;
-    /// Appends a reference to a name, and perhaps the name. `entry` is its hash, its number of units, and its units.
-    fn name(&mut self, entry: &[u8]);
-    /// Appends a reference to the definition at an offset of the source, and perhaps the definition.
-    fn definition(&mut self, source: Source<'_>, at: usize) -> Result<()>;
-}
-
-impl<'a> Source<'a> {
-    pub(crate) fn chunk(bytes: &'a [u8]) -> Self {
-        let is_record = false;
-        Source {
-            bytes,
-            base: 0,
-            is_record,
-        }
-    }
-
-    pub(crate) fn record(bytes: &'a [u8]) -> Self {
-        let is_record = true;
-        Source {
-            bytes,
-            base: 0,
-            is_record,
-        }
-    }
-
-    fn damaged(at: usize, what: &'static str) -> WriteError {
-        WriteError::Damaged { offset: at, what }
-    }
-
-    fn take(&self, at: usize, count: usize, what: &'static str) -> Result<&'a [u8]> {
-        let bytes = at.checked_add(count).and_then(|end| self.bytes.get(at..end));
-        bytes.ok_or_else(|| Source::damaged(at, what))
-    }
-
-    fn byte(&self, at: usize, what: &'static str) -> Result<u8> {
-        self.take(at, 1, what).map(|bytes| bytes[0])
-    }
-
-    fn u16(&self, at: usize, what: &'static str) -> Result<usize> {
-        self.take(at, 2, what)
-            .map(|bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])))
-    }
-
-    fn u32(&self, at: usize, what: &'static str) -> Result<usize> {
-        let bytes = self.take(at, 4, what)?;
-        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
-    }
-
-    /// The bytes of a definition without the link to the next one, and the range of its body.
-    pub(crate) fn definition(&self, at: usize) -> Result<(&'a [u8], Range<usize>)> {
-        const WHAT: &str = "a template definition";
-        let size = self.u32(at + DEFINITION_HEADER - 4, WHAT)?;
-        let all = self.take(at, DEFINITION_HEADER.saturating_add(size), WHAT)?;
-        let body = at + DEFINITION_HEADER..at + all.len();
-        Ok((&all[4..], body))
-    }
-
-    /// The same bytes, with offsets as the definition at `at` has them.
-    fn inside(self, at: usize) -> Self {
-        let base = if self.is_record { at } else { self.base };
-        Source { base, ..self }
-    }
-}
 
 /// Copies a definition, after the link to the next one of the template table.
 pub(crate) fn copy_definition<T: Target>(target: &mut T, source: Source<'_>, at: usize) -> Result<()> {
@@ -291,47 +208,5 @@ impl<T: Target> Copy<'_, '_, T> {
             value = end;
         }
         self.copy(plain, value - plain, "a value")
-    }
-}
-
-/// BinXML with names of its own, at their first use.
-#[derive(Debug, Default)]
-pub(crate) struct Own {
-    pub(crate) out: Vec<u8>,
-    /// By entry, the offset of a name.
-    names: HashMap<Box<[u8]>, u32>,
-    /// Where definitions are to be named, and their offsets in the source.
-    pub(crate) pending: Vec<(usize, usize)>,
-}
-
-impl Own {
-    pub(crate) fn clear(&mut self) {
-        self.out.clear();
-        self.names.clear();
-        self.pending.clear();
-    }
-}
-
-impl Target for Own {
-    fn out(&mut self) -> &mut Vec<u8> {
-        &mut self.out
-    }
-
-    fn name(&mut self, entry: &[u8]) {
-        if let Some(offset) = self.names.get(entry) {
-            return self.out.extend(offset.to_le_bytes());
-        }
-        let offset = self.out.len() as u32 + 4;
-        self.names.insert(entry.into(), offset);
-        self.out.extend(offset.to_le_bytes());
-        self.out.extend([0; 4]);
-        self.out.extend(entry);
-        self.out.extend([0; 2]);
-    }
-
-    fn definition(&mut self, _: Source<'_>, at: usize) -> Result<()> {
-        self.pending.push((self.out.len(), at));
-        self.out.extend([0; 4]);
-        Ok(())
     }
 }

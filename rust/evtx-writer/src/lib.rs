@@ -26,6 +26,8 @@
 mod error;
 mod binxml;
 mod value;
+mod source;
+mod target;
 mod copy;
 mod record;
 mod chunk;

@@ -8,8 +8,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::copy::{MAX_RECORD, Own, Source, copy_definition, copy_stream};
+use crate::copy::{MAX_RECORD, copy_definition, copy_stream};
 use crate::error::WriteError;
+use crate::source::Source;
+use crate::target::Own;
 
 const MAGIC: &[u8; 4] = b"**\0\0";
 /// Bytes before the BinXML.
