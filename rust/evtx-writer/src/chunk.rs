@@ -9,7 +9,7 @@ use crate::copy::{copy_definition, copy_stream};
 use crate::error::WriteError;
 use crate::record::CutRecord;
 use crate::source::Source;
-use crate::target::Target;
+use crate::target::{Target, hash};
 use crate::value::utf16;
 
 pub(crate) const CHUNK_SIZE: usize = 65_536;
@@ -330,6 +330,8 @@ impl Chunk {
 }
 
 impl Target for Chunk {
+    type Plan = ();
+
     fn out(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
@@ -369,12 +371,8 @@ fn header_checksum(chunk: &[u8]) -> u32 {
     crc32fast::hash(&[&chunk[..120], &chunk[STRING_TABLE..HEADER_SIZE]].concat())
 }
 
-/// The hash by which a chunk finds a name: of its UTF-16 units, the low half of a multiplicative hash.
 fn name_hash(name: &str) -> u16 {
-    let hash = name.encode_utf16().fold(0_u32, |hash, unit| {
-        hash.wrapping_mul(65_599).wrapping_add(u32::from(unit))
-    });
-    hash as u16
+    hash(name.encode_utf16())
 }
 
 #[cfg(test)]

@@ -3,18 +3,22 @@
 //! Only what tells where something is changes: the offsets of names and definitions, and the sizes around them. Every
 //! value keeps its type and its bytes. The walk of `evtx-format` passes on what BinXML means, which is not enough for
 //! a copy: it does not tell the dependencies of elements, flags of tokens, or bytes after an end token.
+//!
+//! A [`Target`] that edits is asked about each part, and can replace it. For one that does not, the compiler leaves the
+//! questions out.
 
 use std::ops::Range;
 
 use crate::error::WriteError;
 use crate::source::{DEFINITION_HEADER, NAME_HEADER, Result, Source};
-use crate::target::Target;
+use crate::target::{Content, Edit, Named, Target};
 
 /// How deep BinXML values may contain others. `evtx-format` reads half of it.
 const MAX_NESTING: usize = 32;
 /// The most bytes of a record that stands alone. Its definitions have names of their own, which a chunk shares.
 pub(crate) const MAX_RECORD: usize = 1 << 18;
-const BINXML: u8 = 0x21;
+pub(crate) const BINXML: u8 = 0x21;
+pub(crate) const STRING: u8 = 1;
 
 /// Copies a definition, after the link to the next one of the template table.
 pub(crate) fn copy_definition<T: Target>(target: &mut T, source: Source<'_>, at: usize) -> Result<()> {
@@ -58,7 +62,7 @@ struct Copy<'c, 's, T> {
     has_instances: bool,
 }
 
-impl<T: Target> Copy<'_, '_, T> {
+impl<'s, T: Target> Copy<'_, 's, T> {
     fn stream(&mut self, stream: Range<usize>, depth: usize) -> Result<usize> {
         if depth > MAX_NESTING {
             return Err(Source::damaged(stream.start, "BinXML is nested too deep"));
@@ -80,7 +84,7 @@ impl<T: Target> Copy<'_, '_, T> {
                     at = self.copy(at, if self.has_dependencies { 3 } else { 1 }, "an element")? + 4;
                     open.push(self.target.out().len());
                     self.target.out().extend([0; 4]);
-                    at = self.name(at)?;
+                    at = self.name(at, Named::Element)?;
                     if token & 0x40 != 0 {
                         list = Some(self.target.out().len());
                         at = self.copy(at, 4, "a list of attributes")?;
@@ -91,23 +95,40 @@ impl<T: Target> Copy<'_, '_, T> {
                         patch_size(self.target.out(), list);
                     }
                     at = self.copy(at, 1, "a token")?;
+                    if T::EDITS && token != 0x04 {
+                        self.target.end_start();
+                    }
                     if token != 0x02 {
+                        if T::EDITS {
+                            self.target.end();
+                        }
                         let element = open.pop().ok_or_else(|| Source::damaged(at, "no element is open"))?;
                         patch_size(self.target.out(), element);
                     }
                 }
                 0x05 | 0x45 => at = self.value(at, depth)?,
-                0x06 | 0x46 | 0x09 | 0x49 | 0x0a => {
+                0x06 | 0x46 | 0x0a => {
                     at = self.copy(at, 1, "a token")?;
-                    at = self.name(at)?;
+                    let named = if token == 0x0a { Named::Other } else { Named::Attribute };
+                    at = self.name(at, named)?;
                 }
                 0x07 | 0x47 | 0x0b => {
                     let units = self.source.u16(at + 1, "a text")?;
-                    at = self.copy(at, 3 + 2 * units, "a text")?;
+                    at = self.content(at, 3 + 2 * units, 1, "a text", |all| Content::Value(STRING, &all[3..]))?;
                 }
-                0x08 | 0x48 => at = self.copy(at, 3, "a character reference")?,
+                0x08 | 0x48 => {
+                    let number = |all: &[u8]| Content::Character(u16::from_le_bytes([all[1], all[2]]));
+                    at = self.content(at, 3, 0, "a character reference", number)?;
+                }
+                0x09 | 0x49 => at = self.entity(at)?,
                 0x0c if self.has_instances => at = self.instance(at, depth)?,
-                0x0d | 0x0e => at = self.copy(at, 4, "a substitution")?,
+                0x0d | 0x0e => {
+                    let index = self.source.u16(at + 1, "a substitution")?;
+                    at = self.copy(at, 4, "a substitution")?;
+                    if T::EDITS {
+                        self.target.edit_content(Content::Substitution(index as u16))?;
+                    }
+                }
                 0x0f => at = self.copy(at, 4, "a fragment header")?,
                 _ => return Err(Source::damaged(at, "no such token")),
             }
@@ -124,28 +145,92 @@ impl<T: Target> Copy<'_, '_, T> {
         Ok(at + count)
     }
 
+    /// Copies content, or what replaces it. Returns the offset after it. `head` bytes come before the number of units of a
+    /// text. Without them, a text becomes a value.
+    fn content(
+        &mut self,
+        at: usize,
+        count: usize,
+        head: usize,
+        what: &'static str,
+        content: impl FnOnce(&'s [u8]) -> Content<'s>,
+    ) -> Result<usize> {
+        let all = self.source.take(at, count, what)?;
+        let edit = match T::EDITS {
+            true => self.target.edit_content(content(all))?,
+            false => None,
+        };
+        match edit {
+            Some(edit) => self.put(&edit, &all[..head], all[0])?,
+            None => self.target.out().extend(all),
+        }
+        Ok(at + count)
+    }
+
+    /// Appends what replaces content that begins with a token.
+    fn put(&mut self, edit: &Edit, head: &[u8], token: u8) -> Result<()> {
+        let out = self.target.out();
+        match (head, edit.value_type) {
+            (head @ [_, ..], STRING) => out.extend(head),
+            (_, value_type) => out.extend([0x05 | token & 0x40, value_type]),
+        }
+        if edit.value_type == STRING {
+            let units = edit.bytes.len() / 2;
+            let units = u16::try_from(units).map_err(|_| WriteError::ValueSize(edit.bytes.len()))?;
+            out.extend(units.to_le_bytes());
+        }
+        out.extend(&edit.bytes);
+        Ok(())
+    }
+
+    /// Copies an entity reference, or what replaces it. Returns the offset after it.
+    fn entity(&mut self, at: usize) -> Result<usize> {
+        let token = self.source.byte(at, "a token")?;
+        let edit = match T::EDITS {
+            true => self.target.edit_content(Content::Entity)?,
+            false => None,
+        };
+        let Some(edit) = edit else {
+            let after = self.copy(at, 1, "a token")?;
+            return self.name(after, Named::Other);
+        };
+        self.put(&edit, &[], token)?;
+        self.name_at(at + 1).map(|(_, after)| after)
+    }
+
     /// Copies a reference to a name. Returns the offset after it, and after the name if that follows.
-    fn name(&mut self, at: usize) -> Result<usize> {
+    fn name(&mut self, at: usize, named: Named) -> Result<usize> {
+        let (entry, after) = self.name_at(at)?;
+        match T::EDITS {
+            true => self.target.edit_name(named, entry)?,
+            false => self.target.name(entry),
+        }
+        Ok(after)
+    }
+
+    /// The name that a reference refers to, and the offset after the reference, and after the name if that follows.
+    fn name_at(&self, at: usize) -> Result<(&'s [u8], usize)> {
         let offset = self.source.base.saturating_add(self.source.u32(at, "a name")?);
         let units = self.source.u16(offset.saturating_add(NAME_HEADER - 2), "a name")?;
         let entry = self.source.take(offset + 4, NAME_HEADER - 4 + 2 * units, "a name")?;
-        self.target.name(entry);
         // Names end with NUL.
         let inline = if offset == at + 4 {
             NAME_HEADER + 2 * units + 2
         } else {
             0
         };
-        Ok(at + 4 + inline)
+        Ok((entry, at + 4 + inline))
     }
 
     /// Copies a value that is not in a value table.
     fn value(&mut self, at: usize, depth: usize) -> Result<usize> {
         const WHAT: &str = "a value";
         let value_type = self.source.byte(at + 1, WHAT)?;
+        // A text has its number of units before it.
+        let head = if value_type == STRING { 4 } else { 2 };
         let size = match value_type {
             0 => 0,
-            1 => 2 + 2 * self.source.u16(at + 2, WHAT)?,
+            STRING => 2 * self.source.u16(at + 2, WHAT)?,
             3 | 4 => 1,
             5 | 6 => 2,
             7 | 8 | 11 | 13 | 20 => 4,
@@ -160,7 +245,8 @@ impl<T: Target> Copy<'_, '_, T> {
             }
             _ => return Err(Source::damaged(at, "a value of a type that has no size")),
         };
-        self.copy(at, 2 + size, WHAT)
+        let content = |all: &'s [u8]| Content::Value(value_type, &all[head..]);
+        self.content(at, head + size, if head == 4 { 2 } else { 0 }, WHAT, content)
     }
 
     /// Copies a stream with what follows its end token, and writes its size, a u16, at `place` in the target.
@@ -171,7 +257,12 @@ impl<T: Target> Copy<'_, '_, T> {
         let has_dependencies = std::mem::take(&mut self.has_dependencies);
         let after = self.stream(stream, depth + 1)?;
         self.has_dependencies = has_dependencies;
-        self.copy(after, end.saturating_sub(after), "a nested stream")?;
+        let rest = self.source.take(after, end.saturating_sub(after), "a nested stream")?;
+        let edited = match T::EDITS && !rest.is_empty() {
+            true => self.target.edit_rest(rest)?,
+            false => None,
+        };
+        self.target.out().extend(edited.as_deref().unwrap_or(rest));
         let size = self.target.out().len() - start;
         let size = u16::try_from(size).map_err(|_| WriteError::ValueSize(size))?;
         self.target.out()[place..place + 2].copy_from_slice(&size.to_le_bytes());
@@ -185,7 +276,7 @@ impl<T: Target> Copy<'_, '_, T> {
             .source
             .base
             .saturating_add(self.source.u32(after, "a template instance")?);
-        self.target.definition(self.source, definition)?;
+        let plan = self.target.definition(self.source, definition)?;
         let inline = match definition == after + 4 {
             true => self.source.definition(definition)?.1.end - definition,
             false => 0,
@@ -197,10 +288,21 @@ impl<T: Target> Copy<'_, '_, T> {
         let size = |[low, high, ..]: [u8; 4]| usize::from(u16::from_le_bytes([low, high]));
         let written = self.target.out().len() + 4;
         let mut value = self.copy(table, 4 + 4 * count, "a value table")?;
+        let edits = match T::EDITS {
+            true => self.edits(&plan, value, descriptors)?,
+            false => Vec::new(),
+        };
+        let mut edits = edits.into_iter().peekable();
         let mut plain = value;
         for (index, &descriptor) in descriptors.iter().enumerate() {
             let end = value + size(descriptor);
-            if descriptor[2] == BINXML && end > value {
+            if T::EDITS
+                && let Some((_, edit)) = edits.next_if(|(edited, _)| *edited == index)
+            {
+                self.copy(plain, value - plain, "a value")?;
+                self.put_value(&edit, written + 4 * index)?;
+                plain = end;
+            } else if descriptor[2] == BINXML && end > value {
                 self.copy(plain, value - plain, "a value")?;
                 self.nested(value..end, written + 4 * index, depth)?;
                 plain = end;
@@ -208,5 +310,30 @@ impl<T: Target> Copy<'_, '_, T> {
             value = end;
         }
         self.copy(plain, value - plain, "a value")
+    }
+
+    /// What replaces values of an instance. The first value is at an offset.
+    fn edits(&mut self, plan: &T::Plan, first: usize, descriptors: &[[u8; 4]]) -> Result<Vec<(usize, Edit)>> {
+        let mut at = first;
+        let values = descriptors.iter().map(|&[low, high, value_type, _]| {
+            let size = usize::from(u16::from_le_bytes([low, high]));
+            let bytes = self.source.take(at, size, "a value")?;
+            at += size;
+            Ok((value_type, bytes))
+        });
+        let values = values.collect::<Result<Vec<_>>>()?;
+        self.target.edit_values(plan, &values)
+    }
+
+    /// Appends what replaces a value, whose descriptor is at `place` in the target.
+    fn put_value(&mut self, edit: &Edit, place: usize) -> Result<()> {
+        let size = edit.bytes.len();
+        let [low, high] = u16::try_from(size)
+            .map_err(|_| WriteError::ValueSize(size))?
+            .to_le_bytes();
+        let out = self.target.out();
+        out.extend(&edit.bytes);
+        out[place..place + 3].copy_from_slice(&[low, high, edit.value_type]);
+        Ok(())
     }
 }

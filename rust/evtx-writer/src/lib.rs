@@ -6,7 +6,7 @@
 //! the checksums.
 //!
 //! A [`Cutter`] cuts records out of a chunk, with all that they refer to. A [`LogWriter`] writes them unchanged to another
-//! log, in which they share names and definitions again.
+//! log, in which they share names and definitions again. A [`Redactor`] replaces values in them before.
 //!
 //! ```
 //! use evtx_writer::{Element, Event, Substitution, LogWriter, Template, Value};
@@ -30,6 +30,7 @@ mod source;
 mod target;
 mod copy;
 mod record;
+mod redact;
 mod chunk;
 mod log;
 mod mta;
@@ -39,3 +40,4 @@ pub use error::WriteError;
 pub use log::LogWriter;
 pub use mta::MtaWriter;
 pub use record::{CutRecord, Cutter};
+pub use redact::{Redactor, Rules};

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::copy::{MAX_RECORD, copy_definition, copy_stream};
 use crate::error::WriteError;
-use crate::source::Source;
+use crate::source::{Result, Source};
 use crate::target::Own;
 
 const MAGIC: &[u8; 4] = b"**\0\0";
@@ -51,7 +51,7 @@ impl Cutter {
     ///
     /// # Errors
     /// [`WriteError`] if the record is damaged, or needs too much room.
-    pub fn cut(&mut self, chunk: &[u8], id: u64, written: u64, binxml: Range<usize>) -> Result<&[u8], WriteError> {
+    pub fn cut(&mut self, chunk: &[u8], id: u64, written: u64, binxml: Range<usize>) -> Result<&[u8]> {
         // Those of a crafted chunk can overlap.
         if self.bytes > MAX_KNOWN {
             self.begin_chunk();
@@ -63,43 +63,58 @@ impl Cutter {
             definition,
         } = self;
         let source = Source::chunk(chunk);
-        record.clear();
-        record.out.extend(MAGIC);
-        record.out.extend([0; 4]);
-        record.out.extend(id.to_le_bytes());
-        record.out.extend(written.to_le_bytes());
+        begin(record, id, written);
         copy_stream(record, source, binxml)?;
-        let mut known: Vec<(usize, u32)> = Vec::new();
-        for (place, at) in std::mem::take(&mut record.pending) {
-            let offset = match known.iter().find(|(known, _)| *known == at) {
-                Some((_, offset)) => *offset,
+        finish(record, |at, out| {
+            let bytes = match definitions.get(&at) {
+                Some(bytes) => bytes,
                 None => {
-                    let bytes = match definitions.get(&at) {
-                        Some(bytes) => bytes,
-                        None => {
-                            definition.clear();
-                            definition.out.extend([0; 4]);
-                            copy_definition(definition, source, at)?;
-                            *known_bytes += definition.out.len();
-                            let bytes = definition.out.as_slice().into();
-                            definitions.entry(at).or_insert(bytes)
-                        }
-                    };
-                    let offset = record.out.len() as u32;
-                    record.out.extend(bytes);
-                    if record.out.len() > MAX_RECORD {
-                        return Err(WriteError::RecordSize);
-                    }
-                    known.push((at, offset));
-                    offset
+                    definition.clear();
+                    definition.out.extend([0; 4]);
+                    copy_definition(definition, source, at)?;
+                    *known_bytes += definition.out.len();
+                    let bytes = definition.out.as_slice().into();
+                    definitions.entry(at).or_insert(bytes)
                 }
             };
-            record.out[place..place + 4].copy_from_slice(&offset.to_le_bytes());
-        }
-        let size = record.out.len() as u32;
-        record.out[4..8].copy_from_slice(&size.to_le_bytes());
+            out.extend(bytes);
+            Ok(())
+        })?;
         Ok(&record.out)
     }
+}
+
+/// Begins a record that stands alone.
+pub(crate) fn begin(record: &mut Own, id: u64, written: u64) {
+    record.clear();
+    record.out.extend(MAGIC);
+    record.out.extend([0; 4]);
+    record.out.extend(id.to_le_bytes());
+    record.out.extend(written.to_le_bytes());
+}
+
+/// Ends a record after its BinXML: appends each definition that it refers to once, which `append` does by its offset in
+/// the source.
+pub(crate) fn finish(record: &mut Own, mut append: impl FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()> {
+    let mut known: Vec<(usize, u32)> = Vec::new();
+    for (place, at) in std::mem::take(&mut record.pending) {
+        let offset = match known.iter().find(|(known, _)| *known == at) {
+            Some((_, offset)) => *offset,
+            None => {
+                let offset = record.out.len() as u32;
+                append(at, &mut record.out)?;
+                if record.out.len() > MAX_RECORD {
+                    return Err(WriteError::RecordSize);
+                }
+                known.push((at, offset));
+                offset
+            }
+        };
+        record.out[place..place + 4].copy_from_slice(&offset.to_le_bytes());
+    }
+    let size = record.out.len() as u32;
+    record.out[4..8].copy_from_slice(&size.to_le_bytes());
+    Ok(())
 }
 
 impl<'a> CutRecord<'a> {
@@ -107,7 +122,7 @@ impl<'a> CutRecord<'a> {
     ///
     /// # Errors
     /// [`WriteError::Damaged`].
-    pub fn new(bytes: &'a [u8]) -> Result<Self, WriteError> {
+    pub fn new(bytes: &'a [u8]) -> Result<Self> {
         let number = |at: usize| {
             let bytes = bytes.get(at..)?.first_chunk::<8>()?;
             Some(u64::from_le_bytes(*bytes))

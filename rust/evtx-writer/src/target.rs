@@ -4,14 +4,69 @@ use std::collections::HashMap;
 
 use crate::source::{Result, Source};
 
+/// What a name is the name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Named {
+    Element,
+    Attribute,
+    Other,
+}
+
+/// Content of an element or attribute that is not in a value table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Content<'a> {
+    /// A value: its type byte and its bytes. Text is a value, also in a CDATA section or a processing instruction.
+    Value(u8, &'a [u8]),
+    /// A character reference.
+    Character(u16),
+    /// An entity reference.
+    Entity,
+    /// A substitution: its index.
+    Substitution(u16),
+}
+
+/// What replaces a value: a type byte and bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Edit {
+    pub(crate) value_type: u8,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// What BinXML is copied to.
 pub(crate) trait Target {
+    /// Whether it replaces parts. Otherwise none of the methods without a result in this trait is called.
+    const EDITS: bool = false;
+    /// What is known of a definition.
+    type Plan;
     /// Where to append tokens.
     fn out(&mut self) -> &mut Vec<u8>;
     /// Appends a reference to a name, and perhaps the name. `entry` is its hash, its number of units, and its units.
     fn name(&mut self, entry: &[u8]);
     /// Appends a reference to the definition at an offset of the source, and perhaps the definition.
-    fn definition(&mut self, source: Source<'_>, at: usize) -> Result<()>;
+    fn definition(&mut self, source: Source<'_>, at: usize) -> Result<Self::Plan>;
+
+    /// Appends a name as [`name`](Self::name) does, or one that replaces it.
+    fn edit_name(&mut self, _named: Named, entry: &[u8]) -> Result<()> {
+        self.name(entry);
+        Ok(())
+    }
+    /// A start tag ends.
+    fn end_start(&mut self) {}
+    /// An element ends.
+    fn end(&mut self) {}
+    /// What replaces content; `None` if it stays. Not for BinXML, whose content comes instead.
+    fn edit_content(&mut self, _content: Content<'_>) -> Result<Option<Edit>> {
+        Ok(None)
+    }
+    /// What replaces values of an instance: their indexes, in ascending order. A BinXML value that stays is copied as a
+    /// stream.
+    fn edit_values(&mut self, _plan: &Self::Plan, _values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
+        Ok(Vec::new())
+    }
+    /// What replaces bytes after an end token.
+    fn edit_rest(&mut self, _rest: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
 }
 
 /// BinXML with names of its own, at their first use.
@@ -33,6 +88,8 @@ impl Own {
 }
 
 impl Target for Own {
+    type Plan = ();
+
     fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
@@ -54,4 +111,12 @@ impl Target for Own {
         self.out.extend([0; 4]);
         Ok(())
     }
+}
+
+/// The hash by which a chunk finds a name: of its UTF-16 units, the low half of a multiplicative hash.
+pub(crate) fn hash(units: impl Iterator<Item = u16>) -> u16 {
+    let hash = units.fold(0_u32, |hash, unit| {
+        hash.wrapping_mul(65_599).wrapping_add(u32::from(unit))
+    });
+    hash as u16
 }

@@ -15,6 +15,7 @@ mod messages;
 mod oracle;
 mod paths;
 mod recovery;
+mod redacted;
 mod repeated_values;
 mod sigma;
 mod spelled_out;

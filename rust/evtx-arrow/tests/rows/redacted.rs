@@ -1,0 +1,225 @@
+//! Records that are redacted and written to a log.
+
+mod expected;
+mod kinds;
+
+use std::sync::Arc;
+
+use evtx_arrow::Options;
+use evtx_writer::{CutRecord, LogWriter, Redactor, Rules, WriteError};
+use serde_json::Value;
+
+use crate::common::{cell, corpus, every_column, read, samples};
+use expected::{Expected, is_same, leaves, without_case};
+
+const HEADER: usize = 4096;
+
+fn options() -> Options {
+    Options {
+        json: true,
+        record: true,
+        ..Options::default()
+    }
+}
+
+/// A record of a log: itself, its JSON, and its columns.
+#[derive(Clone)]
+struct Row {
+    record: Vec<u8>,
+    json: Value,
+    cells: Vec<(String, Option<String>)>,
+}
+
+fn bytes_of(hexadecimal: &str) -> Vec<u8> {
+    let digits = |at| u8::from_str_radix(&hexadecimal[at..at + 2], 16).expect("two digits");
+    (0..hexadecimal.len()).step_by(2).map(digits).collect()
+}
+
+/// The sound rows of a log; none if it is no log.
+fn rows(file: &[u8]) -> Vec<Row> {
+    let options = options();
+    let mut found = Vec::new();
+    for batch in read(file, "log", options, &every_column(&options)).unwrap_or_default() {
+        let schema = batch.schema();
+        for row in 0..batch.num_rows() {
+            let (Some(record), Some(json), None) = (
+                cell(&batch, "record", row),
+                cell(&batch, "json", row),
+                cell(&batch, "error", row),
+            ) else {
+                continue;
+            };
+            let names = schema.fields().iter().map(|field| field.name().to_owned());
+            let names = names.filter(|name| !["record", "record_id", "json"].contains(&name.as_str()));
+            found.push(Row {
+                record: bytes_of(&record),
+                json: serde_json::from_str(&json).expect("JSON"),
+                cells: names.map(|name| (name.clone(), cell(&batch, &name, row))).collect(),
+            });
+        }
+    }
+    found
+}
+
+fn log_of<'r>(records: impl IntoIterator<Item = &'r [u8]>) -> Vec<u8> {
+    let mut log = LogWriter::new(1);
+    for record in records {
+        log.write_cut(CutRecord::new(record).expect("a record"))
+            .expect("a sound one");
+    }
+    log.finish()
+}
+
+/// The same numbers in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) as usize % end.max(1)
+    }
+
+    fn of<'t, T>(&mut self, all: &'t [T]) -> Option<&'t T> {
+        all.get(self.below(all.len()))
+    }
+}
+
+/// At most 60 rows of a log, evenly spread.
+fn some(rows: &[Row]) -> Vec<Row> {
+    rows.iter().step_by(rows.len() / 60 + 1).cloned().collect()
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    rows: usize,
+    changed: usize,
+    refused: usize,
+}
+
+/// Redacts rows, writes and reads them, and compares the JSON with that which `expected` makes.
+fn check(rows: &[Row], rules: Rules, expected: &dyn Expected, keys: &[&str], seen: &mut Seen) {
+    let mut redactor = Redactor::new(Arc::new(rules));
+    let (mut redacted, mut originals) = (Vec::new(), Vec::new());
+    for row in rows {
+        seen.rows += 1;
+        match redactor.redact(&row.record) {
+            Ok(record) => {
+                redacted.push(record.to_vec());
+                originals.push(row);
+            }
+            Err(WriteError::NotRedacted(why)) => {
+                assert!(expected.may_refuse(&row.json, &why), "{keys:?}: {why}\n{}", row.json);
+                seen.refused += 1;
+            }
+            Err(other) => panic!("{keys:?}: {other}"),
+        }
+    }
+    let file = log_of(redacted.iter().map(Vec::as_slice));
+    expected.leaves_nothing(&file[HEADER..]);
+    let found = self::rows(&file);
+    assert_eq!(found.len(), originals.len());
+    for (found, original) in found.iter().zip(originals) {
+        seen.changed += usize::from(found.json != original.json);
+        if let Err(difference) = is_same(&found.json, &original.json, expected) {
+            panic!("{keys:?}: {difference}\n{}\n{}", original.json, found.json);
+        }
+        for ((name, cell), (_, before)) in found.cells.iter().zip(&original.cells) {
+            let has_key = before
+                .as_ref()
+                .is_none_or(|before| expected.may_change(&without_case(before)));
+            assert!(cell == before || has_key, "{keys:?}: {name}: {before:?} {cell:?}");
+        }
+        assert_eq!(
+            redactor.redact(&found.record).ok(),
+            Some(&found.record[..]),
+            "redacted again"
+        );
+    }
+}
+
+/// A text to redact, and what replaces it.
+fn value(random: &mut Random, rows: &[Row], number: usize) -> Option<(String, String)> {
+    let leaves = leaves(&random.of(rows)?.json);
+    let (_, leaf) = random.of(&leaves)?;
+    let mut text = match leaf {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if random.below(2) == 0 && !text.starts_with("S-1-") {
+        let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+        text = (*random.of(&words)?).to_owned();
+    }
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() < 4 || letters.len() > 60 || text.trim() != text || text.contains(['\n', '_', '\u{fffd}']) {
+        return None;
+    }
+    let new = expected::like(&text, number);
+    let in_other_case = match random.below(3) {
+        0 => text.to_uppercase(),
+        1 => text.to_lowercase(),
+        _ => text.clone(),
+    };
+    // Some characters have more than one in upper case.
+    let is_same = without_case(&in_other_case) == without_case(&text);
+    Some((if is_same { in_other_case } else { text }, new))
+}
+
+#[test]
+fn values_are_replaced_wherever_they_occur() {
+    let (mut random, mut seen) = (Random(1), Seen::default());
+    for log in samples().into_iter().chain(corpus()) {
+        let rows = some(&rows(&std::fs::read(&log).expect("the log")));
+        for _ in 0..4 {
+            let pairs: Vec<_> = (0..3).filter_map(|number| value(&mut random, &rows, number)).collect();
+            let pairs: Vec<_> = pairs
+                .iter()
+                .map(|(text, new)| (text.as_str(), Some(new.as_str())))
+                .collect();
+            let Ok(rules) = Rules::values(&pairs) else { continue };
+            let expected = expected::Values::new(&pairs);
+            let keys: Vec<&str> = pairs.iter().map(|(text, _)| *text).collect();
+            check(&rows, rules, &expected, &keys, &mut seen);
+        }
+    }
+    eprintln!("{seen:?}");
+    assert!(seen.changed > 500 && seen.refused < seen.rows / 5, "{seen:?}");
+}
+
+#[test]
+fn fields_are_replaced_by_name() {
+    let (mut random, mut seen) = (Random(2), Seen::default());
+    for log in samples().into_iter().chain(corpus()) {
+        let rows = some(&rows(&std::fs::read(&log).expect("the log")));
+        for round in 0..4 {
+            let mut pairs = Vec::new();
+            for number in 0..3 {
+                let Some(row) = random.of(&rows) else { continue };
+                let leaves = leaves(&row.json);
+                let Some((name, leaf)) = random.of(&leaves) else {
+                    continue;
+                };
+                let name = if random.below(2) == 0 {
+                    name.to_uppercase()
+                } else {
+                    name.clone()
+                };
+                // Those are also names of data without a name, which the JSON does not show.
+                if name.to_lowercase().starts_with("param") {
+                    continue;
+                }
+                let text = leaf.as_str().map_or_else(|| leaf.to_string(), str::to_owned);
+                pairs.push((name, (round > 0).then(|| expected::like(&text, number))));
+            }
+            let pairs: Vec<_> = pairs
+                .iter()
+                .map(|(name, new)| (name.as_str(), new.as_deref()))
+                .collect();
+            let Ok(rules) = Rules::fields(&pairs) else { continue };
+            let expected = expected::Fields::new(&pairs);
+            let keys: Vec<&str> = pairs.iter().map(|(text, _)| *text).collect();
+            check(&rows, rules, &expected, &keys, &mut seen);
+        }
+    }
+    eprintln!("{seen:?}");
+    assert!(seen.changed > 500 && seen.refused < seen.rows / 5, "{seen:?}");
+}

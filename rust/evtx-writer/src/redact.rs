@@ -1,0 +1,117 @@
+//! Redaction: a copy of a record that stands alone, with other values.
+//!
+//! [`Rules::fields`] replaces the values of fields by the names of the fields, and [`Rules::values`] replaces texts wherever
+//! they occur. Every other part stays as it is, so a reader finds the same events. A definition that changes gets a GUID
+//! of its own, because readers may take two with the same GUID for one.
+
+mod typed;
+mod folded;
+mod remains;
+mod fields;
+mod values;
+mod editor;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::copy::copy_stream;
+use crate::error::WriteError;
+use crate::record::{CutRecord, begin, finish};
+use crate::source::Source;
+use crate::target::Own;
+use editor::{Definitions, Editor, Kind};
+use fields::Fields;
+use folded::Folded;
+use values::Values;
+
+/// What is replaced, and by what.
+#[derive(Debug)]
+pub struct Rules(Kind);
+
+/// Redacts records by the same rules.
+#[derive(Debug)]
+pub struct Redactor {
+    rules: Arc<Rules>,
+    definitions: Definitions,
+    record: Own,
+    scratch: Folded,
+}
+
+/// Checks names or texts, without regard to case.
+fn check(what: &str, pairs: &[(&str, Option<&str>)]) -> Result<(), String> {
+    let mut known = HashMap::new();
+    for &(key, new) in pairs {
+        if key.is_empty() {
+            return Err(format!("a {what} to redact is empty"));
+        }
+        if key.contains('\0') || new.is_some_and(|new| new.contains('\0')) {
+            return Err(format!("the {what} '{key}', or what replaces it, contains a NUL"));
+        }
+        let other = known.insert(key.to_lowercase(), (key, new));
+        if let Some((other, _)) = other.filter(|(_, text)| *text != new) {
+            return Err(format!(
+                "'{other}' and '{key}' are the same {what}, because case does not matter, but are replaced by different texts"
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Rules {
+    /// Replaces the values of fields by the names of the fields, in any case. A field without a value stays without. `None`
+    /// makes a value NULL.
+    ///
+    /// # Errors
+    /// An empty name, or one with a NUL; two that are the same but are replaced by different texts.
+    pub fn fields(pairs: &[(&str, Option<&str>)]) -> Result<Self, String> {
+        check("field", pairs)?;
+        Ok(Rules(Kind::Fields(Fields::new(pairs))))
+    }
+
+    /// Replaces texts wherever they occur, in any case: in texts and names, in SIDs, in binary values, and in bytes that
+    /// no reader shows; numbers, GUIDs and times if they are equal to a text. `None` removes a text, and makes other
+    /// values NULL.
+    ///
+    /// # Errors
+    /// As for [`fields`](Self::fields), and a replacement that contains one of the texts.
+    pub fn values(pairs: &[(&str, Option<&str>)]) -> Result<Self, String> {
+        check("value", pairs)?;
+        Values::new(pairs).map(|values| Rules(Kind::Values(values)))
+    }
+}
+
+impl Redactor {
+    /// A redactor by some rules.
+    pub fn new(rules: Arc<Rules>) -> Self {
+        Redactor {
+            rules,
+            definitions: Definitions::default(),
+            record: Own::default(),
+            scratch: Folded::default(),
+        }
+    }
+
+    /// A record that stands alone, redacted.
+    ///
+    /// # Errors
+    /// [`WriteError::NotRedacted`] if something cannot be redacted, or remains; the other errors if the bytes are not a
+    /// record, or the values become too long.
+    pub fn redact(&mut self, record: &[u8]) -> Result<&[u8], WriteError> {
+        let cut = CutRecord::new(record)?;
+        let Rules(rules) = &*self.rules;
+        begin(&mut self.record, cut.id, cut.written);
+        let mut editor = Editor::new(&mut self.record, rules, &mut self.scratch, Some(&mut self.definitions));
+        copy_stream(&mut editor, Source::record(record), cut.binxml())?;
+        let found = editor.found;
+        // Definitions were checked when they were redacted.
+        if let Kind::Values(values) = rules {
+            values.check(&self.record.out)?;
+        }
+        finish(&mut self.record, |at, out| {
+            let definition = found.iter().find(|(known, _)| *known == at);
+            out.extend(definition.map(|(_, definition)| &*definition.bytes).unwrap_or_default());
+            Ok(())
+        })?;
+        Ok(&self.record.out)
+    }
+}

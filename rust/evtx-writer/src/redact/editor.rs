@@ -1,0 +1,314 @@
+//! The target of a copy that redacts.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use uuid::Builder;
+
+use super::fields::{Fields, Plan, Walk};
+use super::folded::{Encoding, Folded};
+use super::values::Values;
+use crate::copy::{MAX_RECORD, STRING, copy_definition};
+use crate::error::WriteError;
+use crate::source::{Result, Source};
+use crate::target::{Content, Edit, Named, Own, Target, hash};
+
+/// The most bytes of definitions that are known before another record is redacted.
+const MAX_KNOWN: usize = 4 << 20;
+/// Bytes of the GUID of a definition, and of its ID, which are the first of the GUID.
+const GUID: usize = 16;
+const ID: usize = 4;
+
+/// The names of the schema of events, and the entities of XML. Without them, no reader would find its way.
+const SCHEMA: &[&str] = &[
+    "ActivityID",
+    "Binary",
+    "Channel",
+    "Computer",
+    "Correlation",
+    "Data",
+    "Event",
+    "EventData",
+    "EventID",
+    "EventRecordID",
+    "EventSourceName",
+    "Execution",
+    "Guid",
+    "Keywords",
+    "Level",
+    "Name",
+    "Opcode",
+    "ProcessID",
+    "Provider",
+    "Qualifiers",
+    "RelatedActivityID",
+    "RenderingInfo",
+    "Security",
+    "System",
+    "SystemTime",
+    "Task",
+    "ThreadID",
+    "TimeCreated",
+    "UserData",
+    "UserID",
+    "Version",
+    "amp",
+    "apos",
+    "gt",
+    "lt",
+    "quot",
+    "xmlns",
+];
+
+/// What is replaced by what.
+#[derive(Debug)]
+pub(super) enum Kind {
+    Fields(Fields),
+    Values(Values),
+}
+
+/// A definition as redacted records have it.
+#[derive(Debug)]
+pub(super) struct Definition {
+    source: Box<[u8]>,
+    pub(super) bytes: Box<[u8]>,
+    plan: Plan,
+    /// The ID, if the definition is another one than the original.
+    id: Option<[u8; ID]>,
+}
+
+/// The definitions that were redacted last, by their GUIDs.
+#[derive(Debug, Default)]
+pub(super) struct Definitions {
+    known: HashMap<[u8; GUID], Arc<Definition>>,
+    bytes: usize,
+}
+
+/// Copies a record or a definition, and replaces what some rules say.
+pub(super) struct Editor<'e> {
+    pub(super) own: &'e mut Own,
+    rules: &'e Kind,
+    pub(super) scratch: &'e mut Folded,
+    walk: Walk,
+    is_changed: bool,
+    /// Those of earlier records; none in a definition.
+    definitions: Option<&'e mut Definitions>,
+    /// Those of the record, by their offsets.
+    pub(super) found: Vec<(usize, Arc<Definition>)>,
+    /// How many bytes they take. Those of a crafted record can overlap.
+    found_bytes: usize,
+}
+
+impl Definitions {
+    fn get(&mut self, rules: &Kind, scratch: &mut Folded, source: Source<'_>, at: usize) -> Result<Arc<Definition>> {
+        let (bytes, _) = source.definition(at)?;
+        if self.bytes > MAX_KNOWN {
+            self.known.clear();
+            self.bytes = 0;
+        }
+        let entry = self.known.entry(*bytes.first_chunk().unwrap_or(&[0; GUID]));
+        if let Entry::Occupied(known) = &entry
+            && *known.get().source == *bytes
+        {
+            return Ok(Arc::clone(known.get()));
+        }
+        let mut own = Own::default();
+        own.out.extend([0; 4]);
+        let mut editor = Editor::new(&mut own, rules, scratch, None);
+        copy_definition(&mut editor, source, at)?;
+        let (plan, is_changed) = (editor.walk.plan, editor.is_changed);
+        let id = is_changed.then(|| rename(&mut own.out));
+        if let Kind::Values(values) = rules {
+            values.check(&own.out)?;
+        }
+        self.bytes += bytes.len() + own.out.len();
+        let (source, bytes) = (bytes.into(), own.out.into());
+        let definition = Arc::new(Definition {
+            source,
+            bytes,
+            plan,
+            id,
+        });
+        _ = entry.insert_entry(Arc::clone(&definition));
+        Ok(definition)
+    }
+}
+
+/// Gives a definition, which begins with the link to the next one, a GUID that follows from its bytes. Returns its ID.
+fn rename(definition: &mut [u8]) -> [u8; ID] {
+    let (_, named) = definition.split_at_mut(4);
+    // FNV-1a with 128 bits, as RFC 9562 allows for a UUID of version 8.
+    let hash = named
+        .iter()
+        .fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash: u128, &byte| {
+            (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+        });
+    let guid = Builder::from_custom_bytes(hash.to_be_bytes()).into_uuid().to_bytes_le();
+    named[..GUID].copy_from_slice(&guid);
+    [guid[0], guid[1], guid[2], guid[3]]
+}
+
+impl<'e> Editor<'e> {
+    pub(super) fn new(
+        own: &'e mut Own,
+        rules: &'e Kind,
+        scratch: &'e mut Folded,
+        definitions: Option<&'e mut Definitions>,
+    ) -> Self {
+        Editor {
+            own,
+            rules,
+            scratch,
+            walk: Walk::default(),
+            is_changed: false,
+            definitions,
+            found: Vec::new(),
+            found_bytes: 0,
+        }
+    }
+
+    /// A name without the values.
+    fn renamed(&mut self, values: &Values, entry: &[u8]) -> Result<Option<Vec<u8>>> {
+        let units = &entry[4..];
+        let Some(new) = values.edit_text(self.scratch, units, Encoding::Utf16)? else {
+            return Ok(None);
+        };
+        let text = |units: &[u8]| {
+            let units: Vec<u16> = units
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|unit| u16::from_le_bytes(*unit))
+                .collect();
+            String::from_utf16_lossy(&units)
+        };
+        let name = text(units);
+        let refused = |why: &str| WriteError::NotRedacted(format!("the name {name} cannot be redacted: {why}").into());
+        if SCHEMA.contains(&name.as_str()) {
+            return Err(refused(
+                "readers need it, and one of the values is a part of it. Redact the fields instead",
+            ));
+        }
+        let count = u16::try_from(new.len() / 2).map_err(|_| WriteError::ValueSize(new.len()))?;
+        if count == 0 {
+            return Err(refused("nothing would be left of it"));
+        }
+        let hash = hash(text(&new).encode_utf16());
+        Ok(Some([&hash.to_le_bytes(), &count.to_le_bytes(), &new[..]].concat()))
+    }
+}
+
+impl Target for Editor<'_> {
+    const EDITS: bool = true;
+    type Plan = Arc<Definition>;
+
+    fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.own.out
+    }
+
+    fn name(&mut self, entry: &[u8]) {
+        self.own.name(entry);
+    }
+
+    fn definition(&mut self, source: Source<'_>, at: usize) -> Result<Arc<Definition>> {
+        let what = "a template instance in a definition";
+        let definitions = self.definitions.as_mut().ok_or_else(|| Source::damaged(at, what))?;
+        if let Kind::Fields(fields) = self.rules {
+            self.walk.begin_stream(fields)?;
+        }
+        let known = self.found.iter().find(|(known, _)| *known == at);
+        let definition = match known {
+            Some((_, definition)) => Arc::clone(definition),
+            None => {
+                let definition = definitions.get(self.rules, self.scratch, source, at)?;
+                self.found_bytes += definition.source.len() + definition.bytes.len();
+                if self.found_bytes > 2 * MAX_RECORD {
+                    return Err(WriteError::RecordSize);
+                }
+                self.found.push((at, Arc::clone(&definition)));
+                definition
+            }
+        };
+        if let Some(id) = definition.id
+            && let Some(place) = self.own.out.last_chunk_mut()
+        {
+            *place = id;
+        }
+        self.own.definition(source, at)?;
+        Ok(definition)
+    }
+
+    fn edit_name(&mut self, named: Named, entry: &[u8]) -> Result<()> {
+        let renamed = match self.rules {
+            Kind::Fields(fields) => {
+                self.walk.begin(fields, named, entry)?;
+                None
+            }
+            Kind::Values(values) => self.renamed(values, entry)?,
+        };
+        self.is_changed |= renamed.is_some();
+        self.own.name(renamed.as_deref().unwrap_or(entry));
+        Ok(())
+    }
+
+    fn end_start(&mut self) {
+        if let Kind::Fields(fields) = self.rules {
+            self.walk.end_start(fields);
+        }
+    }
+
+    fn end(&mut self) {
+        if let Kind::Fields(_) = self.rules {
+            self.walk.end();
+        }
+    }
+
+    fn edit_content(&mut self, content: Content<'_>) -> Result<Option<Edit>> {
+        let edit = match (self.rules, content) {
+            (Kind::Fields(fields), content) => self.walk.edit(fields, content)?,
+            (Kind::Values(values), Content::Value(value_type, bytes)) => {
+                values.edit(self.scratch, value_type, bytes)?
+            }
+            (Kind::Values(values), Content::Character(number)) => {
+                values.edit(self.scratch, STRING, &number.to_le_bytes())?
+            }
+            (Kind::Values(_), Content::Entity | Content::Substitution(_)) => None,
+        };
+        // A text that is the new one already does not make another definition.
+        let is_same = |edit: &Edit| matches!(content, Content::Value(value_type, bytes) if edit.value_type == value_type && *edit.bytes == *bytes);
+        let edit = edit.filter(|edit| !is_same(edit));
+        self.is_changed |= edit.is_some();
+        Ok(edit)
+    }
+
+    fn edit_values(&mut self, plan: &Arc<Definition>, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
+        let rules = match self.rules {
+            Kind::Fields(fields) => return fields.edit_values(&plan.plan, values),
+            Kind::Values(rules) => rules,
+        };
+        let (mut edits, mut size) = (Vec::new(), 0);
+        for (index, &(value_type, bytes)) in values.iter().enumerate() {
+            if value_type == crate::copy::BINXML {
+                continue;
+            }
+            if let Some(edit) = rules.edit(self.scratch, value_type, bytes)? {
+                size += edit.bytes.len();
+                if size > MAX_RECORD {
+                    return Err(WriteError::RecordSize);
+                }
+                edits.push((index, edit));
+            }
+        }
+        Ok(edits)
+    }
+
+    fn edit_rest(&mut self, rest: &[u8]) -> Result<Option<Vec<u8>>> {
+        let edited = match self.rules {
+            Kind::Fields(_) => None,
+            Kind::Values(values) => values.edit_binary(self.scratch, rest)?,
+        };
+        self.is_changed |= edited.is_some();
+        Ok(edited)
+    }
+}

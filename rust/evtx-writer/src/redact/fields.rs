@@ -1,0 +1,354 @@
+//! Rules by field: which parts of an event a name means.
+//!
+//! A field is what is directly in an element or attribute. Its name is that of the element or attribute; that of `Data` is
+//! its `Name`. `Data` elements without a `Name` are also `param1`, `param2` and so on, and the second field of a name is
+//! also `name_1`, as in the column `event_data`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use evtx_format::value::ValueType;
+
+use super::typed::{self, replaced};
+use crate::copy::{BINXML, MAX_RECORD, STRING};
+use crate::error::WriteError;
+use crate::source::Result;
+use crate::target::{Content, Edit, Named};
+use crate::value::utf16;
+
+/// Fields and what replaces their values; `None` for NULL.
+#[derive(Debug)]
+pub(super) struct Fields {
+    /// By the name in lower case.
+    rules: HashMap<String, usize>,
+    names: Vec<(String, Option<String>)>,
+    /// Whether a name ends with a number, so that fields have to be counted.
+    has_numbers: bool,
+}
+
+/// What is known of the fields of a definition: which values they are made of.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    values: Vec<(u16, Part)>,
+    /// Whether a text is in a `Data` element without a name that follows one with a value. An array there moves its number.
+    has_late_text: bool,
+}
+
+/// What a value is of a field.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// The value of a field with this rule.
+    All(usize),
+    /// Another part of a field whose first part was replaced.
+    Rest,
+    /// The value of the n-th `Data` element without a name, counted from 1 in its parent.
+    Param(usize),
+    /// The value of a `Data` element whose name is the value with an index.
+    NamedBy(u16),
+}
+
+/// An element that is open.
+#[derive(Debug, Default)]
+struct Open {
+    name: String,
+    is_data: bool,
+    /// The text of its attribute `Name`, or the index of its value.
+    label: String,
+    label_value: Option<u16>,
+    rule: Option<usize>,
+    /// Whether the first part of the field was replaced.
+    is_replaced: bool,
+    /// How often each field name occurred in it.
+    counts: HashMap<String, usize>,
+    /// How many `Data` elements without a name it has.
+    params: usize,
+    /// Its own number among them.
+    param: Option<usize>,
+}
+
+/// An attribute whose value comes next.
+#[derive(Debug)]
+struct Attribute {
+    /// Whether it is the name of a `Data` element.
+    is_label: bool,
+    rule: Option<usize>,
+    is_replaced: bool,
+}
+
+/// Where in an event a copy is.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// What is around all elements, then the open ones.
+    root: Open,
+    open: Vec<Open>,
+    attribute: Option<Attribute>,
+    pub(super) plan: Plan,
+}
+
+fn refused(field: &str, value_type: u8, why: &str) -> WriteError {
+    let (field, known) = (typed::short(field), typed::type_name(value_type));
+    WriteError::NotRedacted(format!("the field {field} ({known}) cannot be redacted: {why}").into())
+}
+
+fn not_of_type(field: &str, value_type: u8, text: &str) -> WriteError {
+    let why = format!("'{}' is not of this type, or too long", typed::short(text));
+    refused(field, value_type, &why)
+}
+
+fn has_elements(field: &str) -> WriteError {
+    let field = typed::short(field);
+    let why = format!("the field {field} cannot be redacted: it contains elements. Name those that have values");
+    WriteError::NotRedacted(why.into())
+}
+
+impl Fields {
+    pub(super) fn new(pairs: &[(&str, Option<&str>)]) -> Self {
+        let names: Vec<_> = pairs
+            .iter()
+            .map(|(name, new)| ((*name).to_owned(), new.map(str::to_owned)))
+            .collect();
+        let rules = names.iter().enumerate();
+        let ends_with_number = |(name, _): &(String, Option<String>)| name.ends_with(|c: char| c.is_ascii_digit());
+        Fields {
+            rules: rules.map(|(rule, (name, _))| (name.to_lowercase(), rule)).collect(),
+            has_numbers: names.iter().any(ends_with_number),
+            names,
+        }
+    }
+
+    fn rule(&self, name: &str) -> Option<usize> {
+        self.rules.get(&name.to_lowercase()).copied()
+    }
+
+    /// What replaces the value of a field with a rule.
+    fn edit(&self, rule: usize, value_type: u8, bytes: &[u8]) -> Result<Option<Edit>> {
+        let (name, new) = &self.names[rule];
+        if value_type == BINXML && !bytes.is_empty() {
+            return Err(has_elements(name));
+        }
+        match new {
+            None if bytes.is_empty() => Ok(None),
+            None => Ok(Some(Edit {
+                value_type: 0,
+                bytes: Vec::new(),
+            })),
+            Some(text) => {
+                replaced(value_type, bytes, |_| Some(text)).map_err(|text| not_of_type(name, value_type, text))
+            }
+        }
+    }
+
+    /// What replaces the values of the `Data` elements without a name, from the `number`-th on, which an array are.
+    fn edit_params(&self, number: usize, value_type: u8, bytes: &[u8]) -> Result<Option<Edit>> {
+        let rule = |item: usize| self.rules.get(&format!("param{}", number + item)).copied();
+        let is_array = ValueType::from_byte(value_type).is_some_and(|known| known.array);
+        let count = typed::value(value_type, bytes).map_or(0, |value| value.items().count());
+        if !is_array || count < 2 {
+            return rule(0).map_or(Ok(None), |rule| self.edit(rule, value_type, bytes));
+        }
+        let Some(first) = (0..count).find_map(rule) else {
+            return Ok(None);
+        };
+        // An item of an array cannot be NULL, but a text can be empty.
+        let new = |item| rule(item).map(|rule| self.names[rule].1.as_deref().unwrap_or_default());
+        replaced(value_type, bytes, new).map_err(|text| not_of_type(&self.names[first].0, value_type, text))
+    }
+
+    /// The rule of a part of a field, if it has one, and what replaces its value. `more` counts by how many fields the
+    /// arrays before it are more than their elements.
+    fn edit_part(
+        &self,
+        part: Part,
+        (value_type, bytes): (u8, &[u8]),
+        values: &[(u8, &[u8])],
+        more: &mut usize,
+    ) -> Result<Option<(Option<usize>, Edit)>> {
+        let (rule, edit) = match part {
+            Part::All(rule) => (Some(rule), self.edit(rule, value_type, bytes)?),
+            Part::Rest if bytes.is_empty() => return Ok(None),
+            Part::Rest => {
+                let (value_type, bytes) = (0, Vec::new());
+                (None, Some(Edit { value_type, bytes }))
+            }
+            Part::Param(number) => {
+                let number = number + *more;
+                let count = typed::value(value_type, bytes).map_or(1, |value| value.items().count());
+                *more += count.saturating_sub(1);
+                let rule = self.rule(&format!("param{number}"));
+                (rule, self.edit_params(number, value_type, bytes)?)
+            }
+            Part::NamedBy(label) => {
+                let label = values.get(usize::from(label));
+                let label = label.and_then(|&(value_type, bytes)| typed::value(value_type, bytes));
+                match label.and_then(|label| self.rule(&typed::shown(label))) {
+                    Some(rule) => (Some(rule), self.edit(rule, value_type, bytes)?),
+                    None => return Ok(None),
+                }
+            }
+        };
+        Ok(edit.map(|edit| (rule, edit)))
+    }
+
+    /// What replaces the values of an instance of a definition.
+    pub(super) fn edit_values(&self, plan: &Plan, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
+        let mut edits: BTreeMap<usize, (Option<usize>, Edit)> = BTreeMap::new();
+        let (mut more, mut size) = (0, 0);
+        for &(index, part) in &plan.values {
+            let index = usize::from(index);
+            let Some(&value) = values.get(index) else { continue };
+            let Some((rule, edit)) = self.edit_part(part, value, values, &mut more)? else {
+                continue;
+            };
+            size += edit.bytes.len();
+            if size > MAX_RECORD {
+                return Err(WriteError::RecordSize);
+            }
+            match edits.get(&index) {
+                Some((Some(known), other)) if *other != edit => {
+                    let name = rule.map_or("a part of another field", |rule| &self.names[rule].0);
+                    let why = format!("{name} shows the same value, and is replaced by another one");
+                    return Err(refused(&self.names[*known].0, value.0, &why));
+                }
+                Some(_) if rule.is_none() => {}
+                _ => _ = edits.insert(index, (rule, edit)),
+            }
+        }
+        if more > 0 && plan.has_late_text {
+            let why = "the number of a field without a name depends on the record: use the name Data";
+            return Err(WriteError::NotRedacted(why.into()));
+        }
+        Ok(edits.into_iter().map(|(index, (_, edit))| (index, edit)).collect())
+    }
+}
+
+impl Walk {
+    fn top(&mut self) -> &mut Open {
+        self.open.last_mut().unwrap_or(&mut self.root)
+    }
+
+    /// An element or an attribute begins. `entry` is the hash of the name, its number of units, and its units.
+    pub(super) fn begin(&mut self, fields: &Fields, named: Named, entry: &[u8]) -> Result<()> {
+        let units = entry.get(4..).unwrap_or_default().as_chunks::<2>().0;
+        let units: Vec<u16> = units.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
+        let name = String::from_utf16_lossy(&units);
+        match named {
+            Named::Element => {
+                self.begin_stream(fields)?;
+                let is_data = name == "Data";
+                self.attribute = None;
+                self.open.push(Open {
+                    name,
+                    is_data,
+                    ..Open::default()
+                });
+            }
+            Named::Attribute => {
+                let is_label = self.top().is_data && name == "Name";
+                let rule = fields.rule(&name).filter(|_| !is_label);
+                self.attribute = Some(Attribute {
+                    is_label,
+                    rule,
+                    is_replaced: false,
+                });
+            }
+            Named::Other => {}
+        }
+        Ok(())
+    }
+
+    /// Elements follow, which must not be in a field.
+    pub(super) fn begin_stream(&mut self, fields: &Fields) -> Result<()> {
+        match self.top().rule {
+            Some(rule) => Err(has_elements(&fields.names[rule].0)),
+            None => Ok(()),
+        }
+    }
+
+    /// The start tag of the innermost element ends, so its name is known.
+    pub(super) fn end_start(&mut self, fields: &Fields) {
+        self.attribute = None;
+        let Some(mut open) = self.open.pop() else { return };
+        let around = self.open.last_mut().unwrap_or(&mut self.root);
+        let is_named = !open.is_data || !open.label.is_empty();
+        let name = if open.is_data && is_named {
+            &open.label
+        } else {
+            &open.name
+        };
+        open.rule = fields.rule(name);
+        if fields.has_numbers && is_named {
+            let count = around.counts.entry(name.to_lowercase()).or_default();
+            if *count > 0 {
+                open.rule = fields.rule(&format!("{name}_{count}")).or(open.rule);
+            }
+            *count += 1;
+        }
+        if fields.has_numbers && !is_named && open.label_value.is_none() {
+            around.params += 1;
+            open.param = Some(around.params);
+        }
+        self.open.push(open);
+    }
+
+    pub(super) fn end(&mut self) {
+        self.attribute = None;
+        self.open.pop();
+    }
+
+    /// What replaces content.
+    pub(super) fn edit(&mut self, fields: &Fields, content: Content<'_>) -> Result<Option<Edit>> {
+        let is_content = self.attribute.is_none();
+        let open = self.open.last_mut().unwrap_or(&mut self.root);
+        let (rule, is_replaced) = match &mut self.attribute {
+            Some(Attribute { is_label: true, .. }) => {
+                match content {
+                    Content::Value(value_type, bytes) => {
+                        let text = typed::value(value_type, bytes).map(typed::shown);
+                        open.label.push_str(&text.unwrap_or_default());
+                    }
+                    Content::Substitution(index) => open.label_value = Some(index),
+                    Content::Character(_) | Content::Entity => {}
+                }
+                return Ok(None);
+            }
+            Some(attribute) => (attribute.rule, &mut attribute.is_replaced),
+            None => (open.rule, &mut open.is_replaced),
+        };
+        if let Content::Substitution(index) = content {
+            let part = match (rule, *is_replaced) {
+                (Some(_), true) => Some(Part::Rest),
+                (Some(rule), false) => Some(Part::All(rule)),
+                (None, _) if !is_content => None,
+                (None, _) => (open.label_value.map(Part::NamedBy)).or(open.param.map(Part::Param)),
+            };
+            *is_replaced |= rule.is_some();
+            self.plan.values.extend(part.map(|part| (index, part)));
+            return Ok(None);
+        }
+        let param = open.param.filter(|_| is_content && rule.is_none());
+        let is_param = |(_, part): &(u16, Part)| matches!(part, Part::Param(_));
+        self.plan.has_late_text |= param.is_some() && self.plan.values.iter().any(is_param);
+        let rule = rule.or_else(|| fields.rule(&format!("param{}", param?)));
+        if is_content && open.label_value.is_some() && !matches!(content, Content::Value(_, [])) {
+            let why = "the field that a text belongs to depends on the record".to_owned();
+            return Err(WriteError::NotRedacted(why.into()));
+        }
+        let Some(rule) = rule else { return Ok(None) };
+        let text = |text: &str| Edit {
+            value_type: STRING,
+            bytes: utf16(text).collect(),
+        };
+        let (name, new) = &fields.names[rule];
+        let edit = match content {
+            Content::Value(_, []) => return Ok(None),
+            _ if *is_replaced => text(""),
+            Content::Value(STRING, _) | Content::Character(_) | Content::Entity => text(new.as_deref().unwrap_or("")),
+            Content::Value(value_type, bytes) => {
+                let edit = fields.edit(rule, value_type, bytes)?;
+                edit.ok_or_else(|| refused(name, value_type, "it is empty"))?
+            }
+            Content::Substitution(_) => return Ok(None),
+        };
+        *is_replaced = true;
+        Ok(Some(edit))
+    }
+}

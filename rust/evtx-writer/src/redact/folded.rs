@@ -1,0 +1,136 @@
+//! Texts without regard to case: folded, and with where each character is in the original.
+
+use std::ops::Range;
+
+use super::typed::ANSI;
+
+/// How bytes are read as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Utf16,
+    Utf8,
+    /// Windows-1252.
+    Ansi,
+}
+
+/// A text in UTF-8, each character folded, which was read from other bytes.
+///
+/// A match of a folded text in it is one of whole characters, because UTF-8 synchronizes itself.
+#[derive(Debug, Default)]
+pub(super) struct Folded {
+    pub(super) text: Vec<u8>,
+    /// For each byte of the text and its end, where in the source its character is. Empty if all characters have
+    /// `width` bytes in the source and one here.
+    places: Vec<u32>,
+    width: usize,
+}
+
+/// A character as it compares without regard to case: the simple case folding of Unicode, one character for one.
+pub(super) fn fold(c: char) -> char {
+    if c.is_ascii() {
+        return c.to_ascii_lowercase();
+    }
+    let folded = unicode_case_mapping::case_folded(c);
+    folded.and_then(|code| char::from_u32(code.get())).unwrap_or(c)
+}
+
+impl Folded {
+    /// Reads bytes. What is not text in the encoding becomes U+FFFD.
+    pub(super) fn read(&mut self, source: &[u8], encoding: Encoding) {
+        self.text.clear();
+        self.places.clear();
+        match encoding {
+            Encoding::Utf16 => self.read_utf16(source.as_chunks::<2>().0),
+            _ if source.is_ascii() => {
+                self.width = 1;
+                self.text.extend(source.iter().map(u8::to_ascii_lowercase));
+            }
+            Encoding::Utf8 => {
+                let mut at = 0;
+                for chunk in source.utf8_chunks() {
+                    chunk
+                        .valid()
+                        .char_indices()
+                        .for_each(|(offset, c)| self.push(c, at + offset));
+                    at += chunk.valid().len();
+                    if !chunk.invalid().is_empty() {
+                        self.push(char::REPLACEMENT_CHARACTER, at);
+                        at += chunk.invalid().len();
+                    }
+                }
+                self.places.push(at as u32);
+            }
+            Encoding::Ansi => {
+                let chars = source.iter().map(|&byte| ANSI[usize::from(byte)]);
+                chars.enumerate().for_each(|(at, c)| self.push(c, at));
+                self.places.push(source.len() as u32);
+            }
+        }
+    }
+
+    fn read_utf16(&mut self, units: &[[u8; 2]]) {
+        let mut all = 0;
+        self.text.extend(units.iter().map(|unit| {
+            let unit = u16::from_le_bytes(*unit);
+            all |= unit;
+            (unit as u8).to_ascii_lowercase()
+        }));
+        self.width = 2;
+        if all < 0x80 {
+            return;
+        }
+        self.text.clear();
+        let mut at = 0;
+        for c in char::decode_utf16(units.iter().map(|unit| u16::from_le_bytes(*unit))) {
+            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+            self.push(c, at);
+            at += 2 * c.len_utf16();
+        }
+        self.places.push(at as u32);
+    }
+
+    fn push(&mut self, c: char, at: usize) {
+        let mut bytes = [0; 4];
+        let bytes = fold(c).encode_utf8(&mut bytes).as_bytes();
+        self.text.extend(bytes);
+        self.places.resize(self.text.len(), at as u32);
+    }
+
+    /// Where a range of the text is in the source, in bytes.
+    pub(super) fn place(&self, range: Range<usize>) -> Range<usize> {
+        let place = |at: usize| match self.places.is_empty() {
+            true => at * self.width,
+            false => self.places[at] as usize,
+        };
+        place(range.start)..place(range.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_are_found_where_they_are_in_the_source() {
+        let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let mut folded = Folded::default();
+        for (source, encoding, place) in [
+            (utf16("C:\\ALICE"), Encoding::Utf16, 6..16),
+            (utf16("\u{1f600}\u{416}ALICE\u{e9}"), Encoding::Utf16, 6..16),
+            (b"\xff\xd8xAlice\xe9".to_vec(), Encoding::Utf8, 3..8),
+            ("\u{416}ALICE".into(), Encoding::Utf8, 2..7),
+            (b"\x80\xe9Alice".to_vec(), Encoding::Ansi, 2..7),
+            (b"an Alice".to_vec(), Encoding::Ansi, 3..8),
+        ] {
+            folded.read(&source, encoding);
+            let at = folded
+                .text
+                .windows(5)
+                .position(|text| text == b"alice")
+                .expect("a match");
+            assert_eq!(folded.place(at..at + 5), place);
+        }
+        folded.read(&[0x3d, 0xd8, b'A', 0], Encoding::Utf16);
+        assert_eq!(folded.text, "\u{fffd}a".as_bytes());
+    }
+}
