@@ -339,7 +339,7 @@ campaign: checked $(VENV)/.test
 
 # The seconds that `make fuzz` runs each target, and the targets.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= record chunk file mta messages_binary messages_hive messages_database messages_catalog messages_text
+FUZZ_TARGETS ?= record redact chunk file mta messages_binary messages_hive messages_database messages_catalog messages_text
 
 $(BUILD)/tools/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked cargo-fuzz --version 0.13.2 --root $(BUILD)/tools

@@ -1,7 +1,7 @@
 """Makes seeds for the fuzz targets from logs. usage: fuzz_seeds.py OUT LOG [LOG ...]
 
-Writes the folders `file`, `chunk`, `record` and `mta` into OUT: small logs, chunks up to their free space, the BinXML of first records,
-and the messages next to the logs.
+Writes the folders `file`, `chunk`, `record`, `redact` and `mta` into OUT: small logs, chunks up to their free space, the BinXML of first
+records (twice), and the messages next to the logs.
 """
 
 import pathlib
@@ -25,7 +25,7 @@ def records(chunk, most):
 
 
 def main(out, logs):
-    for name in ("file", "chunk", "record", "mta"):
+    for name in ("file", "chunk", "record", "redact", "mta"):
         (out / name).mkdir(parents=True, exist_ok=True)
     for number, path in enumerate(logs):
         log = pathlib.Path(path).read_bytes()
@@ -43,7 +43,8 @@ def main(out, logs):
             (out / "chunk" / f"{number}-{at}").write_bytes(chunk[:max(RECORDS, min(free, CHUNK))])
             # The offsets of inline definitions are only right if the record directly follows the header.
             for i, binxml in enumerate(records(chunk, 3)):
-                (out / "record" / f"{number}-{at}-{i}").write_bytes(binxml)
+                for target in ("record", "redact"):
+                    (out / target / f"{number}-{at}-{i}").write_bytes(binxml)
     for folder in {pathlib.Path(path).parent / "LocaleMetaData" for path in logs}:
         for path in folder.glob("*.MTA"):
             (out / "mta" / path.name).write_bytes(path.read_bytes())
