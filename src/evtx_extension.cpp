@@ -13,5 +13,6 @@ DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::
 	evtx::RegisterCopyTo(extension, context);
 	evtx::RegisterCasts(extension, context);
 	evtx::RegisterCodes(extension, context);
+	evtx::RegisterRedact(extension, context);
 	evtx::RegisterMacros(extension, context);
 }

@@ -16,6 +16,7 @@ void RegisterCopyTo(duckdb::cxx::Extension &extension, duckdb::cxx::Context &con
 void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterEnums(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterScanFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterRedact(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterReplacementScan(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterSettings(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 

@@ -243,6 +243,11 @@ functions! {
     489 file_handle_seek(FileHandle, i64) -> u32;
     492 file_handle_size(FileHandle) -> i64;
     501 destroy_client_context(*mut ClientContext);
+    520 scalar_function_get_state(FunctionInfo) -> *mut c_void;
+    521 scalar_function_set_init(ScalarFunction, Callback<InitInfo>);
+    522 scalar_function_init_set_error(InitInfo, *const c_char);
+    523 scalar_function_init_set_state(InitInfo, *mut c_void, Delete);
+    526 scalar_function_init_get_extra_info(InitInfo) -> *mut c_void;
     531 table_function_get_client_context(BindInfo, *mut ClientContext);
     539 vector_reference_value(Vector, ValuePointer);
     541 create_selection_vector(u64) -> SelectionVector;

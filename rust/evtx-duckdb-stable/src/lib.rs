@@ -13,6 +13,7 @@ mod tables;
 mod rows;
 mod copy_to;
 mod codes;
+mod redact;
 mod macros;
 
 use std::ffi::c_void;
@@ -65,6 +66,7 @@ fn register_with(connection: Connection, database: Database) -> Result<(), Strin
         tables::register_replacement(database);
         copy_to::register(connection)?;
         codes::register(connection)?;
+        redact::register(connection)?;
         macros::register_settings(connection)?;
     }
     macros::register_macros(connection)

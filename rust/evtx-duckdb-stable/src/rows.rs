@@ -36,36 +36,44 @@ impl Rows {
     /// Copies columns of a chunk, by their places, with their types. In DuckDB's chunk, the items of a list can be anywhere, and the API does
     /// not say where. A C++ exception passes through if DuckDB has no more memory.
     pub(crate) fn copy(input: DataChunk, columns: &[(u64, LogicalType)]) -> Self {
+        // SAFETY: DuckDB passes a chunk.
+        let count = unsafe { (api().data_chunk_get_size)(input) };
+        Rows::pick(input, columns, &(0..count as u32).collect::<Vec<_>>())
+    }
+
+    /// The same for some rows of the chunk.
+    pub(crate) fn pick(input: DataChunk, columns: &[(u64, LogicalType)], rows: &[u32]) -> Self {
         let mut types: Vec<LogicalTypePointer> = columns.iter().map(|(_, known)| known.0).collect();
         // SAFETY: both chunks have a vector for each type, and room for the rows of a chunk.
         unsafe {
-            let count = (api().data_chunk_get_size)(input);
+            let count = rows.len() as u64;
             let chunk = (api().create_data_chunk)(types.as_mut_ptr(), types.len() as u64);
             let selection = (api().create_selection_vector)(count);
-            let rows = Rows {
+            let copy = Rows {
                 chunk,
                 selection,
                 count,
             };
-            let indexes = (api().selection_vector_get_data_ptr)(selection);
-            (0..count).for_each(|row| indexes.add(row as usize).write(row as u32));
+            (api().selection_vector_get_data_ptr)(selection).copy_from_nonoverlapping(rows.as_ptr(), rows.len());
             for (to, (from, _)) in (0..).zip(columns) {
                 let from = (api().data_chunk_get_vector)(input, *from);
-                let to = (api().data_chunk_get_vector)(chunk, to);
-                (api().vector_copy_sel)(from, to, selection, count, 0, 0);
+                (api().vector_copy_sel)(from, copy.vector(to), selection, count, 0, 0);
             }
-            rows
+            copy
         }
+    }
+
+    /// A vector of the copy.
+    pub(crate) fn vector(&self, column: u64) -> Vector {
+        // SAFETY: callers ask for the columns that were copied.
+        unsafe { (api().data_chunk_get_vector)(self.chunk, column) }
     }
 
     /// The rows as a batch. The columns have the types of the schema.
     pub(crate) fn batch(&self, schema: &SchemaRef) -> Result<RecordBatch, EvtxError> {
         let columns = schema.fields().iter().enumerate().map(|(column, field)| {
             // SAFETY: the chunk has a vector for each column, whose type is that of the field.
-            unsafe {
-                let vector = (api().data_chunk_get_vector)(self.chunk, column as u64);
-                array(vector, self.count as usize, field.data_type())
-            }
+            unsafe { array(self.vector(column as u64), self.count as usize, field.data_type()) }
         });
         let columns = columns.collect::<Result<_, _>>()?;
         RecordBatch::try_new(Arc::clone(schema), columns).map_err(refused)

@@ -81,7 +81,8 @@ impl LogicalType {
         LogicalType(unsafe { (api().create_list_type)(item.0) })
     }
 
-    fn map(key: &LogicalType, value: &LogicalType) -> Self {
+    /// Maps from keys to values.
+    pub(crate) fn map(key: &LogicalType, value: &LogicalType) -> Self {
         // SAFETY: they are types.
         LogicalType(unsafe { (api().create_map_type)(key.0, value.0) })
     }

@@ -4,9 +4,10 @@ use std::sync::OnceLock;
 
 use crate::answers::{EvtxCodeFunction, code_functions};
 use crate::arguments::{EvtxScanFunction, scan_functions};
-use crate::boundary::{EvtxFailure, EvtxSlice, EvtxText, produce};
+use crate::boundary::{EvtxFailure, EvtxFunction, EvtxSlice, EvtxText, produce};
 use crate::call::{EvtxEnum, enums};
 use crate::macros::{EvtxMacro, macros};
+use crate::redaction::redact_functions;
 
 /// A setting.
 #[repr(C)]
@@ -28,6 +29,8 @@ pub struct EvtxDefinitions {
     pub scan_functions: EvtxSlice<'static, EvtxScanFunction>,
     /// The scalar functions of codes.
     pub code_functions: EvtxSlice<'static, EvtxCodeFunction>,
+    /// The scalar functions that redact records.
+    pub redact_functions: EvtxSlice<'static, EvtxFunction>,
     /// The macros.
     pub macros: EvtxSlice<'static, EvtxMacro>,
     /// The types that are enums.
@@ -52,6 +55,7 @@ pub fn definitions() -> &'static EvtxDefinitions {
     DEFINITIONS.get_or_init(|| EvtxDefinitions {
         scan_functions: scan_functions(),
         code_functions: code_functions(),
+        redact_functions: redact_functions(),
         macros: macros(),
         enums: enums(),
         format: EvtxText::of("evtx"),

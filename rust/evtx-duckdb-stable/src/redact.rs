@@ -1,0 +1,133 @@
+//! The functions that redact records.
+
+use std::ptr::null;
+
+use evtx_ffi::{EvtxRedaction, EvtxRedactor, EvtxVector, definitions};
+use evtx_format::Interrupt;
+
+use crate::api::{Connection, DataChunk, FunctionInfo, InitInfo, Vector, api};
+use crate::call::{boxed, delete, guarded, lent, registered};
+use crate::rows::Rows;
+use crate::types::{LogicalType, c_text, id};
+use crate::vectors::rooms;
+
+fn map_type() -> LogicalType {
+    let text = LogicalType::new(id::VARCHAR);
+    LogicalType::map(&text, &text)
+}
+
+/// A vector whose rows follow each other.
+fn lend(vector: Vector, rows: usize) -> EvtxVector {
+    // SAFETY: DuckDB passes vectors with data.
+    unsafe {
+        EvtxVector {
+            data: (api().vector_get_data)(vector),
+            validity: (api().vector_get_validity)(vector),
+            selection: null(),
+            rows,
+            is_number: false,
+        }
+    }
+}
+
+/// For each row of a vector of maps, its index among those that differ from the map before, and the rows of these.
+fn different(maps: EvtxVector) -> (Vec<u32>, Vec<u32>) {
+    let (mut indexes, mut rows, mut last) = (Vec::with_capacity(maps.rows), Vec::new(), None);
+    for row in 0..maps.rows {
+        // SAFETY: a map is the index of its first entry and their count.
+        let map = unsafe { maps.value::<[u64; 2]>(row) };
+        if last != Some(map) {
+            last = Some(map);
+            rows.push(row as u32);
+        }
+        indexes.push(rows.len() as u32 - 1);
+    }
+    (indexes, rows)
+}
+
+unsafe extern "C" fn init(info: InitInfo) {
+    guarded(api().scalar_function_init_set_error, info, || {
+        // SAFETY: the function has its number as its data. The state is deleted as what it is.
+        unsafe {
+            let number = &*(api().scalar_function_init_get_extra_info)(info).cast::<usize>();
+            let state = boxed(EvtxRedactor::new(*number));
+            (api().scalar_function_init_set_state)(info, state, delete::<EvtxRedactor>());
+        }
+        Ok(())
+    });
+}
+
+unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: Vector) {
+    // SAFETY: the chunk has a vector for each argument.
+    let (records, maps, rows) = unsafe {
+        let vector = |index| (api().data_chunk_get_vector)(input, index);
+        (vector(0), vector(1), (api().data_chunk_get_size)(input) as usize)
+    };
+    // The entries of a map can be anywhere in DuckDB's vector, and a map that is the same in each row can be large.
+    let (indexes, different) = different(lend(maps, rows));
+    let copy = Rows::pick(input, &[(1, map_type())], &different);
+    // SAFETY: a map has entries, which have keys and values.
+    let (count, [keys, values]) = unsafe {
+        let entries = (api().list_vector_get_child)(copy.vector(0));
+        let count = (api().list_vector_get_size)(copy.vector(0)) as usize;
+        (
+            count,
+            [0, 1].map(|index| (api().struct_vector_get_child)(entries, index)),
+        )
+    };
+    let redacted = guarded(api().scalar_function_set_error, info, || {
+        let vectors = EvtxRedaction {
+            records: lend(records, rows),
+            maps: EvtxVector {
+                selection: indexes.as_ptr(),
+                rows,
+                ..lend(copy.vector(0), rows)
+            },
+            keys: lend(keys, count),
+            values: lend(values, count),
+        };
+        // SAFETY: the state is that of this thread, and the vectors are those of the types.
+        unsafe {
+            let redactor = &mut *(api().scalar_function_get_state)(info).cast::<EvtxRedactor>();
+            redactor.redact(&vectors, Interrupt::NEVER)
+        }
+    });
+    let Some(arrays) = redacted else {
+        return;
+    };
+    let rooms = rooms(&arrays, [output]);
+    guarded(api().scalar_function_set_error, info, || {
+        // SAFETY: each room is that of the vector of its array.
+        unsafe { arrays.write(&rooms) };
+        Ok(())
+    });
+}
+
+/// Registers the functions.
+pub(crate) fn register(connection: Connection) -> Result<(), String> {
+    static NUMBERS: [usize; 2] = [0, 1];
+    let record = LogicalType::new(id::BLOB);
+    for (about, number) in definitions().redact_functions.get().iter().zip(&NUMBERS) {
+        let name = about.name.text()?;
+        let c_name = c_text(name);
+        // SAFETY: every object is what the function takes, and is destroyed once.
+        let state = unsafe {
+            let mut set = (api().create_scalar_function_set)(c_name.as_ptr());
+            let mut function = (api().create_scalar_function)();
+            (api().scalar_function_set_name)(function, c_name.as_ptr());
+            (api().scalar_function_add_parameter)(function, record.0);
+            (api().scalar_function_add_parameter)(function, map_type().0);
+            (api().scalar_function_set_return_type)(function, record.0);
+            (api().scalar_function_set_extra_info)(function, lent(number), None);
+            (api().scalar_function_set_init)(function, init);
+            (api().scalar_function_set_function)(function, exec);
+            (api().add_scalar_function_to_set)(set, function);
+            (api().destroy_scalar_function)(&mut function);
+            let state = (api().register_scalar_function_set)(connection, set);
+            (api().destroy_scalar_function_set)(&mut set);
+            state
+        };
+        registered(state, "function", name)?;
+    }
+    Ok(())
+}

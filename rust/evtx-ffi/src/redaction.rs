@@ -1,0 +1,215 @@
+//! The functions that redact records, for a vector of rows at a time.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arrow_array::builder::BinaryBuilder;
+use evtx_format::Interrupt;
+use evtx_scan::ScanError;
+use evtx_writer::{CutRecord, Redactor, Rules};
+
+use crate::answers::EvtxVector;
+use crate::boundary::{EvtxError, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, produce, release, required};
+use crate::storage::EvtxStorage;
+use crate::vectors::EvtxArrays;
+
+/// Makes rules of pairs: a name or text, and what replaces it.
+type Make = fn(&[(&str, Option<&str>)]) -> Result<Rules, String>;
+
+const FUNCTIONS: &[(Make, &str, &str, &str)] = &[
+    (
+        Rules::fields,
+        "evtx_redact",
+        "A record with other values of the fields that a map names. NULL in the map makes a value NULL. For COPY ... TO \
+         (FORMAT evtx).",
+        "SELECT evtx_redact(record, MAP {'TargetUserName': 'user-1'}) FROM read_evtx('Security.evtx', record := true)",
+    ),
+    (
+        Rules::values,
+        "evtx_redact_values",
+        "A record in which each text of a map is replaced wherever it occurs, in any case: in texts, names, SIDs and \
+         binary values. For COPY ... TO (FORMAT evtx).",
+        "SELECT evtx_redact_values(record, MAP {'alice': 'user-1'}) FROM read_evtx('Security.evtx', record := true)",
+    ),
+];
+
+/// The functions, each of a record and a map.
+pub(crate) fn redact_functions() -> EvtxSlice<'static, EvtxFunction> {
+    let functions = FUNCTIONS.iter();
+    let functions = functions.map(|(_, name, description, example)| EvtxFunction::new(name, description, example));
+    EvtxSlice::leaked(functions.collect::<Vec<_>>())
+}
+
+/// Rules, and the pairs that they were made of.
+#[derive(Debug)]
+struct Known {
+    function: usize,
+    pairs: Vec<(String, Option<String>)>,
+    rules: Arc<Rules>,
+}
+
+/// The rules that a thread has made last, which others use as long as a thread does. Those of many texts take seconds.
+static LAST: Mutex<Weak<Known>> = Mutex::new(Weak::new());
+
+/// What one thread redacts records with.
+#[derive(Debug)]
+pub struct EvtxRedactor {
+    function: usize,
+    last: Option<(Arc<Known>, Redactor)>,
+}
+
+/// The vectors that a call redacts.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxRedaction {
+    /// The records: BLOB.
+    pub records: EvtxVector,
+    /// The maps: MAP(VARCHAR, VARCHAR). Each has the index of its first entry and their count, both u64.
+    pub maps: EvtxVector,
+    /// The keys of all entries: VARCHAR.
+    pub keys: EvtxVector,
+    /// The values of all entries: VARCHAR.
+    pub values: EvtxVector,
+}
+
+impl Known {
+    fn is_of(&self, function: usize, pairs: &[(&str, Option<&str>)]) -> bool {
+        let same = |((key, value), (known, new)): (&(&str, Option<&str>), &(String, Option<String>))| {
+            *key == known && *value == new.as_deref()
+        };
+        self.function == function && pairs.len() == self.pairs.len() && pairs.iter().zip(&self.pairs).all(same)
+    }
+
+    /// The rules of a function for some pairs, which a thread may have made.
+    fn get(function: usize, pairs: &[(&str, Option<&str>)]) -> Result<Arc<Self>, String> {
+        let (make, ..) = FUNCTIONS.get(function).ok_or("there is no such function")?;
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = last.upgrade().filter(|known| known.is_of(function, pairs)) {
+            return Ok(known);
+        }
+        let rules = Arc::new(make(pairs)?);
+        let pairs = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned)));
+        let pairs = pairs.collect();
+        let known = Arc::new(Known { function, pairs, rules });
+        *last = Arc::downgrade(&known);
+        Ok(known)
+    }
+}
+
+/// The keys and values of a map: the index of its first entry, and their count.
+///
+/// # Safety
+/// As for [`EvtxRedactor::redact`].
+unsafe fn pairs<'v>(
+    keys: &EvtxVector,
+    values: &EvtxVector,
+    [first, count]: [u64; 2],
+) -> Result<Vec<(&'v str, Option<&'v str>)>, EvtxError> {
+    let mut pairs = Vec::new();
+    for entry in first..first.saturating_add(count) {
+        // SAFETY: by the contract of this function.
+        let (key, value) = unsafe { (keys.text(entry as usize)?, values.text(entry as usize)?) };
+        pairs.extend(key.map(|key| (key, value)));
+    }
+    Ok(pairs)
+}
+
+impl EvtxRedactor {
+    /// Redacts by the function with this number.
+    pub fn new(function: usize) -> Self {
+        EvtxRedactor { function, last: None }
+    }
+
+    /// The redactor for some pairs.
+    fn by(&mut self, pairs: &[(&str, Option<&str>)]) -> Result<&mut Redactor, String> {
+        let last = self.last.take().filter(|(known, _)| known.is_of(self.function, pairs));
+        let last = match last {
+            Some(last) => last,
+            None => {
+                let known = Known::get(self.function, pairs)?;
+                let redactor = Redactor::new(Arc::clone(&known.rules));
+                (known, redactor)
+            }
+        };
+        Ok(&mut self.last.insert(last).1)
+    }
+
+    /// The redacted records: an array with a row for each row of the vectors. NULL for a NULL record or map.
+    ///
+    /// # Errors
+    /// A map with an empty key or texts that are not UTF-8, a record that is none or cannot be redacted, or
+    /// [`Interrupted`](evtx_format::Interrupted).
+    ///
+    /// # Safety
+    /// The vectors are what [`EvtxRedaction`] says.
+    pub unsafe fn redact(
+        &mut self,
+        vectors: &EvtxRedaction,
+        interrupt: Interrupt<'_>,
+    ) -> Result<EvtxArrays, EvtxError> {
+        let name = FUNCTIONS.get(self.function).map_or("", |(_, name, ..)| name);
+        let EvtxRedaction {
+            records,
+            maps,
+            keys,
+            values,
+        } = vectors;
+        let mut redacted = BinaryBuilder::new();
+        let mut last = None;
+        for row in 0..records.rows {
+            interrupt.check().map_err(ScanError::from)?;
+            // SAFETY: by the contract of this function.
+            let (record, map) = unsafe { (records.bytes(row), maps.value::<[u64; 2]>(row)) };
+            let (Some(record), Some(map)) = (record, map) else {
+                redacted.append_null();
+                continue;
+            };
+            let redactor = match &mut self.last {
+                Some((_, redactor)) if last == Some(map) => redactor,
+                _ => {
+                    // SAFETY: as above.
+                    let pairs = unsafe { pairs(keys, values, map)? };
+                    last = Some(map);
+                    self.by(&pairs).map_err(|why| format!("{name}: {why}"))?
+                }
+            };
+            match redactor.redact(record) {
+                Ok(record) => redacted.append_value(record),
+                Err(why) => {
+                    let id = CutRecord::new(record).map(|record| format!(" {}", record.id));
+                    return Err(format!("{name}: record{}: {why}", id.unwrap_or_default()).into());
+                }
+            }
+        }
+        Ok(EvtxArrays::of(Arc::new(redacted.finish())))
+    }
+}
+
+/// Makes what redacts by the function with this number, among those of [`crate::EvtxDefinitions`].
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_redactor_new(function: usize, out: Option<&mut EvtxOwned<EvtxRedactor>>) -> EvtxFailure {
+    produce(out, || Ok(Some(EvtxRedactor::new(function).into())))
+}
+
+/// Redacts the records of some rows, as one array.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_redactor_redact(
+    redactor: Option<&mut EvtxRedactor>,
+    vectors: EvtxRedaction,
+    storage: EvtxStorage,
+    out: Option<&mut EvtxOwned<EvtxArrays>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let redactor = required(redactor)?;
+        // SAFETY: the caller passes what the vectors are.
+        let arrays = storage.during(|_, interrupt| unsafe { redactor.redact(&vectors, interrupt) })?;
+        Ok(Some(arrays.into()))
+    })
+}
+
+/// Frees what redacts.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_redactor_free(redactor: EvtxOwned<EvtxRedactor>) {
+    release(|| drop(redactor));
+}
