@@ -1,103 +1,20 @@
 //! A compressed archive: its entries come out of one stream, one after the other.
 
 use std::cell::RefCell;
-use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use evtx_format::Interrupt;
 use evtx_scan::{Call, StorageError, StorageFile};
 
-use crate::codec::{Method, fill};
+use crate::codec::Method;
 use crate::held::{Held, SEGMENT, Share, unusable};
 use crate::input::{Input, Source};
 use crate::limits::Archives;
-
-/// Bytes that are decompressed at once to be passed over.
-const PASSED: usize = 1 << 16;
+use crate::unpacked::{PASSED, Unpacked};
 
 /// How long a thread waits for another one before it checks for an interrupt.
 const WAIT: Duration = Duration::from_millis(20);
-
-/// What a file decompresses to, read once from its start to its end.
-pub(crate) struct Unpacked<'u> {
-    decoder: Box<dyn Read + 'u>,
-    /// Why the storage failed.
-    failure: &'u RefCell<Option<StorageError>>,
-    archives: &'u Archives,
-    interrupt: Interrupt<'u>,
-    /// Bytes of the file.
-    compressed: u64,
-    offset: u64,
-}
-
-impl<'u> Unpacked<'u> {
-    /// `failure` is the one of `input`, which has `compressed` bytes.
-    pub(crate) fn new(
-        method: Method,
-        input: &'u mut Input<'_>,
-        failure: &'u RefCell<Option<StorageError>>,
-        compressed: u64,
-        archives: &'u Archives,
-        interrupt: Interrupt<'u>,
-    ) -> Self {
-        Unpacked {
-            decoder: method.decoder(input, Share::new(&archives.budget), interrupt),
-            failure,
-            archives,
-            interrupt,
-            compressed,
-            offset: 0,
-        }
-    }
-
-    /// Fills a buffer. Returns how many bytes there are, and why there are not more, unless they have ended.
-    fn read(&mut self, buffer: &mut [u8]) -> (usize, Option<StorageError>) {
-        if let Err(interrupted) = self.interrupt.check() {
-            return (0, Some(interrupted.into()));
-        }
-        let left = self.archives.most(self.compressed) - self.offset;
-        let (len, why) = fill(&mut *self.decoder, buffer);
-        if len as u64 > left {
-            let why = self.archives.too_large(self.compressed);
-            self.offset += left;
-            return (left as usize, Some(StorageError::Unusable(why)));
-        }
-        self.offset += len as u64;
-        let why = why.map(|why| match (self.failure.take(), self.interrupt.check()) {
-            (Some(failure), _) => failure,
-            (None, Err(interrupted)) => interrupted.into(),
-            (None, Ok(())) => why,
-        });
-        (len, why)
-    }
-}
-
-impl Source for Unpacked<'_> {
-    fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, StorageError> {
-        let (len, why) = self.read(buffer);
-        match why {
-            Some(why) if len < buffer.len() => Err(why),
-            _ => Ok(len == buffer.len()),
-        }
-    }
-
-    fn skip(&mut self, mut len: u64) -> Result<bool, StorageError> {
-        let mut buffer = vec![0; len.min(PASSED as u64) as usize];
-        while len > 0 {
-            let piece = len.min(PASSED as u64);
-            if !self.fill(&mut buffer[..piece as usize])? {
-                return Ok(false);
-            }
-            len -= piece;
-        }
-        Ok(true)
-    }
-}
 
 /// An entry in the stream.
 #[derive(Debug, Clone, Copy)]
@@ -225,8 +142,11 @@ impl Block {
             return unusable("the archive has changed since it was listed");
         }
         let (failure, is_remote) = (RefCell::new(None), call.storage.is_remote(path));
-        let mut input = Input::new(&*file, 0, size, is_remote, call.interrupt, &failure);
-        let mut stream = Unpacked::new(self.method, &mut input, &failure, size, archives, call.interrupt);
+        let input = Input::new(&*file, 0, size, is_remote, call.interrupt, &failure);
+        let decoder = self
+            .method
+            .decoder(Box::new(input), Share::new(&archives.budget), call.interrupt);
+        let mut stream = Unpacked::new(decoder, &failure, size, archives, call.interrupt);
         let mut held = Held::new(&archives.budget);
         let failure = match self.hold(&mut stream, &mut held, call.interrupt) {
             Ok(()) => None,

@@ -6,52 +6,24 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_scan::{Call, Holds, NestedFile, Nesting, OpenFile, Password, Storage, StorageError, StorageFile};
+use evtx_scan::{Call, Holds, NestedFile, OpenFile, Password, Storage, StorageError, StorageFile};
 
 use crate::block::Block;
 use crate::cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
 use crate::codec::{Method, fill};
-use crate::directory::{Encryption, Head, Own, Place, local_header};
+use crate::formats::NESTING;
+use crate::head::{Encryption, Head, Own, Place};
 use crate::held::{Held, SEGMENT, Share, unusable};
 use crate::input::Input;
 use crate::limits::{Archives, BOMB_RATIO};
 use crate::names::{Glob, plain};
+use crate::zip::local_header;
 
 /// Why an entry is cut or refused that is inside many others.
 const SHARED: &str = "it shares bytes with other entries, as in a bomb";
 
 /// The most companions of a log that are compared.
 const MAX_COMPANIONS: usize = 1000;
-
-/// Which files are archives.
-pub static NESTING: Nesting = Nesting {
-    folders: &[
-        ".zip", ".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz",
-    ],
-    files: &[".gz", ".zst", ".bz2", ".xz"],
-};
-
-/// How tar archives are compressed, by the ends of their names.
-pub(crate) const TARS: [(&str, Method); 10] = [
-    (".tar", Method::Stored),
-    (".tar.gz", Method::Gzip),
-    (".tgz", Method::Gzip),
-    (".tar.zst", Method::Zstd),
-    (".tzst", Method::Zstd),
-    (".tar.bz2", Method::Bzip2),
-    (".tbz2", Method::Bzip2),
-    (".tbz", Method::Bzip2),
-    (".tar.xz", Method::Xz),
-    (".txz", Method::Xz),
-];
-
-/// How files are compressed, by the ends of their names.
-pub(crate) const COMPRESSED: [(&str, Method); 4] = [
-    (".gz", Method::Gzip),
-    (".zst", Method::Zstd),
-    (".bz2", Method::Bzip2),
-    (".xz", Method::Xz),
-];
 
 /// An archive that was listed.
 #[derive(Debug)]
@@ -255,7 +227,7 @@ impl Entry {
         };
         let mut digest = crc32fast::Hasher::new();
         let share = Share::new(&self.archive.shared.budget);
-        let mut decoder = self.head.method.decoder(&mut *plain, share, call.interrupt);
+        let mut decoder = self.head.method.decoder(Box::new(&mut *plain), share, call.interrupt);
         let mut why = self.copy(&mut *decoder, len, &mut held, &mut digest, call)?;
         drop(decoder);
         if why.is_none() && matches!(self.head.encryption, Encryption::Aes { .. }) {

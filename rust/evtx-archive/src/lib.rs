@@ -11,13 +11,16 @@ mod input;
 mod limits;
 mod cipher;
 mod codec;
+mod formats;
 mod names;
-mod directory;
+mod head;
+mod zip;
 mod tar;
+mod unpacked;
 mod block;
 mod entry;
 mod storage;
 
-pub use entry::NESTING;
+pub use formats::NESTING;
 pub use limits::Archives;
 pub use storage::ArchiveStorage;

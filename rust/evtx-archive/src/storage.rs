@@ -6,15 +6,17 @@ use std::sync::Arc;
 use evtx_format::Interrupt;
 use evtx_scan::{Holds, ListedFile, Listing, Nesting, Storage, StorageError, StorageFile, ends_with, sort_by};
 
-use crate::block::{Block, Unpacked};
+use crate::block::Block;
 use crate::codec::Method;
-use crate::directory::{Directory, Encryption, Head, Place};
-use crate::entry::{Archive, COMPRESSED, Entry, NESTING, TARS};
-use crate::held::unusable;
+use crate::entry::{Archive, Entry};
+use crate::formats::{Format, NESTING, format_of, method_of};
+use crate::head::{Directory, Encryption, Head, Place};
+use crate::held::{Share, unusable};
 use crate::input::Input;
 use crate::limits::Archives;
 use crate::names::{Glob, is_same, plain};
-use crate::tar;
+use crate::unpacked::Unpacked;
+use crate::{tar, zip};
 
 /// Bytes that are read at once to find the headers of an archive.
 const HEADERS: u64 = 1 << 16;
@@ -39,21 +41,22 @@ impl<'s> ArchiveStorage<'s> {
         interrupt: Interrupt<'_>,
     ) -> Result<(Directory, Option<Method>), StorageError> {
         let is_remote = self.storage.is_remote(outer);
-        let Some(&(_, method)) = TARS.iter().find(|(end, _)| ends_with(outer, end)) else {
-            return Ok((Directory::read(file, is_remote, interrupt)?, None));
+        let Some(Format::Tar(method)) = format_of(outer) else {
+            return Ok((zip::directory(file, is_remote, interrupt)?, None));
         };
         let size = file.size();
         if size == 0 {
             return unusable("the file is empty");
         }
         let failure = RefCell::new(None);
-        let mut input = Input::new(file, 0, size, is_remote, interrupt, &failure);
+        let input = Input::new(file, 0, size, is_remote, interrupt, &failure);
         if method == Method::Stored {
             let mut input = input.with_piece(HEADERS);
             let place = |offset| Place::File { offset };
             return Ok((tar::directory(&mut input, place, interrupt)?, None));
         }
-        let mut stream = Unpacked::new(method, &mut input, &failure, size, self.archives, interrupt);
+        let decoder = method.decoder(Box::new(input), Share::new(&self.archives.budget), interrupt);
+        let mut stream = Unpacked::new(decoder, &failure, size, self.archives, interrupt);
         let place = |offset| Place::Block { offset };
         Ok((tar::directory(&mut stream, place, interrupt)?, Some(method)))
     }
@@ -157,12 +160,6 @@ impl<'s> ArchiveStorage<'s> {
     }
 }
 
-/// The method of a compressed file, by its name.
-fn method_of(path: &str) -> Method {
-    let method = COMPRESSED.iter().find(|(end, _)| ends_with(path, end));
-    method.map_or(Method::Stored, |&(_, method)| method)
-}
-
 /// A name, a pattern or a folder that is asked for in an archive.
 struct Asked<'i> {
     inner: &'i str,
@@ -229,7 +226,7 @@ impl Storage for ArchiveStorage<'_> {
     ) -> Result<Listing, StorageError> {
         match NESTING.holds(outer) {
             Holds::Folder => self.entries(outer, inner, is_wanted, interrupt),
-            Holds::File(_) => Ok(self.compressed(outer, method_of(outer))),
+            Holds::File(_) => Ok(self.compressed(outer, method_of(outer).unwrap_or(Method::Stored))),
             Holds::Bytes => Ok(Listing::default()),
         }
     }

@@ -5,7 +5,7 @@ use evtx_format::Interrupt;
 use evtx_scan::StorageError;
 
 use crate::codec::Method;
-use crate::directory::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Place, SYMBOLIC_LINK};
+use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Place, SYMBOLIC_LINK};
 use crate::held::unusable;
 use crate::input::Source;
 use crate::names::text;

@@ -25,6 +25,6 @@ impl Feed for Decompress {
 }
 
 /// The streams of a bzip2 file. A decoder takes at most 4 MB.
-pub(super) fn bzip2(input: &mut dyn BufRead) -> Members<'_, Decompress> {
+pub(super) fn bzip2(input: Box<dyn BufRead + '_>) -> Members<'_, Decompress> {
     Members::new(input, b'B', || Decompress::new(false))
 }

@@ -35,10 +35,10 @@ pub(super) fn deflate() -> Decompress {
 }
 
 /// A deflate64 stream. Unlike the reader of `deflate64`, it returns the bytes before damage.
-pub(super) struct Inflate64<'r>(&'r mut dyn BufRead, Box<InflaterManaged>);
+pub(super) struct Inflate64<'r>(Box<dyn BufRead + 'r>, Box<InflaterManaged>);
 
 impl<'r> Inflate64<'r> {
-    pub(super) fn new(input: &'r mut dyn BufRead) -> Self {
+    pub(super) fn new(input: Box<dyn BufRead + 'r>) -> Self {
         Inflate64(input, Box::new(InflaterManaged::new()))
     }
 }
@@ -69,6 +69,6 @@ impl Read for Inflate64<'_> {
 const GZIP_WINDOW: u8 = 15;
 
 /// The members of a gzip file.
-pub(super) fn gzip(input: &mut dyn BufRead) -> Members<'_, Decompress> {
+pub(super) fn gzip(input: Box<dyn BufRead + '_>) -> Members<'_, Decompress> {
     Members::new(input, 0x1F, || Decompress::new_gzip(GZIP_WINDOW))
 }

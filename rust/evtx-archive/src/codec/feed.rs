@@ -31,7 +31,7 @@ pub(crate) trait Feed {
 
 /// A stream of a decoder that is fed. Unlike the readers of most crates, it returns the bytes before damage.
 pub(crate) struct Stream<'r, F> {
-    input: &'r mut dyn BufRead,
+    input: Box<dyn BufRead + 'r>,
     decoder: F,
     is_done: bool,
     /// The damage after the bytes that were returned.
@@ -39,7 +39,7 @@ pub(crate) struct Stream<'r, F> {
 }
 
 impl<'r, F> Stream<'r, F> {
-    pub(crate) fn new(input: &'r mut dyn BufRead, decoder: F) -> Self {
+    pub(crate) fn new(input: Box<dyn BufRead + 'r>, decoder: F) -> Self {
         Stream {
             input,
             decoder,
@@ -83,7 +83,7 @@ pub(crate) struct Members<'r, F> {
 }
 
 impl<'r, F> Members<'r, F> {
-    pub(crate) fn new(input: &'r mut dyn BufRead, start: u8, next: fn() -> F) -> Self {
+    pub(crate) fn new(input: Box<dyn BufRead + 'r>, start: u8, next: fn() -> F) -> Self {
         let member = Stream::new(input, next());
         Members { member, next, start }
     }

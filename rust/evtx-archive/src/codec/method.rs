@@ -61,7 +61,7 @@ impl Method {
     /// [`Busy`](evtx_scan::StorageError::Busy).
     pub(crate) fn decoder<'r>(
         self,
-        input: &'r mut dyn BufRead,
+        input: Box<dyn BufRead + 'r>,
         share: Share,
         interrupt: Interrupt<'r>,
     ) -> Box<dyn Read + 'r> {
@@ -88,9 +88,9 @@ mod tests {
     use crate::held::Budget;
 
     /// What a method hands out, and why it ends.
-    fn all(method: Method, mut input: &[u8], memory: u64) -> (Vec<u8>, Option<String>) {
+    fn all(method: Method, input: &[u8], memory: u64) -> (Vec<u8>, Option<String>) {
         let (budget, mut out) = (Arc::new(Budget::new(memory, 0, None)), Vec::new());
-        let mut decoder = method.decoder(&mut input, Share::new(&budget), Interrupt::NEVER);
+        let mut decoder = method.decoder(Box::new(input), Share::new(&budget), Interrupt::NEVER);
         let error = decoder.read_to_end(&mut out).err().map(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => "cut short".to_owned(),
             _ => error.to_string(),
@@ -131,8 +131,7 @@ mod tests {
         let looks = std::cell::Cell::new(0);
         let is_set = || looks.replace(looks.get() + 1) > 3;
         let budget = Arc::new(Budget::new(1 << 30, 0, None));
-        let mut input = &frame[..];
-        let mut decoder = Method::Zstd.decoder(&mut input, Share::new(&budget), Interrupt::new(&is_set));
+        let mut decoder = Method::Zstd.decoder(Box::new(&frame[..]), Share::new(&budget), Interrupt::new(&is_set));
         decoder.read(&mut [0; 16]).expect_err("it is interrupted");
         assert!(looks.get() < 10);
     }

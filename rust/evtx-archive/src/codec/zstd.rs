@@ -20,7 +20,7 @@ const LAST_BLOCK: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 /// The frames of a Zstandard file, one after the other.
 pub(super) struct Zstd<'r> {
     decoder: FrameDecoder,
-    input: &'r mut dyn BufRead,
+    input: Box<dyn BufRead + 'r>,
     is_inside: bool,
     /// Whether a frame was read before.
     has_frames: bool,
@@ -60,7 +60,7 @@ fn frame_header(start: &[u8; 5]) -> usize {
 }
 
 impl<'r> Zstd<'r> {
-    pub(super) fn new(input: &'r mut dyn BufRead, share: Share, interrupt: Interrupt<'r>) -> Self {
+    pub(super) fn new(input: Box<dyn BufRead + 'r>, share: Share, interrupt: Interrupt<'r>) -> Self {
         Zstd {
             decoder: FrameDecoder::new(),
             input,
@@ -157,9 +157,9 @@ mod tests {
     use crate::held::Budget;
 
     /// What the frames of a file give.
-    fn all(mut bytes: &[u8]) -> io::Result<Vec<u8>> {
+    fn all(bytes: &[u8]) -> io::Result<Vec<u8>> {
         let (share, mut out) = (Share::new(&Arc::new(Budget::new(0, 0, None))), Vec::new());
-        Zstd::new(&mut bytes, share, Interrupt::NEVER).read_to_end(&mut out)?;
+        Zstd::new(Box::new(bytes), share, Interrupt::NEVER).read_to_end(&mut out)?;
         Ok(out)
     }
 

@@ -8,13 +8,10 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{StorageError, StorageFile, sort_by};
 
 use crate::codec::Method;
+use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Own, Place, SYMBOLIC_LINK};
 use crate::held::unusable;
 use crate::input::Input;
 use crate::names::text;
-
-/// Most entries of an archive, and most bytes of its directory.
-pub(crate) const MAX_ENTRIES: usize = 1_000_000;
-pub(crate) const MAX_DIRECTORY: u64 = 256 << 20;
 
 /// The most end records of an archive that are read.
 const MAX_ENDS: usize = 4;
@@ -38,81 +35,6 @@ const UNIX: u16 = 3;
 const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
 
-/// Why a symbolic link is not read.
-pub(crate) const SYMBOLIC_LINK: &str = "it is a symbolic link, which is not followed";
-
-/// How an entry is encrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encryption {
-    None,
-    /// The old cipher, with the byte that reveals most wrong passwords.
-    Classic {
-        check: u8,
-    },
-    /// AES of a strength, 1 to 3.
-    Aes {
-        strength: u8,
-    },
-    Unsupported,
-}
-
-/// Where the bytes of an entry are.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Place {
-    /// In all of the file.
-    Whole,
-    /// After a local header at an offset in the file.
-    Local {
-        offset: u64,
-        /// Bytes of the header, estimated from the directory.
-        header: u64,
-        /// What the header should repeat.
-        own: Own,
-    },
-    /// At an offset in the file, as they are.
-    File { offset: u64 },
-    /// At an offset in what the file decompresses to.
-    Block { offset: u64 },
-}
-
-/// An entry of an archive, without its name.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Head {
-    pub(crate) place: Place,
-    pub(crate) compressed: u64,
-    /// Its size, if it is known.
-    pub(crate) size: Option<u64>,
-    /// Its CRC-32, if it has one.
-    pub(crate) checksum: Option<u32>,
-    pub(crate) method: Method,
-    pub(crate) encryption: Encryption,
-    /// Why it is not read, if it is not a file.
-    pub(crate) refusal: Option<&'static str>,
-    /// How many bytes of it are read at most.
-    pub(crate) limit: u64,
-}
-
-impl Head {
-    /// The offset at which it starts.
-    pub(crate) fn offset(&self) -> u64 {
-        match self.place {
-            Place::Whole => 0,
-            Place::Local { offset, .. } | Place::File { offset } | Place::Block { offset } => offset,
-        }
-    }
-}
-
-/// Fields of the directory that the local header repeats.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Own {
-    /// The CRC-32 of the bytes of its name.
-    name: u32,
-    /// The number of its method.
-    method: u16,
-    /// Its CRC-32, as stored.
-    checksum: u32,
-}
-
 impl Own {
     /// How the local header of an entry differs, if it does. Bit 3 of the flags: the checksum follows the data.
     pub(crate) fn disagrees(self, header: &[u8; LOCAL], name: &[u8]) -> Option<&'static str> {
@@ -124,15 +46,6 @@ impl Own {
             () => None,
         }
     }
-}
-
-/// The entries of an archive.
-#[derive(Debug, Default)]
-pub(crate) struct Directory {
-    /// Their names and heads, in the order of the directory. Folders are left out.
-    pub(crate) entries: Vec<(String, Head)>,
-    /// Why there may be more.
-    pub(crate) failure: Option<String>,
 }
 
 fn number<const N: usize>(bytes: &[u8], at: usize) -> u64 {
@@ -182,53 +95,53 @@ struct Reader<'r> {
     start: u64,
 }
 
-impl Directory {
-    /// Reads the directory of an archive. If an end record has another one in its comment, either can be meant: the
-    /// result then has the entries of both, and a failure.
-    ///
-    /// # Errors
-    /// Those of the storage, and [`StorageError::Unusable`] if there is no directory, or if it is too large.
-    pub(crate) fn read(
-        file: &dyn StorageFile,
-        is_remote: bool,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Directory, StorageError> {
-        let size = file.size();
-        if size == 0 {
-            return unusable("the file is empty");
-        }
-        let start = size.saturating_sub(TAIL);
-        let mut tail = vec![0; (size - start) as usize];
-        file.read_at(&mut tail, start)?;
-        let reader = Reader {
-            file,
-            is_remote,
-            interrupt,
-            tail,
-            start,
-        };
-        let ends = reader.ends()?;
-        let read = |&at: &usize| reader.end(at).and_then(|end| reader.directory(&end));
-        let mut directory = match ends.as_slice() {
-            [one] => read(one)?,
-            several => {
-                let mut all = Directory::default();
-                for read in several.iter().map(read) {
-                    match read {
-                        Ok(own) => all.entries.extend(own.entries),
-                        Err(StorageError::Unusable(_)) => {}
-                        Err(error) => return Err(error),
-                    }
-                }
-                let text = "there is an end of another archive in its comment; the entries of both are read";
-                all.failure = Some(text.to_owned());
-                all
-            }
-        };
-        directory.limit_overlaps(interrupt)?;
-        Ok(directory)
+/// Reads the directory of an archive. If an end record has another one in its comment, either can be meant: the
+/// result then has the entries of both, and a failure.
+///
+/// # Errors
+/// Those of the storage, and [`StorageError::Unusable`] if there is no directory, or if it is too large.
+pub(crate) fn directory(
+    file: &dyn StorageFile,
+    is_remote: bool,
+    interrupt: Interrupt<'_>,
+) -> Result<Directory, StorageError> {
+    let size = file.size();
+    if size == 0 {
+        return unusable("the file is empty");
     }
+    let start = size.saturating_sub(TAIL);
+    let mut tail = vec![0; (size - start) as usize];
+    file.read_at(&mut tail, start)?;
+    let reader = Reader {
+        file,
+        is_remote,
+        interrupt,
+        tail,
+        start,
+    };
+    let ends = reader.ends()?;
+    let read = |&at: &usize| reader.end(at).and_then(|end| reader.directory(&end));
+    let mut directory = match ends.as_slice() {
+        [one] => read(one)?,
+        several => {
+            let mut all = Directory::default();
+            for read in several.iter().map(read) {
+                match read {
+                    Ok(own) => all.entries.extend(own.entries),
+                    Err(StorageError::Unusable(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let text = "there is an end of another archive in its comment; the entries of both are read";
+            all.failure = Some(text.to_owned());
+            all
+        }
+    };
+    directory.limit_overlaps(interrupt)?;
+    Ok(directory)
+}
 
+impl Directory {
     /// Limits entries inside many others: a small archive of these can expand to any size.
     fn limit_overlaps(&mut self, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
