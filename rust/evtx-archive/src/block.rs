@@ -1,6 +1,9 @@
 //! A compressed archive: its entries come out of one stream, one after the other.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io::{BufRead, Read};
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -11,28 +14,60 @@ use crate::codec::Method;
 use crate::held::{Held, SEGMENT, Share, unusable};
 use crate::input::{Input, Source};
 use crate::limits::Archives;
+use crate::seven_zip::{Folder, Keys};
 use crate::unpacked::{PASSED, Unpacked};
 
 /// How long a thread waits for another one before it checks for an interrupt.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// An entry in the stream.
-#[derive(Debug, Clone, Copy)]
-struct Item {
+/// How a block is decompressed.
+#[derive(Debug)]
+pub(crate) enum Coding {
+    /// All of the file, by one method.
+    Whole(Method),
+    /// A folder of a 7z archive.
+    Folder(Folder, Arc<Keys>),
+}
+
+impl Coding {
+    /// Where the compressed bytes are in a file of so many bytes.
+    fn section(&self, size: u64) -> Range<u64> {
+        match self {
+            Coding::Whole(_) => 0..size,
+            Coding::Folder(folder, _) => folder.start..folder.start.saturating_add(folder.packed),
+        }
+    }
+
+    fn decoder<'r>(
+        &self,
+        input: Box<dyn BufRead + 'r>,
+        archives: &Archives,
+        interrupt: Interrupt<'r>,
+    ) -> Result<Box<dyn Read + 'r>, StorageError> {
+        match self {
+            Coding::Whole(method) => Ok(method.decoder(input, Share::new(&archives.budget), interrupt)),
+            Coding::Folder(folder, keys) => folder.decoder(input, archives, keys, interrupt),
+        }
+    }
+}
+
+/// An entry in the stream of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Item {
     /// Where it is in the stream, and how many bytes it has there.
-    offset: u64,
-    len: u64,
-    /// Where it is in the bytes that are held.
-    at: u64,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    /// Its CRC-32, if it has one.
+    pub(crate) checksum: Option<u32>,
 }
 
 /// Some entries of a compressed archive. The first that is opened decompresses all of them, and they are held together
 /// until no entry is open and another archive is read, or memory is needed.
 #[derive(Debug)]
 pub(crate) struct Block {
-    method: Method,
-    /// In the order of the stream.
-    items: Vec<Item>,
+    coding: Coding,
+    /// In the order of the stream, each with where it is in the bytes that are held.
+    items: Vec<(Item, u64)>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -49,6 +84,15 @@ pub(crate) struct Opened {
     file: Arc<dyn StorageFile>,
     /// Why there are not all of them.
     pub(crate) failure: Option<StorageError>,
+    /// Where those start whose checksums do not match.
+    damaged: BTreeSet<u64>,
+}
+
+impl Opened {
+    /// Whether the bytes of the entry at a position do not match its checksum.
+    pub(crate) fn is_damaged(&self, position: u64) -> bool {
+        self.damaged.contains(&position)
+    }
 }
 
 impl std::fmt::Debug for Opened {
@@ -68,19 +112,18 @@ impl StorageFile for Opened {
 }
 
 impl Block {
-    /// `entries` are the offset in the stream and the length of each entry that may be opened.
-    pub(crate) fn new(method: Method, entries: impl Iterator<Item = (u64, u64)>) -> Self {
-        let mut entries: Vec<_> = entries.collect();
+    /// `entries` are those that may be opened.
+    pub(crate) fn new(coding: Coding, mut entries: Vec<Item>) -> Self {
         entries.sort_unstable();
         entries.dedup();
-        let mut at = 0;
-        let items = entries.into_iter().map(|(offset, len)| {
-            let item = Item { offset, len, at };
-            at += len;
-            item
+        let mut end = 0;
+        let items = entries.into_iter().map(|item| {
+            let at = end;
+            end += item.len;
+            (item, at)
         });
         Block {
-            method,
+            coding,
             items: items.collect(),
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -89,8 +132,8 @@ impl Block {
 
     /// Where the entry at an offset in the stream is in the bytes that are held.
     pub(crate) fn position(&self, offset: u64) -> Option<u64> {
-        let index = self.items.binary_search_by_key(&offset, |item| item.offset).ok()?;
-        Some(self.items[index].at)
+        let index = self.items.binary_search_by_key(&offset, |(item, _)| item.offset).ok()?;
+        Some(self.items[index].1)
     }
 
     // A poisoned lock stays usable: no change under the lock can panic.
@@ -142,13 +185,12 @@ impl Block {
             return unusable("the archive has changed since it was listed");
         }
         let (failure, is_remote) = (RefCell::new(None), call.storage.is_remote(path));
-        let input = Input::new(&*file, 0, size, is_remote, call.interrupt, &failure);
-        let decoder = self
-            .method
-            .decoder(Box::new(input), Share::new(&archives.budget), call.interrupt);
-        let mut stream = Unpacked::new(decoder, &failure, size, archives, call.interrupt);
-        let mut held = Held::new(&archives.budget);
-        let failure = match self.hold(&mut stream, &mut held, call.interrupt) {
+        let section = self.coding.section(size);
+        let input = Input::new(&*file, section.start, section.end, is_remote, call.interrupt, &failure);
+        let decoder = self.coding.decoder(Box::new(input), archives, call.interrupt)?;
+        let mut stream = Unpacked::new(decoder, &failure, section.end - section.start, archives, call.interrupt);
+        let (mut held, mut damaged) = (Held::new(&archives.budget), BTreeSet::new());
+        let failure = match self.hold(&mut stream, &mut held, &mut damaged, call.interrupt) {
             Ok(()) => None,
             Err(error @ (StorageError::Unusable(_) | StorageError::Failed(_))) => Some(error),
             Err(error) => return Err(error),
@@ -156,25 +198,35 @@ impl Block {
         Ok(Opened {
             file: held.into_file(),
             failure,
+            damaged,
         })
     }
 
-    /// Holds the entries, up to damage.
-    fn hold(&self, stream: &mut Unpacked<'_>, held: &mut Held, interrupt: Interrupt<'_>) -> Result<(), StorageError> {
+    /// Holds the entries, up to damage. Adds those to `damaged` whose checksums do not match.
+    fn hold(
+        &self,
+        stream: &mut Unpacked<'_>,
+        held: &mut Held,
+        damaged: &mut BTreeSet<u64>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), StorageError> {
         let mut segment = Vec::new();
         let mut failure = None;
-        'items: for item in &self.items {
+        'items: for (item, at) in &self.items {
             if let Err(why) = stream.skip(item.offset.saturating_sub(stream.offset())) {
                 failure = Some(why);
                 break;
             }
-            let mut left = item.len;
+            let (mut left, mut digest) = (item.len, crc32fast::Hasher::new());
             while left > 0 {
                 let start = segment.len();
                 let piece = left.min((SEGMENT - start) as u64).min(PASSED as u64) as usize;
                 segment.resize(start + piece, 0);
                 let (len, why) = stream.read(&mut segment[start..]);
                 segment.truncate(start + len);
+                if item.checksum.is_some() {
+                    digest.update(&segment[start..]);
+                }
                 if segment.len() == SEGMENT {
                     held.push(std::mem::take(&mut segment), interrupt)?;
                 }
@@ -183,6 +235,9 @@ impl Block {
                     failure = why;
                     break 'items;
                 }
+            }
+            if item.checksum.is_some_and(|checksum| checksum != digest.finalize()) {
+                damaged.insert(*at);
             }
         }
         if !matches!(

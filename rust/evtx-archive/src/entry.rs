@@ -1,6 +1,7 @@
 //! The entries of archives, opened as files.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use crate::zip::local_header;
 /// Why an entry is cut or refused that is inside many others.
 const SHARED: &str = "it shares bytes with other entries, as in a bomb";
 
+/// What else can cause damage to an entry whose cipher does not tell a wrong password.
+const OR_PASSWORD: &str = "; or the password is wrong";
+
 /// The most companions of a log that are compared.
 const MAX_COMPANIONS: usize = 1000;
 
@@ -34,8 +38,8 @@ pub(crate) struct Archive {
     pub(crate) shared: Archives,
     /// Entries that can hold messages, each with its name as [`plain`] has it, in the order of these.
     pub(crate) companions: Vec<(String, String, Head)>,
-    /// Its entries, if they are decompressed together.
-    pub(crate) block: Option<Block>,
+    /// Those of its entries that are decompressed together, by the numbers of their blocks.
+    pub(crate) blocks: BTreeMap<u32, Block>,
 }
 
 /// An entry of an archive.
@@ -78,7 +82,7 @@ impl NestedFile for Entry {
     fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError> {
         self.check()?;
         let (head, path) = (&self.head, &self.archive.path);
-        if let (Place::Block { offset }, Some(block)) = (head.place, &self.archive.block) {
+        if let Place::Block { block, offset } = head.place {
             return self.in_block(block, offset, call);
         }
         let (file, is_remote) = (call.open_outer(path)?, call.storage.is_remote(path));
@@ -129,7 +133,7 @@ impl Entry {
         let is_encrypted = head.encryption != Encryption::None;
         let why = match head.method {
             _ if head.refusal.is_some() => head.refusal.unwrap_or_default(),
-            Method::Other(_) => {
+            Method::Other(_) | Method::Coder(_) => {
                 let method = head.method.describe();
                 return unusable(format!("it is compressed with {method}, which is not supported"));
             }
@@ -169,16 +173,28 @@ impl Entry {
     }
 
     /// Its bytes in a block, which is decompressed for that unless it is held.
-    fn in_block(&self, block: &Block, offset: u64, call: Call<'_>) -> Result<OpenFile, StorageError> {
+    fn in_block(&self, block: u32, offset: u64, call: Call<'_>) -> Result<OpenFile, StorageError> {
         let archive = &*self.archive;
-        let opened = block.open(&archive.path, archive.size, &archive.shared, call)?;
-        let Some(start) = block.position(offset) else {
+        let block = archive.blocks.get(&block);
+        let Some((block, start)) = block.and_then(|block| Some((block, block.position(offset)?))) else {
             return unusable("the archive has no entry where its directory says");
         };
+        let opened = block.open(&archive.path, archive.size, &archive.shared, call)?;
         let is_cut = opened.size() < start.saturating_add(self.head.compressed);
+        let is_damaged = self.head.compressed > 0 && opened.is_damaged(start);
         let failure = opened.failure.clone().filter(|_| is_cut);
-        let mut entry = self.section(opened, false, start, None);
-        entry.failure = failure.or(entry.failure);
+        let mut entry = self.section(
+            opened,
+            false,
+            start,
+            is_damaged.then_some("its checksum does not match"),
+        );
+        entry.failure = failure.or(entry.failure).map(|failure| match failure {
+            StorageError::Unusable(why) if self.head.encryption == Encryption::Block => {
+                StorageError::Unusable(format!("{why}{OR_PASSWORD}"))
+            }
+            other => other,
+        });
         Ok(entry)
     }
 
@@ -200,7 +216,7 @@ impl Entry {
         let password = self.archive.shared.password.as_ref().map_or("", Password::text);
         let nothing = |why: &str| Ok((Held::new(&self.archive.shared.budget), Some(why.to_owned())));
         let mut plain: Box<dyn BufRead + '_> = match self.head.encryption {
-            Encryption::None | Encryption::Unsupported => Box::new(input),
+            Encryption::None | Encryption::Block | Encryption::Unsupported => Box::new(input),
             Encryption::Classic { check } => {
                 let mut header = [0; CLASSIC_HEADER as usize];
                 if !input.fill(&mut header)? {
@@ -240,7 +256,7 @@ impl Entry {
         let checksum = self.head.checksum.filter(|&checksum| checksum != digest.finalize());
         let why = why.or_else(|| checksum.map(|_| "its checksum does not match".to_owned()));
         let why = why.map(|why| match self.head.encryption {
-            Encryption::Classic { .. } => format!("{why}; or the password is wrong"),
+            Encryption::Classic { .. } => format!("{why}{OR_PASSWORD}"),
             _ => why,
         });
         Ok((held, why))

@@ -8,13 +8,15 @@ use crate::codec::Method;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Zip,
+    SevenZip,
     /// A tar, compressed as a whole.
     Tar(Method),
 }
 
 /// Archives, by the ends of their names.
-const ARCHIVES: [(&str, Format); 11] = [
+const ARCHIVES: [(&str, Format); 12] = [
     (".zip", Format::Zip),
+    (".7z", Format::SevenZip),
     (".tar", Format::Tar(Method::Stored)),
     (".tar.gz", Format::Tar(Method::Gzip)),
     (".tgz", Format::Tar(Method::Gzip)),

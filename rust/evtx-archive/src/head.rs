@@ -21,6 +21,8 @@ pub(crate) enum Encryption {
     Aes {
         strength: u8,
     },
+    /// With the other entries of its block.
+    Block,
     Unsupported,
 }
 
@@ -39,8 +41,8 @@ pub(crate) enum Place {
     },
     /// At an offset in the file, as they are.
     File { offset: u64 },
-    /// At an offset in what the file decompresses to.
-    Block { offset: u64 },
+    /// At an offset in what a block of the archive decompresses to.
+    Block { block: u32, offset: u64 },
 }
 
 /// An entry of an archive, without its name.
@@ -65,7 +67,7 @@ impl Head {
     pub(crate) fn offset(&self) -> u64 {
         match self.place {
             Place::Whole => 0,
-            Place::Local { offset, .. } | Place::File { offset } | Place::Block { offset } => offset,
+            Place::Local { offset, .. } | Place::File { offset } | Place::Block { offset, .. } => offset,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Archives and compressed files: a [`Storage`](evtx_scan::Storage) around another one, in which a ZIP or tar archive is
-//! a folder and a `.gz`, `.zst`, `.bz2` or `.xz` file is the file in it.
+//! Archives and compressed files: a [`Storage`](evtx_scan::Storage) around another one, in which a ZIP, 7z or tar
+//! archive is a folder and a `.gz`, `.zst`, `.bz2` or `.xz` file is the file in it.
 //!
 //! An [`ArchiveStorage`] lists the entries of an archive by its directory or headers. A stored entry is read in place.
 //! Others are decompressed when they are opened, into memory or a temporary file. No path of a file system is made of a name in an
@@ -17,6 +17,7 @@ mod head;
 mod zip;
 mod tar;
 mod unpacked;
+mod seven_zip;
 mod block;
 mod entry;
 mod storage;

@@ -1,12 +1,13 @@
 //! The storage around a storage: what it lists of archives.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
 use evtx_scan::{Holds, ListedFile, Listing, Nesting, Storage, StorageError, StorageFile, ends_with, sort_by};
 
-use crate::block::Block;
+use crate::block::{Block, Coding, Item};
 use crate::codec::Method;
 use crate::entry::{Archive, Entry};
 use crate::formats::{Format, NESTING, format_of, method_of};
@@ -16,7 +17,7 @@ use crate::input::Input;
 use crate::limits::Archives;
 use crate::names::{Glob, is_same, plain};
 use crate::unpacked::Unpacked;
-use crate::{tar, zip};
+use crate::{seven_zip, tar, zip};
 
 /// Bytes that are read at once to find the headers of an archive.
 const HEADERS: u64 = 1 << 16;
@@ -33,16 +34,24 @@ impl<'s> ArchiveStorage<'s> {
         ArchiveStorage { storage, archives }
     }
 
-    /// Reads the directory of an archive. Returns the method of the stream that its entries come out of, if they do.
+    /// Reads the directory of an archive. Also returns how the blocks are decompressed that its entries come out of.
     fn directory(
         &self,
         outer: &str,
         file: &dyn StorageFile,
         interrupt: Interrupt<'_>,
-    ) -> Result<(Directory, Option<Method>), StorageError> {
+    ) -> Result<(Directory, Vec<Coding>), StorageError> {
         let is_remote = self.storage.is_remote(outer);
-        let Some(Format::Tar(method)) = format_of(outer) else {
-            return Ok((zip::directory(file, is_remote, interrupt)?, None));
+        let method = match format_of(outer) {
+            Some(Format::Tar(method)) => method,
+            Some(Format::SevenZip) => {
+                let (directory, folders, keys) = seven_zip::directory(file, is_remote, self.archives, interrupt)?;
+                let folders = folders
+                    .into_iter()
+                    .map(|folder| Coding::Folder(folder, Arc::clone(&keys)));
+                return Ok((directory, folders.collect()));
+            }
+            Some(Format::Zip) | None => return Ok((zip::directory(file, is_remote, interrupt)?, Vec::new())),
         };
         let size = file.size();
         if size == 0 {
@@ -53,12 +62,15 @@ impl<'s> ArchiveStorage<'s> {
         if method == Method::Stored {
             let mut input = input.with_piece(HEADERS);
             let place = |offset| Place::File { offset };
-            return Ok((tar::directory(&mut input, place, interrupt)?, None));
+            return Ok((tar::directory(&mut input, place, interrupt)?, Vec::new()));
         }
         let decoder = method.decoder(Box::new(input), Share::new(&self.archives.budget), interrupt);
         let mut stream = Unpacked::new(decoder, &failure, size, self.archives, interrupt);
-        let place = |offset| Place::Block { offset };
-        Ok((tar::directory(&mut stream, place, interrupt)?, Some(method)))
+        let place = |offset| Place::Block { block: 0, offset };
+        Ok((
+            tar::directory(&mut stream, place, interrupt)?,
+            vec![Coding::Whole(method)],
+        ))
     }
 
     /// Lists the entries of an archive, sorted by name. Entries of the same name keep their order.
@@ -75,7 +87,7 @@ impl<'s> ArchiveStorage<'s> {
             let again = &mut || read = self.directory(outer, &*file, interrupt);
             self.archives.budget.in_turn(interrupt, again)?;
         }
-        let (directory, method) = read?;
+        let (directory, codings) = read?;
         let asked = inner.map(Asked::new);
         let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
         for (name, head) in directory.entries {
@@ -98,18 +110,14 @@ impl<'s> ArchiveStorage<'s> {
         }
         sort_by(&mut companions, |(a, ..), (b, ..)| a.cmp(b), interrupt)?;
         sort_by(&mut wanted, |(a, _), (b, _)| a.cmp(b), interrupt)?;
-        let block = method.map(|method| {
-            let heads = companions.iter().map(|(.., head)| head);
-            let heads = heads.chain(wanted.iter().map(|(_, head)| head));
-            let read = heads.filter(|head| head.refusal.is_none());
-            Block::new(method, read.map(|head| (head.offset(), head.compressed)))
-        });
+        let heads = companions.iter().map(|(.., head)| head);
+        let blocks = blocks(codings, heads.chain(wanted.iter().map(|(_, head)| head)));
         let archive = Arc::new(Archive {
             path: outer.to_owned(),
             size: file.size(),
             shared: self.archives.clone(),
             companions,
-            block,
+            blocks,
         });
         let mut files = Vec::with_capacity(wanted.len());
         for (name, head) in wanted {
@@ -136,7 +144,7 @@ impl<'s> ArchiveStorage<'s> {
             size: u64::MAX,
             shared: self.archives.clone(),
             companions: Vec::new(),
-            block: None,
+            blocks: BTreeMap::new(),
         };
         let head = Head {
             place: Place::Whole,
@@ -158,6 +166,22 @@ impl<'s> ArchiveStorage<'s> {
             failure: None,
         }
     }
+}
+
+/// The blocks that some entries come out of, by their numbers.
+fn blocks<'h>(codings: Vec<Coding>, heads: impl Iterator<Item = &'h Head>) -> BTreeMap<u32, Block> {
+    let mut items: BTreeMap<u32, Vec<Item>> = BTreeMap::new();
+    for head in heads.filter(|head| head.refusal.is_none()) {
+        if let Place::Block { block, offset } = head.place {
+            let (len, checksum) = (head.compressed, head.checksum);
+            items.entry(block).or_default().push(Item { offset, len, checksum });
+        }
+    }
+    let blocks = (0..).zip(codings).filter_map(|(number, coding)| {
+        let items = items.remove(&number)?;
+        Some((number, Block::new(coding, items)))
+    });
+    blocks.collect()
 }
 
 /// A name, a pattern or a folder that is asked for in an archive.

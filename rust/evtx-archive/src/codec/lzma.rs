@@ -1,11 +1,11 @@
 //! LZMA, LZMA2 and XZ.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, BufRead, ErrorKind, Read};
 
 use evtx_format::Interrupt;
 use lzma_rust2::{Action, Lzma2Stream, LzmaStream, Status, StreamResult, XzStream};
 
-use super::feed::{Fed, Feed, Next, damaged, without_window};
+use super::feed::{Fed, Feed, Next, Stream, damaged, without_window};
 use crate::held::Share;
 
 /// Most bytes of a dictionary. 7-Zip writes dictionaries of 256 MiB at its highest level.
@@ -134,6 +134,27 @@ impl<D: Decoder> Feed for Lzma<'_, D> {
             next,
         }
     }
+}
+
+/// A stream of LZMA without a header, of `size` bytes. The decoder gets the header of a `.lzma` file, which it can read
+/// before it allocates its dictionary: the properties, and the sizes of the dictionary and of the stream.
+pub(super) fn lzma<'r>(
+    input: Box<dyn BufRead + 'r>,
+    (properties, dictionary, size): (u8, u32, u64),
+    share: Share,
+    interrupt: Interrupt<'r>,
+) -> Stream<'r, Lzma<'r, LzmaStream>> {
+    let header = [&[properties][..], &dictionary.to_le_bytes(), &size.to_le_bytes()].concat();
+    let input = io::Cursor::new(header).chain(input);
+    Stream::new(
+        Box::new(input),
+        Lzma::new(LzmaStream::new_mem_limit(0, None), share, interrupt),
+    )
+}
+
+/// A stream of LZMA2 without a header.
+pub(super) fn lzma2<'r>(dictionary: u32, share: Share, interrupt: Interrupt<'r>) -> Lzma<'r, Lzma2Stream> {
+    Lzma::new(Lzma2Stream::new_mem_limit(dictionary, 0), share, interrupt)
 }
 
 /// The streams of an XZ file.

@@ -7,7 +7,7 @@ use evtx_format::Interrupt;
 use super::bzip2::bzip2;
 use super::deflate::{Inflate64, deflate, gzip};
 use super::feed::Stream;
-use super::lzma::xz;
+use super::lzma::{lzma, lzma2, xz};
 use super::zstd::Zstd;
 use crate::held::Share;
 
@@ -22,8 +22,20 @@ pub(crate) enum Method {
     Zstd,
     Bzip2,
     Xz,
+    /// A stream of so many bytes without a header, and its properties.
+    Lzma {
+        properties: u8,
+        dictionary: u32,
+        size: u64,
+    },
+    /// Without a header, too.
+    Lzma2 {
+        dictionary: u32,
+    },
     /// A method of ZIP that is not supported.
     Other(u16),
+    /// A coder of 7z that is not supported, by its ID.
+    Coder(u64),
 }
 
 impl Method {
@@ -43,16 +55,21 @@ impl Method {
 
     /// The name of a method that is not supported.
     pub(crate) fn describe(self) -> String {
-        let Method::Other(number) = self else {
-            return format!("{self:?}");
-        };
-        let name = match number {
-            1 => "Shrink",
-            2..=5 => "Reduce",
-            6 => "Implode",
-            14 => "LZMA",
-            98 => "PPMd",
-            _ => return format!("the method {number}"),
+        let name = match self {
+            Method::Other(1) => "Shrink",
+            Method::Other(2..=5) => "Reduce",
+            Method::Other(6) => "Implode",
+            Method::Other(14) => "LZMA",
+            Method::Other(98) | Method::Coder(0x03_04_01) => "PPMd",
+            Method::Coder(0x03_03_01_1B) => "BCJ2",
+            Method::Coder(0x04_F7_11_01) => "Zstandard",
+            Method::Coder(0x04_F7_11_02) => "Brotli",
+            Method::Coder(0x04_F7_11_04) => "LZ4",
+            Method::Coder(0x04_F7_11_05) => "LZ5",
+            Method::Coder(0x04_F7_11_06) => "Lizard",
+            Method::Other(number) => return format!("the method {number}"),
+            Method::Coder(id) => return format!("the method {id:X}"),
+            _ => return format!("{self:?}"),
         };
         name.to_owned()
     }
@@ -66,13 +83,19 @@ impl Method {
         interrupt: Interrupt<'r>,
     ) -> Box<dyn Read + 'r> {
         match self {
-            Method::Stored | Method::Other(_) => Box::new(input),
+            Method::Stored | Method::Other(_) | Method::Coder(_) => Box::new(input),
             Method::Deflate => Box::new(Stream::new(input, deflate())),
             Method::Deflate64 => Box::new(Inflate64::new(input)),
             Method::Gzip => Box::new(gzip(input)),
             Method::Zstd => Box::new(Zstd::new(input, share, interrupt)),
             Method::Bzip2 => Box::new(bzip2(input)),
             Method::Xz => Box::new(Stream::new(input, xz(share, interrupt))),
+            Method::Lzma {
+                properties,
+                dictionary,
+                size,
+            } => Box::new(lzma(input, (properties, dictionary, size), share, interrupt)),
+            Method::Lzma2 { dictionary } => Box::new(Stream::new(input, lzma2(dictionary, share, interrupt))),
         }
     }
 }

@@ -1,0 +1,246 @@
+//! The list of entries of an archive: where it is, and how it is compressed.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use evtx_format::Interrupt;
+use evtx_scan::{StorageError, StorageFile};
+
+use super::bytes::{Bytes, damaged};
+use super::files::entries;
+use super::folder::Folder;
+use super::keys::Keys;
+use super::streams::{START, Streams};
+use crate::codec::Method;
+use crate::head::Directory;
+use crate::held::unusable;
+use crate::input::{Input, Source};
+use crate::limits::Archives;
+use crate::unpacked::{PASSED, Unpacked};
+
+/// How an archive starts.
+const SIGNATURE: &[u8] = b"7z\xBC\xAF\x27\x1C";
+
+/// Most bytes of a list of entries, compressed or not. 7-Zip takes about 100 bytes for an entry.
+const MAX_HEADER: u64 = 128 << 20;
+/// Why an archive without its last bytes is not read.
+const CUT: &str = "the archive is cut short";
+
+/// How often a list can be compressed.
+const MAX_LAYERS: usize = 4;
+
+// IDs of properties.
+const END: u64 = 0x00;
+const HEADER: u64 = 0x01;
+const ARCHIVE: u64 = 0x02;
+const OTHER_STREAMS: u64 = 0x03;
+const STREAMS: u64 = 0x04;
+const FILES: u64 = 0x05;
+const ENCODED: u64 = 0x17;
+
+/// Reads the list of entries, and the folders that they come out of.
+struct Reader<'r> {
+    file: &'r dyn StorageFile,
+    is_remote: bool,
+    archives: &'r Archives,
+    keys: &'r Keys,
+    interrupt: Interrupt<'r>,
+}
+
+/// Reads the list of entries of an archive. Also returns the folders that they come out of, and the keys of these.
+///
+/// # Errors
+/// Those of the storage, [`StorageError::Unusable`] if there is no list or it is damaged, too large, or encrypted without
+/// a password; and [`StorageError::Busy`].
+pub(crate) fn directory(
+    file: &dyn StorageFile,
+    is_remote: bool,
+    archives: &Archives,
+    interrupt: Interrupt<'_>,
+) -> Result<(Directory, Vec<Folder>, Arc<Keys>), StorageError> {
+    let keys = Arc::new(Keys::default());
+    let reader = Reader {
+        file,
+        is_remote,
+        archives,
+        keys: &keys,
+        interrupt,
+    };
+    let (mut list, mut advice) = (reader.list()?, "");
+    // An archive without entries has no list.
+    if list.is_empty() {
+        return Ok((Directory::default(), Vec::new(), keys));
+    }
+    for _ in 0..MAX_LAYERS {
+        match reader.layer(&list).map_err(|error| advised(error, advice))? {
+            Layer::List(directory, folders) => return Ok((directory, folders, keys)),
+            Layer::Packed(folder) => {
+                if folder.is_encrypted() {
+                    advice = "; or the password is wrong";
+                }
+                list = reader.unpack(&folder).map_err(|error| advised(error, advice))?;
+            }
+        }
+    }
+    damaged()
+}
+
+/// What a list of entries is.
+enum Layer {
+    /// Entries, and their folders.
+    List(Directory, Vec<Folder>),
+    /// A compressed list.
+    Packed(Folder),
+}
+
+impl Reader<'_> {
+    /// The list as it is in the file, where the start of the archive says.
+    fn list(&self) -> Result<Vec<u8>, StorageError> {
+        let size = self.file.size();
+        let mut start = [0; START as usize];
+        let start = &mut start[..size.min(START) as usize];
+        self.file.read_at(start, 0)?;
+        if start.is_empty() {
+            return unusable("the file is empty");
+        }
+        if !start.starts_with(SIGNATURE) {
+            return unusable(match &*start {
+                [b'M', b'Z', ..] | [0x7F, b'E', b'L', b'F', ..] => {
+                    "it is a program that extracts itself, not a 7z archive: extract it first"
+                }
+                _ => "it is not a 7z archive",
+            });
+        }
+        // The version, the checksum of the other fields, and these: where the list is, its size, and its checksum.
+        let [.., major, _, a, b, c, d] = start[..12.min(start.len())] else {
+            return unusable(CUT);
+        };
+        let stored = u32::from_le_bytes([a, b, c, d]);
+        let mut fields = Bytes(&start[12..]);
+        if fields.0.len() < 20 {
+            return unusable(CUT);
+        }
+        if fields.0 == [0; 20] {
+            return unusable("the archive was not finished: it has no list of entries");
+        }
+        if major != 0 {
+            return unusable(format!("its format has the version {major}, which is not known"));
+        }
+        if crc32fast::hash(fields.0) != stored {
+            return unusable("its first bytes are damaged: their checksum does not match");
+        }
+        let [offset, len] = [fields.array()?, fields.array()?].map(u64::from_le_bytes);
+        let Some(at) = offset.checked_add(START) else {
+            return damaged();
+        };
+        if at.checked_add(len).is_none_or(|end| end > size) {
+            return unusable(format!("{CUT}: its list of entries is missing"));
+        }
+        too_large(len)?;
+        let failure = RefCell::new(None);
+        let mut input = Input::new(self.file, at, at + len, self.is_remote, self.interrupt, &failure);
+        // The bytes are in the file.
+        let mut list = vec![0; len as usize];
+        if !input.fill(&mut list)? {
+            return unusable(CUT);
+        }
+        check(&list, fields.four().ok().filter(|_| len > 0))?;
+        Ok(list)
+    }
+
+    fn layer(&self, list: &[u8]) -> Result<Layer, StorageError> {
+        let mut bytes = Bytes(list);
+        match bytes.number()? {
+            HEADER => {
+                let (directory, folders) = self.header(&mut bytes)?;
+                Ok(Layer::List(directory, folders))
+            }
+            ENCODED => {
+                let mut folders = Streams::read(&mut bytes, self.interrupt)?.folders;
+                match (folders.pop(), &folders[..]) {
+                    (Some(folder), []) => Ok(Layer::Packed(folder)),
+                    _ => damaged(),
+                }
+            }
+            _ => damaged(),
+        }
+    }
+
+    /// Decompresses a list.
+    fn unpack(&self, folder: &Folder) -> Result<Vec<u8>, StorageError> {
+        too_large(folder.size)?;
+        if let Some(id) = folder.unsupported() {
+            let method = Method::Coder(id).describe();
+            return unusable(format!(
+                "its list of entries is compressed with {method}, which is not supported"
+            ));
+        }
+        if folder.is_encrypted() && self.archives.password.is_none() {
+            return unusable("its list of entries is encrypted, and no password is given");
+        }
+        let (failure, interrupt) = (RefCell::new(None), self.interrupt);
+        let end = folder.start.saturating_add(folder.packed);
+        let input = Input::new(self.file, folder.start, end, self.is_remote, interrupt, &failure);
+        let decoder = folder.decoder(Box::new(input), self.archives, self.keys, interrupt)?;
+        let mut stream = Unpacked::new(decoder, &failure, folder.packed, self.archives, interrupt);
+        let mut list = Vec::new();
+        while (list.len() as u64) < folder.size {
+            let start = list.len();
+            list.resize(start + (folder.size - start as u64).min(PASSED as u64) as usize, 0);
+            match stream.fill(&mut list[start..]) {
+                Ok(true) => {}
+                Ok(false) => return damaged(),
+                Err(StorageError::Unusable(why)) => {
+                    return unusable(format!("its list of entries cannot be decompressed: {why}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        check(&list, folder.checksum)?;
+        Ok(list)
+    }
+
+    /// Reads a list: properties of the archive, streams, and files.
+    fn header(&self, bytes: &mut Bytes<'_>) -> Result<(Directory, Vec<Folder>), StorageError> {
+        let (mut streams, mut directory) = (Streams::default(), Directory::default());
+        loop {
+            match bytes.number()? {
+                END => return Ok((directory, streams.folders)),
+                ARCHIVE => {
+                    while bytes.number()? != END {
+                        self.interrupt.check()?;
+                        bytes.pass()?;
+                    }
+                }
+                OTHER_STREAMS => drop(Streams::read(bytes, self.interrupt)?),
+                STREAMS => streams = Streams::read(bytes, self.interrupt)?,
+                FILES => directory = entries(bytes, &streams, self.interrupt)?,
+                _ => return damaged(),
+            }
+        }
+    }
+}
+
+fn too_large(len: u64) -> Result<(), StorageError> {
+    match len > MAX_HEADER {
+        true => unusable(format!(
+            "its list of entries has {len} bytes, more than {} MiB",
+            MAX_HEADER >> 20
+        )),
+        false => Ok(()),
+    }
+}
+
+fn check(list: &[u8], checksum: Option<u32>) -> Result<(), StorageError> {
+    match checksum {
+        Some(checksum) if crc32fast::hash(list) != checksum => damaged(),
+        _ => Ok(()),
+    }
+}
+
+fn advised(error: StorageError, advice: &str) -> StorageError {
+    match error {
+        StorageError::Unusable(why) if !why.contains("password") => StorageError::Unusable(why + advice),
+        other => other,
+    }
+}

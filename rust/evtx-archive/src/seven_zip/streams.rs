@@ -1,0 +1,243 @@
+//! The streams of a header: packed bytes, the folders that decode them, and what comes out of each.
+
+use evtx_format::Interrupt;
+use evtx_scan::StorageError;
+
+use super::bytes::{Bytes, damaged};
+use super::folder::{Chain, Folder};
+use crate::head::MAX_ENTRIES;
+use crate::held::unusable;
+
+/// Bytes before the packed streams.
+pub(super) const START: u64 = 32;
+
+/// The most packed streams, and the most outputs of coders, of an archive.
+const MAX_STREAMS: usize = 2 * MAX_ENTRIES;
+
+// IDs of properties.
+const END: u64 = 0x00;
+const PACKED: u64 = 0x06;
+const FOLDERS: u64 = 0x07;
+const PARTS: u64 = 0x08;
+const SIZES: u64 = 0x09;
+const CHECKSUMS: u64 = 0x0A;
+const CHAINS: u64 = 0x0B;
+const OUTPUTS: u64 = 0x0C;
+const COUNTS: u64 = 0x0D;
+
+/// An entry in what a folder decompresses to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    /// The index of the folder.
+    pub(super) folder: u32,
+    pub(super) offset: u64,
+    pub(super) size: u64,
+    pub(super) checksum: Option<u32>,
+}
+
+/// The streams of an archive.
+#[derive(Default)]
+pub(super) struct Streams {
+    pub(super) folders: Vec<Folder>,
+    /// In the order of the files that have bytes.
+    pub(super) parts: Vec<Part>,
+}
+
+/// Packed streams: where they start in the file, and their sizes.
+#[derive(Default)]
+struct Packed {
+    start: u64,
+    sizes: Vec<u64>,
+}
+
+impl Streams {
+    /// Reads the streams up to their end.
+    ///
+    /// # Errors
+    /// [`StorageError::Unusable`] and [`StorageError::Interrupted`].
+    pub(super) fn read(bytes: &mut Bytes<'_>, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
+        let (mut packed, mut streams, mut is_parted) = (Packed::default(), Streams::default(), false);
+        loop {
+            match bytes.number()? {
+                END => break,
+                PACKED => packed = Packed::read(bytes, interrupt)?,
+                FOLDERS => streams.folders = folders(bytes, &packed, interrupt)?,
+                PARTS => {
+                    is_parted = true;
+                    streams.parts = parts(bytes, &streams.folders, interrupt)?;
+                }
+                _ => return damaged(),
+            }
+        }
+        if !is_parted {
+            streams.parts = split(&streams.folders, &vec![1; streams.folders.len()], &mut None, interrupt)?;
+        }
+        Ok(streams)
+    }
+}
+
+impl Packed {
+    fn read(bytes: &mut Bytes<'_>, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
+        let Some(start) = bytes.size()?.checked_add(START) else {
+            return damaged();
+        };
+        let count = bytes.count(MAX_STREAMS, "packed streams")?;
+        let mut sizes = Vec::new();
+        loop {
+            match bytes.number()? {
+                END if sizes.len() == count => return Ok(Packed { start, sizes }),
+                SIZES if sizes.is_empty() => {
+                    for _ in 0..count {
+                        interrupt.check()?;
+                        sizes.push(bytes.size()?);
+                    }
+                }
+                CHECKSUMS => drop(bytes.checksums(count)?),
+                _ => return damaged(),
+            }
+        }
+    }
+}
+
+/// Reads folders: the chains of their coders, the sizes of all outputs, and checksums.
+fn folders(bytes: &mut Bytes<'_>, packed: &Packed, interrupt: Interrupt<'_>) -> Result<Vec<Folder>, StorageError> {
+    if bytes.number()? != CHAINS {
+        return damaged();
+    }
+    let count = bytes.count(MAX_ENTRIES, "folders")?;
+    is_here(bytes)?;
+    let (mut chains, mut outputs) = (Vec::new(), 0);
+    for _ in 0..count {
+        interrupt.check()?;
+        let chain = Chain::read(bytes)?;
+        outputs += chain.outputs;
+        if outputs > MAX_STREAMS {
+            return unusable(format!("its folders have more than {MAX_STREAMS} coders"));
+        }
+        chains.push(chain);
+    }
+    if bytes.number()? != OUTPUTS {
+        return damaged();
+    }
+    let mut sizes = Vec::new();
+    for _ in 0..outputs {
+        interrupt.check()?;
+        sizes.push(bytes.size()?);
+    }
+    let mut checksums = vec![None; count];
+    loop {
+        match bytes.number()? {
+            END => break,
+            CHECKSUMS => checksums = bytes.checksums(count)?,
+            _ => return damaged(),
+        }
+    }
+    place(chains, &sizes, &checksums, packed, interrupt)
+}
+
+/// Gives each chain its packed streams, which follow each other, and the sizes of its outputs.
+fn place(
+    chains: Vec<Chain>,
+    mut sizes: &[u64],
+    checksums: &[Option<u32>],
+    packed: &Packed,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Folder>, StorageError> {
+    let (mut start, mut streams) = (packed.start, packed.sizes.iter());
+    let mut folders = Vec::new();
+    for (chain, &checksum) in chains.into_iter().zip(checksums) {
+        interrupt.check()?;
+        let mut len = 0_u64;
+        for _ in 0..chain.inputs {
+            let Some(sum) = streams.next().and_then(|&size| len.checked_add(size)) else {
+                return damaged();
+            };
+            len = sum;
+        }
+        let (own, rest) = sizes.split_at(chain.outputs);
+        folders.push(chain.folder(own, (start, len), checksum));
+        sizes = rest;
+        let Some(end) = start.checked_add(len) else {
+            return damaged();
+        };
+        start = end;
+    }
+    Ok(folders)
+}
+
+/// Reads what comes out of the folders: how many entries there are in each, and their sizes and checksums.
+fn parts(bytes: &mut Bytes<'_>, folders: &[Folder], interrupt: Interrupt<'_>) -> Result<Vec<Part>, StorageError> {
+    let mut next = bytes.number()?;
+    let mut counts = vec![1; folders.len()];
+    if next == COUNTS {
+        let mut left = MAX_ENTRIES;
+        for count in &mut counts {
+            interrupt.check()?;
+            *count = bytes.count(left, "entries")?;
+            left -= *count;
+        }
+        next = bytes.number()?;
+    }
+    let mut sizes = (next == SIZES).then_some(&mut *bytes);
+    let mut parts = split(folders, &counts, &mut sizes, interrupt)?;
+    if next == SIZES {
+        next = bytes.number()?;
+    }
+    loop {
+        match next {
+            END => return Ok(parts),
+            CHECKSUMS => {
+                // The only entry of a folder has the checksum of the folder.
+                let unknown = parts.iter_mut().filter(|part| part.checksum.is_none());
+                let unknown: Vec<_> = unknown.collect();
+                let checksums = bytes.checksums(unknown.len())?;
+                for (part, checksum) in unknown.into_iter().zip(checksums) {
+                    part.checksum = checksum;
+                }
+            }
+            _ => return damaged(),
+        }
+        next = bytes.number()?;
+    }
+}
+
+/// Splits what the folders give into so many entries each. All sizes but the last one of a folder are in `sizes`.
+fn split(
+    folders: &[Folder],
+    counts: &[usize],
+    sizes: &mut Option<&mut Bytes<'_>>,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Part>, StorageError> {
+    let mut parts = Vec::new();
+    for (index, (folder, &count)) in folders.iter().zip(counts).enumerate() {
+        interrupt.check()?;
+        let mut offset = 0;
+        for nth in 0..count {
+            let left = folder.size - offset;
+            let size = match sizes {
+                _ if nth + 1 == count => left,
+                Some(sizes) => sizes.size()?,
+                None => return damaged(),
+            };
+            if size > left {
+                return damaged();
+            }
+            parts.push(Part {
+                folder: index as u32,
+                offset,
+                size,
+                checksum: folder.checksum.filter(|_| count == 1),
+            });
+            offset += size;
+        }
+    }
+    Ok(parts)
+}
+
+/// Checks that what follows is in the header itself, and not in a stream of its own, which no program writes.
+pub(super) fn is_here(bytes: &mut Bytes<'_>) -> Result<(), StorageError> {
+    match bytes.byte()? {
+        0 => Ok(()),
+        _ => unusable("parts of its list of entries are in streams of their own, which is not supported"),
+    }
+}
