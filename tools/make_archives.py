@@ -1,6 +1,6 @@
 """Makes the archives of the SQL tests, test/data/archives, from the samples.
 
-Needs `zip`, and inflate64, pyzipper and zstandard from PyPI. The archives are checked in, so that tests need none of these. None of these
+Needs `zip` and `7z`, and inflate64, py7zr, pyzipper and zstandard from PyPI. The archives are checked in, so that tests need none of these. None of these
 programs shares code with the crates that read the archives.
 """
 
@@ -18,6 +18,7 @@ import zlib
 from pathlib import Path
 
 import inflate64
+import py7zr
 import pyzipper
 import zstandard
 
@@ -82,6 +83,44 @@ def tars():
     (OUT / "odd.tar").write_bytes(tar(tarfile.USTAR_FORMAT, odd))
 
 
+def seven(name, entries, *options):
+    """Adds entries to a 7z archive with 7-Zip: a folder of its own for each call."""
+    with tempfile.TemporaryDirectory() as folder:
+        for entry, data in entries.items():
+            path = Path(folder, entry)
+            path.parent.mkdir(exist_ok=True)
+            if data is None:
+                path.symlink_to("System.evtx")
+            else:
+                path.write_bytes(data)
+                os.utime(path, (1714564800, 1714564800))
+        command = ["7z", "a", "-bd", "-mtm=off", "-snl", *options, str(OUT / name), *{entry.split("/")[0] for entry in entries}]
+        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+
+
+def sevens():
+    for old in OUT.glob("*.7z"):
+        old.unlink()
+    logs = {"C/Security.evtx": LOG, "C/System.evtx": OTHER, "C/empty.evtx": b"", "C/notes.txt": b"nothing", "C/link.evtx": None}
+    seven("solid.7z", logs)
+    bcj2 = "-m0=BCJ2 -m1=LZMA -m2=LZMA -m3=LZMA -mb0:1 -mb0s1:2 -mb0s2:3".split()
+    for method in ["LZMA", "BZip2", "Deflate", "Deflate64", "PPMd"]:
+        seven("methods.7z", {f"{method}.evtx": LOG}, f"-m0={method}")
+    for method in ["BCJ", "ARM", "ARM64", "Delta:4"]:
+        seven("methods.7z", {f"{method.partition(':')[0]}.evtx": LOG}, f"-m0={method}", "-m1=LZMA2")
+    seven("methods.7z", {"BCJ2.evtx": LOG}, *bcj2)
+    seven("secret.7z", {"aes.evtx": LOG, "other.evtx": OTHER}, "-pinfected")
+    zstd = [{"id": py7zr.FILTER_ZSTD, "level": 3}]
+    with py7zr.SevenZipFile(OUT / "zstd.7z", "w", filters=zstd) as archive:
+        archive.writestr(LOG, "zstd.evtx")
+    with py7zr.SevenZipFile(OUT / "names.7z", "w", password="infected", header_encryption=True) as archive:
+        archive.writestr(LOG, "aes.evtx")
+    whole = (OUT / "solid.7z").read_bytes()
+    (OUT / "cut.7z").write_bytes(whole[:-20])
+    (OUT / "case.7z.001").write_bytes(whole[:2000])
+    (OUT / "program.7z").write_bytes(b"MZ" + bytes(100) + whole)
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(OUT / "case.zip", "w") as archive:
@@ -112,6 +151,7 @@ def main():
     (OUT / "Security.evtx.bz2").write_bytes(bz2.compress(LOG))
     (OUT / "Security.evtx.xz").write_bytes(lzma.compress(LOG))
     tars()
+    sevens()
     with zstandard.open(OUT / "bomb.evtx.zst", "wb") as bomb:
         for _ in range(300):
             bomb.write(bytes(1 << 20))

@@ -63,6 +63,14 @@ impl<'b> Bytes<'b> {
         }
     }
 
+    /// The index of one of so many things.
+    pub(super) fn index(&mut self, count: usize) -> Result<usize, StorageError> {
+        match usize::try_from(self.number()?) {
+            Ok(index) if index < count => Ok(index),
+            _ => damaged(),
+        }
+    }
+
     /// So many bits, the highest of a byte first.
     pub(super) fn bits(&mut self, count: usize) -> Result<Vec<bool>, StorageError> {
         let bytes = self.take(count.div_ceil(8) as u64)?;

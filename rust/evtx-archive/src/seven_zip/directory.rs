@@ -112,12 +112,11 @@ impl Reader<'_> {
             });
         }
         // The version, the checksum of the other fields, and these: where the list is, its size, and its checksum.
-        let [.., major, _, a, b, c, d] = start[..12.min(start.len())] else {
+        let &mut [_, _, _, _, _, _, major, _, a, b, c, d, ref fields @ ..] = start else {
             return unusable(CUT);
         };
-        let stored = u32::from_le_bytes([a, b, c, d]);
-        let mut fields = Bytes(&start[12..]);
-        if fields.0.len() < 20 {
+        let (stored, mut fields) = (u32::from_le_bytes([a, b, c, d]), Bytes(fields));
+        if size < START {
             return unusable(CUT);
         }
         if fields.0 == [0; 20] {

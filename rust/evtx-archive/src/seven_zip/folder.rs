@@ -63,7 +63,7 @@ impl Chain {
         }
         let (mut source, mut is_bound) = (vec![None; inputs], vec![false; outputs]);
         for _ in 1..outputs {
-            let [input, output] = [bytes.count(inputs - 1, "inputs")?, bytes.count(outputs - 1, "outputs")?];
+            let [input, output] = [bytes.index(inputs)?, bytes.index(outputs)?];
             if source[input].replace(output).is_some() || std::mem::replace(&mut is_bound[output], true) {
                 return damaged();
             }
@@ -71,7 +71,7 @@ impl Chain {
         let packed = inputs + 1 - outputs;
         if packed > 1 {
             for _ in 0..packed {
-                bytes.count(inputs - 1, "inputs")?;
+                bytes.index(inputs)?;
             }
         }
         let last = is_bound.iter().position(|is_bound| !is_bound).unwrap_or_default();

@@ -8,6 +8,9 @@ mod damaged;
 mod encrypted;
 mod limits;
 mod messages;
+mod packed;
+mod sevens;
+mod sevens_hostile;
 mod tars;
 mod zips;
 
