@@ -116,7 +116,7 @@ def sevens():
     with py7zr.SevenZipFile(OUT / "names.7z", "w", password="infected", header_encryption=True) as archive:
         archive.writestr(LOG, "aes.evtx")
     whole = (OUT / "solid.7z").read_bytes()
-    (OUT / "cut.7z").write_bytes(whole[:-20])
+    (OUT / "short.7z").write_bytes(whole[:-20])
     (OUT / "case.7z.001").write_bytes(whole[:2000])
     (OUT / "program.7z").write_bytes(b"MZ" + bytes(100) + whole)
 

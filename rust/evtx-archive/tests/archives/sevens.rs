@@ -98,7 +98,7 @@ fn archives_of_other_programs_are_read() {
         [file("/zstd.evtx", 0, &[&other("Zstandard")])]
     );
     assert_eq!(
-        refusal(&made("cut.7z")),
+        refusal(&made("short.7z")),
         "the archive is cut short: its list of entries is missing"
     );
     let program = "it is a program that extracts itself, not a 7z archive: extract it first";
