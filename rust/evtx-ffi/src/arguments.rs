@@ -99,7 +99,7 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
     let functions = Query::ALL.iter().enumerate().map(|(number, query)| {
         let [name, description, example] = about(*query);
         let files = query.kind().map(|kind| match kind {
-            FileKind::Logs => "files",
+            FileKind::Logs | FileKind::Evidence => "files",
             FileKind::Rules => "rules",
             FileKind::Providers => "files",
         });

@@ -248,6 +248,7 @@ columns! { FileRow:
     /// IDs between these have no record. An exported log has new record IDs, but keeps these. NULL if there are more
     /// gaps, or more channels and computers, than in any real log.
     event_record_ids: LogSpans(|row| row.logs.as_deref());
-    /// NULL, or why the file could not be read to its end, or its first damage.
+    /// NULL, or why the file could not be read to its end, or its first damage. Starts with `not read: ` for files in
+    /// folders and archives that look like other evidence, such as `.evt` or `.E01`, and says what to do about them.
     error: Text(|row| row.error.as_deref().map(Into::into));
 }

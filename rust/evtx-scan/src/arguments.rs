@@ -57,6 +57,7 @@ impl Query {
             Query::Rules => Some(FileKind::Rules),
             Query::Messages => Some(FileKind::Providers),
             Query::DeclaredEvents => None,
+            Query::Files => Some(FileKind::Evidence),
             _ => Some(FileKind::Logs),
         }
     }

@@ -16,6 +16,7 @@
 mod storage;
 mod threads;
 mod local;
+mod skipped;
 mod paths;
 mod file;
 mod messages;

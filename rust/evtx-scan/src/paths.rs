@@ -11,6 +11,7 @@ use evtx_format::Interrupt;
 use evtx_format::mta::{literal, split_verbatim};
 
 use crate::local::out_of_reach;
+use crate::skipped::advice;
 use crate::storage::{
     Call, Holds, NestedFile, OpenFile, ScanError, Storage, StorageError, ends_with, separator, separators, sort_by,
 };
@@ -20,6 +21,8 @@ use crate::storage::{
 pub enum FileKind {
     /// Event logs.
     Logs,
+    /// Event logs, and what looks like other evidence in a folder or an archive. That is only reported.
+    Evidence,
     /// Sigma rules.
     Rules,
     /// Files with the messages of providers: binaries, hives of a registry, and databases.
@@ -30,7 +33,7 @@ impl FileKind {
     /// How the names of its files end.
     fn ends(self) -> &'static [&'static str] {
         match self {
-            FileKind::Logs => &[".evtx"],
+            FileKind::Logs | FileKind::Evidence => &[".evtx"],
             FileKind::Rules => &[".yml", ".yaml"],
             FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".db"],
         }
@@ -38,8 +41,11 @@ impl FileKind {
 
     /// Whether a folder is read for files with this name: those of the kind, and those that hold some.
     fn is_read(self, storage: &dyn Storage, name: &str) -> bool {
-        let is_own =
-            |name| self.ends().iter().any(|end| ends_with(name, end)) || self == FileKind::Providers && is_hive(name);
+        let is_own = |name| {
+            self.ends().iter().any(|end| ends_with(name, end))
+                || self == FileKind::Providers && is_hive(name)
+                || self == FileKind::Evidence && advice(name).is_some()
+        };
         match storage.nesting().holds(name) {
             Holds::Bytes => is_own(name),
             Holds::File(inner) => is_own(inner),
@@ -47,9 +53,19 @@ impl FileKind {
         }
     }
 
+    /// What to do about a file with this name that is only reported, if it is.
+    fn skips(self, storage: &dyn Storage, name: &str) -> Option<&'static str> {
+        let name = match storage.nesting().holds(name) {
+            Holds::Bytes => name,
+            Holds::File(inner) => inner,
+            Holds::Folder => return None,
+        };
+        advice(name).filter(|_| self == FileKind::Evidence)
+    }
+
     /// A glob of names, some of which are read. It compares the first two letters of their ends.
     fn glob(self, storage: &dyn Storage) -> String {
-        if self == FileKind::Providers {
+        if matches!(self, FileKind::Providers | FileKind::Evidence) {
             return "*".to_owned();
         }
         let letters = |nth| -> BTreeSet<char> {
@@ -66,7 +82,7 @@ impl FileKind {
     /// What the files are called.
     fn plural(self) -> &'static str {
         match self {
-            FileKind::Logs => "logs",
+            FileKind::Logs | FileKind::Evidence => "logs",
             FileKind::Rules => "rules",
             FileKind::Providers => "binaries of providers",
         }
@@ -117,6 +133,8 @@ pub(crate) enum Source {
     Nested(Arc<dyn NestedFile>),
     /// They cannot be read, for this reason.
     Unreadable(Arc<str>),
+    /// They are not read, and what to do about that.
+    Skipped(Box<Source>, &'static str),
 }
 
 impl ScanPath {
@@ -151,6 +169,7 @@ impl ScanPath {
     pub fn why_unreadable(&self) -> Option<&str> {
         match &self.source {
             Source::Unreadable(why) => Some(why),
+            Source::Skipped(_, why) => Some(why),
             _ => None,
         }
     }
@@ -170,11 +189,23 @@ impl ScanPath {
 
     /// About how many bytes the file has: `of_remote` if it is remote. Nothing is read of it.
     pub(crate) fn size(&self, storage: &dyn Storage, of_remote: u64) -> Result<u64, StorageError> {
-        match &self.source {
+        let source = match &self.source {
+            Source::Skipped(source, _) => source,
+            source => source,
+        };
+        match source {
             Source::Unreadable(why) => Err(StorageError::Unusable(why.to_string())),
             _ if storage.is_remote(self.storage_path()) => Ok(of_remote),
             Source::Nested(file) => file.estimate(storage),
-            Source::File => storage.size(&self.path),
+            Source::File | Source::Skipped(..) => storage.size(&self.path),
+        }
+    }
+
+    /// About how many bytes a file has that is only reported; 0 for others, and if it is remote.
+    pub(crate) fn size_if_skipped(&self, storage: &dyn Storage) -> u64 {
+        match self.source {
+            Source::Skipped(..) => self.size(storage, 0).unwrap_or(0),
+            _ => 0,
         }
     }
 
@@ -188,6 +219,7 @@ impl ScanPath {
             }),
             Source::Nested(file) => file.open(call),
             Source::Unreadable(why) => Err(StorageError::Unusable(why.to_string())),
+            Source::Skipped(_, why) => Err(StorageError::Unusable((*why).to_owned())),
         }
     }
 
@@ -211,6 +243,7 @@ impl ScanPath {
     /// [`ScanError`] if the caller named the file, or has interrupted the work.
     pub(crate) fn failure(&self, error: StorageError) -> Result<String, ScanError> {
         match error {
+            StorageError::Unusable(why) if matches!(self.source, Source::Skipped(..)) => Ok(format!("not read: {why}")),
             StorageError::Failed(why) | StorageError::Unusable(why) if !self.explicitly_named => {
                 Ok(format!("cannot be read: {why}"))
             }
@@ -228,6 +261,17 @@ impl ScanPath {
         match self.explicitly_named {
             true => Err(ScanError::Refused { path, why }),
             false => Ok(why),
+        }
+    }
+
+    /// What becomes of a file that is not a log: a text for its row.
+    ///
+    /// # Errors
+    /// [`ScanError::Refused`] with advice if the caller named the file.
+    pub(crate) fn not_a_log(&self, why: String) -> Result<String, ScanError> {
+        match advice(&self.path).filter(|_| self.explicitly_named) {
+            Some(advice) => self.refusal(format!("{why}; {advice}")),
+            None => self.refusal(why),
         }
     }
 
@@ -328,6 +372,8 @@ struct Expansion<'c> {
     storage: &'c dyn Storage,
     interrupt: Interrupt<'c>,
     kind: FileKind,
+    /// Whether the files are those of a folder, and not those that a path or a glob names.
+    is_folder: bool,
     paths: Vec<ScanPath>,
 }
 
@@ -391,6 +437,10 @@ impl Expansion<'_> {
                 return Ok(());
             }
         };
+        if let Some(advice) = self.kind.skips(self.storage, &path).filter(|_| self.is_folder) {
+            self.add(path, is_named, Source::Skipped(Box::new(Source::File), advice));
+            return Ok(());
+        }
         match self.storage.nesting().holds(&path) {
             Holds::Bytes => self.add(path, is_named, Source::File),
             Holds::File(_) | Holds::Folder => self.add_nested(path, is_named, None)?,
@@ -414,14 +464,17 @@ impl Expansion<'_> {
                 return Ok(());
             }
         };
-        let is_empty = listed.files.is_empty();
+        let (is_empty, is_glob) = (listed.files.is_empty(), inner.is_some_and(has_glob));
         for file in listed.files {
             self.interrupt.check()?;
-            let source = match file.file {
-                Ok(nested) => Source::Nested(nested),
-                Err(why) => Source::Unreadable(why.into()),
+            let is_named = is_named && file.is_named;
+            let advice = self.kind.skips(self.storage, &file.path);
+            let source = match (file.file, advice.filter(|_| !is_named && !is_glob)) {
+                (Ok(nested), Some(advice)) => Source::Skipped(Box::new(Source::Nested(nested)), advice),
+                (Ok(nested), None) => Source::Nested(nested),
+                (Err(why), _) => Source::Unreadable(why.into()),
             };
-            self.add(file.path, is_named && file.is_named, source);
+            self.add(file.path, is_named, source);
         }
         if let Some(failure) = listed.failure {
             if is_empty {
@@ -497,6 +550,7 @@ pub fn expand(
         storage,
         interrupt,
         kind,
+        is_folder: false,
         paths: Vec::new(),
     };
     let (is_glob, is_remote) = (has_glob(path), storage.is_remote(path));
@@ -524,6 +578,7 @@ pub fn expand(
         // Names of folders can have brackets, too.
         if files.is_empty() && (!is_glob || !is_remote && !split_verbatim(path).1.contains(['*', '?'])) {
             // A folder stands for all files of the kind in it and in its subfolders.
+            found.is_folder = true;
             let (folder, slash) = (path.trim_end_matches(separators), separator(path, separators));
             let start = if is_remote { path } else { folder };
             files = storage.glob(&format!("{}{slash}**{slash}{}", literal(start), kind.glob(storage)))?;
@@ -534,6 +589,7 @@ pub fn expand(
             found.paths.retain(|found| found.path != folder);
         }
         if files.is_empty() && is_glob {
+            found.is_folder = false;
             files = storage.glob(&any_case(path, is_remote, separators))?;
             found.add_out_of_reach(path, &|_| true, &files)?;
             files.retain(|file| !found.is_folder(file));

@@ -386,7 +386,7 @@ impl FileQueue {
                 Ok((Some(log), damage))
             }
             Ok(Opened::Not(_)) if !is_first => Ok((None, None)),
-            Ok(Opened::Not(why)) => Ok((None, Some(path.refusal(why)?))),
+            Ok(Opened::Not(why)) => Ok((None, Some(path.not_a_log(why)?))),
             Err(error) => Ok((None, Some(path.failure(error)?))),
         }
     }

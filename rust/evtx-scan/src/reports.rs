@@ -393,7 +393,10 @@ fn start(path: &ScanPath, bytes: &mut Buffer, call: Call<'_>) -> Result<(u64, St
         });
     let mut file = match opened {
         Ok(file) => file,
-        Err(error) => return Ok((0, Err(path.failure(error)?))),
+        Err(error) => {
+            let why = path.failure(error)?;
+            return Ok((path.size_if_skipped(call.storage), Err(why)));
+        }
     };
     let size = file.size();
     let failed = file.failure.take().map(|failure| path.damage(failure)).transpose()?;
@@ -402,7 +405,7 @@ fn start(path: &ScanPath, bytes: &mut Buffer, call: Call<'_>) -> Result<(u64, St
     }
     let started = match FileHeader::read(bytes, size) {
         Ok(header) => Ok((header, file, failed)),
-        Err(why) => Err(path.refusal(failed.unwrap_or_else(|| why.to_string()))?),
+        Err(why) => Err(path.not_a_log(failed.unwrap_or_else(|| why.to_string()))?),
     };
     Ok((size, started))
 }

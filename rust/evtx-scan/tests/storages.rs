@@ -287,6 +287,52 @@ fn a_path_that_is_no_file_says_why() {
     assert!(named.len() == 1 && named[0].explicitly_named);
 }
 
+/// A folder is read for logs. What looks like other evidence is only reported, unless a path or a glob names it.
+#[test]
+fn other_evidence_in_a_folder_is_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = std::fs::read(format!("{SAMPLES}/dirty.evtx")).expect("a sample");
+    for (name, bytes) in [
+        ("a.evtx", &log[..]),
+        ("b.evtx.BAK", &log),
+        ("c.Evt", b"an old log"),
+        ("disk.E01", b""),
+        ("notes.txt", b""),
+        ("part.7z.001", b"7z"),
+    ] {
+        std::fs::write(folder.path().join(name), bytes).expect("a file");
+    }
+    let folder = folder.path().to_str().expect("text");
+    let names = |path: &str, kind| -> Vec<(String, bool)> {
+        let found = expand(&LocalStorage, path, kind, "a test", Interrupt::NEVER).expect("files");
+        let name = |found: &ScanPath| (found.path.replacen(folder, "", 1), found.why_unreadable().is_none());
+        found.iter().map(name).collect()
+    };
+    let named = |names: &[(&str, bool)]| -> Vec<_> { names.iter().map(|&(name, is)| (name.to_owned(), is)).collect() };
+    assert_eq!(names(folder, FileKind::Logs), named(&[("/a.evtx", true)]));
+    let all = [
+        ("/a.evtx", true),
+        ("/b.evtx.BAK", false),
+        ("/c.Evt", false),
+        ("/disk.E01", false),
+        ("/part.7z.001", false),
+    ];
+    assert_eq!(names(folder, FileKind::Evidence), named(&all));
+    for kind in [FileKind::Logs, FileKind::Evidence] {
+        let backup = named(&[("/b.evtx.BAK", true)]);
+        assert_eq!(names(&format!("{folder}/b.evtx.BAK"), kind), backup);
+        assert_eq!(names(&format!("{folder}/b*"), kind), backup);
+    }
+    let named = paths(&LocalStorage, &format!("{folder}/c.Evt"));
+    let error = rows(&LocalStorage, &file_scan(Options::default(), named), 1)
+        .expect_err("it is named")
+        .to_string();
+    assert!(
+        error.contains("not an EVTX log: ") && error.ends_with("`wevtutil epl old.evt new.evtx /lf:true`"),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_file_that_fails_is_a_row_or_an_error() {
     let sound = long("dirty.evtx", 80);

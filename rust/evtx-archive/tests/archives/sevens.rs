@@ -181,6 +181,44 @@ fn names_in_a_7z_are_names() {
     );
 }
 
+/// What a report on an archive tells besides the logs.
+#[test]
+fn other_evidence_in_an_archive_is_reported() {
+    let log = sample("dirty.evtx");
+    let names = ["a.evtx", "b.evtx.old", "disk.vhdx", "inner.7z", "notes.txt"];
+    let archive = seven_of(&names.map(|name| (name, &log[..])));
+    let storage = Memory::default().with("a.7z", &archive);
+    assert_eq!(read(&storage, "a.7z", &Archives::default(), 1).expect("rows").len(), 2);
+    let archives = Archives::default();
+    let nested = ArchiveStorage::new(&storage, &archives);
+    let found = |path: &str| -> Vec<_> {
+        let found = expand(&nested, path, FileKind::Evidence, "a test", Interrupt::NEVER).expect("paths");
+        let name = |found: &ScanPath| {
+            (
+                found.path.clone(),
+                found.why_unreadable().unwrap_or_default().to_owned(),
+            )
+        };
+        found.iter().map(name).collect()
+    };
+    let all = found("a.7z");
+    assert!(
+        all[0] == ("a.7z/a.evtx".to_owned(), String::new()) && all.len() == 4,
+        "{all:?}"
+    );
+    assert!(
+        all[1].1.contains("pass its own path") && all[2].1.contains("an image of a disk"),
+        "{all:?}"
+    );
+    assert!(all[3].1.contains("an archive inside of an archive"), "{all:?}");
+    for path in ["a.7z/b.evtx.old", "a.7z/*.old"] {
+        assert_eq!(found(path), [("a.7z/b.evtx.old".to_owned(), String::new())]);
+        assert_eq!(read(&storage, path, &Archives::default(), 1).expect("rows")[0].1, 80);
+    }
+    let error = read(&storage, "a.7z/disk.vhdx", &Archives::default(), 1);
+    assert_eq!(error.expect("it is a log")[0].1, 80, "its bytes decide");
+}
+
 #[test]
 fn a_checksum_tells_damage() {
     let log = sample("dirty.evtx");

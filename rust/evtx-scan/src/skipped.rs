@@ -1,0 +1,78 @@
+//! Files that look like evidence, but are not read because of their names, and what to do about them.
+
+use crate::storage::ends_with;
+
+const OLD_LOG: &str =
+    "it is a log of Windows XP or Server 2003: convert it on Windows with `wevtutil epl old.evt new.evtx /lf:true`";
+const TRACE: &str = "it is a trace of events: convert it on Windows with `tracerpt trace.etl -o trace.evtx -of EVTX`";
+const COPY: &str = "its name does not end in .evtx: pass its own path to read it";
+const IMAGE: &str = "it is an image of a disk: mount it, or extract its logs";
+const RAW: &str = "it is a raw image: mount it, extract its logs, or read it with `recover := true`";
+const PART: &str = "it is one part of an archive or image: join the parts";
+const ARCHIVE: &str = "it is a kind of archive or compression that is not supported: extract it";
+
+/// The ends of names, each with what such a file is and what to do.
+const SKIPPED: [(&[&str], &str); 7] = [
+    (&[".evt"], OLD_LOG),
+    (&[".etl"], TRACE),
+    (
+        &[".evtx.bak", ".evtx.old", ".evtx.orig", ".evtx.copy", ".evtx.save"],
+        COPY,
+    ),
+    (
+        &[
+            ".e01", ".ex01", ".s01", ".aff", ".aff4", ".vhd", ".vhdx", ".avhdx", ".vmdk", ".vdi", ".qcow2", ".wim",
+        ],
+        IMAGE,
+    ),
+    (&[".dd", ".raw", ".img", ".mem", ".vmem"], RAW),
+    (&[".001", ".z01"], PART),
+    (
+        &[
+            ".rar",
+            ".cab",
+            ".lzh",
+            ".ace",
+            ".arj",
+            ".tar.lz4",
+            ".tar.lz",
+            ".tar.lzma",
+            ".tar.br",
+            ".evtx.lz4",
+            ".evtx.lz",
+            ".evtx.lzma",
+            ".evtx.br",
+        ],
+        ARCHIVE,
+    ),
+];
+
+/// What to do about a file with this name that no folder is read for, if it looks like evidence.
+pub(crate) fn advice(name: &str) -> Option<&'static str> {
+    let is = |ends: &[&str]| ends.iter().any(|end| ends_with(name, end));
+    SKIPPED.iter().find(|(ends, _)| is(ends)).map(|&(_, advice)| advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_evidence_have_advice() {
+        for (name, expected) in [
+            ("SecEvent.Evt", Some(OLD_LOG)),
+            ("case/boot.etl", Some(TRACE)),
+            ("Security.evtx.bak", Some(COPY)),
+            ("https://host/DISK.E01?key=1", Some(IMAGE)),
+            ("disk.dd", Some(RAW)),
+            ("case.7z.001", Some(PART)),
+            ("logs.rar", Some(ARCHIVE)),
+            ("Security.evtx", None),
+            ("notes.bak", None),
+            ("case.zip", None),
+            ("disk.e01.txt", None),
+        ] {
+            assert_eq!(advice(name), expected, "{name}");
+        }
+    }
+}
