@@ -1,12 +1,15 @@
 """Archives: finding and naming entries, encryption, hostile input, and logs larger than memory."""
 
 import gzip
+import os
+import pathlib
 import shutil
 import tarfile
 import zipfile
 import zlib
 
 import duckdb
+import py7zr
 import pytest
 from conftest import SAMPLES, assert_same_rows, interrupted, write_log, write_zip
 
@@ -76,6 +79,64 @@ def test_rows_of_a_tar_are_those_of_the_unpacked_logs(con, tmp_path, kind, threa
         one = f"SELECT {columns} FROM read_evtx('{SAMPLES}/*.evtx', {options})"
         for path in [tmp_path, f"{tmp_path}/*.{kind}/*.evtx"]:
             assert_same_rows(con, one, f"SELECT {columns} FROM read_evtx('{path}', {options})")
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_rows_of_a_7z_are_those_of_the_unpacked_logs(con, tmp_path, threads):
+    con.execute(f"SET threads = {threads}")
+    columns = "* EXCLUDE (filename, error), replace(error, filename, ''), parse_filename(filename)"
+    with py7zr.SevenZipFile(tmp_path / "all.7z", "w") as archive:
+        for file in [*SAMPLES.glob("*.evtx"), *SAMPLES.glob("*/*.MTA")]:
+            archive.write(file, str(file.relative_to(SAMPLES)))
+    for options in ["xml := true", "verify := true, recover := true, json := true", "event_id := 4624"]:
+        one = f"SELECT {columns} FROM read_evtx('{SAMPLES}/*.evtx', {options})"
+        for path in [tmp_path, f"{tmp_path}/*.7z/*.evtx"]:
+            assert_same_rows(con, one, f"SELECT {columns} FROM read_evtx('{path}', {options})")
+
+
+HOSTILE = os.environ.get("EVTX_HOSTILE")
+
+
+def write_7z(path, files):
+    with py7zr.SevenZipFile(path, "w") as archive:
+        for file in files:
+            archive.write(file, file.name)
+
+
+def write_tar(path, files):
+    with tarfile.open(path, f"w:{path.suffix[1:].replace('tar', '')}") as archive:
+        for file in files:
+            archive.add(file, file.name)
+
+
+@pytest.mark.skipif(not HOSTILE, reason="EVTX_HOSTILE names no folder")
+def test_rows_of_hostile_logs_are_those_of_the_unpacked_logs(con, tmp_path):
+    logs = sorted(pathlib.Path(HOSTILE).glob("*.evtx"))
+    write_7z(tmp_path / "a.7z", logs)
+    write_zip(tmp_path / "a.zip", {log.name: log for log in logs})
+    for kind in ["tar", "tar.gz", "tar.xz"]:
+        write_tar(tmp_path / f"a.{kind}", logs)
+    # Without event_data, which takes seconds for some of them.
+    digest = "parse_filename(filename), record_id, time_created, provider, event_id, channel, computer, replace(error, filename, '')"
+    for options in ["", ", recover := true, verify := true"]:
+        con.execute(f"CREATE OR REPLACE TABLE plain AS SELECT {digest} FROM read_evtx('{HOSTILE}/*.evtx'{options})")
+        assert con.execute("SELECT count(*) > 1000 FROM plain").fetchone() == (True,)
+        for archive in tmp_path.iterdir():
+            assert_same_rows(con, "FROM plain", f"SELECT {digest} FROM read_evtx('{archive}'{options})")
+
+
+def test_a_large_7z_is_held_in_the_temporary_folder(con, tmp_path, big_log):
+    path, spill = tmp_path / "big.7z", tmp_path / "spill"
+    with py7zr.SevenZipFile(path, "w", filters=[{"id": py7zr.FILTER_LZMA2, "preset": 0}]) as archive:
+        archive.write(big_log, "big.evtx")
+        archive.write(SAMPLES / "dirty.evtx", "dirty.evtx")
+    con.execute("SET memory_limit = '100MB'")
+    con.execute(f"SET temp_directory = '{spill}'")
+    assert con.execute(FILES, [str(path)]).fetchall() == [(f"{path}/big.evtx", 768 * 55, None), (f"{path}/dirty.evtx", 80, None)]
+    assert not spill.exists() or not any(spill.iterdir())
+    con.execute("SET max_temp_directory_size = '1MB'")
+    with pytest.raises(duckdb.Error, match="max_temp_directory_size"):
+        con.execute("SELECT count(*) FROM read_evtx($1, on_error := 'fail')", [str(path)]).fetchone()
 
 
 def test_a_large_tar_is_held_in_the_temporary_folder(con, tmp_path, big_log):
@@ -195,6 +256,8 @@ def test_an_interrupt_ends_decompression_soon(con, tmp_path):
         archive.write(log, "long.evtx")
     with tarfile.open(tmp_path / "a.tgz", "w:gz", compresslevel=1) as archive:
         archive.add(log, "long.evtx")
-    for name, after in [("a.zip", 0.2), ("a.tgz", 0.05), ("a.tgz", 0.4)]:
+    with py7zr.SevenZipFile(tmp_path / "a.7z", "w", filters=[{"id": py7zr.FILTER_LZMA2, "preset": 0}]) as archive:
+        archive.write(log, "long.evtx")
+    for name, after in [("a.zip", 0.2), ("a.tgz", 0.05), ("a.tgz", 0.4), ("a.7z", 0.05), ("a.7z", 0.5)]:
         with interrupted(con, after=after, within=1):
             con.execute("SELECT count(*) FROM read_evtx($1, xml := true) WHERE xml LIKE '%nothing%'", [f"{tmp_path}/{name}"]).fetchall()
