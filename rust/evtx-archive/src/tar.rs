@@ -357,6 +357,56 @@ mod tests {
         }
     }
 
+    /// A header of an empty file, again and again.
+    struct Endless(u64, [u8; BLOCK]);
+
+    impl Source for Endless {
+        fn offset(&self) -> u64 {
+            self.0
+        }
+
+        fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, StorageError> {
+            buffer.copy_from_slice(&self.1[..buffer.len()]);
+            self.0 += buffer.len() as u64;
+            Ok(true)
+        }
+
+        fn skip(&mut self, len: u64) -> Result<bool, StorageError> {
+            self.0 += len;
+            Ok(true)
+        }
+    }
+
+    #[test]
+    fn entries_and_names_without_end_are_not_read() {
+        for (kind, letter) in [(b'0', b'n'), (b'L', b'n')] {
+            let mut header = [0; BLOCK];
+            header[..3].copy_from_slice(&[letter; 3]);
+            header[156] = kind;
+            header[148..156].fill(b' ');
+            let sum: u64 = header.iter().map(|&byte| u64::from(byte)).sum();
+            header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+            let looks = std::cell::Cell::new(0_u64);
+            let is_set = || looks.replace(looks.get() + 1) > 2_000_000;
+            let read = directory(
+                &mut Endless(0, header),
+                |offset| Place::File { offset },
+                Interrupt::new(&is_set),
+            );
+            match kind {
+                b'0' => {
+                    let read = read.expect("entries");
+                    assert_eq!(read.entries.len(), MAX_ENTRIES);
+                    assert!(
+                        read.failure
+                            .is_some_and(|why| why.contains("more than 1000000 entries"))
+                    );
+                }
+                _ => assert!(matches!(read, Err(StorageError::Interrupted(_))), "names of no entry"),
+            }
+        }
+    }
+
     #[test]
     fn attributes_are_taken_as_a_whole_or_not() {
         let take = |attributes: &[u8]| {

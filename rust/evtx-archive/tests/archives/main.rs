@@ -2,6 +2,7 @@
 
 #[path = "../../../evtx-scan/tests/common/mod.rs"]
 mod common;
+mod campaign;
 mod compressed;
 mod crafted;
 mod damaged;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A header, and data with its padding. The name is cut to what fits a header.
-fn member(name: &[u8], kind: u8, data: &[u8]) -> Vec<u8> {
+pub(crate) fn member(name: &[u8], kind: u8, data: &[u8]) -> Vec<u8> {
     let mut header = [0; 512];
     let len = name.len().min(100);
     header[..len].copy_from_slice(&name[..len]);
@@ -17,7 +17,7 @@ fn member(name: &[u8], kind: u8, data: &[u8]) -> Vec<u8> {
 }
 
 /// Writes the checksum of a header.
-fn sign(header: &mut [u8]) {
+pub(crate) fn sign(header: &mut [u8]) {
     header[148..156].fill(b' ');
     let sum: u64 = header[..512].iter().map(|&byte| u64::from(byte)).sum();
     header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
@@ -31,7 +31,7 @@ fn attribute(key: &str, value: &str) -> Vec<u8> {
     member(b"x", b'x', format!("{len} {key}={value}\n").as_bytes())
 }
 
-fn tar(members: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn tar(members: &[Vec<u8>]) -> Vec<u8> {
     [&members.concat()[..], &[0; 1024]].concat()
 }
 
@@ -42,7 +42,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The archive in each way of compression, by the end of its name.
-fn compressed(tar: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+pub(crate) fn compressed(tar: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     bzip2.write_all(tar).expect("bytes");
     let level = ruzstd::encoding::CompressionLevel::Fastest;
