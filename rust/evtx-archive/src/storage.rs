@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evtx_format::Interrupt;
+use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{Holds, ListedFile, Listing, Nesting, Storage, StorageError, StorageFile, ends_with, sort_by};
 
 use crate::block::{Block, Coding, Item};
@@ -111,7 +111,7 @@ impl<'s> ArchiveStorage<'s> {
         sort_by(&mut companions, |(a, ..), (b, ..)| a.cmp(b), interrupt)?;
         sort_by(&mut wanted, |(a, _), (b, _)| a.cmp(b), interrupt)?;
         let heads = companions.iter().map(|(.., head)| head);
-        let blocks = blocks(codings, heads.chain(wanted.iter().map(|(_, head)| head)));
+        let blocks = blocks(codings, heads.chain(wanted.iter().map(|(_, head)| head)), interrupt)?;
         let archive = Arc::new(Archive {
             path: outer.to_owned(),
             size: file.size(),
@@ -169,19 +169,30 @@ impl<'s> ArchiveStorage<'s> {
 }
 
 /// The blocks that some entries come out of, by their numbers.
-fn blocks<'h>(codings: Vec<Coding>, heads: impl Iterator<Item = &'h Head>) -> BTreeMap<u32, Block> {
+///
+/// # Errors
+/// [`Interrupted`].
+fn blocks<'h>(
+    codings: Vec<Coding>,
+    heads: impl Iterator<Item = &'h Head>,
+    interrupt: Interrupt<'_>,
+) -> Result<BTreeMap<u32, Block>, Interrupted> {
     let mut items: BTreeMap<u32, Vec<Item>> = BTreeMap::new();
     for head in heads.filter(|head| head.refusal.is_none()) {
+        interrupt.check()?;
         if let Place::Block { block, offset } = head.place {
             let (len, checksum) = (head.compressed, head.checksum);
             items.entry(block).or_default().push(Item { offset, len, checksum });
         }
     }
-    let blocks = (0..).zip(codings).filter_map(|(number, coding)| {
-        let items = items.remove(&number)?;
-        Some((number, Block::new(coding, items)))
-    });
-    blocks.collect()
+    let mut blocks = BTreeMap::new();
+    for (number, coding) in (0..).zip(codings) {
+        interrupt.check()?;
+        if let Some(items) = items.remove(&number) {
+            blocks.insert(number, Block::new(coding, items));
+        }
+    }
+    Ok(blocks)
 }
 
 /// A name, a pattern or a folder that is asked for in an archive.

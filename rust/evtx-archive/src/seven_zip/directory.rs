@@ -94,56 +94,54 @@ enum Layer {
 }
 
 impl Reader<'_> {
-    /// The list as it is in the file, where the start of the archive says.
-    fn list(&self) -> Result<Vec<u8>, StorageError> {
+    /// Reads the start of the archive: the version, a checksum, and where the list of entries is, its size and its
+    /// checksum.
+    fn start(&self) -> Result<(u64, u64, u32), StorageError> {
         let size = self.file.size();
         let mut start = [0; START as usize];
-        let start = &mut start[..size.min(START) as usize];
-        self.file.read_at(start, 0)?;
-        if start.is_empty() {
-            return unusable("the file is empty");
-        }
-        if !start.starts_with(SIGNATURE) {
-            return unusable(match &*start {
+        let there = &mut start[..size.min(START) as usize];
+        self.file.read_at(there, 0)?;
+        if !there.starts_with(SIGNATURE) {
+            return unusable(match &*there {
+                [] => "the file is empty",
                 [b'M', b'Z', ..] | [0x7F, b'E', b'L', b'F', ..] => {
                     "it is a program that extracts itself, not a 7z archive: extract it first"
                 }
                 _ => "it is not a 7z archive",
             });
         }
-        // The version, the checksum of the other fields, and these: where the list is, its size, and its checksum.
-        let &mut [_, _, _, _, _, _, major, _, a, b, c, d, ref fields @ ..] = start else {
-            return unusable(CUT);
-        };
-        let (stored, mut fields) = (u32::from_le_bytes([a, b, c, d]), Bytes(fields));
-        if size < START {
-            return unusable(CUT);
+        let (mut bytes, major) = (Bytes(&start[8..]), start[SIGNATURE.len()]);
+        let stored = bytes.four()?;
+        match bytes.0 {
+            _ if size < START => unusable(CUT),
+            fields if *fields == [0; 20] => unusable("the archive was not finished: it has no list of entries"),
+            _ if major != 0 => unusable(format!("its format has the version {major}, which is not known")),
+            fields if crc32fast::hash(fields) != stored => {
+                unusable("its first bytes are damaged: their checksum does not match")
+            }
+            _ => {
+                let [offset, len] = [bytes.array()?, bytes.array()?].map(u64::from_le_bytes);
+                Ok((offset.saturating_add(START), len, bytes.four()?))
+            }
         }
-        if fields.0 == [0; 20] {
-            return unusable("the archive was not finished: it has no list of entries");
-        }
-        if major != 0 {
-            return unusable(format!("its format has the version {major}, which is not known"));
-        }
-        if crc32fast::hash(fields.0) != stored {
-            return unusable("its first bytes are damaged: their checksum does not match");
-        }
-        let [offset, len] = [fields.array()?, fields.array()?].map(u64::from_le_bytes);
-        let Some(at) = offset.checked_add(START) else {
-            return damaged();
-        };
-        if at.checked_add(len).is_none_or(|end| end > size) {
+    }
+
+    /// The list of entries as it is in the file.
+    fn list(&self) -> Result<Vec<u8>, StorageError> {
+        let (at, len, checksum) = self.start()?;
+        let end = at.saturating_add(len);
+        if end > self.file.size() {
             return unusable(format!("{CUT}: its list of entries is missing"));
         }
         too_large(len)?;
         let failure = RefCell::new(None);
-        let mut input = Input::new(self.file, at, at + len, self.is_remote, self.interrupt, &failure);
-        // The bytes are in the file.
+        let mut input = Input::new(self.file, at, end, self.is_remote, self.interrupt, &failure);
+        // The file has these bytes.
         let mut list = vec![0; len as usize];
         if !input.fill(&mut list)? {
             return unusable(CUT);
         }
-        check(&list, fields.four().ok().filter(|_| len > 0))?;
+        check(&list, Some(checksum).filter(|_| len > 0))?;
         Ok(list)
     }
 

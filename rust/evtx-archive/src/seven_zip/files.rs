@@ -22,6 +22,9 @@ const UNIX: u32 = 0x8000;
 const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
 
+/// Most units of UTF-16 in a name. Windows has at most 32,767.
+const MAX_NAME: usize = 0xFFFF;
+
 /// What a header says of its files. Bits are by the number of the file among those that they count.
 #[derive(Default)]
 struct Files<'b> {
@@ -69,7 +72,7 @@ impl<'b> Files<'b> {
     fn name(&mut self) -> Result<String, StorageError> {
         let (units, _) = self.names.0.as_chunks::<2>();
         let mut units = units.iter().map(|&unit| u16::from_le_bytes(unit));
-        let Some(len) = units.clone().position(|unit| unit == 0) else {
+        let Some(len) = units.clone().take(MAX_NAME + 1).position(|unit| unit == 0) else {
             return damaged();
         };
         let name = char::decode_utf16(units.by_ref().take(len));

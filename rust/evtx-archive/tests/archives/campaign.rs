@@ -109,7 +109,7 @@ fn damaged_headers_of_tar_archives_are_told() {
     let log = &sample("WS07-Security.evtx")[..];
     let archive = tar(&[
         member(b"x", b'x', b"16 path=aa.evtx\n"),
-        member(b"a.evtx", b'0', &log[..]),
+        member(b"a.evtx", b'0', log),
         member(b"././@LongLink", b'L', b"folder/b.evtx\0"),
         member(b"b.evtx", b'0', &log[..5000]),
         member(b"link.evtx", b'2', b""),
