@@ -236,7 +236,8 @@ impl Block {
                     break 'items;
                 }
             }
-            if item.checksum.is_some_and(|checksum| checksum != digest.finalize()) {
+            // An entry without bytes has the position of the next one.
+            if item.len > 0 && item.checksum.is_some_and(|checksum| checksum != digest.finalize()) {
                 damaged.insert(*at);
             }
         }

@@ -199,9 +199,14 @@ impl Reader<'_> {
 
     /// Reads a list: properties of the archive, streams, and files.
     fn header(&self, bytes: &mut Bytes<'_>) -> Result<(Directory, Vec<Folder>), StorageError> {
-        let (mut streams, mut directory) = (Streams::default(), Directory::default());
+        let (mut streams, mut directory, mut last) = (Streams::default(), Directory::default(), END);
         loop {
-            match bytes.number()? {
+            let property = bytes.number()?;
+            if property != END && property <= last {
+                return damaged();
+            }
+            last = property;
+            match property {
                 END => return Ok((directory, streams.folders)),
                 ARCHIVE => {
                     while bytes.number()? != END {

@@ -44,6 +44,8 @@ impl<'b> Files<'b> {
             count: bytes.count(MAX_ENTRIES, "entries")?,
             ..Files::default()
         };
+        // Files without bytes.
+        let mut without = 0;
         loop {
             interrupt.check()?;
             let property = bytes.number()?;
@@ -52,11 +54,13 @@ impl<'b> Files<'b> {
             }
             let len = bytes.number()?;
             let mut own = Bytes(bytes.take(len)?);
-            let without = || files.no_stream.iter().filter(|&&is_set| is_set).count();
             match property {
-                NO_STREAMS => files.no_stream = own.bits(files.count)?,
-                EMPTY_FILES => files.is_file = own.bits(without())?,
-                ANTI_ITEMS => files.is_anti = own.bits(without())?,
+                NO_STREAMS => {
+                    files.no_stream = own.bits(files.count)?;
+                    without = files.no_stream.iter().filter(|&&is_set| is_set).count();
+                }
+                EMPTY_FILES => files.is_file = own.bits(without)?,
+                ANTI_ITEMS => files.is_anti = own.bits(without)?,
                 NAMES => {
                     is_here(&mut own)?;
                     files.names = own;

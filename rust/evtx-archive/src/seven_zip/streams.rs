@@ -56,20 +56,23 @@ impl Streams {
     /// # Errors
     /// [`StorageError::Unusable`] and [`StorageError::Interrupted`].
     pub(super) fn read(bytes: &mut Bytes<'_>, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
-        let (mut packed, mut streams, mut is_parted) = (Packed::default(), Streams::default(), false);
+        let (mut packed, mut streams, mut last) = (Packed::default(), Streams::default(), END);
         loop {
-            match bytes.number()? {
+            let property = bytes.number()?;
+            // Each comes once: the work for one depends on those before it, not only on its own bytes.
+            if property != END && property <= last {
+                return damaged();
+            }
+            match property {
                 END => break,
                 PACKED => packed = Packed::read(bytes, interrupt)?,
                 FOLDERS => streams.folders = folders(bytes, &packed, interrupt)?,
-                PARTS => {
-                    is_parted = true;
-                    streams.parts = parts(bytes, &streams.folders, interrupt)?;
-                }
+                PARTS => streams.parts = parts(bytes, &streams.folders, interrupt)?,
                 _ => return damaged(),
             }
+            last = property;
         }
-        if !is_parted {
+        if last != PARTS {
             streams.parts = split(&streams.folders, &vec![1; streams.folders.len()], &mut None, interrupt)?;
         }
         Ok(streams)
@@ -183,21 +186,19 @@ fn parts(bytes: &mut Bytes<'_>, folders: &[Folder], interrupt: Interrupt<'_>) ->
     if next == SIZES {
         next = bytes.number()?;
     }
-    loop {
-        match next {
-            END => return Ok(parts),
-            CHECKSUMS => {
-                // The only entry of a folder has the checksum of the folder.
-                let unknown = parts.iter_mut().filter(|part| part.checksum.is_none());
-                let unknown: Vec<_> = unknown.collect();
-                let checksums = bytes.checksums(unknown.len())?;
-                for (part, checksum) in unknown.into_iter().zip(checksums) {
-                    part.checksum = checksum;
-                }
-            }
-            _ => return damaged(),
+    if next == CHECKSUMS {
+        // The only entry of a folder has the checksum of the folder.
+        let unknown = parts.iter_mut().filter(|part| part.checksum.is_none());
+        let unknown: Vec<_> = unknown.collect();
+        let checksums = bytes.checksums(unknown.len())?;
+        for (part, checksum) in unknown.into_iter().zip(checksums) {
+            part.checksum = checksum;
         }
         next = bytes.number()?;
+    }
+    match next {
+        END => Ok(parts),
+        _ => damaged(),
     }
 }
 

@@ -143,12 +143,32 @@ fn counts_and_sizes_of_a_header_are_checked() {
 
 #[test]
 fn a_list_of_entries_is_bounded() {
+    let started = Instant::now();
+    // Sections that come again and again, each of which would be work for every folder before it.
+    let folders = streams(&vec![copied(&[]); 300_000]);
+    let again = |property: &[u8]| {
+        header(
+            &[&folders[..folders.len() - 1], &property.repeat(1 << 20), &[0]].concat(),
+            &[0, 0],
+        )
+    };
+    assert_eq!(refusal(&again(&[8, 0])), "its list of entries is damaged");
+    assert_eq!(refusal(&again(&[8, 0x0A, 1, 0])), "its list of entries is damaged");
+    let list = [
+        &number(300_000)[..],
+        &[0x0E],
+        &number(37_500),
+        &vec![0; 37_500],
+        &[0x0F, 0].repeat(1 << 20),
+        &[0],
+    ]
+    .concat();
+    assert_eq!(refusal(&header(&streams(&[]), &list)), "its list of entries is damaged");
     let zeros = vec![0; 130 << 20];
     let encoded = |folder: &Folder| {
         let streams = streams(std::slice::from_ref(folder));
         rows_of(&sealed(&folder.packed, &[&[0x17][..], &streams].concat())).expect("a row")[0].2[0].clone()
     };
-    let started = Instant::now();
     assert!(encoded(&solid(&[&zeros])).contains("has 136314880 bytes, more than 128 MiB"));
     assert!(encoded(&solid(&[&zeros[..100]])).contains("its list of entries is damaged"));
     let mut short = solid(&[b"\x01\0"]);
