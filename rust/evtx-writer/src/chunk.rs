@@ -1,7 +1,6 @@
 //! A chunk: records, with names and template definitions at their first use.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use uuid::Uuid;
 
 use crate::binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};

@@ -5,8 +5,9 @@
 //! in a definition from the start of the definition, and it has no copy of its size. So a definition has the same bytes
 //! in each record that needs it.
 
-use std::collections::HashMap;
 use std::ops::Range;
+
+use hashbrown::HashMap;
 
 use crate::copy::{MAX_RECORD, copy_definition, copy_stream};
 use crate::error::WriteError;

@@ -1,6 +1,6 @@
 //! What BinXML is copied to.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use crate::source::{Result, Source};
 
