@@ -62,7 +62,8 @@ void RegisterRedact(duckdb::cxx::Extension &extension, duckdb::cxx::Context &con
 		Describe(function, about);
 		function.SetInitCallback(Init).SetExecCallback(Exec).SetUserData<Number>(Number {number++});
 		auto signature = function.GetSignature();
-		signature.AddParameter("record", record).AddParameter("replacements", factory.ParseType("MAP(VARCHAR, VARCHAR)"));
+		signature.AddParameter("record", record)
+		    .AddParameter("replacements", factory.ParseType("MAP(VARCHAR, VARCHAR)"));
 		signature.SetReturnType(record);
 		extension.Register(function);
 	}

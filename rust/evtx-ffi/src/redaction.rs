@@ -73,10 +73,8 @@ pub struct EvtxRedaction {
 
 impl Known {
     fn is_of(&self, function: usize, pairs: &[(&str, Option<&str>)]) -> bool {
-        let same = |((key, value), (known, new)): (&(&str, Option<&str>), &(String, Option<String>))| {
-            *key == known && *value == new.as_deref()
-        };
-        self.function == function && pairs.len() == self.pairs.len() && pairs.iter().zip(&self.pairs).all(same)
+        let known = self.pairs.iter().map(|(key, new)| (key.as_str(), new.as_deref()));
+        self.function == function && pairs.iter().copied().eq(known)
     }
 
     /// The rules of a function for some pairs, which a thread may have made.

@@ -76,7 +76,7 @@ impl Rules {
     /// As for [`fields`](Self::fields), and a replacement that contains one of the texts.
     pub fn values(pairs: &[(&str, Option<&str>)]) -> Result<Self, String> {
         check("value", pairs)?;
-        Values::new(pairs).map(|values| Rules(Kind::Values(values)))
+        Values::new(pairs).map(|values| Rules(Kind::Values(values.into())))
     }
 }
 

@@ -30,7 +30,7 @@ fn redact(record: &[u8]) {
         let mut log = LogWriter::new(1);
         let written = CutRecord::new(&redacted).and_then(|record| log.write_cut(record));
         // Reading takes a thousand times as long, and other targets read.
-        if written.is_ok() && redacted.len() % 16 == 0 {
+        if written.is_ok() && redacted.len().is_multiple_of(16) {
             evtx_fuzz::read_every_way(&log.finish());
         }
     }

@@ -65,7 +65,7 @@ const SCHEMA: &[&str] = &[
 #[derive(Debug)]
 pub(super) enum Kind {
     Fields(Fields),
-    Values(Values),
+    Values(Box<Values>),
 }
 
 /// A definition as redacted records have it.

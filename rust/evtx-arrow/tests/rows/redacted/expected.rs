@@ -205,7 +205,10 @@ impl Values {
 
     /// The text of binary data, in which texts are replaced: in both encodings.
     fn in_binary(&self, text: &str) -> Option<String> {
-        if text.len() < 2 || text.len() % 2 != 0 || !text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'A'..=b'F')) {
+        if text.len() < 2
+            || !text.len().is_multiple_of(2)
+            || !text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'A'..=b'F'))
+        {
             return None;
         }
         let mut bytes: Vec<char> = super::bytes_of(text).into_iter().map(char::from).collect();
