@@ -20,6 +20,15 @@ pub(crate) const MAX_RECORD: usize = 1 << 18;
 pub(crate) const BINXML: u8 = 0x21;
 pub(crate) const STRING: u8 = 1;
 
+/// The names of XML's entities in UTF-16LE, and their characters.
+const ENTITIES: &[(&[u8], u8)] = &[
+    (b"a\0m\0p\0", b'&'),
+    (b"l\0t\0", b'<'),
+    (b"g\0t\0", b'>'),
+    (b"q\0u\0o\0t\0", b'"'),
+    (b"a\0p\0o\0s\0", b'\''),
+];
+
 /// Copies a definition, after the link to the next one of the template table.
 pub(crate) fn copy_definition<T: Target>(target: &mut T, source: Source<'_>, at: usize) -> Result<()> {
     let (bytes, body) = source.definition(at)?;
@@ -69,12 +78,22 @@ impl<'s, T: Target> Copy<'_, 's, T> {
         }
         // Where the sizes of the open elements are, and that of the list of attributes of the start tag that is open.
         let (mut open, mut list) = (Vec::new(), None);
-        let mut at = stream.start;
+        let (mut at, mut run_end) = (stream.start, stream.start);
         while at < stream.end {
             if self.target.out().len() > MAX_RECORD {
                 return Err(WriteError::RecordSize);
             }
             let token = self.source.byte(at, "a token")?;
+            if T::EDITS && at >= run_end {
+                let (text, after, is_run) = self.run(at)?;
+                run_end = after;
+                if is_run && let Some(bytes) = self.target.edit_run(&text)? {
+                    let value_type = STRING;
+                    self.put(&Edit { value_type, bytes }, &[], token)?;
+                    at = after;
+                    continue;
+                }
+            }
             match token {
                 0x00 => {
                     self.target.out().push(token);
@@ -100,7 +119,7 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                     }
                     if token != 0x02 {
                         if T::EDITS {
-                            self.target.end();
+                            self.target.end()?;
                         }
                         let element = open.pop().ok_or_else(|| Source::damaged(at, "no element is open"))?;
                         patch_size(self.target.out(), element);
@@ -126,7 +145,8 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                     let index = self.source.u16(at + 1, "a substitution")?;
                     at = self.copy(at, 4, "a substitution")?;
                     if T::EDITS {
-                        self.target.edit_content(Content::Substitution(index as u16))?;
+                        let content = Content::Substitution(index as u16, token == 0x0e);
+                        self.target.edit_content(content)?;
                     }
                 }
                 0x0f => at = self.copy(at, 4, "a fragment header")?,
@@ -137,6 +157,43 @@ impl<'s, T: Target> Copy<'_, 's, T> {
             true => Ok(at),
             false => Err(Source::damaged(at, "an element is not closed")),
         }
+    }
+
+    /// Reads texts and references that follow each other. Returns what they show, in UTF-16LE, the offset after them, and
+    /// whether there are several.
+    fn run(&self, start: usize) -> Result<(Vec<u8>, usize, bool)> {
+        let (mut text, mut at, mut count) = (Vec::new(), start, 0);
+        while let Some(&token) = self.source.bytes.get(at) {
+            let units = |at: usize| self.source.u16(at, "a text").map(|units| 2 * units);
+            match token & !0x40 {
+                0x05 if self.source.byte(at + 1, "a value")? == STRING => {
+                    let size = units(at + 2)?;
+                    text.extend(self.source.take(at + 4, size, "a text")?);
+                    at += 4 + size;
+                }
+                0x07 => {
+                    let size = units(at + 1)?;
+                    text.extend(self.source.take(at + 3, size, "a text")?);
+                    at += 3 + size;
+                }
+                0x08 => {
+                    text.extend(self.source.take(at + 1, 2, "a character reference")?);
+                    at += 3;
+                }
+                0x09 => {
+                    let (entry, after) = self.name_at(at + 1)?;
+                    let Some((_, character)) = ENTITIES.iter().find(|(name, _)| entry[4..].iter().eq(name.iter()))
+                    else {
+                        break;
+                    };
+                    text.extend([*character, 0]);
+                    at = after;
+                }
+                _ => break,
+            }
+            count += 1;
+        }
+        Ok((text, at, count > 1))
     }
 
     /// Copies bytes. Returns the offset after them.

@@ -37,10 +37,20 @@ pub struct Redactor {
     scratch: Folded,
 }
 
+/// The most characters of a name or a text, and the most of them.
+const MAX_KEY: usize = 1024;
+const MAX_KEYS: usize = 100_000;
+
 /// Checks names or texts, without regard to case.
 fn check(what: &str, pairs: &[(&str, Option<&str>)]) -> Result<(), String> {
+    if pairs.len() > MAX_KEYS {
+        return Err(format!("there are more than {MAX_KEYS} {what}s to redact"));
+    }
     let mut known = HashMap::new();
     for &(key, new) in pairs {
+        if key.chars().nth(MAX_KEY).is_some() {
+            return Err(format!("a {what} to redact has more than {MAX_KEY} characters"));
+        }
         if key.is_empty() {
             return Err(format!("a {what} to redact is empty"));
         }

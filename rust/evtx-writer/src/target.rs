@@ -21,8 +21,8 @@ pub(crate) enum Content<'a> {
     Character(u16),
     /// An entity reference.
     Entity,
-    /// A substitution: its index.
-    Substitution(u16),
+    /// A substitution: its index, and whether its value can be NULL.
+    Substitution(u16, bool),
 }
 
 /// What replaces a value: a type byte and bytes.
@@ -53,7 +53,14 @@ pub(crate) trait Target {
     /// A start tag ends.
     fn end_start(&mut self) {}
     /// An element ends.
-    fn end(&mut self) {}
+    fn end(&mut self) -> Result<()> {
+        Ok(())
+    }
+    /// What replaces several texts and references that follow each other, by their UTF-16LE together; `None` if each is
+    /// edited alone.
+    fn edit_run(&mut self, _text: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
     /// What replaces content; `None` if it stays. Not for BinXML, whose content comes instead.
     fn edit_content(&mut self, _content: Content<'_>) -> Result<Option<Edit>> {
         Ok(None)

@@ -221,5 +221,6 @@ fn fields_are_replaced_by_name() {
         }
     }
     eprintln!("{seen:?}");
-    assert!(seen.changed > 500 && seen.refused < seen.rows / 5, "{seen:?}");
+    // In a quarter of the rounds, values become NULL, which many cannot be.
+    assert!(seen.changed > 500 && seen.refused < seen.rows / 3, "{seen:?}");
 }

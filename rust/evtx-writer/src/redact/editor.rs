@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use evtx_format::value::Scalar;
 use uuid::Builder;
 
 use super::fields::{Fields, Plan, Walk};
 use super::folded::{Encoding, Folded};
+use super::typed;
 use super::values::Values;
 use crate::copy::{MAX_RECORD, STRING, copy_definition};
 use crate::error::WriteError;
@@ -191,10 +193,12 @@ impl<'e> Editor<'e> {
             ));
         }
         let count = u16::try_from(new.len() / 2).map_err(|_| WriteError::ValueSize(new.len()))?;
-        if count == 0 {
-            return Err(refused("nothing would be left of it"));
+        let new_name = text(&new);
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+        if !new_name.starts_with(|c: char| c.is_alphabetic() || c == '_') || !new_name.chars().all(is_name) {
+            return Err(refused(&format!("'{new_name}' is not a name in XML")));
         }
-        let hash = hash(text(&new).encode_utf16());
+        let hash = hash(new_name.encode_utf16());
         Ok(Some([&hash.to_le_bytes(), &count.to_le_bytes(), &new[..]].concat()))
     }
 }
@@ -258,13 +262,26 @@ impl Target for Editor<'_> {
         }
     }
 
-    fn end(&mut self) {
-        if let Kind::Fields(_) = self.rules {
-            self.walk.end();
+    fn end(&mut self) -> Result<()> {
+        match self.rules {
+            Kind::Fields(fields) => self.walk.end(fields),
+            Kind::Values(_) => Ok(()),
         }
     }
 
+    fn edit_run(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>> {
+        let edited = match self.rules {
+            Kind::Fields(_) => None,
+            Kind::Values(values) => values.edit_text(self.scratch, text, Encoding::Utf16)?,
+        };
+        self.is_changed |= edited.is_some();
+        Ok(edited)
+    }
+
     fn edit_content(&mut self, content: Content<'_>) -> Result<Option<Edit>> {
+        if let Content::Substitution(index, false) = content {
+            self.walk.plan.needed.push(index);
+        }
         let edit = match (self.rules, content) {
             (Kind::Fields(fields), content) => self.walk.edit(fields, content)?,
             (Kind::Values(values), Content::Value(value_type, bytes)) => {
@@ -273,7 +290,7 @@ impl Target for Editor<'_> {
             (Kind::Values(values), Content::Character(number)) => {
                 values.edit(self.scratch, STRING, &number.to_le_bytes())?
             }
-            (Kind::Values(_), Content::Entity | Content::Substitution(_)) => None,
+            (Kind::Values(_), Content::Entity | Content::Substitution(..)) => None,
         };
         // A text that is the new one already does not make another definition.
         let is_same = |edit: &Edit| matches!(content, Content::Value(value_type, bytes) if edit.value_type == value_type && *edit.bytes == *bytes);
@@ -283,10 +300,44 @@ impl Target for Editor<'_> {
     }
 
     fn edit_values(&mut self, plan: &Arc<Definition>, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
-        let rules = match self.rules {
-            Kind::Fields(fields) => return fields.edit_values(&plan.plan, values),
-            Kind::Values(rules) => rules,
+        let mut edits = match self.rules {
+            Kind::Fields(fields) => fields.edit_values(&plan.plan, values)?,
+            Kind::Values(rules) => self.edit_each(rules, values)?,
         };
+        for (index, edit) in edits.iter_mut().filter(|(_, edit)| edit.value_type == 0) {
+            let (value_type, bytes) = values[*index];
+            match typed::value(value_type, &[]).map(|value| value.value_type.scalar) {
+                // Readers fail on a NULL where the template needs a value. A text can be empty.
+                Some(scalar @ (Scalar::String | Scalar::AnsiString)) => edit.value_type = scalar as u8,
+                _ if plan.plan.needed.contains(&(*index as u16)) => {
+                    let known = typed::type_name(value_type);
+                    let what = match self.rules {
+                        Kind::Fields(fields) => fields.name_of(&plan.plan, *index as u16).to_owned(),
+                        Kind::Values(_) => typed::value(value_type, bytes).map(typed::shown).unwrap_or_default(),
+                    };
+                    let what = typed::short(&what);
+                    let why = format!("{what} cannot be NULL here: replace it by another value of its type, {known}");
+                    return Err(WriteError::NotRedacted(why.into()));
+                }
+                _ => {}
+            }
+        }
+        Ok(edits)
+    }
+
+    fn edit_rest(&mut self, rest: &[u8]) -> Result<Option<Vec<u8>>> {
+        let edited = match self.rules {
+            Kind::Fields(_) => None,
+            Kind::Values(values) => values.edit_binary(self.scratch, rest)?,
+        };
+        self.is_changed |= edited.is_some();
+        Ok(edited)
+    }
+}
+
+impl Editor<'_> {
+    /// What replaces the values of an instance that contain texts.
+    fn edit_each(&mut self, rules: &Values, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
         let (mut edits, mut size) = (Vec::new(), 0);
         for (index, &(value_type, bytes)) in values.iter().enumerate() {
             if value_type == crate::copy::BINXML {
@@ -301,14 +352,5 @@ impl Target for Editor<'_> {
             }
         }
         Ok(edits)
-    }
-
-    fn edit_rest(&mut self, rest: &[u8]) -> Result<Option<Vec<u8>>> {
-        let edited = match self.rules {
-            Kind::Fields(_) => None,
-            Kind::Values(values) => values.edit_binary(self.scratch, rest)?,
-        };
-        self.is_changed |= edited.is_some();
-        Ok(edited)
     }
 }

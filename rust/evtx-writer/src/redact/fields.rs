@@ -29,6 +29,8 @@ pub(super) struct Fields {
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     values: Vec<(u16, Part)>,
+    /// The values that cannot be NULL.
+    pub(super) needed: Vec<u16>,
     /// Whether a text is in a `Data` element without a name that follows one with a value. An array there moves its number.
     has_late_text: bool,
 }
@@ -55,6 +57,9 @@ struct Open {
     label: String,
     label_value: Option<u16>,
     rule: Option<usize>,
+    /// Whether it has attributes other than `Name` and `xmlns`, and whether it has content.
+    has_attributes: bool,
+    has_content: bool,
     /// Whether the first part of the field was replaced.
     is_replaced: bool,
     /// How often each field name occurred in it.
@@ -117,6 +122,15 @@ impl Fields {
 
     fn rule(&self, name: &str) -> Option<usize> {
         self.rules.get(&name.to_lowercase()).copied()
+    }
+
+    /// The name of the field that a value is, if it has a rule.
+    pub(super) fn name_of(&self, plan: &Plan, index: u16) -> &str {
+        let rule = plan.values.iter().find_map(|(value, part)| match part {
+            Part::All(rule) if *value == index => Some(*rule),
+            _ => None,
+        });
+        rule.map_or("a value", |rule| &self.names[rule].0)
     }
 
     /// What replaces the value of a field with a rule.
@@ -243,6 +257,7 @@ impl Walk {
             }
             Named::Attribute => {
                 let is_label = self.top().is_data && name == "Name";
+                self.top().has_attributes |= !is_label && name != "xmlns";
                 let rule = fields.rule(&name).filter(|_| !is_label);
                 self.attribute = Some(Attribute {
                     is_label,
@@ -289,15 +304,25 @@ impl Walk {
         self.open.push(open);
     }
 
-    pub(super) fn end(&mut self) {
+    pub(super) fn end(&mut self, fields: &Fields) -> Result<()> {
         self.attribute = None;
-        self.open.pop();
+        let closed = self.open.pop().filter(|open| open.has_attributes && !open.has_content);
+        match closed.and_then(|open| open.rule) {
+            Some(rule) => {
+                let field = typed::short(&fields.names[rule].0);
+                let why =
+                    format!("the field {field} cannot be redacted: it has attributes in place of a value. Name those");
+                Err(WriteError::NotRedacted(why.into()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// What replaces content.
     pub(super) fn edit(&mut self, fields: &Fields, content: Content<'_>) -> Result<Option<Edit>> {
         let is_content = self.attribute.is_none();
         let open = self.open.last_mut().unwrap_or(&mut self.root);
+        open.has_content |= is_content;
         let (rule, is_replaced) = match &mut self.attribute {
             Some(Attribute { is_label: true, .. }) => {
                 match content {
@@ -305,7 +330,7 @@ impl Walk {
                         let text = typed::value(value_type, bytes).map(typed::shown);
                         open.label.push_str(&text.unwrap_or_default());
                     }
-                    Content::Substitution(index) => open.label_value = Some(index),
+                    Content::Substitution(index, _) => open.label_value = Some(index),
                     Content::Character(_) | Content::Entity => {}
                 }
                 return Ok(None);
@@ -313,7 +338,11 @@ impl Walk {
             Some(attribute) => (attribute.rule, &mut attribute.is_replaced),
             None => (open.rule, &mut open.is_replaced),
         };
-        if let Content::Substitution(index) = content {
+        if let Content::Substitution(index, _) = content {
+            // Without it, the element could be left out with its attributes.
+            if is_content && open.has_attributes {
+                self.plan.needed.push(index);
+            }
             let part = match (rule, *is_replaced) {
                 (Some(_), true) => Some(Part::Rest),
                 (Some(rule), false) => Some(Part::All(rule)),
@@ -346,7 +375,7 @@ impl Walk {
                 let edit = fields.edit(rule, value_type, bytes)?;
                 edit.ok_or_else(|| refused(name, value_type, "it is empty"))?
             }
-            Content::Substitution(_) => return Ok(None),
+            Content::Substitution(..) => return Ok(None),
         };
         *is_replaced = true;
         Ok(Some(edit))

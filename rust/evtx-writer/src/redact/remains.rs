@@ -16,8 +16,9 @@ const MIN_UTF8: usize = 5;
 #[derive(Debug)]
 pub(super) struct Remains {
     texts: AhoCorasick,
-    /// By pattern, the index of the text, and the encoding.
-    of_texts: Vec<(usize, &'static str)>,
+    /// By pattern, the index of the text, the encoding, and whether the text is a SID. Another digit after it makes it
+    /// another one.
+    of_texts: Vec<(usize, &'static str, bool)>,
     /// Finds the authority and the sub-authorities of SIDs, or of their first parts.
     sids: Option<AhoCorasick>,
     of_sids: Vec<usize>,
@@ -40,7 +41,7 @@ impl Remains {
                 for (bytes, least, name) in [(wide, MIN_UTF16, "UTF-16"), (narrow, MIN_UTF8, "UTF-8")] {
                     if bytes.len() >= least {
                         patterns.push(bytes);
-                        of_texts.push((index, name));
+                        of_texts.push((index, name, sid(text).is_some()));
                     }
                 }
             }
@@ -87,9 +88,13 @@ impl Remains {
 
     /// The first text or SID in some bytes: its index, its offset, and as what it is there.
     pub(super) fn find(&self, bytes: &[u8]) -> Option<(usize, usize, &'static str)> {
-        if let Some(found) = self.texts.find(bytes) {
-            let (index, encoding) = self.of_texts[found.pattern()];
-            return Some((index, found.start(), encoding));
+        // Overlapping, because a match that does not count must not hide another one.
+        for found in self.texts.find_overlapping_iter(bytes) {
+            let (index, encoding, is_sid) = self.of_texts[found.pattern()];
+            let follows = bytes.get(found.end()).is_some_and(u8::is_ascii_digit);
+            if !is_sid || !follows {
+                return Some((index, found.start(), encoding));
+            }
         }
         let (index, place) = self.sid_of(bytes, 0)?;
         Some((index, place.start, "a SID"))

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, Match, MatchKind};
 use evtx_format::value::{Scalar, Value};
 use uuid::Uuid;
 
@@ -25,8 +25,11 @@ pub(super) struct Values {
     whole: HashMap<String, usize>,
     numbers: HashMap<i128, usize>,
     guids: HashMap<[u8; 16], usize>,
-    /// Whether a text can be a part of a SID.
+    /// Whether a text can be a part of a SID, and whether one can be that of a binary value.
     has_sids: bool,
+    has_hex: bool,
+    /// By text, whether it is a SID. Another digit after it makes it another one.
+    is_sid: Vec<bool>,
     remains: Remains,
 }
 
@@ -63,6 +66,10 @@ impl Values {
             has_sids: keys
                 .iter()
                 .any(|key| key.bytes().all(|byte| matches!(byte, b's' | b'-' | b'0'..=b'9'))),
+            has_hex: keys
+                .iter()
+                .any(|key| key.len().is_multiple_of(2) && key.bytes().all(|byte| byte.is_ascii_hexdigit())),
+            is_sid: keys.iter().map(|key| sid(key).is_some()).collect(),
             numbers: every().filter_map(|(key, index)| Some((number(key)?, index))).collect(),
             guids: every()
                 .filter_map(|(key, index)| Some((Uuid::parse_str(key).ok()?.to_bytes_le(), index)))
@@ -80,7 +87,7 @@ impl Values {
     /// What replaces a text in some encoding; `None` if it contains none of the values.
     pub(super) fn edit_text(&self, scratch: &mut Folded, source: &[u8], encoding: Encoding) -> Result<Option<Vec<u8>>> {
         scratch.read(source, encoding);
-        let mut found = self.finder.find_iter(&scratch.text).peekable();
+        let mut found = self.matches(&scratch.text).peekable();
         if found.peek().is_none() {
             return Ok(None);
         }
@@ -109,13 +116,21 @@ impl Values {
         }
         out.extend(&source[copied..]);
         scratch.read(&out, encoding);
-        match self.finder.find(&scratch.text) {
+        let again = self.matches(&scratch.text).next();
+        match again {
             Some(again) => {
                 let text = &self.pairs[again.pattern()].0;
                 Err(refused(text, "a text", "what is around the new text makes it again"))
             }
             None => Ok(Some(out)),
         }
+    }
+
+    /// The texts in a folded one.
+    fn matches<'t>(&'t self, folded: &'t [u8]) -> impl Iterator<Item = Match> + 't {
+        let follows = |found: &Match| folded.get(found.end()).is_some_and(u8::is_ascii_digit);
+        let found = self.finder.find_iter(folded);
+        found.filter(move |found| !self.is_sid[found.pattern()] || !follows(found))
     }
 
     /// What replaces bytes that may contain texts and SIDs.
@@ -236,7 +251,13 @@ impl Values {
             (_, Some(size)) if bytes.len() == size || is_array && bytes.len().is_multiple_of(size) => {
                 self.edit_items(value_type, bytes, size)
             }
-            _ => self.edit_binary(scratch, bytes).map(edit),
+            _ => {
+                let hex = value.filter(|_| self.has_hex && scalar == Scalar::Binary);
+                match hex.and_then(|value| self.whole.get(&folded(&shown(value)))) {
+                    Some(&index) => self.edit_whole(index, scalar, bytes.len()).map(Some),
+                    None => self.edit_binary(scratch, bytes).map(edit),
+                }
+            }
         }
     }
 
@@ -311,8 +332,12 @@ impl Values {
             None => Ok(()),
             Some((index, offset, what)) => {
                 let text = &self.pairs[index].0;
-                let place = format!("offset {offset} of the redacted bytes");
-                Err(refused(text, &place, &format!("it remains there as {what}")))
+                let place = format!("the bytes at {offset} of the redacted record");
+                let why = format!(
+                    "it remains there as {what}, perhaps because values that follow each other spell it. Replace one of \
+                     these by evtx_redact"
+                );
+                Err(refused(text, &place, &why))
             }
         }
     }

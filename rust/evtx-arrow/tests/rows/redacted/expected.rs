@@ -339,7 +339,8 @@ impl Expected for Fields {
             return vec![leaf.clone()];
         };
         match (new, leaf) {
-            (None, _) => vec![Value::Null],
+            // A text becomes empty.
+            (None, _) => vec![Value::Null, Value::String(String::new())],
             (Some(_), leaf) if !has_value(leaf) || leaf.as_str() == Some("") => vec![leaf.clone()],
             (Some(new), Value::String(text)) => {
                 let hex = new.parse::<u64>().ok().filter(|_| is_hex(text));
@@ -362,9 +363,15 @@ impl Expected for Fields {
     }
 
     fn may_refuse(&self, _: &Value, why: &str) -> bool {
-        ["is not of this type", "contains elements", "is replaced by another one"]
-            .iter()
-            .any(|known| why.contains(known))
+        [
+            "is not of this type",
+            "contains elements",
+            "is replaced by another one",
+            "cannot be NULL here",
+            "in place of a value",
+        ]
+        .iter()
+        .any(|known| why.contains(known))
     }
 
     fn leaves_nothing(&self, _: &[u8]) {}
