@@ -2,7 +2,7 @@
 //! Interchange Format" and "pax Header Block"; and the manual of GNU tar, "Basic Tar Format".
 
 use evtx_format::Interrupt;
-use evtx_scan::StorageError;
+use evtx_scan::{ALL_READ, StorageError};
 
 use crate::codec::Method;
 use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Place, SYMBOLIC_LINK};
@@ -28,7 +28,10 @@ const CUT: &str = "the archive is cut short";
 /// What precedes an entry and belongs to it.
 #[derive(Default)]
 struct Extension {
+    /// The name from a header for a long name.
     name: Option<Vec<u8>>,
+    /// The name from attributes.
+    path: Option<Vec<u8>>,
     /// The name of a sparse file. The other one is then made up.
     sparse_name: Option<Vec<u8>>,
     is_sparse: bool,
@@ -45,6 +48,8 @@ enum Kind {
     Unread(&'static str),
     /// Attributes of the next entry.
     Attributes,
+    /// Attributes of all later entries.
+    AttributesOfAll,
     /// The name of the next entry.
     Name,
     /// Bytes that belong to no file.
@@ -67,6 +72,8 @@ struct Reader<'r> {
     /// Bytes of all names.
     names: u64,
     next: Extension,
+    /// The name that a header gives all later entries without a name in attributes of their own.
+    name_of_all: Option<Vec<u8>>,
 }
 
 /// Reads the headers of an archive. `place` says where the data of an entry is, by its offset in the source.
@@ -85,6 +92,7 @@ pub(crate) fn directory(
         directory: Directory::default(),
         names: 0,
         next: Extension::default(),
+        name_of_all: None,
     };
     match reader.headers() {
         Err(StorageError::Unusable(why)) if reader.source.offset() > BLOCK as u64 => {
@@ -120,7 +128,7 @@ impl Reader<'_> {
                 return match (at, zeros) {
                     (0, _) => unusable("it is not a tar archive"),
                     (_, 0) => damaged(at),
-                    _ => unusable("its end is followed by other bytes"),
+                    _ => unusable(format!("{ALL_READ} up to its end, but other bytes follow")),
                 };
             };
             zeros = 0;
@@ -134,6 +142,17 @@ impl Reader<'_> {
             Kind::Attributes => {
                 let attributes = self.extension(header.size, at)?;
                 self.next.take(&attributes).map_or_else(|| damaged(at), Ok)
+            }
+            Kind::AttributesOfAll => {
+                let (attributes, mut all) = (self.extension(header.size, at)?, Extension::default());
+                all.take(&attributes).map_or_else(|| damaged(at), Ok)?;
+                if all.path.is_some() {
+                    self.name_of_all = all.path;
+                    // Programs differ in whether they use it.
+                    let why = format!("{ALL_READ}, but its header at offset {at} gives all later entries one name");
+                    self.directory.failure = Some(why);
+                }
+                Ok(())
             }
             Kind::Name => {
                 self.next.name = Some(until_zero(&self.extension(header.size, at)?).to_vec());
@@ -156,7 +175,8 @@ impl Reader<'_> {
         let refusal = refusal.or(next.is_sparse.then_some(SPARSE));
         let size = next.size.filter(|_| size > 0 || refusal.is_none()).unwrap_or(size);
         self.skip_maps(header)?;
-        let name = next.sparse_name.or(next.name).unwrap_or_else(|| header.name());
+        let name = next.sparse_name.or(next.path).or_else(|| self.name_of_all.clone());
+        let name = name.or(next.name).unwrap_or_else(|| header.name());
         let name = text(&name);
         let mut name = name.as_str();
         while let Some(rest) = name.strip_prefix("./") {
@@ -267,8 +287,9 @@ impl<'h> Header<'h> {
             b'M' => Kind::Unread("it is a part of an archive of several files"),
             b'x' | b'X' => Kind::Attributes,
             b'L' => Kind::Name,
-            // Attributes of all entries, the target of a long link, the list of a folder, and the label of a volume.
-            b'g' | b'K' | b'D' | b'V' => Kind::Other,
+            b'g' => Kind::AttributesOfAll,
+            // The target of a long link, the list of a folder, and the label of a volume.
+            b'K' | b'D' | b'V' => Kind::Other,
             _ => Kind::File,
         }
     }
@@ -317,8 +338,9 @@ impl Extension {
             let equals = record.iter().position(|&byte| byte == b'=')?;
             let (key, value) = (&record[..equals], &record[equals + 1..]);
             match key {
-                b"path" if !value.is_empty() => self.name = Some(value.to_vec()),
-                b"GNU.sparse.name" => self.sparse_name = Some(value.to_vec()),
+                // A name ends at a zero, as for GNU tar.
+                b"path" if !until_zero(value).is_empty() => self.path = Some(until_zero(value).to_vec()),
+                b"GNU.sparse.name" => self.sparse_name = Some(until_zero(value).to_vec()),
                 b"size" => {
                     let size = std::str::from_utf8(value).ok()?.parse().ok()?;
                     self.size = Some(size).filter(|&size| size <= i64::MAX as u64);
@@ -414,7 +436,7 @@ mod tests {
             next.take(attributes).map(|()| next)
         };
         let next = take(b"12 path=a=\n\n16 size=1048576\n11 other=x\n").expect("attributes");
-        assert_eq!((next.name.as_deref(), next.size), (Some(&b"a=\n"[..]), Some(1 << 20)));
+        assert_eq!((next.path.as_deref(), next.size), (Some(&b"a=\n"[..]), Some(1 << 20)));
         assert!(!next.is_sparse && take(b"22 GNU.sparse.major=1\n").expect("one").is_sparse);
         for wrong in [
             &b"13 path=a=\n\n"[..],

@@ -47,6 +47,6 @@ pub use queue::batch_index;
 pub use reports::{ReportBatch, ReportRows, ReportScan, ReportThreads};
 pub use scan::{FileBatch, FileScan, Worker};
 pub use storage::{
-    Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, ScanError, Storage,
-    StorageError, StorageFile, ends_with, sort_by,
+    ALL_READ, Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, ScanError,
+    Storage, StorageError, StorageFile, ends_with, sort_by,
 };

@@ -13,7 +13,8 @@ use evtx_format::mta::{literal, split_verbatim};
 use crate::local::out_of_reach;
 use crate::skipped::advice;
 use crate::storage::{
-    Call, Holds, NestedFile, OpenFile, ScanError, Storage, StorageError, ends_with, separator, separators, sort_by,
+    ALL_READ, Call, Holds, NestedFile, OpenFile, ScanError, Storage, StorageError, ends_with, separator, separators,
+    sort_by,
 };
 
 /// What files a call reads.
@@ -244,6 +245,7 @@ impl ScanPath {
     pub(crate) fn failure(&self, error: StorageError) -> Result<String, ScanError> {
         match error {
             StorageError::Unusable(why) if matches!(self.source, Source::Skipped(..)) => Ok(format!("not read: {why}")),
+            StorageError::Unusable(why) if !self.explicitly_named && why.starts_with(ALL_READ) => Ok(why),
             StorageError::Failed(why) | StorageError::Unusable(why) if !self.explicitly_named => {
                 Ok(format!("cannot be read: {why}"))
             }

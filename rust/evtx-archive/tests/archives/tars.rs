@@ -129,9 +129,14 @@ fn names_and_kinds_of_entries() {
             long,
             "",
         ),
-        ([attribute("path", "a\0b.evtx"), one(b"x")].concat(), "a\0b.evtx", ""),
         (
-            [member(b"x", b'g', b"11 path=x\n"), one(b"global.evtx")].concat(),
+            [attribute("path", "nul.evtx\0.txt"), one(b"x")].concat(),
+            "nul.evtx",
+            "",
+        ),
+        ([attribute("path", "\0x"), one(b"own.evtx")].concat(), "own.evtx", ""),
+        (
+            [member(b"x", b'g', b"13 comment=x\n"), one(b"global.evtx")].concat(),
             "global.evtx",
             "",
         ),
@@ -171,6 +176,27 @@ fn names_and_kinds_of_entries() {
     wanted.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(rows_in(".tar", &archive, 2), wanted);
     assert_eq!(rows_in(".tgz", &gzip(&archive), 2), wanted);
+}
+
+/// Other programs ignore such a name, so a row tells of it.
+#[test]
+fn a_name_of_all_entries_is_used_and_told() {
+    let log = sample("dirty.evtx");
+    let archive = tar(&[
+        member(b"a.evtx", b'0', &log),
+        member(b"x", b'g', b"17 path=all.evtx\n"),
+        member(b"b.txt", b'0', &log),
+        attribute("path", "c.evtx"),
+        member(b"d.evtx", b'0', &log),
+    ]);
+    let at = 512 + log.len().next_multiple_of(512);
+    let told = format!(": all was read, but its header at offset {at} gives all later entries one name");
+    let rows = ["/a.evtx", "/all.evtx", "/c.evtx"].map(|name| file(name, 80, &[]));
+    let wanted: Vec<_> = [file("", 0, &[&told])].into_iter().chain(rows).collect();
+    assert_eq!(rows_in(".tar", &archive, 1), wanted);
+    let damaged = tar(&[member(b"a.evtx", b'0', &log), member(b"x", b'g', b"99 path=y\n")]);
+    let told = format!(": cannot be read: its header at offset {at} is damaged");
+    assert_eq!(rows_in(".tar", &damaged, 1)[0], file("", 0, &[&told]));
 }
 
 #[test]
@@ -257,10 +283,13 @@ fn what_follows_the_end_is_read_or_told() {
         both
     );
     for (more, why) in [
-        (vec![b'x'; 600], "its end is followed by other bytes"),
-        (vec![0; 2 << 20], "more than 1 MiB of zeros follows its end"),
+        (vec![b'x'; 600], ": all was read up to its end, but other bytes follow"),
+        (
+            vec![0; 2 << 20],
+            ": cannot be read: more than 1 MiB of zeros follows its end",
+        ),
     ] {
-        let told = file("", 0, &[&format!(": cannot be read: {why}")]);
+        let told = file("", 0, &[why]);
         assert_eq!(rows_in(".tar", &[&one[..], &more].concat(), 1), [told, both[0].clone()]);
     }
     for (bytes, why) in [
