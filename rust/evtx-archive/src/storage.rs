@@ -67,10 +67,15 @@ impl<'s> ArchiveStorage<'s> {
         let decoder = method.decoder(Box::new(input), Share::new(&self.archives.budget), interrupt);
         let mut stream = Unpacked::new(decoder, &failure, size, self.archives, interrupt);
         let place = |offset| Place::Block { block: 0, offset };
-        Ok((
-            tar::directory(&mut stream, place, interrupt)?,
-            vec![Coding::Whole(method)],
-        ))
+        let mut listed = tar::directory(&mut stream, place, interrupt);
+        // Damage to the stream explains damage to headers.
+        if listed.as_ref().map_or(true, |directory| directory.failure.is_some()) {
+            match (stream.pass_rest(), &mut listed) {
+                (Err(StorageError::Unusable(why)), Ok(directory)) => directory.failure = Some(why),
+                (passed, _) => passed?,
+            }
+        }
+        Ok((listed?, vec![Coding::Whole(method)]))
     }
 
     /// Lists the entries of an archive, sorted by name. Entries of the same name keep their order.

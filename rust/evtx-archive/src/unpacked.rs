@@ -23,6 +23,8 @@ pub(crate) struct Unpacked<'u> {
     /// Bytes of the file.
     compressed: u64,
     offset: u64,
+    /// Whether it has ended because of a failure.
+    has_failed: bool,
 }
 
 impl<'u> Unpacked<'u> {
@@ -41,6 +43,7 @@ impl<'u> Unpacked<'u> {
             interrupt,
             compressed,
             offset: 0,
+            has_failed: false,
         }
     }
 
@@ -54,15 +57,26 @@ impl<'u> Unpacked<'u> {
         if len as u64 > left {
             let why = self.archives.too_large(self.compressed);
             self.offset += left;
+            self.has_failed = true;
             return (left as usize, Some(StorageError::Unusable(why)));
         }
         self.offset += len as u64;
+        self.has_failed |= why.is_some();
         let why = why.map(|why| match (self.failure.take(), self.interrupt.check()) {
             (Some(failure), _) => failure,
             (None, Err(interrupted)) => interrupted.into(),
             (None, Ok(())) => why,
         });
         (len, why)
+    }
+
+    /// Passes over the rest, to find damage that no one has met.
+    ///
+    /// # Errors
+    /// Such damage, and those of the storage.
+    pub(crate) fn pass_rest(&mut self) -> Result<(), StorageError> {
+        while !self.has_failed && self.skip(PASSED as u64)? {}
+        Ok(())
     }
 }
 

@@ -247,6 +247,19 @@ fn a_tar_that_is_cut_short_says_so() {
 }
 
 #[test]
+fn damage_to_the_stream_is_told_before_damage_to_a_header() {
+    let log = sample("dirty.evtx");
+    let mut archive = tar(&[member(b"a.evtx", b'0', &log), member(b"b.evtx", b'0', &log)]);
+    archive[512 + log.len().next_multiple_of(512)] ^= 1;
+    let told = |bytes: &[u8]| rows_in(".tgz", bytes, 1)[0].2[0].clone();
+    assert!(told(&gzip(&archive)).ends_with(" is damaged"));
+    let mut damaged = gzip(&archive);
+    let at = damaged.len() - 8;
+    damaged[at] ^= 1;
+    assert_eq!(told(&damaged), ": cannot be read: its checksum does not match");
+}
+
+#[test]
 fn every_byte_of_a_header_can_be_damaged() {
     let log = sample("dirty.evtx");
     let archive = tar(&[member(b"a.evtx", b'0', &log), member(b"b.evtx", b'0', &log)]);
