@@ -16,11 +16,15 @@ const ANTI_ITEMS: u64 = 0x10;
 const NAMES: u64 = 0x11;
 const ATTRIBUTES: u64 = 0x15;
 
-/// Attributes of Windows: a folder, and a link. With this bit, the upper half is a mode of Unix, with the kind of file.
+/// Attributes of Windows: a file with special data, such as a link. With the other bit, the upper half is a mode of Unix,
+/// with the kind of file.
 const REPARSE_POINT: u32 = 0x400;
 const UNIX: u32 = 0x8000;
 const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
+/// Bytes of the smallest log. What has fewer and is marked as special is a link. What has more can be a log whose volume
+/// removes duplicates or keeps files in a cloud.
+const LOG: u64 = 4096;
 
 /// Most units of UTF-16 in a name. Windows has at most 32,767.
 const MAX_NAME: usize = 0xFFFF;
@@ -121,7 +125,7 @@ pub(super) fn entries(
             checksum: None,
             method: Method::Stored,
             encryption: Encryption::None,
-            refusal: is_link(files.attributes.get(nth).copied().unwrap_or(0)).then_some(SYMBOLIC_LINK),
+            refusal: None,
             limit: u64::MAX,
         };
         if files.no_stream.get(nth) == Some(&true) {
@@ -143,6 +147,8 @@ pub(super) fn entries(
                 head.encryption = Encryption::Block;
             }
         }
+        let attributes = files.attributes.get(nth).copied().unwrap_or(0);
+        head.refusal = is_link(attributes, head.compressed).then_some(SYMBOLIC_LINK);
         directory.entries.push((name, head));
     }
     let left = parts.count();
@@ -152,9 +158,10 @@ pub(super) fn entries(
     Ok(directory)
 }
 
-fn is_link(attributes: u32) -> bool {
+/// Whether an entry of so many bytes with these attributes is a link.
+fn is_link(attributes: u32, size: u64) -> bool {
     match attributes & UNIX {
-        0 => attributes & REPARSE_POINT != 0,
+        0 => attributes & REPARSE_POINT != 0 && size < LOG,
         _ => attributes >> 16 & KIND == LINK,
     }
 }

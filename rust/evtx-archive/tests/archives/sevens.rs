@@ -143,14 +143,18 @@ fn names_in_a_7z_are_names() {
         "inner.zip",
         "link.evtx",
         "junction.evtx",
+        "special.evtx",
     ]
     .map(|name| named(name, Kind::Stream));
     list[6].name = [&[0xD800, 0x61][..], &".evtx".encode_utf16().collect::<Vec<_>>()].concat();
     list[8].attributes = 0x8000 | 0o120_777 << 16;
     list[9].attributes = 0x400;
+    list[10].attributes = 0x420;
     let anti = named("deleted.evtx", Kind::Anti);
     let list: Vec<_> = list.into_iter().chain([anti]).collect();
-    let rows = rows_of(&seven(&[solid(&[&log[..]; 10])], &list));
+    let mut entries = [&log[..]; 11];
+    entries[9] = &log[..4095];
+    let rows = rows_of(&seven(&[solid(&entries)], &list));
     let sound: Vec<_> = rows
         .iter()
         .filter(|row| row.1 == 80 && row.2.is_empty())
@@ -162,6 +166,7 @@ fn names_in_a_7z_are_names() {
             "/../../etc/up.evtx",
             "//etc/absolute.evtx",
             "/C:\\Logs\\back.evtx",
+            "/special.evtx",
             "/twice.evtx",
             "/twice.evtx",
             "/Ünï✓😀.evtx",
