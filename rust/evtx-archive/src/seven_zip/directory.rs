@@ -114,7 +114,10 @@ impl Reader<'_> {
         let stored = bytes.four()?;
         match bytes.0 {
             _ if size < START => unusable(CUT),
-            fields if *fields == [0; 20] => unusable("the archive was not finished: it has no list of entries"),
+            // An archive without entries is only this, with a checksum.
+            fields if *fields == [0; 20] && (size > START || crc32fast::hash(fields) != stored) => {
+                unusable("the archive was not finished: it has no list of entries")
+            }
             _ if major != 0 => unusable(format!("its format has the version {major}, which is not known")),
             fields if crc32fast::hash(fields) != stored => {
                 unusable("its first bytes are damaged: their checksum does not match")

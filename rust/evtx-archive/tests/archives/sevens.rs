@@ -109,6 +109,20 @@ fn archives_of_other_programs_are_read() {
 }
 
 #[test]
+fn an_archive_without_entries_is_told_from_one_that_was_not_finished() {
+    let empty = sealed(&[], &[]);
+    let storage = Memory::default().with("a.7z", &empty);
+    let none = read(&storage, "a.7z", &Archives::default(), 1).expect_err("no logs");
+    assert!(matches!(none, ScanError::NoFiles(_)), "{none}");
+    let mut unsealed = empty.clone();
+    unsealed[8..12].fill(0);
+    let why = "the archive was not finished: it has no list of entries";
+    for bytes in [unsealed, [&empty[..], &sample("dirty.evtx")].concat()] {
+        assert_eq!(refusal(&bytes), why);
+    }
+}
+
+#[test]
 fn encrypted_archives_need_their_password() {
     let rows = |name: &str, archives: &Archives| rows_with(&made(name), archives, 2);
     let both = |error: &str| ["/aes.evtx", "/other.evtx"].map(|name| file(name, 0, &[error]));
