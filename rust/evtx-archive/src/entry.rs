@@ -131,18 +131,24 @@ impl Entry {
     fn check(&self) -> Result<(), StorageError> {
         let head = &self.head;
         let is_encrypted = head.encryption != Encryption::None;
-        let why = match head.method {
-            _ if head.refusal.is_some() => head.refusal.unwrap_or_default(),
+        match head.method {
+            _ if head.refusal.is_some() => return unusable(head.refusal.unwrap_or_default()),
             Method::Other(_) | Method::Coder(_) => {
                 let method = head.method.describe();
                 return unusable(format!("it is compressed with {method}, which is not supported"));
             }
-            _ if head.encryption == Encryption::Unsupported => "it is encrypted in a way that is not supported",
-            _ if is_encrypted && self.archive.shared.password.is_none() => "it is encrypted, and no password is given",
-            _ if head.limit == 0 && head.compressed > 0 => SHARED,
-            _ => return Ok(()),
-        };
-        unusable(why)
+            _ => {}
+        }
+        if head.encryption == Encryption::Unsupported {
+            return unusable("it is encrypted in a way that is not supported");
+        }
+        if let Some(why) = self.archive.shared.no_password().filter(|_| is_encrypted) {
+            return unusable(format!("it is encrypted, and {why}"));
+        }
+        match head.limit == 0 && head.compressed > 0 {
+            true => unusable(SHARED),
+            false => Ok(()),
+        }
     }
 
     /// Reads its local header. Returns where its data is in the file, and how the header differs from the directory.

@@ -12,6 +12,8 @@ const MAX_SIZE: u64 = 64 << 30;
 /// An entry that has more than `BOMB_SIZE` bytes and more than `BOMB_RATIO` times its compressed size is a bomb.
 const BOMB_SIZE: u64 = 256 << 20;
 pub(crate) const BOMB_RATIO: u64 = 200;
+/// Most characters of a password. A key of 7z hashes them up to 2^24 times.
+const MAX_PASSWORD: usize = 1024;
 
 /// The limits that archives share, and their password.
 #[derive(Debug, Clone)]
@@ -43,6 +45,17 @@ impl Archives {
     pub fn with_password(self, password: Option<&Password>) -> Self {
         let password = password.cloned();
         Archives { password, ..self }
+    }
+
+    /// Why nothing is decrypted, if that is so.
+    pub(crate) fn no_password(&self) -> Option<String> {
+        match &self.password {
+            None => Some("no password is given".to_owned()),
+            Some(password) => {
+                let is_long = password.text().chars().nth(MAX_PASSWORD).is_some();
+                is_long.then(|| format!("the password has more than {MAX_PASSWORD} characters"))
+            }
+        }
     }
 
     /// How many bytes are decompressed at most from so many compressed ones.

@@ -175,8 +175,8 @@ impl Reader<'_> {
                 "its list of entries is compressed with {method}, which is not supported"
             ));
         }
-        if folder.is_encrypted() && self.archives.password.is_none() {
-            return unusable("its list of entries is encrypted, and no password is given");
+        if let Some(why) = self.archives.no_password().filter(|_| folder.is_encrypted()) {
+            return unusable(format!("its list of entries is encrypted, and {why}"));
         }
         let (failure, interrupt) = (RefCell::new(None), self.interrupt);
         let end = folder.start.saturating_add(folder.packed);

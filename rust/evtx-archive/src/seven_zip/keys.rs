@@ -26,8 +26,8 @@ const MAX_ROUNDS: u64 = 1 << 28;
 /// The most keys of an archive that are kept.
 const MAX_KEPT: usize = 16;
 
-/// Rounds between two checks for an interrupt: about a millisecond.
-const UNCHECKED: u64 = 1 << 12;
+/// Bytes that are hashed between two checks for an interrupt: about a millisecond.
+const UNCHECKED: usize = 1 << 18;
 
 /// Bytes that are decrypted at once.
 const PIECE: usize = 1 << 14;
@@ -126,10 +126,13 @@ fn derive(secret: &[u8], rounds: u64, interrupt: Interrupt<'_>) -> Result<[u8; K
     }
     let mut digest = Sha256::new();
     let mut input = [secret, &[0; 8]].concat();
+    let mut unchecked = UNCHECKED;
     for round in 0..rounds {
-        if round % UNCHECKED == 0 {
+        if unchecked >= UNCHECKED {
             interrupt.check()?;
+            unchecked = 0;
         }
+        unchecked += input.len();
         input[secret.len()..].copy_from_slice(&round.to_le_bytes());
         digest.update(&input);
     }
@@ -241,7 +244,8 @@ mod tests {
         };
         let key = |properties: &Properties| keys.key("secret", properties, Interrupt::new(&look));
         let first = key(&properties(14, b"a")).expect("a key");
-        assert_eq!(looks.replace(0), 4);
+        // 2^14 rounds of 21 bytes.
+        assert_eq!(looks.replace(0), 2);
         assert_eq!((key(&properties(14, b"a")), looks.get()), (Ok(first), 0), "it is known");
         assert_ne!(key(&properties(14, b"b")).expect("a key"), first);
         let plain = key(&properties(NO_ROUNDS, b"abc")).expect("a key");
@@ -260,5 +264,10 @@ mod tests {
         let is_set = || looks.replace(looks.get() + 1) >= 3;
         let key = Keys::default().key("x", &properties(24, b"a"), Interrupt::new(&is_set));
         assert!(matches!(key, Err(StorageError::Interrupted(_))) && looks.get() == 4);
+        // A long password takes more time in each round: 2^10 rounds of 2,057 bytes.
+        looks.set(0);
+        let is_set = || looks.replace(looks.get() + 1) >= 100;
+        let key = Keys::default().key(&"x".repeat(1024), &properties(10, b"a"), Interrupt::new(&is_set));
+        assert!(key.is_ok() && looks.get() == 8, "{}", looks.get());
     }
 }

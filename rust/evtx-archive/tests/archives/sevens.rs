@@ -134,6 +134,14 @@ fn encrypted_archives_need_their_password() {
     assert_eq!(rows("secret.7z", &Archives::default()), both(none));
     let wrong = ": cannot be read: its compressed bytes are damaged; or the password is wrong";
     assert_eq!(rows("secret.7z", &with_password("wrong")), both(wrong));
+    let long = ": cannot be read: it is encrypted, and the password has more than 1024 characters";
+    assert_eq!(rows("secret.7z", &with_password(&"ü".repeat(1025))), both(long));
+    assert_eq!(rows("secret.7z", &with_password(&"ü".repeat(1024))), both(wrong));
+    let long = ": cannot be read: its list of entries is encrypted, and the password has more than 1024 characters";
+    assert_eq!(
+        rows("names.7z", &with_password(&"x".repeat(1025))),
+        [file("", 0, &[long])]
+    );
     let none = "its list of entries is encrypted, and no password is given";
     assert_eq!(refusal(&made("names.7z")), none);
     let wrong = rows("names.7z", &with_password("wrong"));
