@@ -7,33 +7,52 @@ const OLD_LOG: &str =
 const TRACE: &str = "it is a trace of events: convert it on Windows with `tracerpt trace.etl -o trace.evtx -of EVTX`";
 const COPY: &str = "its name does not end in .evtx: pass its own path to read it";
 const IMAGE: &str = "it is an image of a disk: mount it, or extract its logs";
-const RAW: &str = "it is a raw image: mount it, extract its logs, or read it with `recover := true`";
+const FILES: &str = "it is an image of files, not of a disk: extract its logs";
+const RAW: &str = "it is a raw image: mount it, extract its logs, or pass its own path with `recover := true`";
+const MEMORY: &str = "it is an image of memory: pass its own path with `recover := true`";
 const PART: &str = "it is one part of an archive or image: join the parts";
+const ENCRYPTED: &str = "it is encrypted: decrypt it";
 const ARCHIVE: &str = "it is a kind of archive or compression that is not supported: extract it";
 
 /// The ends of names, each with what such a file is and what to do.
-const SKIPPED: [(&[&str], &str); 7] = [
-    (&[".evt"], OLD_LOG),
-    (&[".etl"], TRACE),
+const SKIPPED: [(&str, &[&str]); 10] = [
+    (OLD_LOG, &[".evt"]),
+    (TRACE, &[".etl"]),
     (
-        &[".evtx.bak", ".evtx.old", ".evtx.orig", ".evtx.copy", ".evtx.save"],
         COPY,
-    ),
-    (
         &[
-            ".e01", ".ex01", ".s01", ".aff", ".aff4", ".vhd", ".vhdx", ".avhdx", ".vmdk", ".vdi", ".qcow2", ".wim",
+            ".evtx.1",
+            ".evtx~",
+            ".evtx.bak",
+            ".evtx.backup",
+            ".evtx.old",
+            ".evtx.orig",
+            ".evtx.copy",
+            ".evtx.save",
+            ".evtx.tmp",
         ],
-        IMAGE,
     ),
-    (&[".dd", ".raw", ".img", ".mem", ".vmem"], RAW),
-    (&[".001", ".z01"], PART),
     (
+        IMAGE,
+        &[
+            ".e01", ".ex01", ".s01", ".aff", ".aff4", ".vhd", ".vhdx", ".avhd", ".avhdx", ".vmdk", ".vdi", ".qcow2",
+            ".iso", ".dmg",
+        ],
+    ),
+    (FILES, &[".ad1", ".l01", ".lx01", ".wim", ".esd"]),
+    (RAW, &[".dd", ".raw", ".img"]),
+    (MEMORY, &[".mem", ".vmem", ".dmp", ".lime"]),
+    (PART, &[".001", ".z01"]),
+    (ENCRYPTED, &[".evtx.gpg"]),
+    (
+        ARCHIVE,
         &[
             ".rar",
             ".cab",
             ".lzh",
             ".ace",
             ".arj",
+            ".ova",
             ".tar.lz4",
             ".tar.lz",
             ".tar.lzma",
@@ -43,14 +62,13 @@ const SKIPPED: [(&[&str], &str); 7] = [
             ".evtx.lzma",
             ".evtx.br",
         ],
-        ARCHIVE,
     ),
 ];
 
 /// What to do about a file with this name that no folder is read for, if it looks like evidence.
 pub(crate) fn advice(name: &str) -> Option<&'static str> {
     let is = |ends: &[&str]| ends.iter().any(|end| ends_with(name, end));
-    SKIPPED.iter().find(|(ends, _)| is(ends)).map(|&(_, advice)| advice)
+    SKIPPED.iter().find(|(_, ends)| is(ends)).map(|&(advice, _)| advice)
 }
 
 #[cfg(test)]
@@ -63,10 +81,18 @@ mod tests {
             ("SecEvent.Evt", Some(OLD_LOG)),
             ("case/boot.etl", Some(TRACE)),
             ("Security.evtx.bak", Some(COPY)),
+            ("Security.evtx~", Some(COPY)),
+            ("Security.EVTX.1", Some(COPY)),
             ("https://host/DISK.E01?key=1", Some(IMAGE)),
+            ("checkpoint.avhd", Some(IMAGE)),
+            ("case.AD1", Some(FILES)),
+            ("case.Lx01", Some(FILES)),
             ("disk.dd", Some(RAW)),
+            ("MEMORY.DMP", Some(MEMORY)),
             ("case.7z.001", Some(PART)),
+            ("Security.evtx.gpg", Some(ENCRYPTED)),
             ("logs.rar", Some(ARCHIVE)),
+            ("machine.ova", Some(ARCHIVE)),
             ("Security.evtx", None),
             ("notes.bak", None),
             ("case.zip", None),
