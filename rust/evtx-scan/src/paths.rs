@@ -11,7 +11,7 @@ use evtx_format::Interrupt;
 use evtx_format::mta::{literal, split_verbatim};
 
 use crate::local::out_of_reach;
-use crate::skipped::advice;
+use crate::skipped::{advice, advice_on_other};
 use crate::storage::{
     ALL_READ, Call, Holds, NestedFile, OpenFile, ScanError, Storage, StorageError, ends_with, separator, separators,
     sort_by,
@@ -271,9 +271,24 @@ impl ScanPath {
     /// # Errors
     /// [`ScanError::Refused`] with advice if the caller named the file.
     pub(crate) fn not_a_log(&self, why: String) -> Result<String, ScanError> {
-        match advice(&self.path).filter(|_| self.explicitly_named) {
+        match advice_on_other(&self.path).filter(|_| self.explicitly_named) {
             Some(advice) => self.refusal(format!("{why}; {advice}")),
             None => self.refusal(why),
+        }
+    }
+
+    /// The same for a report on files, which has advice on what a glob has found, too.
+    ///
+    /// # Errors
+    /// [`ScanError::Refused`] with advice if the caller named the file.
+    pub(crate) fn not_a_log_in_report(&self, why: String, storage: &dyn Storage) -> Result<String, ScanError> {
+        let name = match storage.nesting().holds(&self.path) {
+            Holds::File(inner) => inner,
+            Holds::Bytes | Holds::Folder => &self.path,
+        };
+        match advice_on_other(name).filter(|_| !self.explicitly_named) {
+            Some(advice) => Ok(format!("not read: {advice}")),
+            None => self.not_a_log(why),
         }
     }
 
@@ -606,7 +621,16 @@ pub fn expand(
     if found.paths.is_empty() {
         let text = match has_glob(path) {
             true => format!("No files found that match the pattern \"{path}\""),
-            false => format!("No {} found in \"{path}\"", kind.plural()),
+            false => {
+                let has_evidence =
+                    kind == FileKind::Logs && expand(storage, path, FileKind::Evidence, function, interrupt).is_ok();
+                interrupt.check()?;
+                let advice = match has_evidence {
+                    true => "; evtx_file_metadata lists what was not read",
+                    false => "",
+                };
+                format!("No {} found in \"{path}\"{advice}", kind.plural())
+            }
         };
         return Err(ScanError::NoFiles(text));
     }

@@ -405,7 +405,10 @@ fn start(path: &ScanPath, bytes: &mut Buffer, call: Call<'_>) -> Result<(u64, St
     }
     let started = match FileHeader::read(bytes, size) {
         Ok(header) => Ok((header, file, failed)),
-        Err(why) => Err(path.not_a_log(failed.unwrap_or_else(|| why.to_string()))?),
+        Err(why) => match failed {
+            Some(failed) => Err(path.not_a_log(failed)?),
+            None => Err(path.not_a_log_in_report(why.to_string(), call.storage)?),
+        },
     };
     Ok((size, started))
 }

@@ -71,6 +71,11 @@ pub(crate) fn advice(name: &str) -> Option<&'static str> {
     SKIPPED.iter().find(|(_, ends)| is(ends)).map(|&(advice, _)| advice)
 }
 
+/// The same about a file that was read, and is not a log.
+pub(crate) fn advice_on_other(name: &str) -> Option<&'static str> {
+    advice(name).filter(|&advice| advice != COPY)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +104,8 @@ mod tests {
             ("disk.e01.txt", None),
         ] {
             assert_eq!(advice(name), expected, "{name}");
+            let other = expected.filter(|&advice| advice != COPY);
+            assert_eq!(advice_on_other(name), other, "{name}");
         }
     }
 }

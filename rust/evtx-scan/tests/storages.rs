@@ -331,6 +331,23 @@ fn other_evidence_in_a_folder_is_reported() {
         error.contains("not an EVTX log: ") && error.ends_with("`wevtutil epl old.evt new.evtx /lf:true`"),
         "{error}"
     );
+    // A report has the same advice for a folder and for a glob. The bytes of what a glob has found decide.
+    let advice = |path: &str| {
+        let paths = expand(&LocalStorage, path, FileKind::Evidence, "a test", Interrupt::NEVER).expect("files");
+        let rows = report(&LocalStorage, FileReport::default(), paths, 1).expect("rows");
+        let find = |text: &str| rows.iter().filter(|row| row.contains(text)).count();
+        let notes = find("notes.txt") == find("not an EVTX log: the file is empty");
+        (rows.len(), find("not read: it is"), find("not read: its name"), notes)
+    };
+    assert_eq!(advice(folder), (5, 3, 1, true));
+    assert_eq!(advice(&format!("{folder}/*")), (6, 3, 0, true));
+    assert_eq!(advice(&format!("{folder}/**")), (6, 3, 0, true));
+    for name in ["a.evtx", "b.evtx.BAK"] {
+        std::fs::remove_file(format!("{folder}/{name}")).expect("a file");
+    }
+    let none = expand(&LocalStorage, folder, FileKind::Logs, "a test", Interrupt::NEVER).expect_err("no logs");
+    let told = format!("No logs found in \"{folder}\"; evtx_file_metadata lists what was not read");
+    assert_eq!(none.to_string(), told);
 }
 
 #[test]

@@ -242,6 +242,29 @@ fn other_evidence_in_an_archive_is_reported() {
         assert_eq!(found(path), [("a.7z/b.evtx.old".to_owned(), String::new())]);
         assert_eq!(read(&storage, path, &Archives::default(), 1).expect("rows")[0].1, 80);
     }
+    let image = seven_of(&[
+        ("disk.vhdx", &b"vhdxfile"[..]),
+        ("c.evt", b"an old log"),
+        ("notes.txt", b"notes"),
+    ]);
+    let images = Memory::default().with("a.7z", &image);
+    let nested = ArchiveStorage::new(&images, &archives);
+    let paths = expand(&nested, "a.7z/**", FileKind::Evidence, "a test", Interrupt::NEVER).expect("paths");
+    let mut report = ReportScan::new(FileReport::default(), paths, &[24]).thread();
+    let mut errors = Vec::new();
+    while let Some(batch) = report.next(&images, Interrupt::NEVER).expect("a report") {
+        let column = batch.rows.column(0).as_any().downcast_ref::<arrow_array::StringArray>();
+        errors.extend(
+            column
+                .expect("texts")
+                .iter()
+                .flatten()
+                .map(|text| text[..13].to_owned()),
+        );
+    }
+    assert_eq!(errors, ["not read: it ", "not read: it ", "not an EVTX l"]);
+    let none = read(&images, "a.7z", &archives, 1).expect_err("no logs").to_string();
+    assert!(none.ends_with("; evtx_file_metadata lists what was not read"), "{none}");
     let error = read(&storage, "a.7z/disk.vhdx", &Archives::default(), 1);
     assert_eq!(error.expect("it is a log")[0].1, 80, "its bytes decide");
 }
