@@ -71,7 +71,7 @@ def scan(
         recover: adds records from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
         messages: the path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative
             to its folder, in which ``{log}`` is the log's name.
-        password: the password of encrypted entries of ZIP archives.
+        password: the password of encrypted entries of ZIP and 7z archives.
         sample_size: with ``event_id``, how many files are read to find the fields, -1 for all.
         threads: how many threads read local files, at most 16; by default one for each CPU. Other file systems are read
             by the thread that reads the stream.

@@ -180,7 +180,7 @@ arguments! {
     on_error = Some("report"), OF_LOGS: Text(|all, text| {
         put(&mut all.options.on_error, text.unwrap_or_default().parse())
     });
-    /// The password of encrypted entries of ZIP archives.
+    /// The password of encrypted entries of ZIP and 7z archives.
     password = None, OF_FILES: Text(|all, text| put(&mut all.password, Ok(text.map(|text| Password(text.into())))));
     /// The values of placeholders in rules (`expand`): a map from each name to a value or a list of them.
     placeholders = None, OF_RULES: Map(|all, values| {
