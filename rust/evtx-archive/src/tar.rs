@@ -155,7 +155,7 @@ impl Reader<'_> {
                 Ok(())
             }
             Kind::Name => {
-                self.next.name = Some(until_zero(&self.extension(header.size, at)?).to_vec());
+                self.next.name = name_in(&self.extension(header.size, at)?).or(self.next.name.take());
                 Ok(())
             }
             Kind::Other => self.skip(header.size)?.1.map_or(Ok(()), Err),
@@ -309,6 +309,11 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
+/// The name in these bytes, which ends at a zero, as for GNU tar; `None` if it is empty.
+fn name_in(bytes: &[u8]) -> Option<Vec<u8>> {
+    Some(until_zero(bytes).to_vec()).filter(|name| !name.is_empty())
+}
+
 /// A number in octal digits, or in bytes after one of 0x80; `None` if it is another one, or more than a file can have.
 fn number(field: &[u8]) -> Option<u64> {
     let value = match field {
@@ -338,9 +343,8 @@ impl Extension {
             let equals = record.iter().position(|&byte| byte == b'=')?;
             let (key, value) = (&record[..equals], &record[equals + 1..]);
             match key {
-                // A name ends at a zero, as for GNU tar.
-                b"path" if !until_zero(value).is_empty() => self.path = Some(until_zero(value).to_vec()),
-                b"GNU.sparse.name" => self.sparse_name = Some(until_zero(value).to_vec()),
+                b"path" => self.path = name_in(value).or(self.path.take()),
+                b"GNU.sparse.name" => self.sparse_name = name_in(value).or(self.sparse_name.take()),
                 b"size" => {
                     let size = std::str::from_utf8(value).ok()?.parse().ok()?;
                     self.size = Some(size).filter(|&size| size <= i64::MAX as u64);

@@ -136,6 +136,16 @@ fn names_and_kinds_of_entries() {
         ),
         ([attribute("path", "\0x"), one(b"own.evtx")].concat(), "own.evtx", ""),
         (
+            [member(b"x", b'L', b"\0x"), one(b"own2.evtx")].concat(),
+            "own2.evtx",
+            "",
+        ),
+        (
+            [attribute("GNU.sparse.name", "\0x"), one(b"own3.evtx")].concat(),
+            "own3.evtx",
+            "it is a sparse file, which is not supported",
+        ),
+        (
             [member(b"x", b'g', b"13 comment=x\n"), one(b"global.evtx")].concat(),
             "global.evtx",
             "",
