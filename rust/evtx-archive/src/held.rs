@@ -377,8 +377,10 @@ fn temporary(folder: &PathBuf) -> std::io::Result<File> {
         }
         tries += 1;
         match file {
-            // Another thread has just removed it.
-            Err(error) if error.kind() == ErrorKind::NotFound && tries < 100 => std::thread::yield_now(),
+            // Another thread may have just removed the folder. Linux then says that it is not found, or EPERM.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) && tries < 100 => {
+                std::thread::yield_now();
+            }
             other => return other,
         }
     }
