@@ -169,7 +169,7 @@ fn values_are_replaced_wherever_they_occur() {
     let (mut random, mut seen) = (Random(1), Seen::default());
     for log in samples().into_iter().chain(corpus()) {
         let rows = some(&rows(&std::fs::read(&log).expect("the log")));
-        for _ in 0..4 {
+        for _ in 0..2 {
             let pairs: Vec<_> = (0..3).filter_map(|number| value(&mut random, &rows, number)).collect();
             let pairs: Vec<_> = pairs
                 .iter()
@@ -182,7 +182,7 @@ fn values_are_replaced_wherever_they_occur() {
         }
     }
     eprintln!("{seen:?}");
-    assert!(seen.changed > 500 && seen.refused < seen.rows / 5, "{seen:?}");
+    assert!(seen.changed > 300 && seen.refused < seen.rows / 5, "{seen:?}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn fields_are_replaced_by_name() {
     let (mut random, mut seen) = (Random(2), Seen::default());
     for log in samples().into_iter().chain(corpus()) {
         let rows = some(&rows(&std::fs::read(&log).expect("the log")));
-        for round in 0..4 {
+        for round in 0..3 {
             let mut pairs = Vec::new();
             for number in 0..3 {
                 let Some(row) = random.of(&rows) else { continue };
@@ -221,6 +221,6 @@ fn fields_are_replaced_by_name() {
         }
     }
     eprintln!("{seen:?}");
-    // In a quarter of the rounds, values become NULL, which many cannot be.
+    // In a third of the rounds, values become NULL, which many cannot be.
     assert!(seen.changed > 500 && seen.refused < seen.rows / 3, "{seen:?}");
 }
