@@ -11,17 +11,11 @@ namespace {
 
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::ScalarFunction;
-using duckdb::cxx::Vector;
 
 //! The number of a function.
 struct Number {
 	std::size_t number;
 };
-
-EvtxVector Lend(const Vector &vector, std::size_t rows) {
-	const auto view = vector.GetView();
-	return {view.data, view.validity, view.sel, rows, false};
-}
 
 // The API takes callbacks of these types only.
 // NOLINTNEXTLINE(misc-const-correctness)

@@ -1,6 +1,6 @@
 #pragma once
 
-//! Arrays of the core, written into DuckDB's vectors.
+//! Vectors for the core, and its arrays, written into DuckDB's vectors.
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
@@ -11,6 +11,12 @@
 #include <vector>
 
 namespace evtx {
+
+//! A vector for the core, which reads it during the call.
+inline EvtxVector Lend(const duckdb::cxx::Vector &vector, std::size_t rows, bool is_number = false) {
+	const auto view = vector.GetView();
+	return {view.data, view.validity, view.sel, rows, is_number};
+}
 
 //! Imports the arrays of long texts, from batch to batch. A copy of them would take longer.
 class TextImporter {

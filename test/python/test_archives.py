@@ -125,32 +125,30 @@ def test_rows_of_hostile_logs_are_those_of_the_unpacked_logs(con, tmp_path):
             assert_same_rows(con, "FROM plain", f"SELECT {digest} FROM read_evtx('{archive}'{options})")
 
 
+def check_held_in_the_temporary_folder(con, path, spill):
+    con.execute("SET memory_limit = '100MB'")
+    con.execute(f"SET temp_directory = '{spill}'")
+    assert con.execute(FILES, [str(path)]).fetchall() == [(f"{path}/big.evtx", 768 * 55, None), (f"{path}/dirty.evtx", 80, None)]
+    assert not spill.exists() or not any(spill.iterdir())
+    con.execute("SET max_temp_directory_size = '1MB'")
+    with pytest.raises(duckdb.Error, match="max_temp_directory_size"):
+        con.execute("SELECT count(*) FROM read_evtx($1, on_error := 'fail')", [str(path)]).fetchone()
+
+
 def test_a_large_7z_is_held_in_the_temporary_folder(con, tmp_path, big_log):
-    path, spill = tmp_path / "big.7z", tmp_path / "spill"
+    path = tmp_path / "big.7z"
     with py7zr.SevenZipFile(path, "w", filters=[{"id": py7zr.FILTER_LZMA2, "preset": 0}]) as archive:
         archive.write(big_log, "big.evtx")
         archive.write(SAMPLES / "dirty.evtx", "dirty.evtx")
-    con.execute("SET memory_limit = '100MB'")
-    con.execute(f"SET temp_directory = '{spill}'")
-    assert con.execute(FILES, [str(path)]).fetchall() == [(f"{path}/big.evtx", 768 * 55, None), (f"{path}/dirty.evtx", 80, None)]
-    assert not spill.exists() or not any(spill.iterdir())
-    con.execute("SET max_temp_directory_size = '1MB'")
-    with pytest.raises(duckdb.Error, match="max_temp_directory_size"):
-        con.execute("SELECT count(*) FROM read_evtx($1, on_error := 'fail')", [str(path)]).fetchone()
+    check_held_in_the_temporary_folder(con, path, tmp_path / "spill")
 
 
 def test_a_large_tar_is_held_in_the_temporary_folder(con, tmp_path, big_log):
-    path, spill = tmp_path / "big.tar.gz", tmp_path / "spill"
+    path = tmp_path / "big.tar.gz"
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         archive.add(big_log, "big.evtx")
         archive.add(SAMPLES / "dirty.evtx", "dirty.evtx")
-    con.execute("SET memory_limit = '100MB'")
-    con.execute(f"SET temp_directory = '{spill}'")
-    assert con.execute(FILES, [str(path)]).fetchall() == [(f"{path}/big.evtx", 768 * 55, None), (f"{path}/dirty.evtx", 80, None)]
-    assert not spill.exists() or not any(spill.iterdir())
-    con.execute("SET max_temp_directory_size = '1MB'")
-    with pytest.raises(duckdb.Error, match="max_temp_directory_size"):
-        con.execute("SELECT count(*) FROM read_evtx($1, on_error := 'fail')", [str(path)]).fetchone()
+    check_held_in_the_temporary_folder(con, path, tmp_path / "spill")
 
 
 def test_zip64(con, tmp_path):

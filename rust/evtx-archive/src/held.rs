@@ -126,7 +126,7 @@ impl Budget {
         Ok(self.lock())
     }
 
-    /// Gives bytes back, some of which a thread took during a turn.
+    /// Returns bytes to the budget. A thread may have taken some of them during its turn.
     fn give_back(&self, what: What, bytes: u64, (turn, own): (u64, u64)) {
         let mut state = self.lock();
         let at = what as usize;

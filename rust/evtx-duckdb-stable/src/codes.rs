@@ -6,39 +6,28 @@ use evtx_format::Interrupt;
 use crate::api::{Connection, DataChunk, FunctionInfo, Vector, api};
 use crate::call::{guarded, lent, registered};
 use crate::types::{LogicalType, c_text, id};
-use crate::vectors::rooms;
-
-/// A vector of an argument, whose rows follow each other.
-fn lend(chunk: DataChunk, index: u64, is_number: bool) -> EvtxVector {
-    // SAFETY: the chunk has a vector for each argument.
-    unsafe {
-        let vector = (api().data_chunk_get_vector)(chunk, index);
-        EvtxVector {
-            data: (api().vector_get_data)(vector),
-            validity: (api().vector_get_validity)(vector),
-            selection: std::ptr::null(),
-            rows: (api().data_chunk_get_size)(chunk) as usize,
-            is_number,
-        }
-    }
-}
+use crate::vectors::{lend, write_result};
 
 unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: Vector) {
     let answered = guarded(api().scalar_function_set_error, info, || {
         // SAFETY: the function has what is known of it as its data.
         let function = unsafe { &*(api().scalar_function_get_extra_info)(info).cast::<EvtxCodeFunction>() };
-        let (tables, codes) = (lend(input, 0, false), lend(input, 1, function.takes_number));
-        answers(function.number, tables, codes, Interrupt::NEVER)
+        let argument = |index| {
+            // SAFETY: the chunk has a vector for each argument.
+            unsafe {
+                let vector = (api().data_chunk_get_vector)(input, index);
+                lend(vector, (api().data_chunk_get_size)(input) as usize)
+            }
+        };
+        let codes = EvtxVector {
+            is_number: function.takes_number,
+            ..argument(1)
+        };
+        answers(function.number, argument(0), codes, Interrupt::NEVER)
     });
-    let Some(arrays) = answered else {
-        return;
-    };
-    let rooms = rooms(&arrays, [output]);
-    guarded(api().scalar_function_set_error, info, || {
-        // SAFETY: each room is that of the vector of its array.
-        unsafe { arrays.write(&rooms) };
-        Ok(())
-    });
+    if let Some(arrays) = answered {
+        write_result(info, &arrays, output);
+    }
 }
 
 /// Registers the functions.

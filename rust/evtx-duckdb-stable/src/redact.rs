@@ -1,7 +1,5 @@
 //! The functions that redact records.
 
-use std::ptr::null;
-
 use evtx_ffi::{EvtxRedaction, EvtxRedactor, EvtxVector, definitions};
 use evtx_format::Interrupt;
 
@@ -9,25 +7,11 @@ use crate::api::{Connection, DataChunk, FunctionInfo, InitInfo, Vector, api};
 use crate::call::{boxed, delete, guarded, lent, registered};
 use crate::rows::Rows;
 use crate::types::{LogicalType, c_text, id};
-use crate::vectors::rooms;
+use crate::vectors::{lend, write_result};
 
 fn map_type() -> LogicalType {
     let text = LogicalType::new(id::VARCHAR);
     LogicalType::map(&text, &text)
-}
-
-/// A vector whose rows follow each other.
-fn lend(vector: Vector, rows: usize) -> EvtxVector {
-    // SAFETY: DuckDB passes vectors with data.
-    unsafe {
-        EvtxVector {
-            data: (api().vector_get_data)(vector),
-            validity: (api().vector_get_validity)(vector),
-            selection: null(),
-            rows,
-            is_number: false,
-        }
-    }
 }
 
 /// For each row of a vector of maps, its index among those that differ from the map before, and the rows of these.
@@ -92,15 +76,9 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: V
             redactor.redact(&vectors, Interrupt::NEVER)
         }
     });
-    let Some(arrays) = redacted else {
-        return;
-    };
-    let rooms = rooms(&arrays, [output]);
-    guarded(api().scalar_function_set_error, info, || {
-        // SAFETY: each room is that of the vector of its array.
-        unsafe { arrays.write(&rooms) };
-        Ok(())
-    });
+    if let Some(arrays) = redacted {
+        write_result(info, &arrays, output);
+    }
 }
 
 /// Registers the functions.

@@ -13,6 +13,7 @@ use evtx_ffi::{EvtxError, EvtxVector};
 
 use crate::api::{DataChunk, LogicalTypePointer, SelectionVector, Vector, api};
 use crate::types::LogicalType;
+use crate::vectors::lend;
 
 /// A chunk whose rows follow each other in all its vectors, and so do the items of lists.
 pub(crate) struct Rows {
@@ -91,13 +92,7 @@ fn refused(error: ArrowError) -> EvtxError {
 unsafe fn array(vector: Vector, rows: usize, wanted: &DataType) -> Result<ArrayRef, EvtxError> {
     // SAFETY: by the contract of this function. Each value is read as what the vector has.
     unsafe {
-        let values = EvtxVector {
-            data: (api().vector_get_data)(vector),
-            validity: (api().vector_get_validity)(vector),
-            selection: std::ptr::null(),
-            rows,
-            is_number: false,
-        };
+        let values = lend(vector, rows);
         Ok(match wanted {
             DataType::Utf8 => {
                 let texts = (0..rows).map(|row| values.text(row));

@@ -1,8 +1,9 @@
-//! The core's arrays, written into vectors.
+//! Vectors for the core, and its arrays, written into vectors.
 
-use evtx_ffi::{EvtxArrays, EvtxRoom};
+use evtx_ffi::{EvtxArrays, EvtxRoom, EvtxVector};
 
-use crate::api::{Vector, api};
+use crate::api::{FunctionInfo, Vector, api};
+use crate::call::guarded;
 
 /// The memory for arrays in vectors of their types, which have room for the rows of a batch. A C++ exception passes
 /// through if DuckDB has no more memory.
@@ -12,6 +13,30 @@ pub(crate) fn rooms(arrays: &EvtxArrays, vectors: impl IntoIterator<Item = Vecto
         add(arrays, vector, &mut rooms);
     }
     rooms
+}
+
+/// A vector without numbers for the core. Its rows follow each other.
+pub(crate) fn lend(vector: Vector, rows: usize) -> EvtxVector {
+    // SAFETY: DuckDB passes vectors with data.
+    unsafe {
+        EvtxVector {
+            data: (api().vector_get_data)(vector),
+            validity: (api().vector_get_validity)(vector),
+            selection: std::ptr::null(),
+            rows,
+            is_number: false,
+        }
+    }
+}
+
+/// Writes the result of a scalar function.
+pub(crate) fn write_result(info: FunctionInfo, arrays: &EvtxArrays, output: Vector) {
+    let rooms = rooms(arrays, [output]);
+    guarded(api().scalar_function_set_error, info, || {
+        // SAFETY: each room is that of the vector of its array.
+        unsafe { arrays.write(&rooms) };
+        Ok(())
+    });
 }
 
 /// Makes the first rows of a vector NULL.

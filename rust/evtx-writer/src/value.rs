@@ -59,3 +59,10 @@ impl Value {
 pub(crate) fn utf16(text: &str) -> impl Iterator<Item = u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes)
 }
+
+/// A text from UTF-16LE. U+FFFD replaces what is not text.
+pub(crate) fn from_utf16(bytes: &[u8]) -> String {
+    let units = bytes.as_chunks::<2>().0.iter();
+    let units: Vec<u16> = units.map(|unit| u16::from_le_bytes(*unit)).collect();
+    String::from_utf16_lossy(&units)
+}

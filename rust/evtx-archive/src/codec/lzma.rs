@@ -25,7 +25,7 @@ pub(super) trait Decoder {
     /// Decodes a piece.
     ///
     /// # Errors
-    /// One of the kind `OutOfMemory` if a limit has to be raised.
+    /// An error of the kind `OutOfMemory`, if the stream needs a higher limit.
     fn process(&mut self, input: &[u8], output: &mut [u8], action: Action) -> io::Result<StreamResult>;
 
     /// The limit that it needs, in KiB.

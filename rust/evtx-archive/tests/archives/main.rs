@@ -158,6 +158,22 @@ fn paths(storage: &Memory, pattern: &str, archives: &Archives) -> Result<Vec<Sca
 /// By file, in order: its rows without an error, and its errors.
 type Rows = Vec<(String, usize, Vec<String>)>;
 
+/// Reads the folder `l`, in which many logs are, with too little memory: the rows are the same on any number of threads.
+/// With a temporary folder, all logs are read.
+fn check_short_memory(storage: &Memory, memory: u64) {
+    let rows = |threads| read(storage, "l", &Archives::new(memory, 0, None), threads).expect("rows");
+    let alone = rows(1);
+    let failed = |rows: &Rows| rows.iter().filter(|(_, _, errors)| !errors.is_empty()).count();
+    assert!((25..40).contains(&failed(&alone)), "{}", failed(&alone));
+    for threads in [2, 4, 8] {
+        assert_eq!(rows(threads), alone, "{threads} threads");
+    }
+    let folder = tempfile::tempdir().expect("a folder").path().to_owned();
+    let whole = read(storage, "l", &Archives::new(0, memory * 3, Some(folder)), 4).expect("rows");
+    let errors: Vec<_> = whole.iter().flat_map(|(_, _, errors)| errors).collect();
+    assert_eq!(errors, [""; 0]);
+}
+
 fn read(storage: &Memory, pattern: &str, archives: &Archives, threads: usize) -> Result<Rows, ScanError> {
     let paths = paths(storage, pattern, archives)?;
     let table = Table::from(Options::default());

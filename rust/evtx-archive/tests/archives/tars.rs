@@ -386,16 +386,5 @@ fn rows_do_not_depend_on_threads_when_memory_is_short() {
         .with("l/c.tgz", &small)
         .with("l/d.evtx.gz", &gzip(&log))
         .with("l/e.tar.xz", &xz(&tar(&members(10))));
-    let memory = (log.len() * 30) as u64;
-    let rows = |threads| read(&storage, "l", &Archives::new(memory, 0, None), threads).expect("rows");
-    let alone = rows(1);
-    let failed = |rows: &Rows| rows.iter().filter(|(_, _, errors)| !errors.is_empty()).count();
-    assert!((25..40).contains(&failed(&alone)), "{}", failed(&alone));
-    for threads in [2, 4, 8] {
-        assert_eq!(rows(threads), alone, "{threads} threads");
-    }
-    let folder = tempfile::tempdir().expect("a folder").path().to_owned();
-    let whole = read(&storage, "l", &Archives::new(0, memory * 3, Some(folder)), 4).expect("rows");
-    let errors: Vec<_> = whole.iter().flat_map(|(_, _, errors)| errors).collect();
-    assert_eq!(errors, [""; 0]);
+    check_short_memory(&storage, (log.len() * 30) as u64);
 }

@@ -15,6 +15,7 @@ use crate::copy::{MAX_RECORD, STRING, copy_definition};
 use crate::error::WriteError;
 use crate::source::{Result, Source};
 use crate::target::{Content, Edit, Named, Own, Target, hash};
+use crate::value::from_utf16;
 
 /// The most bytes of definitions that are known before another record is redacted.
 const MAX_KNOWN: usize = 4 << 20;
@@ -176,16 +177,7 @@ impl<'e> Editor<'e> {
         let Some(new) = values.edit_text(self.scratch, units, Encoding::Utf16)? else {
             return Ok(None);
         };
-        let text = |units: &[u8]| {
-            let units: Vec<u16> = units
-                .as_chunks::<2>()
-                .0
-                .iter()
-                .map(|unit| u16::from_le_bytes(*unit))
-                .collect();
-            String::from_utf16_lossy(&units)
-        };
-        let name = text(units);
+        let name = from_utf16(units);
         let refused = |why: &str| WriteError::NotRedacted(format!("the name {name} cannot be redacted: {why}").into());
         if SCHEMA.contains(&name.as_str()) {
             return Err(refused(
@@ -193,7 +185,7 @@ impl<'e> Editor<'e> {
             ));
         }
         let count = u16::try_from(new.len() / 2).map_err(|_| WriteError::ValueSize(new.len()))?;
-        let new_name = text(&new);
+        let new_name = from_utf16(&new);
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
         if !new_name.starts_with(|c: char| c.is_alphabetic() || c == '_') || !new_name.chars().all(is_name) {
             return Err(refused(&format!("'{new_name}' is not a name in XML")));

@@ -13,7 +13,7 @@ use crate::copy::{BINXML, MAX_RECORD, STRING};
 use crate::error::WriteError;
 use crate::source::Result;
 use crate::target::{Content, Edit, Named};
-use crate::value::utf16;
+use crate::value::{from_utf16, utf16};
 
 /// Fields and what replaces their values; `None` for NULL.
 #[derive(Debug)]
@@ -241,9 +241,7 @@ impl Walk {
 
     /// An element or an attribute begins. `entry` is the hash of the name, its number of units, and its units.
     pub(super) fn begin(&mut self, fields: &Fields, named: Named, entry: &[u8]) -> Result<()> {
-        let units = entry.get(4..).unwrap_or_default().as_chunks::<2>().0;
-        let units: Vec<u16> = units.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
-        let name = String::from_utf16_lossy(&units);
+        let name = from_utf16(entry.get(4..).unwrap_or_default());
         match named {
             Named::Element => {
                 self.begin_stream(fields)?;

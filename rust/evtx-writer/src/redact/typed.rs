@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use uuid::Uuid;
 
+use crate::binxml;
 use crate::target::Edit;
 use crate::value::utf16;
 
@@ -56,10 +57,7 @@ pub(super) fn sid(text: &str) -> Option<Vec<u8>> {
     let authority = number(parts.next()?)?.filter(|number| *number < 1 << 48)?;
     let subs = parts.map(|part| u32::try_from(number(part)??).ok());
     let subs = subs.collect::<Option<Vec<_>>>().filter(|subs| subs.len() <= 15)?;
-    let mut bytes = vec![1, subs.len() as u8];
-    bytes.extend(&authority.to_be_bytes()[2..]);
-    bytes.extend(subs.iter().flat_map(|sub| sub.to_le_bytes()));
-    Some(bytes)
+    Some(binxml::Value::Sid(authority, subs).stored().1)
 }
 
 /// The characters of Windows-1252, by byte.
