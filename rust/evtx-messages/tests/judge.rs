@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_format::Interrupt;
-use evtx_messages::render::{Declared, render};
+use evtx_messages::render::{Declared, Parameters, render};
 use evtx_messages::sqlite::Database;
 use evtx_messages::template::Template;
 use evtx_messages::*;
@@ -135,22 +135,11 @@ impl Judge {
                 (&present, as_it_is),
                 (&present, with_line_breaks),
             ] {
-                let fields: Vec<_> = values.iter().map(|(field, _)| (*field).clone()).collect();
                 let values: Vec<_> = values
                     .iter()
-                    .map(|(_, value)| change(value.map_or("", String::as_str)))
+                    .map(|(field, value)| (*field, change(value.map_or("", String::as_str))))
                     .collect();
-                let values: Vec<_> = values.iter().map(|value| Insertion::Text(value)).collect();
-                let declared = Declared {
-                    fields: &fields,
-                    maps: &[],
-                };
-                let rendered = |text: &str| {
-                    let (template, mut out) = (Template::parse(text), Vec::new());
-                    let limits = Limits::default();
-                    render((text, &template), &values[..], declared, &parameters, &mut out, limits);
-                    String::from_utf8(out).expect("UTF-8")
-                };
+                let rendered = |text: &str| rendered(text, &values, &parameters);
                 let out = rendered(text);
                 if out.trim_end() == event.message.trim_end() {
                     let key = EventKey {
@@ -195,15 +184,65 @@ impl Judge {
             example.1 = nearest.1;
         }
         if !missing.is_empty() {
-            "values missing in JSON"
-        } else if nearest.0 == 0 {
-            "whitespace"
-        } else if nearest.0 == 1 {
-            "one word"
+            return "values missing in JSON";
+        }
+        // Which part of the message differs? The rest of it must be equal.
+        let fits = |is_open: fn(&Field) -> bool, parameters: &Parameters<'_>| {
+            [with_line_breaks, without_escapes].iter().any(|change| {
+                let values = declared.iter().map(|(field, value)| match is_open(field) {
+                    true => (*field, OPEN.to_string()),
+                    false => (*field, change(value.map_or("", String::as_str))),
+                });
+                let values: Vec<_> = values.collect();
+                let mut forms = texts.iter().map(|text| rendered(text, &values, parameters));
+                forms.any(|form| has_form(&event.message, &form))
+            })
+        };
+        let open = |_| Some(Cow::Owned(OPEN.to_string()));
+        if !fits(|_| true, &parameters) {
+            "text of another version"
+        } else if fits(|_| false, &open) {
+            "parameter of another text"
+        } else if fits(|field| field.name.eq_ignore_ascii_case("ProcessId"), &parameters) {
+            "process ID of the header in JSON"
         } else {
-            "differs"
+            "value differs"
         }
     }
+}
+
+/// Stands for any text.
+const OPEN: char = '\u{1}';
+
+/// Whether `message` is `form`, in which [`OPEN`] stands for any text.
+fn has_form(message: &str, form: &str) -> bool {
+    let mut parts = form.trim_end().split(OPEN);
+    let Some(mut rest) = message.trim_end().strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+fn rendered(text: &str, values: &[(&Field, String)], parameters: &Parameters<'_>) -> String {
+    let fields: Vec<_> = values.iter().map(|(field, _)| (*field).clone()).collect();
+    let values: Vec<_> = values.iter().map(|(_, value)| Insertion::Text(value)).collect();
+    let declared = Declared {
+        fields: &fields,
+        maps: &[],
+    };
+    let (template, mut out) = (Template::parse(text), Vec::new());
+    let limits = Limits::default();
+    render((text, &template), &values[..], declared, parameters, &mut out, limits);
+    String::from_utf8(out).expect("UTF-8")
 }
 
 fn code(source: Source, id: u32) -> Option<Cow<'static, str>> {
