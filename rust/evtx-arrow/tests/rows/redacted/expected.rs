@@ -330,11 +330,10 @@ impl Fields {
 impl Expected for Fields {
     fn of_leaf(&self, name: &str, leaf: &Value) -> Vec<Value> {
         let name = without_case(name);
-        let bare = name
-            .trim_end_matches(|c: char| c.is_ascii_digit())
-            .trim_end_matches('_');
+        // The second field of a name is numbered: `Name_2`. `Name2` is a name of its own.
+        let bare = name.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('_');
         let found = self.pairs.iter().find(|(known, _)| *known == name);
-        let found = found.or_else(|| self.pairs.iter().find(|(known, _)| *known == bare));
+        let found = found.or_else(|| self.pairs.iter().find(|(known, _)| Some(known.as_str()) == bare));
         let Some((_, new)) = found else {
             return vec![leaf.clone()];
         };
