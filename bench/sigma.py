@@ -3,13 +3,16 @@
 RULES is a folder of rules, LARGE the folder of large logs that `make bench-logs` writes, SMALL folders of small logs. Each query loads the
 rules again. After a warm-up, each query runs PAIRS times with one thread and with two, in turn.
 
-With --chainsaw or --hayabusa, those programs run on the same logs and rules. Without them, the shares divide by times from another machine
-(two shared cores, all Windows rules of SigmaHQ): FASTER seconds for 64 MiB, PER_EVENT seconds per event of small logs. Such shares compare
-two machines, so trust only their order of magnitude.
+With --chainsaw (2.16) or --hayabusa (4.0), those programs run once on the same logs and rules, with one thread. Hayabusa needs rules in its own
+form: pass those of hayabusa-rules, and run this where its folders `config` and `rules/config` are. Without either, the shares divide by times
+from another machine (two shared cores, all Windows rules of SigmaHQ): FASTER seconds for 64 MiB, PER_EVENT seconds per event of small logs.
+Such shares compare two machines, so trust only their order of magnitude.
 """
 
 import argparse
+import glob
 import pathlib
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -59,14 +62,18 @@ def main():
                     if pair:
                         times.append(answer["seconds"])
                         peak = max(peak, answer["peak"])
-            folder = files[0].split("*")[0]
-            with tempfile.TemporaryDirectory() as out:
+            with tempfile.TemporaryDirectory(dir=options.large) as out:
+                folder = pathlib.Path(out, "logs")
+                folder.mkdir()
+                logs = files if kind == "large" else glob.glob(files[0], recursive=True)
+                for number, log in enumerate(logs):
+                    shutil.copyfile(log, folder / f"{number}.evtx")
                 if options.chainsaw:
-                    others.append(rival([options.chainsaw, "hunt", folder, "-s", options.rules, "--mapping", options.mapping, "--num-threads", "1",
-                                         "-o", f"{out}/chainsaw.json", "--json"]))
+                    others.append(rival([options.chainsaw, "--num-threads", "1", "hunt", folder, "-s", options.rules, "--mapping", options.mapping,
+                                         "--json", "-o", f"{out}/chainsaw.json"]))
                 if options.hayabusa:
-                    kind_of = "-d" if pathlib.Path(folder).is_dir() else "-f"
-                    others.append(rival([options.hayabusa, "csv-timeline", kind_of, folder, "-r", options.rules, "-t", "1", "-w", "-q", "-o", f"{out}/h.csv"]))
+                    others.append(rival([options.hayabusa, "dfir-timeline", "-d", folder, "-r", options.rules, "--threads", "1", "-w", "-q", "-N",
+                                         "-o", f"{out}/hayabusa.csv"]))
             seconds = [statistics.median(times) for times in took]
             size = sum(pathlib.Path(file).stat().st_size for file in files) if kind == "large" else 0
             against = min(others) if others else FASTER * size / (64 << 20) if kind == "large" else PER_EVENT * events

@@ -74,6 +74,7 @@ pub fn load_documents_until(
     let mut context = Context {
         placeholders,
         budget: Budget::default(),
+        names_cleared_channel: false,
     };
     let loaded = documents.into_iter().map(|document| {
         stop.check()?;

@@ -13,8 +13,8 @@ pub const SYSTEM_CHANNEL: &str = "System.Channel";
 ///
 /// Field names are those that rules use. They have no spaces, and their case matters: `EventID`, `Channel`, `Computer`,
 /// `Provider_Name` and other attributes of `System` with the name of their element before their own, and the names of
-/// values of `EventData`. Values without a name belong to the field `Data`. If an event has [`SYSTEM_CHANNEL`], that is
-/// its channel for log sources.
+/// values of `EventData`. Values without a name belong to the field `Data`. [`SYSTEM_CHANNEL`] is the channel for log
+/// sources; an event that has no such field has it in `Channel`.
 ///
 /// A text is the value as `event_data` shows it: Booleans are `true` and `false`, GUIDs have braces, numbers are decimal,
 /// hexadecimal values have `0x`, and nothing is trimmed.
@@ -41,6 +41,24 @@ impl<N: AsRef<str>, V: AsRef<str>> Event for &[(N, Option<V>)] {
             .filter_map(|(name, value)| Some((name.as_ref(), value.as_ref()?.as_ref())));
         let _ = values.into_iter().try_for_each(|(name, value)| each(name, value));
     }
+}
+
+/// The name that a field has in an event which `has` some fields: [`SYSTEM_CHANNEL`] can be [`CHANNEL`].
+pub(crate) fn name_in_event(field: &str, has: impl Fn(&str) -> bool) -> &str {
+    match field {
+        SYSTEM_CHANNEL if !has(SYSTEM_CHANNEL) => CHANNEL,
+        _ => field,
+    }
+}
+
+/// Whether an event has a field.
+pub(crate) fn has_field(event: &dyn Event, field: &str) -> bool {
+    let mut has = false;
+    event.values(field, &mut |_| {
+        has = true;
+        break_if(true)
+    });
+    has
 }
 
 /// The answer of `each`: whether it has seen enough.

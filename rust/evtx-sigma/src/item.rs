@@ -6,6 +6,7 @@ use ipnet::IpNet;
 
 use crate::encoding::encoded;
 use crate::error::{LoadError, Problem};
+use crate::event::{CHANNEL, SYSTEM_CHANNEL};
 use crate::expression::Expression;
 use crate::limits::{Budget, Limits};
 use crate::matcher::Matcher;
@@ -32,7 +33,12 @@ pub struct Item {
 pub(crate) struct Context<'a> {
     pub(crate) placeholders: &'a Placeholders,
     pub(crate) budget: Budget,
+    /// Whether the rule has [`CLEARED_CHANNEL`] for a log that was cleared, so that `Channel` is always that of `System`.
+    pub(crate) names_cleared_channel: bool,
 }
+
+/// The name that Hayabusa's rules have for the log that was cleared. Other rules call it `Channel`.
+pub(crate) const CLEARED_CHANNEL: &str = "LogFileClearedChannel";
 
 /// Names that Hayabusa's rules have for fields, and those in the log.
 const ALIASES: [(&str, &str); 3] = [
@@ -61,7 +67,11 @@ fn name_in_log(field: &str) -> &str {
 pub(crate) fn items(key: &Key, value: &Node, context: &mut Context<'_>) -> Result<Vec<Item>, LoadError> {
     let mut names = key.text.split('|');
     let field: String = names.next().unwrap_or_default().split(' ').collect();
-    let field = (!field.is_empty()).then(|| name_in_log(&field).into());
+    let field = match field.as_str() {
+        "" => None,
+        CHANNEL if context.names_cleared_channel => Some(SYSTEM_CHANNEL.into()),
+        field => Some(name_in_log(field).into()),
+    };
     let mut modifiers = modifiers(&names.collect::<Vec<_>>()).map_err(|problem| problem.at(key.at))?;
     match modifiers.meaning {
         _ if field.is_some() => {}

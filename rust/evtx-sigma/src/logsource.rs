@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::case::is_same;
 use crate::error::{LoadError, Position, Problem};
-use crate::event::{CHANNEL, Event, SYSTEM_CHANNEL, break_if};
+use crate::event::{Event, SYSTEM_CHANNEL, break_if, has_field, name_in_event};
 use crate::item::{Context, Item};
 use crate::limits::Budget;
 use crate::number::Number;
@@ -88,6 +88,7 @@ impl LogSources {
         let mut context = Context {
             placeholders: &placeholders,
             budget: Budget::default(),
+            names_cleared_channel: false,
         };
         let nodes = nodes.iter().take_while(|_| stop.check().is_ok());
         let entries = nodes.map(|node| entry(node, &mut context)).collect::<Result<_, _>>()?;
@@ -157,11 +158,7 @@ impl Alternative {
 
     /// Whether this includes the channel of an event.
     pub(crate) fn takes_channel(&self, event: &dyn Event) -> bool {
-        let mut field = CHANNEL;
-        event.values(SYSTEM_CHANNEL, &mut |_| {
-            field = SYSTEM_CHANNEL;
-            break_if(true)
-        });
+        let field = name_in_event(SYSTEM_CHANNEL, |name| has_field(event, name));
         self.channels.is_empty() || has_value(event, field, |text| self.has_channel(text))
     }
 
@@ -204,7 +201,8 @@ fn has_value(event: &dyn Event, field: &str, passes: impl Fn(&str) -> bool) -> b
 
 impl Event for Renamed<'_> {
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
-        self.event.values(self.alternative.name_in_log(field), each);
+        let field = name_in_event(self.alternative.name_in_log(field), |name| has_field(self.event, name));
+        self.event.values(field, each);
     }
 
     fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>) {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::about::About;
 use crate::condition::{Condition, Piped, condition};
 use crate::error::{LoadError, Position, Problem};
-use crate::item::{Context, Item, items, keywords};
+use crate::event::{CHANNEL, SYSTEM_CHANNEL};
+use crate::item::{CLEARED_CHANNEL, Context, Item, items, keywords};
 use crate::matcher::Matcher;
 use crate::source::LogSource;
 use crate::yaml::{Key, Node, Value};
@@ -114,10 +115,12 @@ pub(crate) fn rule(document: &Node, context: &mut Context<'_>) -> Result<(Rule, 
     }
     let needed = |key| document.get(key).ok_or_else(|| document.error(Problem::Missing(key)));
     let about = About::read(document)?;
-    let (detections, condition, aggregated) = detection(needed("detection")?, context)?;
+    let (mut detections, condition, aggregated) = detection(needed("detection")?, context)?;
+    let log_sources = LogSource::read_all(needed("logsource")?)?;
+    name_channel_of_log_source(&mut detections, &log_sources);
     let rule = Rule {
         about,
-        log_sources: LogSource::read_all(needed("logsource")?)?,
+        log_sources,
         log_source_position: document.key_position("logsource"),
         detections,
         condition,
@@ -125,6 +128,23 @@ pub(crate) fn rule(document: &Node, context: &mut Context<'_>) -> Result<(Rule, 
         identity: Identity::new(),
     };
     Ok((rule, aggregated))
+}
+
+/// Hayabusa's converter of rules makes a detection of the log source, named after its service. There, `Channel` is always
+/// that of `System`. Elsewhere, it is a log that was cleared, if there is one.
+fn name_channel_of_log_source(detections: &mut [Detection], log_sources: &[LogSource]) {
+    let is_channel = |item: &Item| item.field.as_deref() == Some(CHANNEL);
+    let asking = |detection: &&Detection| detection.any.iter().flatten().any(is_channel);
+    if detections.iter().filter(asking).count() < 2 {
+        return;
+    }
+    for detection in detections {
+        let mut services = log_sources.iter().filter_map(|source| source.service.as_deref());
+        if services.any(|service| service == detection.name) && detection.any.iter().flatten().all(is_channel) {
+            let items = detection.any.iter_mut().flatten();
+            items.for_each(|item| item.field = Some(SYSTEM_CHANNEL.into()));
+        }
+    }
 }
 
 /// A timespan next to `detection` has no effect. Without an aggregation, it also has no meaning.
@@ -166,6 +186,12 @@ pub(crate) fn detections_of(
     context: &mut Context<'_>,
 ) -> Result<(Vec<Detection>, Condition, Option<Piped>), LoadError> {
     let entries = node.entries("detection")?.iter();
+    let mut keys = entries
+        .clone()
+        .flat_map(|(_, value)| value.each())
+        .flat_map(|map| map.entries("a map").unwrap_or_default())
+        .map(|(key, _)| key.text.split('|').next());
+    context.names_cleared_channel = keys.any(|field| field == Some(CLEARED_CHANNEL));
     let named = entries.filter(|(name, _)| !others.contains(&name.text.as_str()));
     let detections = named.map(|(name, value)| {
         Ok(Detection {

@@ -227,27 +227,51 @@ fn a_cleared_log_is_the_channel_of_rules() {
         log.write_stream(0, &Stream::new(vec![Fragment::Element(event)]))
             .expect("a record that fits");
     }
-    let rule = |title: &str, channel: &str| {
-        let text = format!(
-            "title: {title}\nlogsource: {{product: windows, service: system}}\ndetection: {{a: {{Channel: {channel}}}, condition: a}}"
-        );
+    let rule = |title: &str, detection: &str| {
+        let text =
+            format!("title: {title}\nlogsource: {{product: windows, service: system}}\ndetection: {{{detection}}}");
         let rule = load_rules(&text, &Placeholders::new()).remove(0).expect("a rule");
         let alternatives = LogSources::builtin().resolve(&rule.log_sources).expect("an entry");
         RuleForEvents { rule, alternatives }
     };
-    let rules = vec![rule("core", "System"), rule("other", "Application")];
-    let rules = Arc::new(Rules::new(RuleSet::new(rules), vec!["".into(); 2]));
+    let rules = vec![
+        rule("core", "a: {Channel: System}, condition: a"),
+        rule("other", "a: {Channel: Application}, condition: a"),
+        // Hayabusa's own rules have a name of their own for the log that was cleared.
+        rule(
+            "named",
+            "a: {Channel: System}, b: {LogFileClearedChannel: Application}, condition: a and b",
+        ),
+        rule(
+            "named not",
+            "a: {Channel: System}, b: {LogFileClearedChannel|startswith: App}, condition: a and not b",
+        ),
+        // It converts others so.
+        rule(
+            "converted",
+            "system: {Channel: System}, a: {Channel: Application}, condition: system and a",
+        ),
+    ];
+    let rules = Arc::new(Rules::new(RuleSet::new(rules), vec!["".into(); 5]));
     let file = log.finish();
     for is_tree in [false, true] {
         let found = found(&file, "x.evtx", &rules, is_tree);
         let found: Vec<_> = found.keys().map(|(id, title)| (*id, title.as_str())).collect();
         let expected = [
+            (1, "converted"),
+            (1, "named"),
             (1, "other"),
             (2, "core"),
+            (2, "named not"),
             (3, "core"),
+            (3, "named not"),
+            (4, "converted"),
             (4, "core"),
+            (4, "named"),
             (4, "other"),
+            (5, "converted"),
             (5, "core"),
+            (5, "named"),
             (5, "other"),
         ];
         assert_eq!(found, expected);

@@ -13,7 +13,7 @@ use super::values::{EventTexts, KindFields, Presence, Slots, Values};
 use super::witness::witnesses;
 use crate::case::fold;
 use crate::condition::Condition;
-use crate::event::{CHANNEL, SYSTEM_CHANNEL};
+use crate::event::{SYSTEM_CHANNEL, name_in_event};
 use crate::item::Item;
 use crate::logsource::Alternative;
 use crate::matcher::{Matcher, Subject};
@@ -230,12 +230,13 @@ impl<'a> Folding<'a> {
         Ok(views)
     }
 
+    fn name_in_event<'f>(&self, field: &'f str) -> &'f str {
+        name_in_event(field, |name| self.slots.contains_key(name))
+    }
+
     /// The field by which log sources choose events.
     fn channel(&self) -> &'static str {
-        match self.slots.contains_key(SYSTEM_CHANNEL) {
-            true => SYSTEM_CHANNEL,
-            false => CHANNEL,
-        }
+        self.name_in_event(SYSTEM_CHANNEL)
     }
 
     /// The text of the only value of a field, if it is known.
@@ -293,7 +294,7 @@ impl<'a> Folding<'a> {
         let slots: Vec<u32> = match field {
             EVERY_VALUE => (0..self.event.fields.names.len() as u32).collect(),
             _ => {
-                let in_log = in_log.map_or(name, String::as_str);
+                let in_log = self.name_in_event(in_log.map_or(name, String::as_str));
                 self.slots.get(in_log).cloned().unwrap_or_default()
             }
         };
