@@ -58,8 +58,7 @@ pub struct Declared<'d> {
     pub maps: &'d [ValueMap],
 }
 
-/// Appends a message in UTF-8: `text`, which `template` was parsed from, with its insertions. Line breaks at the end of
-/// the text are left out.
+/// Appends a message in UTF-8: `text`, which `template` was parsed from, with its insertions.
 ///
 /// Returns whether the message is complete. Otherwise it was cut at the limit.
 pub fn render(
@@ -77,11 +76,7 @@ pub fn render(
         parameters,
         lookups: MAX_PARAMETERS,
     };
-    let complete = renderer.message((text, template), insertions, declared, 0).is_some();
-    if complete {
-        renderer.trim();
-    }
-    complete
+    renderer.message((text, template), insertions, declared, 0).is_some()
 }
 
 struct Renderer<'r, 'p> {
@@ -183,10 +178,9 @@ impl Renderer<'_, '_> {
         let Some(text) = (self.parameters)(id) else {
             return Some(false);
         };
-        let text = text.trim_end_matches(['\r', '\n']);
-        let template = Template::parse(text);
+        let template = Template::parse(&text);
         let none: &[Insertion<'_>] = &[];
-        self.message((text, &template), none, Declared::default(), depth + 1)?;
+        self.message((&text, &template), none, Declared::default(), depth + 1)?;
         Some(true)
     }
 
@@ -200,13 +194,6 @@ impl Renderer<'_, '_> {
         let fits = (0..=room).rev().find(|&len| text.is_char_boundary(len)).unwrap_or(0);
         self.out.extend_from_slice(&text.as_bytes()[..fits]);
         None
-    }
-
-    /// Removes the line breaks at the end.
-    fn trim(&mut self) {
-        while self.out.len() > self.start && matches!(self.out.last(), Some(b'\r' | b'\n')) {
-            self.out.pop();
-        }
     }
 }
 
@@ -271,7 +258,7 @@ mod tests {
             ("%%%1", &["5"], "%%5"),
             ("%%%1", &["a"], "%a"),
             ("100%% of %%8", &[], "100% of <seven %1 \r\n>"),
-            ("%1%n%n", &["a\r\n"], "a"),
+            ("%1%n%n", &["a\r\n"], "a\r\n\r\n\r\n"),
             ("a %0 b", &[], "a "),
             ("%1", &["%2 stays"], "%2 stays"),
         ] {

@@ -8,8 +8,12 @@
 //! | `%1!08x!` | the insertion, formatted as by `printf` |
 //! | `%%1234` | the parameter message with this ID |
 //! | `%n`, `%r`, `%t`, `%b` | a line break (CR and LF), a CR, a tab, a space |
+//! | a line break | a space; nothing at the end of the text |
 //! | `%0` | the end of the message |
 //! | `%%`, `%!`, `%.`, and `%` before any other character | the second character |
+//!
+//! Windows formats with `FORMAT_MESSAGE_MAX_WIDTH_MASK`: only `%n` breaks a line. ESENT 105 has `seconds)`, CR, LF, `%n`, CR,
+//! LF, `%nAdditional`, and Windows shows a space, CR, LF, a space, CR, LF.
 //!
 //! Each part of a template takes at least one byte of the text, so a text cannot ask for more memory than it has bytes.
 
@@ -94,9 +98,9 @@ impl Parser<'_> {
     fn part(&mut self) -> Option<()> {
         let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
         match rest {
-            [b'\r', b'\n', ..] => self.fixed(2, "\r\n"),
-            // FormatMessage ends each line with CR and LF.
-            [b'\r' | b'\n', ..] => self.fixed(1, "\r\n"),
+            [b'\r', b'\n'] | [b'\r' | b'\n'] => self.fixed(rest.len(), ""),
+            [b'\r', b'\n', ..] => self.fixed(2, " "),
+            [b'\r' | b'\n', ..] => self.fixed(1, " "),
             [b'%', b'0', ..] => return None,
             [b'%', digit @ b'1'..=b'9', ..] => self.insertion(*digit),
             [b'%', b'%', b'0'..=b'9', ..] => self.parameter(),
@@ -238,7 +242,11 @@ mod tests {
             ("a%1b%20c%100", "a[1]b[20]c[10]0"),
             ("%1!s!%2!08x!!%3!%4!!%5!%n!", "[1 s][2 08x]![3]![4]!![5]!\r\n!"),
             ("%n%t%r%b%.%!%q%é", "\r\n\t\r .!qé"),
-            ("a\nb\r\nc\rd", "a\r\nb\r\nc\r\nd"),
+            ("a\nb\r\nc\rd", "a b c d"),
+            ("a\r\n%n\r\n%nb%n\r\n", "a \r\n \r\nb\r\n"),
+            ("a\r\n\r\n", "a "),
+            ("a\n", "a"),
+            ("a%\n", "a\n"),
             ("100%% of %%1", "100[%] of [1 %%1]"),
             ("%%%1", "[%][1]"),
             ("%%1833%%99999999999", "[1833 %%1833]%%99999999999"),
