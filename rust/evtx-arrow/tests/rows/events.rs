@@ -78,7 +78,11 @@ fn agrees(data_type: &DataType, value: Option<&str>, text: Option<&str>) -> bool
         // A single item is shown as such, several as JSON.
         DataType::List(_) => match value {
             Some("[]") => text.is_empty(),
-            Some(value) => value == format!("[{text}]") || value == text || value == format!("[{text:?}]"),
+            Some(value) => {
+                value == format!("[{text}]")
+                    || value == text
+                    || serde_json::from_str(value).is_ok_and(|items: [String; 1]| items == [text])
+            }
             None => false,
         },
         _ => value.and_then(number) == number(text),
