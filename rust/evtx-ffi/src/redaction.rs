@@ -1,6 +1,8 @@
 //! The functions that redact records, for a vector of rows at a time.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, TryLockError, Weak};
+use std::time::Duration;
 
 use arrow_array::builder::BinaryBuilder;
 use evtx_format::Interrupt;
@@ -50,6 +52,12 @@ struct Known {
 /// The rules that a thread has made last, which others use as long as a thread does. Those of many texts take seconds.
 static LAST: Mutex<Weak<Known>> = Mutex::new(Weak::new());
 
+/// From so many pairs on, rules can take longer to make than an interrupt may wait.
+const MANY: usize = 1000;
+
+/// How long to wait before the next look for an interrupt.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// What one thread redacts records with.
 #[derive(Debug)]
 pub struct EvtxRedactor {
@@ -77,19 +85,46 @@ impl Known {
         self.function == function && pairs.iter().copied().eq(known)
     }
 
-    /// The rules of a function for some pairs, which a thread may have made.
-    fn get(function: usize, pairs: &[(&str, Option<&str>)]) -> Result<Arc<Self>, String> {
-        let (make, ..) = FUNCTIONS.get(function).ok_or("there is no such function")?;
-        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    fn make(function: usize, pairs: Vec<(String, Option<String>)>) -> Result<Arc<Self>, String> {
+        let (make, name, ..) = FUNCTIONS.get(function).ok_or("there is no such function")?;
+        let lent: Vec<_> = pairs.iter().map(|(key, new)| (key.as_str(), new.as_deref())).collect();
+        let rules = Arc::new(make(&lent).map_err(|why| format!("{name}: {why}"))?);
+        Ok(Arc::new(Known { function, pairs, rules }))
+    }
+
+    /// The rules of a function for some pairs, which a thread may have made. Those of many texts take seconds, and nothing can
+    /// stop their making: so another thread makes them, while this one looks for an interrupt.
+    fn get(function: usize, pairs: &[(&str, Option<&str>)], interrupt: Interrupt<'_>) -> Result<Arc<Self>, EvtxError> {
+        let mut last = loop {
+            match LAST.try_lock() {
+                Ok(last) => break last,
+                Err(TryLockError::Poisoned(last)) => break last.into_inner(),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            }
+            interrupt.check().map_err(ScanError::from)?;
+        };
         if let Some(known) = last.upgrade().filter(|known| known.is_of(function, pairs)) {
             return Ok(known);
         }
-        let rules = Arc::new(make(pairs)?);
-        let pairs = pairs
+        let owned = pairs
             .iter()
-            .map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned)));
-        let pairs = pairs.collect();
-        let known = Arc::new(Known { function, pairs, rules });
+            .map(|(key, new)| ((*key).to_owned(), new.map(str::to_owned)));
+        let owned: Vec<_> = owned.collect();
+        let made = if owned.len() < MANY {
+            Known::make(function, owned)
+        } else {
+            let (sender, made) = mpsc::channel();
+            // After an interrupt, nobody receives the rules.
+            std::thread::spawn(move || sender.send(Known::make(function, owned)));
+            loop {
+                match made.recv_timeout(PAUSE) {
+                    Ok(made) => break made,
+                    Err(RecvTimeoutError::Timeout) => interrupt.check().map_err(ScanError::from)?,
+                    Err(RecvTimeoutError::Disconnected) => break Err("the rules could not be made".to_owned()),
+                }
+            }
+        };
+        let known = made?;
         *last = Arc::downgrade(&known);
         Ok(known)
     }
@@ -120,12 +155,12 @@ impl EvtxRedactor {
     }
 
     /// The redactor for some pairs.
-    fn by(&mut self, pairs: &[(&str, Option<&str>)]) -> Result<&mut Redactor, String> {
+    fn by(&mut self, pairs: &[(&str, Option<&str>)], interrupt: Interrupt<'_>) -> Result<&mut Redactor, EvtxError> {
         let last = self.last.take().filter(|(known, _)| known.is_of(self.function, pairs));
         let last = match last {
             Some(last) => last,
             None => {
-                let known = Known::get(self.function, pairs)?;
+                let known = Known::get(self.function, pairs, interrupt)?;
                 let redactor = Redactor::new(Arc::clone(&known.rules));
                 (known, redactor)
             }
@@ -169,7 +204,7 @@ impl EvtxRedactor {
                     // SAFETY: as above.
                     let pairs = unsafe { pairs(keys, values, map)? };
                     last = Some(map);
-                    self.by(&pairs).map_err(|why| format!("{name}: {why}"))?
+                    self.by(&pairs, interrupt)?
                 }
             };
             match redactor.redact(record) {
