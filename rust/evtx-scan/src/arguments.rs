@@ -9,12 +9,13 @@ use evtx_reports::{Linter, RuleRow};
 use evtx_sigma::{Level, Placeholders, Status};
 
 use crate::catalogs::{self, is_catalog};
+use crate::file_kind::FileKind;
 use crate::folders::{FolderColumn, FolderPredicate, folder_columns};
 use crate::messages::MessageFinder;
-use crate::paths::{FileKind, ScanPath};
 use crate::rules::{RuleArguments, named};
 use crate::sample::{SampleSize, read_sample};
 use crate::scan::FileScan;
+use crate::scan_path::ScanPath;
 use crate::storage::{ScanError, Storage};
 
 /// What a call asks for.

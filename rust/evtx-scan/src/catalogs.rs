@@ -7,7 +7,8 @@ use evtx_format::Interrupt;
 use evtx_messages::Catalog;
 
 use crate::file::LogFile;
-use crate::paths::{ScanPath, has_glob};
+use crate::paths::has_glob;
+use crate::scan_path::ScanPath;
 use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, StorageError, ends_with};
 
 /// The most bytes of a catalog file.

@@ -11,7 +11,7 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{Burst, Hits};
 
 use crate::log::OpenLog;
-use crate::paths::ScanPath;
+use crate::scan_path::ScanPath;
 
 /// The matches of all workers.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use evtx_format::container::layout::previous_chunk;
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
-use crate::paths::{FileSplit, ScanPath};
+use crate::scan_path::{FileSplit, ScanPath};
 use crate::storage::{Call, Modified, OpenFile, ScanError, Storage, StorageError, StorageFile};
 
 // Bytes that are read at once: the size of a block of a local and of a remote file.

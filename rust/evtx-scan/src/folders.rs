@@ -6,7 +6,7 @@ use evtx_arrow::{Comparison, Expression, Literal};
 use evtx_format::Interrupt;
 use jiff::civil::{Date, DateTime};
 
-use crate::paths::ScanPath;
+use crate::scan_path::ScanPath;
 use crate::storage::ScanError;
 
 /// The folder name for NULL.

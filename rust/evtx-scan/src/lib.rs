@@ -17,6 +17,8 @@ mod storage;
 mod threads;
 mod local;
 mod skipped;
+mod file_kind;
+mod scan_path;
 mod paths;
 mod file;
 mod messages;
@@ -37,15 +39,17 @@ mod partitions;
 
 pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Password, Query, ScanCall};
 pub use file::estimate_records;
+pub use file_kind::FileKind;
 pub use folders::{FolderColumn, FolderPredicate, FolderType};
 pub use local::{LocalFile, LocalStorage, single_stars};
 pub use messages::MessageFinder;
 pub use partitions::{ScanTask, partitions};
-pub use paths::{FileKind, FileSplit, ScanPath, expand};
+pub use paths::expand;
 pub use providers::MessageScan;
 pub use queue::batch_index;
 pub use reports::{ReportBatch, ReportRows, ReportScan, ReportThreads};
 pub use scan::{FileBatch, FileScan, Worker};
+pub use scan_path::{FileSplit, ScanPath};
 pub use storage::{
     ALL_READ, Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, ScanError,
     Storage, StorageError, StorageFile, ends_with, sort_by,

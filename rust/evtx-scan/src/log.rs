@@ -12,7 +12,7 @@ use evtx_format::container::survey::{Search, Survey};
 
 use crate::file::{Buffer, LogFile, SMALL};
 use crate::messages::HeldMessages;
-use crate::paths::ScanPath;
+use crate::scan_path::ScanPath;
 use crate::storage::{Call, ScanError, StorageError};
 
 /// An open log.

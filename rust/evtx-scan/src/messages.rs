@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use evtx_format::mta::{self, Messages};
 
 use crate::file::LogFile;
-use crate::paths::{ScanPath, Source};
+use crate::scan_path::{ScanPath, Source};
 use crate::storage::{Call, Holds, StorageError, separators};
 
 /// Finds and reads the messages of the logs of a scan.

@@ -4,7 +4,9 @@ use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
 
-use crate::paths::{FileKind, FileSplit, ScanPath, expand};
+use crate::file_kind::FileKind;
+use crate::paths::expand;
+use crate::scan_path::{FileSplit, ScanPath};
 use crate::storage::{ScanError, Storage, StorageError};
 
 /// The cost of opening a file, in bytes that could be read in the same time.

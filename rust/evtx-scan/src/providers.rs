@@ -17,8 +17,8 @@ use evtx_messages::{Catalog, Error, MessageRow, foreign};
 use evtx_reports::{CatalogRow, message_batch};
 
 use crate::file::LogFile;
-use crate::paths::ScanPath;
 use crate::reports::{ReportBatch, ReportRows, ReportThreads};
+use crate::scan_path::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError, ends_with};
 
 /// The most bytes of a file. Hives and databases have some 100 MiB.

@@ -9,7 +9,7 @@ use evtx_format::container::layout::Block;
 use crate::file::{Buffer, SMALL};
 use crate::log::{OpenLog, Opened};
 use crate::messages::MessageFinder;
-use crate::paths::{FileSplit, ScanPath, Source};
+use crate::scan_path::{FileSplit, ScanPath, Source};
 use crate::storage::{Call, LastOpened, ScanError, WAIT};
 
 /// Batch indexes are below this: engines reserve the larger ones.

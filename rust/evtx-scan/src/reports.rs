@@ -12,7 +12,7 @@ use evtx_format::container::records::PromisedIds;
 use evtx_reports::Report;
 
 use crate::file::{Buffer, LogFile};
-use crate::paths::ScanPath;
+use crate::scan_path::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError, Storage, WAIT};
 
 /// How many pieces can wait for an earlier one.

@@ -9,7 +9,9 @@ use evtx_sigma::{Level, Limits, LogSources, Placeholders, Status, load_documents
 
 use crate::collected::{Collected, Loaded, LoadedRules, Tuning, id_of};
 use crate::file::LogFile;
-use crate::paths::{FileKind, ScanPath, expand};
+use crate::file_kind::FileKind;
+use crate::paths::expand;
+use crate::scan_path::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 use crate::threads::{free, on_threads};
 

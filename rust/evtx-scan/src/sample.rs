@@ -15,7 +15,7 @@ use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::records::PromisedIds;
 
 use crate::file::{Buffer, LogFile};
-use crate::paths::ScanPath;
+use crate::scan_path::ScanPath;
 use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, StorageError};
 use crate::threads::{MAX_THREADS, on_threads};
 

@@ -10,8 +10,8 @@ use evtx_format::container::layout::Chunks;
 use crate::correlate::{Bursts, Collected};
 use crate::file::Buffer;
 use crate::messages::MessageFinder;
-use crate::paths::ScanPath;
 use crate::queue::{FileOptions, FileQueue, Wanted, Work};
+use crate::scan_path::ScanPath;
 use crate::storage::{Call, ScanError, Storage};
 
 /// A scan of files, and its progress. The threads of a query share it.

@@ -1,0 +1,85 @@
+//! What files a call reads of a folder or an archive, by their names.
+
+use std::collections::BTreeSet;
+
+use crate::skipped::advice;
+use crate::storage::{Holds, Storage, ends_with};
+
+/// What files a call reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Event logs.
+    Logs,
+    /// Event logs, and what looks like other evidence in a folder or an archive. That is only reported.
+    Evidence,
+    /// Sigma rules.
+    Rules,
+    /// Files with the messages of providers: binaries, hives of a registry, and databases.
+    Providers,
+}
+
+impl FileKind {
+    /// How the names of its files end.
+    pub(crate) fn ends(self) -> &'static [&'static str] {
+        match self {
+            FileKind::Logs | FileKind::Evidence => &[".evtx"],
+            FileKind::Rules => &[".yml", ".yaml"],
+            FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".db"],
+        }
+    }
+
+    /// Whether a folder is read for files with this name: those of the kind, and those that hold some.
+    pub(crate) fn is_read(self, storage: &dyn Storage, name: &str) -> bool {
+        let is_own = |name| {
+            self.ends().iter().any(|end| ends_with(name, end))
+                || self == FileKind::Providers && is_hive(name)
+                || self == FileKind::Evidence && advice(name).is_some()
+        };
+        match storage.nesting().holds(name) {
+            Holds::Bytes => is_own(name),
+            Holds::File(inner) => is_own(inner),
+            Holds::Folder => true,
+        }
+    }
+
+    /// What to do about a file with this name that is only reported, if it is.
+    pub(crate) fn skips(self, storage: &dyn Storage, name: &str) -> Option<&'static str> {
+        let name = match storage.nesting().holds(name) {
+            Holds::Bytes => name,
+            Holds::File(inner) => inner,
+            Holds::Folder => return None,
+        };
+        advice(name).filter(|_| self == FileKind::Evidence)
+    }
+
+    /// A glob of names, some of which are read. It compares the first two letters of their ends.
+    pub(crate) fn glob(self, storage: &dyn Storage) -> String {
+        if matches!(self, FileKind::Providers | FileKind::Evidence) {
+            return "*".to_owned();
+        }
+        let letters = |nth| -> BTreeSet<char> {
+            let ends = self.ends().iter().chain(storage.nesting().folders);
+            let letters = ends.filter_map(|end| end.chars().nth(nth));
+            letters
+                .flat_map(|letter| [letter, letter.to_ascii_uppercase()])
+                .collect()
+        };
+        let [first, second] = [1, 2].map(|nth| String::from_iter(letters(nth)));
+        format!("*.[{first}][{second}]*")
+    }
+
+    /// What the files are called.
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            FileKind::Logs | FileKind::Evidence => "logs",
+            FileKind::Rules => "rules",
+            FileKind::Providers => "binaries of providers",
+        }
+    }
+}
+
+/// Whether a path names a hive of a registry that says which provider uses which files.
+fn is_hive(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.eq_ignore_ascii_case("SOFTWARE") || name.eq_ignore_ascii_case("SYSTEM")
+}
