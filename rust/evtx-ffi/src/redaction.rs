@@ -115,7 +115,9 @@ impl Known {
         } else {
             let (sender, made) = mpsc::channel();
             // After an interrupt, nobody receives the rules.
-            std::thread::spawn(move || sender.send(Known::make(function, owned)));
+            let make = move || sender.send(Known::make(function, owned));
+            let maker = std::thread::Builder::new().spawn(make);
+            maker.map_err(|error| error.to_string())?;
             loop {
                 match made.recv_timeout(PAUSE) {
                     Ok(made) => break made,

@@ -144,8 +144,17 @@ impl CatalogRows {
     ///
     /// # Errors
     /// A text that says why the rows cannot be a catalog.
-    pub fn finish(self, interrupt: Interrupt<'_>) -> Result<Vec<u8>, String> {
+    pub fn finish(mut self, interrupt: Interrupt<'_>) -> Result<Vec<u8>, String> {
         self.writer.finish(interrupt).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for CatalogRows {
+    /// Frees the rows in another thread: a million of them take longer than an interrupt may wait.
+    fn drop(&mut self) {
+        let writer = std::mem::take(&mut self.writer);
+        // Without a thread, this one frees them.
+        let _ = std::thread::Builder::new().spawn(move || drop(writer));
     }
 }
 

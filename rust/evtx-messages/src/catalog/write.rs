@@ -138,7 +138,7 @@ impl CatalogWriter {
     ///
     /// # Errors
     /// [`Error::TooLarge`] if a provider has more than 64 MiB of messages, and [`Error::Interrupted`].
-    pub fn finish(mut self, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
+    pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
         self.name_by_guid();
         let mut directory = (self.named.len() as u32).to_le_bytes().to_vec();
         let mut blocks = Vec::new();
