@@ -252,8 +252,7 @@ CONSUMERS = {
 
 
 @on_unix
-@pytest.mark.parametrize("options", ["", ", filesystem=fs.LocalFileSystem()"], ids=["local", "python"])
-@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize(("workers", "options"), [(4, ""), (1, ", filesystem=fs.LocalFileSystem()")], ids=["local", "python"])
 @pytest.mark.parametrize("consumer", CONSUMERS)
 def test_ctrl_c_ends_a_read(big_log, consumer, workers, options):
     script = textwrap.dedent(INTERRUPTED).format(work=CONSUMERS[consumer], threads=workers, options=options)
