@@ -49,10 +49,10 @@ struct Known {
     rules: Arc<Rules>,
 }
 
-/// The rules that a thread has made last, which others use as long as a thread does. Those of many texts take seconds.
+/// The last rules of many texts, which all threads use as long as one does.
 static LAST: Mutex<Weak<Known>> = Mutex::new(Weak::new());
 
-/// From so many pairs on, rules can take longer to make than an interrupt may wait.
+/// How many pairs are many: rules of fewer are made sooner than an interrupt has to be answered.
 const MANY: usize = 1000;
 
 /// How long to wait before the next look for an interrupt.
@@ -86,15 +86,24 @@ impl Known {
     }
 
     fn make(function: usize, pairs: Vec<(String, Option<String>)>) -> Result<Arc<Self>, String> {
-        let (make, name, ..) = FUNCTIONS.get(function).ok_or("there is no such function")?;
+        let (make, name, ..) = FUNCTIONS.get(function).ok_or("no function has this number")?;
         let lent: Vec<_> = pairs.iter().map(|(key, new)| (key.as_str(), new.as_deref())).collect();
         let rules = Arc::new(make(&lent).map_err(|why| format!("{name}: {why}"))?);
         Ok(Arc::new(Known { function, pairs, rules }))
     }
 
-    /// The rules of a function for some pairs, which a thread may have made. Those of many texts take seconds, and nothing can
-    /// stop their making: so another thread makes them, while this one looks for an interrupt.
+    /// The rules of a function for some pairs. Rules of many texts take seconds to make, and nothing can stop that. So
+    /// threads share them, and another thread makes them while this one looks for an interrupt.
     fn get(function: usize, pairs: &[(&str, Option<&str>)], interrupt: Interrupt<'_>) -> Result<Arc<Self>, EvtxError> {
+        let owned = || {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(key, new)| ((*key).to_owned(), new.map(str::to_owned)))
+                .collect()
+        };
+        if pairs.len() < MANY {
+            return Ok(Known::make(function, owned())?);
+        }
         let mut last = loop {
             match LAST.try_lock() {
                 Ok(last) => break last,
@@ -106,27 +115,19 @@ impl Known {
         if let Some(known) = last.upgrade().filter(|known| known.is_of(function, pairs)) {
             return Ok(known);
         }
-        let owned = pairs
-            .iter()
-            .map(|(key, new)| ((*key).to_owned(), new.map(str::to_owned)));
-        let owned: Vec<_> = owned.collect();
-        let made = if owned.len() < MANY {
-            Known::make(function, owned)
-        } else {
-            let (sender, made) = mpsc::channel();
-            // After an interrupt, nobody receives the rules.
-            let make = move || sender.send(Known::make(function, owned));
-            let maker = std::thread::Builder::new().spawn(make);
-            maker.map_err(|error| error.to_string())?;
-            loop {
-                match made.recv_timeout(PAUSE) {
-                    Ok(made) => break made,
-                    Err(RecvTimeoutError::Timeout) => interrupt.check().map_err(ScanError::from)?,
-                    Err(RecvTimeoutError::Disconnected) => break Err("the rules could not be made".to_owned()),
-                }
+        let (sender, made) = mpsc::channel();
+        let owned = owned();
+        // After an interrupt, nobody receives the rules.
+        let make = move || sender.send(Known::make(function, owned));
+        let maker = std::thread::Builder::new().spawn(make);
+        maker.map_err(|error| error.to_string())?;
+        let known = loop {
+            match made.recv_timeout(PAUSE) {
+                Ok(made) => break made?,
+                Err(RecvTimeoutError::Timeout) => interrupt.check().map_err(ScanError::from)?,
+                Err(RecvTimeoutError::Disconnected) => return Err("the rules could not be made".into()),
             }
         };
-        let known = made?;
         *last = Arc::downgrade(&known);
         Ok(known)
     }
