@@ -51,14 +51,14 @@ pub(crate) fn name_in_event(field: &str, has: impl Fn(&str) -> bool) -> &str {
     }
 }
 
-/// Whether an event has a field.
-pub(crate) fn has_field(event: &dyn Event, field: &str) -> bool {
-    let mut has = false;
-    event.values(field, &mut |_| {
-        has = true;
-        break_if(true)
+/// Whether a value of a field passes: its text, or `None` for NULL.
+pub(crate) fn has_value(event: &dyn Event, field: &str, passes: impl Fn(Option<&str>) -> bool) -> bool {
+    let mut has_one = false;
+    event.values(field, &mut |value| {
+        has_one = passes(value);
+        break_if(has_one)
     });
-    has
+    has_one
 }
 
 /// The answer of `each`: whether it has seen enough.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::case::is_same;
 use crate::error::{LoadError, Position, Problem};
-use crate::event::{Event, SYSTEM_CHANNEL, break_if, has_field, name_in_event};
+use crate::event::{Event, SYSTEM_CHANNEL, has_value, name_in_event};
 use crate::item::{Context, Item};
 use crate::limits::Budget;
 use crate::number::Number;
@@ -158,13 +158,14 @@ impl Alternative {
 
     /// Whether this includes the channel of an event.
     pub(crate) fn takes_channel(&self, event: &dyn Event) -> bool {
-        let field = name_in_event(SYSTEM_CHANNEL, |name| has_field(event, name));
-        self.channels.is_empty() || has_value(event, field, |text| self.has_channel(text))
+        let field = name_in_event(SYSTEM_CHANNEL, |name| has_value(event, name, |_| true));
+        self.channels.is_empty() || has_value(event, field, |text| text.is_some_and(|text| self.has_channel(text)))
     }
 
     /// Whether this includes the ID of an event.
     pub(crate) fn takes_event_id(&self, event: &dyn Event) -> bool {
-        let is_one = |text: &str| text.parse().is_ok_and(|id| self.event_ids.contains(&id));
+        let is_one =
+            |text: Option<&str>| text.is_some_and(|text| text.parse().is_ok_and(|id| self.event_ids.contains(&id)));
         self.event_ids.is_empty() || has_value(event, "EventID", is_one)
     }
 
@@ -189,19 +190,11 @@ impl Alternative {
     }
 }
 
-/// Whether a value of a field passes.
-fn has_value(event: &dyn Event, field: &str, passes: impl Fn(&str) -> bool) -> bool {
-    let mut has_one = false;
-    event.values(field, &mut |value| {
-        has_one = value.is_some_and(&passes);
-        break_if(has_one)
-    });
-    has_one
-}
-
 impl Event for Renamed<'_> {
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
-        let field = name_in_event(self.alternative.name_in_log(field), |name| has_field(self.event, name));
+        let field = name_in_event(self.alternative.name_in_log(field), |name| {
+            has_value(self.event, name, |_| true)
+        });
         self.event.values(field, each);
     }
 
