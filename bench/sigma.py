@@ -35,6 +35,21 @@ def rival(command):
     return time.perf_counter() - start
 
 
+def rivals(options, logs):
+    """The seconds that each rival takes for some logs, in a folder of copies."""
+    with tempfile.TemporaryDirectory(dir=options.large) as out:
+        folder = pathlib.Path(out, "logs")
+        folder.mkdir()
+        for number, log in enumerate(logs):
+            shutil.copyfile(log, folder / f"{number}.evtx")
+        if options.chainsaw:
+            yield rival([options.chainsaw, "--num-threads", "1", "hunt", folder, "-s", options.rules, "--mapping", options.mapping,
+                         "--json", "-o", f"{out}/chainsaw.json"])
+        if options.hayabusa:
+            yield rival([options.hayabusa, "dfir-timeline", "-d", folder, "-r", options.rules, "--threads", "1", "-w", "-q", "-N",
+                         "-o", f"{out}/hayabusa.csv"])
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("extension")
@@ -62,18 +77,8 @@ def main():
                     if pair:
                         times.append(answer["seconds"])
                         peak = max(peak, answer["peak"])
-            with tempfile.TemporaryDirectory(dir=options.large) as out:
-                folder = pathlib.Path(out, "logs")
-                folder.mkdir()
-                logs = files if kind == "large" else glob.glob(files[0], recursive=True)
-                for number, log in enumerate(logs):
-                    shutil.copyfile(log, folder / f"{number}.evtx")
-                if options.chainsaw:
-                    others.append(rival([options.chainsaw, "--num-threads", "1", "hunt", folder, "-s", options.rules, "--mapping", options.mapping,
-                                         "--json", "-o", f"{out}/chainsaw.json"]))
-                if options.hayabusa:
-                    others.append(rival([options.hayabusa, "dfir-timeline", "-d", folder, "-r", options.rules, "--threads", "1", "-w", "-q", "-N",
-                                         "-o", f"{out}/hayabusa.csv"]))
+            if options.chainsaw or options.hayabusa:
+                others = list(rivals(options, files if kind == "large" else glob.glob(files[0], recursive=True)))
             seconds = [statistics.median(times) for times in took]
             size = sum(pathlib.Path(file).stat().st_size for file in files) if kind == "large" else 0
             against = min(others) if others else FASTER * size / (64 << 20) if kind == "large" else PER_EVENT * events
