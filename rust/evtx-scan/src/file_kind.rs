@@ -52,7 +52,8 @@ impl FileKind {
         advice(name).filter(|_| self == FileKind::Evidence)
     }
 
-    /// A glob of names, some of which are read. It compares the first two letters of their ends.
+    /// A glob that matches every name that is read. It matches others too, because it only looks at the first two letters
+    /// of the extension.
     pub(crate) fn glob(self, storage: &dyn Storage) -> String {
         if matches!(self, FileKind::Providers | FileKind::Evidence) {
             return "*".to_owned();
