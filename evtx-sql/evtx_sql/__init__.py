@@ -1,0 +1,49 @@
+"""Windows event logs (EVTX) in DuckDB: `evtx_sql.connect()` is a connection with the extension evtx."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+__version__ = _version("evtx-sql")
+
+_EXTENSIONS = pathlib.Path(__file__).parent.parent / ".duckdb_extensions"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
+def extension(version: str) -> pathlib.Path:
+    """The file of the extension for a version of DuckDB, such as `2.0.0`.
+
+    If there is none for exactly this version, it is the one for the oldest, which is on DuckDB's stable interface and so loads in every
+    newer one. Raises ImportError if the version is older.
+    """
+    files = {path.parts[-3]: path for path in _EXTENSIONS.glob("v*/*/evtx.duckdb_extension")}
+    oldest = min(files, key=_numbers)
+    if _numbers(version) < _numbers(oldest):
+        raise ImportError(f"evtx-sql needs DuckDB {oldest[1:]} or newer, not {version}: pip install --upgrade duckdb duckdb-cli")
+    return files.get(f"v{version}", files[oldest])
+
+
+def connect(
+    database: str | os.PathLike[str] = ":memory:", read_only: bool = False, config: dict[str, object] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """As `duckdb.connect`, with the extension loaded.
+
+    The connection allows unsigned extensions, and so does every other one of this process to the same database.
+    """
+    # The command does without DuckDB for Python.
+    import duckdb
+
+    file = extension(duckdb.__version__)
+    connection = duckdb.connect(database, read_only, {"allow_unsigned_extensions": "true", **(config or {})})
+    connection.load_extension(str(file))
+    return connection
