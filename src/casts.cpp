@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-//! The cast from text to TIMESTAMP_NS, the type of `time_created`. DuckDB 2.0.0 ignores an offset at the end of the
+//! The cast from text to TIMESTAMP_NS, the type of `time_created`. DuckDB 2 ignores an offset at the end of the
 //! text, and so finds the wrong events; earlier versions apply it. Everything else about a text is left to DuckDB.
 
 namespace evtx {

@@ -14,7 +14,7 @@ EQUALITIES = ["=", "=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
 COMPARISONS = [*EQUALITIES, "<", "<=", ">", ">="]
 PLAIN = "number text time uuid"
 ORDERED = PLAIN + " float bool blob"
-# DuckDB 2.0.0 merges two comparisons of lists into a BETWEEN, which lists do not support. So lists are only tested for equality.
+# DuckDB merges two comparisons of lists into a BETWEEN, which lists do not support. So lists are only tested for equality.
 ANY = ORDERED + " list"
 # Predicates on an operand <x>: the families of types that they apply to, a weight, and the forms. The tokens:
 # - <v>, <lo>, <hi>: constants of <x>. <vs>: a few of them, <many>: up to some hundred. <t>: one as text.
@@ -208,7 +208,7 @@ QUERIES = {
     ),
     "positional join": (
         1,
-        # Not over filters: in DuckDB 2.0.0, those pass large chunks on before small ones.
+        # Not over filters: in DuckDB, those pass large chunks on before small ones.
         "SELECT <cols a b> FROM <call a> AS a POSITIONAL JOIN <call b> AS b WHERE <p a b>",
     ),
     "set operation": (

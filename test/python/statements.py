@@ -146,7 +146,7 @@ def describe(connection, text, standard):
             values = {row[position] for row in rows if row[position] is not None and len(row[position]) < LONG}
             operand.values = sorted(sorted(values), key=key)
         if operand.family == "number":
-            # Adding to a UBIGINT near 2^63 is an internal error in DuckDB 2.0.0.
+            # Adding to a UBIGINT near 2^63 is an internal error in DuckDB.
             operand.small = all(int(value) + 20 < min(LARGEST[operand.type], 2**63) for value in operand.values)
     return Call(text, operands, rows[:: len(rows) // 48 + 1], size)
 
@@ -331,7 +331,7 @@ def literal(value):
     return quoted(value) if isinstance(value, str) else str(value)
 
 
-# DuckDB 2.0.0 loses the values of parameters when it copies a plan for window_self_join, so that `PREPARE s AS SELECT
+# DuckDB loses the values of parameters when it copies a plan for window_self_join, so that `PREPARE s AS SELECT
 # count(*) OVER (PARTITION BY g) FROM (SELECT i, i % 3 AS g FROM range(9) r(i)) WHERE i::VARCHAR = $1` returns no rows.
 # If filters are pushed down to a scan, DuckDB plans the statement again with the values.
 NEEDED_BY_PARAMETERS = ["filter_pushdown"]
@@ -635,7 +635,7 @@ WRONG = "read_evtx with pushdown differs from both others"
 # For example, if values depend on the selected columns.
 BOTH_WRONG = "read_evtx differs with and without pushdown"
 UNSTABLE = "the results change with each run"
-# DuckDB 2.0.0 has bugs of its own, which may show in only one form because plans differ. Internal errors: a correlated EXISTS over an
+# DuckDB has bugs of its own, which may show in only one form because plans differ. Internal errors: a correlated EXISTS over an
 # OR with many constants in an IN, and some statements without projection_pullup. Wrong rows: over tables, whose bounds of values it
 # knows, it drops the LIMIT of `t LEFT JOIN u ON t.id = u.id AND u.x <> 1 LIMIT 20` if all u.x are 1. Without optimizers, the table
 # then has the rows of read_evtx.

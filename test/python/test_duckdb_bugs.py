@@ -47,24 +47,6 @@ def test_a_statement_that_is_planned_anew_does_not_fail(con, call):
         assert len(counts) == 1
 
 
-OUTER = "SELECT count(*) FROM {0} a LEFT JOIN {0} b ON a.record_id = b.record_id AND b.provider IS NULL WHERE b.record_id IS NULL"
-
-
-def test_a_condition_of_an_outer_join_is_dropped(con):
-    plain = duckdb.connect()
-    assert plain.execute(REPORTS[2]).fetchone() == (0,), "DuckDB has fixed it: delete the report"
-    for source in [LOG, f"(FROM {LOG} LIMIT 100)"]:
-        con.execute("SET evtx_filter_pushdown = true")
-        assert con.execute(OUTER.format(source)).fetchone() == (10 if source == LOG else 0,)
-        con.execute("SET evtx_filter_pushdown = false")
-        assert con.execute(OUTER.format(source)).fetchone() == (0,)
-        anti = f"SELECT count(*) FROM {source} a WHERE NOT EXISTS (FROM {source} b WHERE a.record_id = b.record_id AND b.provider IS NULL)"
-        assert con.execute(anti).fetchone() == (10,)
-        con.execute("SET disabled_optimizers = 'outer_join_simplification'")
-        assert con.execute(OUTER.format(source)).fetchone() == (10,)
-        con.execute("RESET disabled_optimizers")
-
-
 def test_a_list_of_constants_is_a_join(con):
     """The order of its rows depends on threads, so this checks the plan."""
     for condition in ["IN (1, 2, 3, 4, 5)", "= ANY([1, 2, 3, 4, 5])"]:

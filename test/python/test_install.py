@@ -1,24 +1,16 @@
-"""The extension installs from a custom repository, and the Java client loads it."""
+"""The extension installs from a custom repository."""
 
 import functools
-import hashlib
 import http.server
-import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.request
 
 import duckdb
 import pytest
 from conftest import EXTENSION, ROOT, SAMPLES, connect
-
-JDBC = "https://repo1.maven.org/maven2/org/duckdb/duckdb_jdbc/2.0.0.0/duckdb_jdbc-2.0.0.0.jar"
-JDBC_SHA256 = "5170daa90a43296705127ef3c80834ba1cd275ec9d765a9f7eee346ab0087186"
 
 
 @pytest.fixture(name="repository", scope="module")
@@ -73,29 +65,3 @@ def test_a_file_for_others_says_for_whom(tmp_path, field):
     file.write_bytes(extension)
     with connect() as con, pytest.raises(duckdb.Error, match=f"'another'.*'{own}'"):
         con.execute(f"LOAD '{file}'")
-
-
-@pytest.fixture(name="jdbc")
-def fixture_jdbc():
-    if not shutil.which("java"):
-        pytest.skip("Java is not installed")
-    jar = ROOT / "build" / "tools" / os.path.basename(JDBC)
-    if not jar.exists():
-        jar.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with urllib.request.urlopen(JDBC, timeout=60) as response:
-                data = response.read()
-        except urllib.error.URLError as error:
-            pytest.skip(f"the client for Java cannot be fetched: {error}")
-        assert hashlib.sha256(data).hexdigest() == JDBC_SHA256
-        jar.write_bytes(data)
-    return jar
-
-
-def test_the_example_for_java_runs(jdbc, tmp_path):
-    example = re.search(r"```java\n([^`]*)```", (ROOT / "docs" / "install.md").read_text(encoding="utf-8"))
-    source = tmp_path / "CountEvents.java"
-    source.write_text(example[1], encoding="utf-8")
-    run = subprocess.run(["java", "-cp", jdbc, source, EXTENSION, SAMPLES], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines()[:2] == ["7036 302", "4625 42"]

@@ -279,20 +279,18 @@ mod tests {
 
     #[test]
     fn places_are_those_of_the_header() {
-        let header = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../duckdb/source/src/include/duckdb_extension.h"
-        );
-        let Ok(header) = std::fs::read_to_string(header) else {
-            println!("skipped: DuckDB's source is not there");
-            return;
-        };
-        let start = header.find("typedef struct {").expect("the struct");
-        let end = header.find("} duckdb_ext_api_v1;").expect("its end");
-        let members = header[start..end].split("(*duckdb_").skip(1);
-        let names: Vec<&str> = members.filter_map(|member| member.split(')').next()).collect();
-        for &(place, name) in PLACES {
-            assert_eq!(names.get(place), Some(&name));
+        let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/../../duckdb/source");
+        for version in std::fs::read_dir(sources).into_iter().flatten() {
+            let header = version.expect("a folder").path().join("src/include/duckdb_extension.h");
+            let header = std::fs::read_to_string(header).expect("DuckDB's header");
+            println!("compared with {}", header.display());
+            let start = header.find("typedef struct {").expect("the struct");
+            let end = header.find("} duckdb_ext_api_v1;").expect("its end");
+            let members = header[start..end].split("(*duckdb_").skip(1);
+            let names: Vec<&str> = members.filter_map(|member| member.split(')').next()).collect();
+            for &(place, name) in PLACES {
+                assert_eq!(names.get(place), Some(&name));
+            }
         }
     }
 }
