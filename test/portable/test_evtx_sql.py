@@ -1,0 +1,83 @@
+"""The package evtx-sql in the oldest and the newest DuckDB, with the extensions of this build."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import duckdb
+import pytest
+from test_portable import EXTENSION, LOGS, OLD, PYTHONS, ROOT, run
+
+
+@pytest.fixture(name="package", scope="module")
+def fixture_package(tmp_path_factory):
+    """A folder with the package as it is installed."""
+    dist, package = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("package")
+    for extension in EXTENSION, os.environ["EVTX_EXTENSION"]:
+        subprocess.run([sys.executable, ROOT / "tools/make_repository.py", extension, dist], check=True)
+    platform = next(dist.glob("v*/*")).name
+    subprocess.run([sys.executable, ROOT / "tools/make_sql_wheel.py", dist, platform], check=True)
+    # The platform of the wheel is that of a release, which is newer than that of this machine if its C library is old.
+    wheel = next(dist.glob("*.whl"))
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", wheel, package], check=True)
+    assert wheel.name.startswith("evtx_sql-") and (package / ".duckdb_extensions").is_dir()
+    return package
+
+
+def command(package, *arguments, text=None):
+    return run([OLD / "python", "-c", "from evtx_sql._command import main; main()", *arguments], text, PYTHONPATH=str(package))
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_connection_has_the_extension(package, tmp_path, python):
+    code = f"""
+import evtx_sql
+con = evtx_sql.connect(r"{tmp_path / 'case.duckdb'}", config={{"threads": 1}})
+print(con.execute("SELECT count(*), current_setting('threads') FROM read_evtx('{LOGS}')").fetchone(), con.execute("SELECT path FROM duckdb_databases() LIMIT 1").fetchone()[0] is not None)
+print(evtx_sql.__version__)
+"""
+    output, error = run([PYTHONS[python], "-c", code], PYTHONPATH=str(package))
+    assert (output.splitlines()[0], error) == ("(414, 1) True", "")
+    assert f"EXTENSION_VERSION {output.splitlines()[1]}" in (ROOT / "extension_config.cmake").read_text(encoding="utf-8")
+
+
+def test_the_file_is_that_of_the_version_or_the_portable_one(package):
+    code = f"""
+import evtx_sql
+for version in ["{duckdb.__version__}", "{duckdb.__version__[:-1]}99", "99.0.0", "1.0.0"]:
+    try:
+        print(evtx_sql.extension(version).parts[-3])
+    except ImportError as error:
+        print(error)
+"""
+    output, _ = run([sys.executable, "-c", code], PYTHONPATH=str(package))
+    own, newer, newest, older = output.splitlines()
+    oldest = min((path.name for path in (package / ".duckdb_extensions").iterdir()), key=lambda name: [*map(int, name[1:].split("."))])
+    assert (own, newer, newest) == (f"v{duckdb.__version__}", oldest, oldest)
+    assert f"needs DuckDB {oldest[1:]} or newer, not 1.0.0" in older
+
+
+def test_the_command_runs_sql(package):
+    assert command(package, "-csv", f"SELECT count(*) AS events FROM read_evtx('{LOGS}')") == ("events\n414", "")
+    assert "414" in command(package, f"SELECT count(*) FROM read_evtx('{LOGS}')")[0]
+
+
+def test_the_command_says_what_went_wrong(package):
+    assert "no_such_table" in command(package, "FROM no_such_table")[1]
+    process = subprocess.run([OLD / "python", "-c", "from evtx_sql._command import main; main()", "FROM no_such_table"], capture_output=True,
+                             cwd=ROOT, check=False, env={**os.environ, "PYTHONPATH": str(package)})
+    assert process.returncode != 0
+    assert "usage: evtx-sql" in command(package)[0]
+    assert "no-duckdb-here" in command(package, "--duckdb", "no-duckdb-here", "SELECT 1")[1]
+
+
+def test_the_command_opens_a_shell(package):
+    text = f"CREATE TABLE t AS FROM read_evtx('{LOGS}');\nSELECT count(*) FROM t;\n"
+    assert command(package, "-csv", "-noheader", "shell", text=text) == ("414", "")
+
+
+def test_the_command_takes_another_duckdb(package):
+    program = pathlib.Path(subprocess.run([OLD / "python", "-c", "import duckdb_cli; print(duckdb_cli.__path__[0])"], capture_output=True,
+                                          text=True, check=True).stdout.strip(), "duckdb")
+    assert command(package, "--duckdb", str(program), "-csv", "-noheader", "SELECT evtx_hex(3)") == ("0x3", "")
