@@ -12,7 +12,7 @@ DUCKDBS := $(shell sed -n 's/^duckdb==\([^ ]*\) .*/\1/p' duckdb/pin.txt)
 MAIN_DUCKDB := $(or $(shell cat $(BUILD)/set_duckdb_version 2>/dev/null),$(firstword $(DUCKDBS)))
 DUCKDB := $(MAIN_DUCKDB)
 ifneq ($(words $(filter $(DUCKDB),$(DUCKDBS))),1)
-$(error duckdb/pin.txt has DuckDB $(DUCKDBS), but not $(DUCKDB))
+$(error duckdb/pin.txt has DuckDB $(DUCKDBS), but not $(DUCKDB). "make portable" makes a file for other versions)
 endif
 DUCKDB_SOURCE := duckdb/source/$(DUCKDB)
 OUT := $(BUILD)$(if $(filter-out $(MAIN_DUCKDB),$(DUCKDB)),/v$(DUCKDB))

@@ -64,9 +64,9 @@ facts AS (
         coalesce(data['ImagePath'], data['ServiceFileName'], nullif(data['MemberName'], '-')) AS path,
         nullif(subject, '') AS subject, nullif(target, '') AS target, user_sid,
         CASE WHEN starts_with(lower(host), '::ffff:') THEN host[8:] ELSE host END AS source,
-        -- Times that no clock has, such as infinity, have no difference.
-        coalesce(TRY(TRY_CAST(data['NewTime'] AS TIMESTAMP)
-                     - TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP)),
+        -- Times that no clock has, such as infinity or 290000 BC, have no difference.
+        coalesce(TRY(TRY_CAST(data['NewTime'] AS TIMESTAMP_NS)::TIMESTAMP
+                     - TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP_NS)::TIMESTAMP),
                  INTERVAL 0 SECONDS) AS moved
     FROM topics
     WHERE topic IS NOT NULL

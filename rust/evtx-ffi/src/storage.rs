@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_scan::{Modified, Storage, StorageError, StorageFile};
+use evtx_scan::{LocalStorage, Modified, Storage, StorageError, StorageFile};
 
 use crate::boundary::{EvtxText, release};
 
@@ -99,7 +99,19 @@ struct Borrowed(EvtxStorage);
 impl Storage for Borrowed {
     fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
         // SAFETY: as in `during`.
-        call(|texts| unsafe { (self.0.glob)(self.0.state, EvtxText::of(pattern), texts) })
+        let found = call(|texts| unsafe { (self.0.glob)(self.0.state, EvtxText::of(pattern), texts) });
+        match found {
+            // DuckDB 2.0.1 and newer list no folder with a name that is not UTF-8. One such name must not hide the other files.
+            Err(StorageError::Failed(reason)) if reason.contains("invalid UTF-8") && !self.is_remote(pattern) => {
+                let files = LocalStorage.glob(pattern)?;
+                for file in files.iter().filter_map(|file| std::str::from_utf8(file).ok()) {
+                    // Fails if DuckDB's settings forbid the file.
+                    self.exists(file)?;
+                }
+                if files.is_empty() { Err(StorageError::Failed(reason)) } else { Ok(files) }
+            }
+            found => found,
+        }
     }
 
     fn exists(&self, path: &str) -> Result<bool, StorageError> {
