@@ -176,10 +176,10 @@ package: checked
 query: release $(CLIENT_CREATED)
 	@$(CLIENT) tools/query.py $(EXTENSION) samples/story.sql
 
-# DuckDB's command line with the extension loaded, and a view over the samples.
+# DuckDB's command line with the extension loaded, and a view over the samples. The package's own `duckdb` is a Python script, which Ctrl-C ends.
 shell: portable $(OLD)/.created
 	@(echo "LOAD '$(PORTABLE)';" && cat tools/shell.sql) >$(BUILD)/portable/shell.sql
-	@$(OLD)/bin/duckdb -unsigned -init $(BUILD)/portable/shell.sql
+	@exec $$($(OLD)/bin/python -c 'import duckdb_cli; print(*duckdb_cli.__path__)')/duckdb -unsigned -init $(BUILD)/portable/shell.sql
 
 samples:
 	@$(CARGO_RUN) run --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples -- samples
@@ -298,6 +298,26 @@ test-portable: portable_checked $(VENV)/.test $(OLD)/.created $(OLD)/.node
 	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/cli.py $(OLD)/bin/duckdb)
 	$(call SQL_TESTS_IN,node test/sql/client.mjs)
 	EVTX_PORTABLE=$(abspath $(PORTABLE_CHECKED)) EVTX_OLD=$(abspath $(OLD))/bin $(PYTEST) -n auto test/portable
+
+# The clients that docs/install.md lists, with the code that it shows, and the portable extension: those for Python with the newest DuckDB
+# that all of them work with and with the newest of all, the command line, Java, and Go.
+CLIENTS := $(BUILD)/clients
+CLIENTS_JDBC := 1.5.6.0 2.0.0.1
+# Installs packages with uv, or with pip, for the Python of the clients.
+install_clients = $(VENV_PYTHON) -m uv pip install --quiet --python $(CLIENTS)/bin/python $1 || \
+  $(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check $1
+$(CLIENTS)/.created: test/clients/requirements.txt duckdb/pin.txt | $(VENV)/.uv
+	@$(PYTHON) -m venv --clear $(CLIENTS)
+	@$(call install_clients,-r $<)
+	@$(call install_clients,--target $(CLIENTS)/newest $$(grep -om1 '^duckdb==[^ ]*' duckdb/pin.txt))
+	@$(call install_clients,--target $(CLIENTS)/too-old duckdb==1.4.5)
+	@for version in $(CLIENTS_JDBC); do \
+	  mvn --quiet dependency:copy -Dartifact=org.duckdb:duckdb_jdbc:$$version -DoutputDirectory=$(CLIENTS) || exit 1; \
+	done
+	@touch $@
+.PHONY: test-clients
+test-clients: portable_checked $(CLIENTS)/.created
+	EVTX_PORTABLE=$(abspath $(PORTABLE_CHECKED)) EVTX_CLIENTS=$(abspath $(CLIENTS)) $(CLIENTS)/bin/python -m pytest -q -n auto test/clients
 
 ## Test other platforms on Linux
 

@@ -68,8 +68,8 @@ def test_dot_commands():
 
 
 def test_a_file_of_settings_loads_it(tmp_path):
-    (tmp_path / ".duckdbrc").write_text(f"LOAD '{EXTENSION}';\n.mode csv\n")
-    output, _ = cli("-unsigned", text=f"SELECT count(*) FROM evtx_timeline('{LOGS}');\n", HOME=str(tmp_path))
+    (tmp_path / "evtx.sql").write_text(f"LOAD '{EXTENSION}';\n.mode csv\n")
+    output, _ = cli("-unsigned", "-init", tmp_path / "evtx.sql", text=f"SELECT count(*) FROM evtx_timeline('{LOGS}');\n")
     assert output.splitlines()[-1].isdigit(), output
 
 
@@ -94,11 +94,12 @@ def test_the_other_extension_says_what_it_is_for():
 # Node
 
 
-def test_the_example_for_node_runs():
+def test_the_example_for_node_runs(tmp_path):
     code = re.search(r"```js\n(.*?)```", (ROOT / "docs/install.md").read_text(encoding="utf-8"), re.DOTALL)[1]
     example = OLD.parent / "example.mjs"
-    example.write_text(code.replace("build/portable/evtx.duckdb_extension", str(EXTENSION)), encoding="utf-8")
-    output, error = run(["node", example])
+    code = code.replace("/home/me/Downloads/evtx.linux_amd64.duckdb_extension.gz", str(EXTENSION)).replace("'case'", "'samples'")
+    example.write_text(code, encoding="utf-8")
+    output, error = run(["node", example], HOME=str(tmp_path))
     assert ("4625" in output, error) == (True, "")
 
 
