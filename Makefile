@@ -303,14 +303,11 @@ test-portable: portable_checked $(VENV)/.test $(OLD)/.created $(OLD)/.node
 # that all of them work with and with the newest of all, the command line, Java, and Go.
 CLIENTS := $(BUILD)/clients
 CLIENTS_JDBC := 1.5.6.0 2.0.0.1
-# Installs packages with uv, or with pip, for the Python of the clients.
-install_clients = $(VENV_PYTHON) -m uv pip install --quiet --python $(CLIENTS)/bin/python $1 || \
-  $(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check $1
 $(CLIENTS)/.created: test/clients/requirements.txt duckdb/pin.txt | $(VENV)/.uv
 	@$(PYTHON) -m venv --clear $(CLIENTS)
-	@$(call install_clients,-r $<)
-	@$(call install_clients,--target $(CLIENTS)/newest $$(grep -om1 '^duckdb==[^ ]*' duckdb/pin.txt))
-	@$(call install_clients,--target $(CLIENTS)/too-old duckdb==1.4.5)
+	@$(call uv_install,$(CLIENTS),-r $<)
+	@$(call uv_install,$(CLIENTS),--target $(CLIENTS)/newest duckdb==$(MAIN_DUCKDB))
+	@$(call uv_install,$(CLIENTS),--target $(CLIENTS)/too-old duckdb==1.4.5)
 	@for version in $(CLIENTS_JDBC); do \
 	  mvn --quiet dependency:copy -Dartifact=org.duckdb:duckdb_jdbc:$$version -DoutputDirectory=$(CLIENTS) || exit 1; \
 	done

@@ -33,8 +33,8 @@ def example(heading, language):
 class Home:
     """A home folder with a download and a folder of logs. DuckDB installs extensions into it."""
 
-    def __init__(self, folder, download):
-        self.folder = folder
+    def __init__(self, folder, download, package):
+        self.folder, self.package = folder, package
         (folder / "case").symlink_to(ROOT / "samples")
         (folder / "Downloads").mkdir()
         (folder / DOWNLOAD).symlink_to(download)
@@ -42,20 +42,23 @@ class Home:
 
     def here(self, text):
         """Text of the page, which is about the home of somebody else."""
-        assert "/home/me" in text, text
+        assert "/home/me" in text
         return text.replace("/home/me", str(self.folder))
 
     def run(self, command, duckdb=OWN, text=None, **variables):
         """The output of a command, which finds a version of DuckDB for Python."""
-        path = os.pathsep.join([str(CLIENTS / "bin"), os.environ["PATH"]])
-        return run(command, text, self.folder, HOME=str(self.folder), PATH=path, PYTHONPATH=str(duckdb or ""), **variables)
+        return run(command, text, self.folder, **{**self.environment(duckdb), **variables})
+
+    def environment(self, duckdb=OWN):
+        return {"HOME": str(self.folder), "PATH": os.pathsep.join([str(CLIENTS / "bin"), os.environ["PATH"]]),
+                "PYTHONPATH": os.pathsep.join([str(duckdb or self.package), str(self.package)])}
 
     def python(self, code, duckdb=OWN):
         return self.run([CLIENTS / "bin" / "python", "-c", code], duckdb)
 
     def install(self, duckdb=OWN):
-        """Runs the lines for Python."""
-        return self.python(self.here(example("Python", "python")), duckdb)
+        """What all tools for Python need."""
+        self.python(example("Tools for Python", "python"), duckdb)
 
 
 def run(command, text=None, folder=ROOT, **variables):
@@ -72,9 +75,18 @@ def fixture_download(tmp_path_factory):
     return next(folder.glob("*/*/*.gz"))
 
 
+@pytest.fixture(name="package", scope="session")
+def fixture_package(download, tmp_path_factory):
+    """A folder with the package evtx-sql as it is installed."""
+    package = tmp_path_factory.mktemp("package")
+    run([sys.executable, ROOT / "tools" / "make_sql_wheel.py", download.parents[2], download.parent.name])
+    run([sys.executable, "-m", "zipfile", "-e", next(download.parents[2].glob("*.whl")), package])
+    return package
+
+
 @pytest.fixture(name="home")
-def fixture_home(tmp_path, download):
-    return Home(tmp_path, download)
+def fixture_home(tmp_path, download, package):
+    return Home(tmp_path, download, package)
 
 
 @pytest.fixture(name="duckdb", params=[OWN, NEWEST], ids=["own", "newest"])

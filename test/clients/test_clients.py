@@ -9,7 +9,7 @@ import shutil
 import time
 
 import pytest
-from conftest import CLIENTS, EXTENSION, NEWEST, ROOT, example, section
+from conftest import CLIENTS, EXTENSION, NEWEST, OWN, ROOT, example, section
 
 # The most frequent events of the samples.
 FIRST, SECOND = r"7036(\.0)?\D+302\b", r"4625(\.0)?\D+42\b"
@@ -19,10 +19,24 @@ def assert_counts(output):
     assert re.search(rf"{FIRST}.*{SECOND}", output, re.DOTALL), output
 
 
+def test_pip_and_uv(home, download):
+    """In an environment that has nothing yet."""
+    install, without_install = re.findall(r"```sh\n(.*?)```", section("With pip"), re.DOTALL)
+    venv = home.folder / "venv"
+    home.run(["python", "-m", "venv", venv])
+    place = str(download.parents[2])
+    variables = {"PATH": os.pathsep.join([str(venv / "bin"), str(CLIENTS / "bin"), os.environ["PATH"]]), "PYTHONPATH": "",
+                 "PIP_FIND_LINKS": place, "UV_FIND_LINKS": place, "UV_CACHE_DIR": str(CLIENTS / "uv")}
+    assert_counts(home.run(["sh", "-ec", install], **variables))
+    assert_counts(home.run(["sh", "-ec", without_install], **variables))
+    assert_counts(home.run(["python", "-c", example("With pip", "python")], **variables))
+
+
 def test_python(home, duckdb):
-    assert_counts(home.install(duckdb))
+    code = home.here(example("Python", "python"))
+    assert_counts(home.python(code, duckdb))
     # The second time, the extension is there.
-    assert_counts(home.install(duckdb))
+    assert_counts(home.python(code, duckdb))
 
 
 def test_adbc(home, duckdb):
@@ -30,7 +44,7 @@ def test_adbc(home, duckdb):
     assert re.search(r"7036.*302,", home.python(example("ADBC", "python"), duckdb), re.DOTALL)
 
 
-@pytest.mark.parametrize("duckdb", [None, pytest.param(NEWEST, marks=pytest.mark.xfail(
+@pytest.mark.parametrize("duckdb", [OWN, pytest.param(NEWEST, marks=pytest.mark.xfail(
     strict=True, reason="Ibis calls a function that newer versions of DuckDB do not have; docs/install.md says so"))])
 def test_ibis(home, duckdb):
     home.install(duckdb)
@@ -68,7 +82,7 @@ def test_dbt(home, duckdb):
 def test_harlequin(home, duckdb):
     editor, query = example("Harlequin", "sh").splitlines()
     assert_counts(home.run(["sh", "-c", query], duckdb))
-    with Terminal(home, editor, TERM="xterm", PYTHONPATH=str(duckdb or "")) as terminal:
+    with Terminal(home, editor, duckdb, TERM="xterm") as terminal:
         terminal.expect("Query Editor")
         terminal.type("SELECT 'events: ' || count(*) FROM read_evtx('case')")
         time.sleep(1)
@@ -181,10 +195,9 @@ def test_ctrl_c_stops_the_query_only(home, command, goes_on):
 class Terminal:
     """A command of bash in a terminal, as somebody sees it who types."""
 
-    def __init__(self, home, command, **variables):
+    def __init__(self, home, command, duckdb=OWN, **variables):
         self.seen = ""
-        path = os.pathsep.join([str(CLIENTS / "bin"), os.environ["PATH"]])
-        environment = {**os.environ, "HOME": str(home.folder), "PATH": path, "TERM": "dumb", "LINES": "50", "COLUMNS": "150", **variables}
+        environment = {**os.environ, **home.environment(duckdb), "TERM": "dumb", "LINES": "50", "COLUMNS": "150", **variables}
         self.process, self.terminal = pty.fork()
         if not self.process:
             os.chdir(home.folder)

@@ -10,7 +10,6 @@ from conftest import DOWNLOAD, OWN, TOO_OLD, section
 
 ALLOWED = "true"
 FILE = "evtx.duckdb_extension"
-WITHOUT_FILE = "INSTALL evtx FROM '{home}/nothing'"
 
 
 def file_for(platform="linux_amd64", version="v1.5.6", interface="C_STRUCT"):
@@ -27,9 +26,10 @@ PROVOKED = {
     "signature is": (OWN, "false", file_for(), f"LOAD '{FILE}'"),
     "Attempting": (OWN, "false", file_for(), f"INSTALL '{FILE}'"),
     "ending with": (OWN, ALLOWED, None, f"LOAD '{DOWNLOAD}'"),
-    "no access": (OWN, ALLOWED, None, WITHOUT_FILE),
+    "no access": (OWN, ALLOWED, None, "INSTALL evtx FROM '{home}/nothing'"),
     "HTTP 404": (OWN, ALLOWED, None, "INSTALL evtx FROM 'http://127.0.0.1:{port}'"),
     "not found": (OWN, ALLOWED, None, "LOAD evtx"),
+    "origin": (OWN, ALLOWED, None, f"INSTALL evtx FROM '{{repository}}'; INSTALL '{DOWNLOAD}'"),
 }
 
 
@@ -63,10 +63,11 @@ def test_duckdb_says(home, port, text):
     duckdb, allowed, file, statement = next(provoked for part, provoked in PROVOKED.items() if part in text)
     if file:
         (home.folder / FILE).write_bytes(file)
+    statement = statement.format(home=home.folder, port=port, repository=(home.folder / DOWNLOAD).resolve().parents[2])
     output = home.python(f"""
 import duckdb
 try:
-    duckdb.connect(config={{"allow_unsigned_extensions": {allowed!r}}}).execute({statement.format(home=home.folder, port=port)!r})
+    duckdb.connect(config={{"allow_unsigned_extensions": {allowed!r}}}).execute({statement!r})
 except duckdb.Error as error:
     print(error)
 """, duckdb)
