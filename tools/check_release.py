@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Installs what `make dist` built, as its users do, and reads the samples. usage: tools/check_release.py [FOLDER]
+
+Runs on each system that a release has files for. Every version of DuckDB in the folder gets a virtual environment of its own, and so does each
+wheel. All of them must return the same: the records of the samples, and as much JSON.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOGS = "samples/*.evtx"
+RECORDS = 414
+
+IN_DUCKDB = """
+import sys, duckdb
+folder, extensions, logs = sys.argv[1:]
+con = duckdb.connect(config={"allow_unsigned_extensions": "true", "extension_directory": extensions})
+con.execute(f"INSTALL evtx FROM '{folder}'")
+con.execute("LOAD evtx")
+print(*con.execute("SELECT count(*), sum(length(json)) FROM read_evtx(?, json := true) WHERE error IS NULL", [logs]).fetchone())
+"""
+
+IN_POLARS = """
+import sys, evtx_arrow, polars
+frame = polars.DataFrame(evtx_arrow.scan(sys.argv[1], json=True)).filter(polars.col("error").is_null())
+print(frame.height, frame["json"].str.len_chars().sum())
+"""
+
+
+def python(folder, *packages):
+    """The Python of a new virtual environment with these packages."""
+    venv.create(folder, with_pip=True)
+    executable = next(path for path in (folder / "Scripts/python.exe", folder / "bin/python") if path.exists())
+    run(executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+    return executable
+
+
+def run(*command):
+    return subprocess.run([*map(str, command)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8").stdout
+
+
+def wheel(name, dist, folder):
+    """The wheel of a package that pip chooses for this machine. PyPI may have the same version, so pip gets the file."""
+    run(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps",
+        "--find-links", dist, "--dest", folder, name)
+    return next(folder.glob("*.whl"))
+
+
+def answers(dist, work):
+    """What each part of the release says about the samples."""
+    pinned = re.findall(r"^duckdb==(\S+)", (ROOT / "duckdb/pin.txt").read_text("utf-8"), re.MULTILINE)
+    versions = sorted(path.name.removeprefix("v") for path in dist.glob("v*"))
+    if missing := set(pinned) - set(versions):
+        raise SystemExit(f"{dist} has nothing for DuckDB {', '.join(sorted(missing))}")
+    for version in versions:
+        executable = python(work / version, f"duckdb=={version}")
+        yield f"DuckDB {version}", run(executable, "-c", IN_DUCKDB, dist.as_posix(), work / f"extensions-{version}", LOGS)
+    # polars reads Arrow without pyarrow, which has no wheels for Windows on ARM.
+    executable = python(work / "arrow", wheel("evtx-arrow", dist, work / "evtx-arrow"), "polars")
+    yield "evtx-arrow", run(executable, "-c", IN_POLARS, LOGS)
+
+
+def main():
+    dist = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/dist").resolve()
+    expected = None
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
+        for name, answer in answers(dist, pathlib.Path(work)):
+            records, characters = map(int, answer.split())
+            print(f"{name}: {records} records, {characters} characters of JSON", flush=True)
+            expected = expected or (RECORDS, characters)
+            if (records, characters) != expected:
+                raise SystemExit(f"{name} should return {expected[0]} records and {expected[1]} characters")
+
+
+if __name__ == "__main__":
+    main()

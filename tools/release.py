@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Prepares a release. usage:
+  tools/release.py files DIST FOLDER  copies what `make dist` built to FOLDER, under names that say version and platform, with SHA256SUMS
+  tools/release.py notes TAG          prints what CHANGELOG.md says about the version of the tag
+"""
+
+import hashlib
+import pathlib
+import re
+import shutil
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def version():
+    """The version of the project."""
+    return re.search(r"^ *EXTENSION_VERSION (\S+)", (ROOT / "extension_config.cmake").read_text("utf-8"), re.MULTILINE)[1]
+
+
+def pinned():
+    """The versions of DuckDB that have a file of their own. All others use the portable one."""
+    return re.findall(r"^duckdb==(\S+)", (ROOT / "duckdb/pin.txt").read_text("utf-8"), re.MULTILINE)
+
+
+def copy(dist, folder):
+    folder.mkdir(parents=True)
+    for extension in sorted(dist.glob("v*/*/*.duckdb_extension.gz")):
+        duckdb, platform = extension.parts[-3:-1]
+        name, rest = extension.name.split(".", 1)
+        kind = duckdb if duckdb.removeprefix("v") in pinned() else "portable"
+        shutil.copy(extension, folder / f"{name}.{kind}.{platform}.{rest}")
+    for wheel in dist.glob(f"*-{version()}-*.whl"):
+        shutil.copy(wheel, folder)
+    files = sorted(folder.iterdir())
+    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
+    (folder / "SHA256SUMS").write_text("".join(sums), "utf-8", newline="\n")
+    print(*sums, sep="", end="")
+
+
+def notes(tag):
+    if tag != f"v{version()}":
+        raise SystemExit(f"the tag is {tag}, but extension_config.cmake has version {version()}")
+    sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text("utf-8"), flags=re.MULTILINE)
+    heading = re.compile(rf"{re.escape(version())}\b.*\n")
+    found = [heading.sub("", section, count=1).strip() for section in sections if heading.match(section)]
+    if len(found) != 1 or not found[0]:
+        raise SystemExit(f"CHANGELOG.md needs one section for {version()}")
+    print(found[0])
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["files", dist, folder]:
+            copy(pathlib.Path(dist), pathlib.Path(folder))
+        case ["notes", tag]:
+            notes(tag)
+        case _:
+            raise SystemExit(__doc__)
