@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prepares a release. usage:
   tools/release.py files DIST FOLDER  copies what `make dist` built to FOLDER, under names that say version and platform, with SHA256SUMS
-  tools/release.py notes TAG          prints what CHANGELOG.md says about the version of the tag
+  tools/release.py notes TAG URL      prints what CHANGELOG.md says about the version of the tag. URL is that of the repository.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ def copy(dist, folder):
     print(*sums, sep="", end="")
 
 
-def notes(tag):
+def notes(tag, url):
     if tag != f"v{version()}":
         raise SystemExit(f"the tag is {tag}, but extension_config.cmake has version {version()}")
     sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text("utf-8"), flags=re.MULTILINE)
@@ -46,14 +46,16 @@ def notes(tag):
     found = [heading.sub("", section, count=1).strip() for section in sections if heading.match(section)]
     if len(found) != 1 or not found[0]:
         raise SystemExit(f"CHANGELOG.md needs one section for {version()}")
-    print(found[0])
+    # A page of GitHub's releases shows every line break, and knows no relative links.
+    text = re.sub(r"(?<!\n)\n *(?![\n-])", " ", found[0])
+    print(re.sub(r"\]\((?!https?:)", f"]({url}/blob/{tag}/", text))
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["files", dist, folder]:
             copy(pathlib.Path(dist), pathlib.Path(folder))
-        case ["notes", tag]:
-            notes(tag)
+        case ["notes", tag, url]:
+            notes(tag, url)
         case _:
             raise SystemExit(__doc__)
