@@ -2,7 +2,7 @@
 """Installs what `make dist` built, as its users do, and reads the samples. usage: tools/check_release.py [FOLDER]
 
 Runs on each system that a release has files for. Every version of DuckDB in the folder gets a virtual environment of its own, and so does each
-wheel. All of them must return the same: the records of the samples, and as much JSON.
+wheel. All must return the same: the rows of the samples, and as much JSON.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = "samples/*.evtx"
-RECORDS = 414
+ROWS = 414
 
 IN_DUCKDB = """
 import sys, duckdb
@@ -22,12 +22,18 @@ folder, extensions, logs = sys.argv[1:]
 con = duckdb.connect(config={"allow_unsigned_extensions": "true", "extension_directory": extensions})
 con.execute(f"INSTALL evtx FROM '{folder}'")
 con.execute("LOAD evtx")
-print(*con.execute("SELECT count(*), sum(length(json)) FROM read_evtx(?, json := true) WHERE error IS NULL", [logs]).fetchone())
+print(*con.execute("SELECT count(*), sum(length(json)) FROM read_evtx(?, json := true)", [logs]).fetchone())
+"""
+
+IN_PACKAGE = """
+import sys, evtx_sql
+con = evtx_sql.connect()
+print(*con.execute("SELECT count(*), sum(length(json)) FROM read_evtx(?, json := true)", [sys.argv[1]]).fetchone())
 """
 
 IN_POLARS = """
 import sys, evtx_arrow, polars
-frame = polars.DataFrame(evtx_arrow.scan(sys.argv[1], json=True)).filter(polars.col("error").is_null())
+frame = polars.DataFrame(evtx_arrow.scan(sys.argv[1], json=True))
 print(frame.height, frame["json"].str.len_chars().sum())
 """
 
@@ -60,6 +66,11 @@ def answers(dist, work):
     for version in versions:
         executable = python(work / version, f"duckdb=={version}")
         yield f"DuckDB {version}", run(executable, "-c", IN_DUCKDB, dist.as_posix(), work / f"extensions-{version}", LOGS)
+    executable = python(work / "sql", wheel("evtx-sql", dist, work / "evtx-sql"))
+    yield "evtx-sql", run(executable, "-c", IN_PACKAGE, LOGS)
+    printed = run(next(executable.parent.glob("evtx-sql*")), f"SELECT count(*) FROM read_evtx('{LOGS}')")
+    if str(ROWS) not in printed:
+        raise SystemExit(f"the command evtx-sql should print {ROWS}, and printed:\n{printed}")
     # polars reads Arrow without pyarrow, which has no wheels for Windows on ARM.
     executable = python(work / "arrow", wheel("evtx-arrow", dist, work / "evtx-arrow"), "polars")
     yield "evtx-arrow", run(executable, "-c", IN_POLARS, LOGS)
@@ -70,11 +81,11 @@ def main():
     expected = None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
         for name, answer in answers(dist, pathlib.Path(work)):
-            records, characters = map(int, answer.split())
-            print(f"{name}: {records} records, {characters} characters of JSON", flush=True)
-            expected = expected or (RECORDS, characters)
-            if (records, characters) != expected:
-                raise SystemExit(f"{name} should return {expected[0]} records and {expected[1]} characters")
+            rows, characters = map(int, answer.split())
+            print(f"{name}: {rows} rows, {characters} characters of JSON", flush=True)
+            expected = expected or (ROWS, characters)
+            if (rows, characters) != expected:
+                raise SystemExit(f"{name} should return {expected[0]} rows and {expected[1]} characters")
 
 
 if __name__ == "__main__":

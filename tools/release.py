@@ -19,7 +19,7 @@ def version():
 
 
 def pinned():
-    """The versions of DuckDB that have a file of their own. All others use the portable one."""
+    """The versions of DuckDB that have a file of their own."""
     return re.findall(r"^duckdb==(\S+)", (ROOT / "duckdb/pin.txt").read_text("utf-8"), re.MULTILINE)
 
 
@@ -28,8 +28,9 @@ def copy(dist, folder):
     for extension in sorted(dist.glob("v*/*/*.duckdb_extension.gz")):
         duckdb, platform = extension.parts[-3:-1]
         name, rest = extension.name.split(".", 1)
-        kind = duckdb if duckdb.removeprefix("v") in pinned() else "portable"
-        shutil.copy(extension, folder / f"{name}.{kind}.{platform}.{rest}")
+        # The portable file is for every other version, so its name has none.
+        kind = f"{duckdb}." if duckdb.removeprefix("v") in pinned() else ""
+        shutil.copy(extension, folder / f"{name}.{kind}{platform}.{rest}")
     for wheel in dist.glob(f"*-{version()}-*.whl"):
         shutil.copy(wheel, folder)
     files = sorted(folder.iterdir())

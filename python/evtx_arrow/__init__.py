@@ -8,7 +8,7 @@ in events mean.
 """
 
 from ._codes import code_meaning, code_name, code_names, code_text
-from ._native import EvtxError
+from ._native import EvtxError, __version__
 from ._polars import scan_polars
 from ._scan import Partition, Scan, scan
 
@@ -16,6 +16,7 @@ __all__ = [
     "EvtxError",
     "Partition",
     "Scan",
+    "__version__",
     "code_meaning",
     "code_name",
     "code_names",

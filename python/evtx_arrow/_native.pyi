@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+__version__: str
+
 class EvtxError(ValueError):
     """A file is not an EVTX log, or is damaged and ``on_error`` is ``"fail"``. The text names the file."""
 

@@ -22,10 +22,17 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _native {
+    use super::*;
+
     #[pymodule_export]
     use super::codes::look_up;
     #[pymodule_export]
     use super::errors::EvtxError;
     #[pymodule_export]
     use super::scan::{NativeScan, open};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

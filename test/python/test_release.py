@@ -1,0 +1,72 @@
+"""What a release needs before a tag can be pushed: one version everywhere, notes of its own, and workflows that cannot change by themselves."""
+
+import hashlib
+import re
+import subprocess
+import sys
+
+import evtx_arrow
+import pytest
+from conftest import ROOT
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def release(*arguments):
+    return subprocess.run([sys.executable, ROOT / "tools/release.py", *arguments], capture_output=True, text=True, encoding="utf-8")
+
+
+VERSION = re.search(r"EXTENSION_VERSION (\S+)", read("extension_config.cmake"))[1]
+
+
+def test_every_part_has_the_same_version():
+    assert evtx_arrow.__version__ == VERSION
+    assert re.search(r'^version = "(.*)"', read("rust/Cargo.toml"), re.MULTILINE)[1] == VERSION
+    assert re.search(r"^  version: (.*)", read("community/description.yml"), re.MULTILINE)[1] == VERSION
+
+
+def test_the_community_repository_builds_the_name_of_its_descriptor():
+    name = re.search(r"^  name: (.*)", read("community/description.yml"), re.MULTILINE)[1]
+    assert re.search(r"EXTENSION_NAME \?= (.*)", read("community/Makefile"))[1] == name
+
+
+def test_the_version_has_notes_whose_links_work_elsewhere():
+    done = release("notes", f"v{VERSION}", "https://host.example/owner/name")
+    assert done.returncode == 0, done.stderr
+    links = re.findall(r"\]\((.*?)\)", done.stdout)
+    assert f"https://host.example/owner/name/blob/v{VERSION}/docs/install.md" in links
+    assert all(link.startswith("https://") for link in links)
+
+
+def test_a_tag_of_another_version_is_refused():
+    done = release("notes", "v99.0.0", "https://host.example/owner/name")
+    assert done.returncode != 0 and "v99.0.0" in done.stderr
+
+
+def test_files_say_for_which_duckdb_and_platform_they_are(tmp_path):
+    pinned = re.search(r"^duckdb==(\S+)", read("duckdb/pin.txt"), re.MULTILINE)[1]
+    dist = tmp_path / "dist"
+    for version in [pinned, "1.5.6"]:
+        folder = dist / f"v{version}" / "linux_arm64"
+        folder.mkdir(parents=True)
+        (folder / "evtx.duckdb_extension.gz").write_text(version)
+    (dist / f"evtx_arrow-{VERSION}-cp311-abi3-win_amd64.whl").write_text("wheel")
+    (dist / "evtx_arrow-0.0.1-cp311-abi3-win_amd64.whl").write_text("an older one")
+    done = release("files", dist, tmp_path / "release")
+    assert done.returncode == 0, done.stderr
+    sums = dict(reversed(line.split("  ")) for line in (tmp_path / "release/SHA256SUMS").read_text().splitlines())
+    assert sums == {
+        f"evtx.v{pinned}.linux_arm64.duckdb_extension.gz": hashlib.sha256(pinned.encode()).hexdigest(),
+        "evtx.linux_arm64.duckdb_extension.gz": hashlib.sha256(b"1.5.6").hexdigest(),
+        f"evtx_arrow-{VERSION}-cp311-abi3-win_amd64.whl": hashlib.sha256(b"wheel").hexdigest(),
+    }
+
+
+@pytest.mark.parametrize("workflow", sorted(ROOT.glob(".github/workflows/*.yml")), ids=lambda path: path.name)
+def test_actions_are_commits_with_their_version(workflow):
+    actions = re.findall(r"uses: +(?!\./)(.*)", workflow.read_text(encoding="utf-8"))
+    assert actions
+    for action in actions:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # \S+", action), action
