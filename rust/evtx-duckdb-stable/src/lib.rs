@@ -20,12 +20,13 @@ use std::ffi::c_void;
 
 use api::{Access, Connection, Database, ExtensionInfo, VERSION, api};
 
-/// The entry point of the extension, which DuckDB calls for each database that loads it. Returns whether it succeeded.
+/// The entry point of the extension, which DuckDB calls for each database that loads it. Returns whether it succeeded. DuckDB makes its name
+/// from that of the extension's file.
 ///
 /// # Safety
 /// DuckDB passes what its C API for extensions promises.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_init_c_api(info: *mut c_void, access: *const Access) -> bool {
+#[unsafe(export_name = concat!(env!("EXTENSION_NAME"), "_init_c_api"))]
+pub unsafe extern "C" fn init(info: *mut c_void, access: *const Access) -> bool {
     let info = ExtensionInfo(info);
     // SAFETY: by the contract of this function.
     let (access, table) = unsafe { (&*access, ((*access).get_api)(info, VERSION.as_ptr())) };
