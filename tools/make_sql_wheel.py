@@ -26,7 +26,7 @@ def main(dist, platform):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary, "evtx-sql")
         shutil.copytree(ROOT / "evtx-sql", folder)
-        for file in "extension_config.cmake", "LICENSE":
+        for file in "extension_config.cmake", "LICENSE", "THIRD-PARTY-NOTICES.txt":
             shutil.copy(ROOT / file, folder)
         for packed in pathlib.Path(dist).glob(f"v*/{platform}/*.gz"):
             file = folder / "extensions" / packed.parts[-3] / platform / packed.stem
