@@ -22,12 +22,14 @@ folder, extensions, logs = sys.argv[1:]
 con = duckdb.connect(config={"allow_unsigned_extensions": "true", "extension_directory": extensions})
 con.execute(f"INSTALL evtx FROM '{folder}'")
 con.execute("LOAD evtx")
+con.execute("SET enable_progress_bar = false")
 print(*con.execute("SELECT count(*), sum(length(json)) FROM read_evtx(?, json := true)", [logs]).fetchone())
 """
 
 IN_PACKAGE = """
 import sys, evtx_sql
 con = evtx_sql.connect()
+con.execute("SET enable_progress_bar = false")
 print(*con.execute("SELECT count(*), sum(length(json)) FROM read_evtx(?, json := true)", [sys.argv[1]]).fetchone())
 """
 
