@@ -13,7 +13,8 @@ export SQL
 BUILD := build
 # Every DuckDB that the extension is built for, newest first. `make DUCKDB=2.0.0` builds for another than the newest, in a folder of its own.
 DUCKDBS := $(shell sed -n 's/^duckdb==\([^ ]*\) .*/\1/p' duckdb/pin.txt)
-MAIN_DUCKDB := $(firstword $(DUCKDBS))
+# DuckDB's distribution workflow names one version, once, and expects it in the folder of the newest.
+MAIN_DUCKDB := $(or $(shell cat $(BUILD)/set_duckdb_version 2>/dev/null),$(firstword $(DUCKDBS)))
 DUCKDB := $(MAIN_DUCKDB)
 ifneq ($(words $(filter $(DUCKDB),$(DUCKDBS))),1)
 $(error duckdb/pin.txt has DuckDB $(DUCKDBS), but not $(DUCKDB). "make portable" makes a file for other versions)
@@ -44,7 +45,8 @@ PROFILE := --profile checked
 CPP_SOURCES := $(wildcard src/*.cpp) $(wildcard src/include/*.hpp)
 # DuckDB's build files build the extension. They need the headers, but do not compile DuckDB.
 CMAKE_FLAGS := -DDUCKDB_EXTENSION_CONFIGS=$(CURDIR)/extension_config.cmake -DOVERRIDE_GIT_DESCRIBE=v$(DUCKDB) \
-  -DDUCKDB_COMMIT=0000000000 -DBUILD_SHELL=0 -DBUILD_UNITTESTS=0 -DCMAKE_EXPORT_COMPILE_COMMANDS=1
+  -DDUCKDB_COMMIT=0000000000 -DBUILD_SHELL=0 -DBUILD_UNITTESTS=0 -DCMAKE_EXPORT_COMPILE_COMMANDS=1 \
+  $(if $(DUCKDB_PLATFORM),-DDUCKDB_EXPLICIT_PLATFORM=$(DUCKDB_PLATFORM)) $(if $(OSX_BUILD_ARCH),-DOSX_BUILD_ARCH=$(OSX_BUILD_ARCH))
 ifneq ($(shell command -v ninja 2>/dev/null),)
 GENERATOR := -G Ninja
 endif
