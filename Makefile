@@ -1,7 +1,7 @@
 # `make query` runs SQL over the samples, `make test` runs all tests. Each target first makes what it needs.
 
-ifdef DUCKDB_PLATFORM
-# DuckDB's community repository builds the portable file, and nothing else.
+ifneq ($(wildcard extension-ci-tools),)
+# DuckDB's community repository brings this folder. It builds the portable file, and nothing else.
 include community/Makefile
 else
 
@@ -236,7 +236,7 @@ $(call EACH_PLATFORM,sql-wheel): extensions-% portable-%
 	@$(VENV_PYTHON) tools/make_sql_wheel.py $(DIST) $*
 # Checks file 1 for platform 2, whose entry point is 3, and puts it into the repository.
 define publish
-case $2 in osx_*) $(VENV_PYTHON) tools/check_macho.py $1 $3;; esac && \
+{ test $$(wc -c <$1) -le 10485760 || { echo "$1 has more than 10 MiB"; exit 1; }; } && case $2 in osx_*) $(VENV_PYTHON) tools/check_macho.py $1 $3;; esac && \
   $(VENV_PYTHON) tools/make_repository.py $1 $(DIST)
 endef
 # The profile NONE has no flags for newer processors.
@@ -272,8 +272,8 @@ $(DUCKDBS:%=test-sql-%): test-sql-%:
 # Adds the newest DuckDB to duckdb/pin.txt and runs the SQL tests with it.
 .PHONY: newest
 newest: | $(VENV)/.created
-	@newest=$$($(VENV_PYTHON) duckdb/fetch.py --newest) && git diff --exit-code duckdb/pin.txt && \
-	  { echo "duckdb/pin.txt has the newest DuckDB, $$newest."; exit; }; \
+	@newest=$$($(VENV_PYTHON) duckdb/fetch.py --newest) || exit 1; \
+	git diff --exit-code duckdb/pin.txt && { echo "duckdb/pin.txt has the newest DuckDB, $$newest."; exit; }; \
 	$(MAKE) test-sql || { echo "DuckDB $$newest needs more than its line above, which is in duckdb/pin.txt now."; exit 1; }; \
 	echo "DuckDB $$newest needs only its line above. Run the other tests, and commit it: make test-python test-portable"
 
@@ -284,8 +284,13 @@ test-python: checked package $(VENV)/.test
 test-spark: checked package $(VENV)/.test $(VENV)/.spark
 	$(PYTEST) -rs test/python/test_spark.py
 
+# DuckDB's distribution workflow calls these targets. The build fetches the DuckDB that `set_duckdb_version` names, such as v2.0.0.
+.PHONY: configure_ci set_duckdb_version test_release
+configure_ci:
+set_duckdb_version:
+	@$(MAKE) DUCKDB=$(DUCKDB_GIT_VERSION:v%=%) configure_ci
+	@mkdir -p $(BUILD) && echo $(DUCKDB_GIT_VERSION:v%=%) >$(BUILD)/set_duckdb_version
 # Runs the SQL tests on the release build.
-.PHONY: test_release
 test_release: release $(CLIENT_CREATED)
 	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(SQL_TEST)
 

@@ -4,6 +4,7 @@ DIST has the extensions, as tools/make_repository.py writes them, and gets the w
 """
 
 import gzip
+import os
 import pathlib
 import shutil
 import subprocess
@@ -23,6 +24,8 @@ TAGS = {
 
 
 def main(dist, platform):
+    # Without the time of the build, the wheel is reproducible.
+    os.environ["SOURCE_DATE_EPOCH"] = "1577836800"
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary, "evtx-sql")
         shutil.copytree(ROOT / "evtx-sql", folder)

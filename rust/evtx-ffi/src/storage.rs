@@ -101,7 +101,7 @@ impl Storage for Borrowed {
         // SAFETY: as in `during`.
         let found = call(|texts| unsafe { (self.0.glob)(self.0.state, EvtxText::of(pattern), texts) });
         match found {
-            // DuckDB 2.0.1 and newer list no folder with a name that is not UTF-8. One such name must not hide the other files.
+            // DuckDB lists no folder with a name that is not UTF-8 (2.0.0 did). One such name must not hide the other files.
             Err(StorageError::Failed(reason)) if reason.contains("invalid UTF-8") && !self.is_remote(pattern) => {
                 let files = LocalStorage.glob(pattern)?;
                 for file in files.iter().filter_map(|file| std::str::from_utf8(file).ok()) {
