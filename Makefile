@@ -77,7 +77,7 @@ $(OUT)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CH
 $(OUT)/sanitized/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" $(RUST_CHECKED)
 # Configure again if the options change.
 $(OUT)/checked/CMakeCache.txt $(OUT)/sanitized/CMakeCache.txt: Makefile
-$(OUT)/%/CMakeCache.txt: $(DUCKDB_SOURCE)/.pin extension_config.cmake
+$(OUT)/%/CMakeCache.txt: $(DUCKDB_SOURCE)/.pin $(OUT)/.duckdb-$(DUCKDB) extension_config.cmake
 	@grep -qs "^CMAKE_HOME_DIRECTORY.*/$(DUCKDB)$$" $@ || rm -rf $@ $(@D)/CMakeFiles
 	@cmake $(GENERATOR) -S $(DUCKDB_SOURCE) -B $(@D) $(CONFIGURE) $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
 	  || { cat $(BUILD)/configure.log; rm -f $@; exit 1; }
@@ -85,6 +85,10 @@ $(OUT)/%/CMakeCache.txt: $(DUCKDB_SOURCE)/.pin extension_config.cmake
 
 duckdb/source/%/.pin: | $(VENV)/.created
 	@$(VENV_PYTHON) duckdb/fetch.py $*
+	@touch $@
+# There is one per folder, so that another version configures its builds again.
+$(OUT)/.duckdb-$(DUCKDB):
+	@mkdir -p $(@D) && rm -f $(@D)/.duckdb-* && touch $@
 
 ## Requirements
 
