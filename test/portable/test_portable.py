@@ -6,13 +6,18 @@ EVTX_PORTABLE names the extension, EVTX_OLD the folder with the programs of the 
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import duckdb
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(ROOT / "test/python"))
+from structures import CHUNK, FILE_HEADER, file_header  # noqa: E402
+
 EXTENSION = pathlib.Path(os.environ["EVTX_PORTABLE"])
 OLD = pathlib.Path(os.environ["EVTX_OLD"])
 PYTHONS = {"oldest": OLD / "python", "newest": sys.executable}
@@ -337,3 +342,96 @@ while some := result.fetchmany(7):
     rows.extend(some)
 assert rows == one.execute("SELECT xml FROM read_evtx('{LOGS}', xml := true)").fetchall()
 """) == ""
+
+
+# Interrupts
+
+
+@pytest.fixture
+def large(tmp_path):
+    """The folder of the test, with logs and rules that take seconds to read. The logs share their bytes on the disk."""
+    sample = (ROOT / "samples/DC01-Security.evtx").read_bytes()
+    (tmp_path / "logs").mkdir()
+    log = tmp_path / "logs/0.evtx"
+    log.write_bytes(file_header(sample, 768) + 768 * sample[FILE_HEADER:FILE_HEADER + CHUNK])
+    for i in range(1, 100):
+        os.link(log, tmp_path / f"logs/{i}.evtx")
+    (tmp_path / "rules").mkdir()
+    for i in range(100):
+        fields = [f"F{i}_{j}" for j in range(200)]
+        rules = [f"title: {field}\nlogsource: {{product: windows}}\ndetection: {{a: {{{field}|contains: [v, w]}}, condition: a}}\n" for field in fields]
+        (tmp_path / f"rules/{i}.yml").write_text("---\n".join(rules))
+    return tmp_path
+
+
+INTERRUPTED = """
+import os, threading, time
+
+def interrupted(con, query, after=0.3):
+    at = []
+    timer = threading.Timer(after, lambda: (at.append(time.monotonic()), con.interrupt()))
+    timer.start()
+    try:
+        con.execute(query).fetchall()
+        print("it ended before the interrupt, or ignored it:", query)
+    except duckdb.Error as error:
+        assert "Interrupted!" in str(error), error
+        # It takes milliseconds, but the machine may be loaded.
+        assert time.monotonic() - at[0] < 0.5, query
+    timer.cancel()
+    # The connection still works.
+    assert con.execute("SELECT count(*) FROM 'samples/dirty.evtx'").fetchall() == [(80,)]
+    assert con.sql("SELECT count(*) FROM 'samples/dirty.evtx'").fetchall() == [(80,)]
+"""
+
+
+# EXPLAIN only binds. Without rows, DuckDB does not look for interrupts itself.
+@pytest.mark.parametrize(
+    "query",
+    [
+        "EXPLAIN FROM read_evtx('{folder}/logs', event_id := 9999, sample_size := -1)",
+        "SELECT count(*) FROM read_evtx('{folder}/logs', provider := 'none')",
+        "FROM evtx_schema('{folder}/logs')",
+        "EXPLAIN FROM evtx_sigma('samples', rules := '{folder}/rules')",
+        "FROM evtx_sigma_rules('{folder}/rules')",
+    ],
+)
+def test_an_interrupt_ends_work_without_rows(python, large, query):
+    query = query.format(folder=large)
+    assert python(INTERRUPTED + f'interrupted(connect(threads=1), "{query}")') == ""
+
+
+def test_an_interrupt_ends_the_end_of_a_copy(python):
+    """The rows take less than a second, the compression of the catalog some seconds."""
+    assert python(INTERRUPTED + """
+con = connect(threads=1)
+con.execute("CREATE TABLE texts AS FROM evtx_message_catalog('test/data/messages') LIMIT 0")
+text = "string_agg(md5((i * 40000 + j)::VARCHAR), '')"
+con.execute(f"INSERT INTO texts BY NAME SELECT 'p' AS provider, i::INTEGER AS event_id, {text} AS text FROM range(60) r(i), range(30000) s(j) GROUP BY i")
+for after in [0.1, 1, 2]:
+    interrupted(con, f"COPY texts TO '{folder}/all.messages' (FORMAT evtx_messages)", after)
+    assert not os.listdir(folder)
+""") == ""
+
+
+def test_an_interrupt_ends_the_making_of_rules_of_redaction(python, large):
+    assert python(INTERRUPTED + f"""
+con = connect(threads=1)
+con.execute("CREATE TABLE texts AS SELECT map_from_entries(list(('user-name-' || i, 'x' || i))) AS texts FROM range(100000) r(i)")
+interrupted(con, "SELECT count(evtx_redact_values(record, texts)) FROM read_evtx('{large}/logs', record := true), texts", 1)
+""") == ""
+
+
+def test_ctrl_c_ends_a_query_of_the_command_line(large):
+    begun = large / "begun.csv"
+    statements = f"LOAD '{EXTENSION}'; COPY (SELECT 1) TO '{begun}'; FROM evtx_schema('{large}/logs')"
+    # pip's command would kill the program 250 ms after the signal.
+    program, = OLD.parent.glob("lib/python*/site-packages/duckdb_cli/duckdb")
+    with subprocess.Popen([program, "-unsigned", "-csv", "-c", statements], stdout=subprocess.PIPE, text=True) as process:
+        while not begun.exists():
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        assert "provider" not in process.stdout.read()
+    assert time.monotonic() - sent < 0.5

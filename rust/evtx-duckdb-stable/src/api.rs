@@ -21,7 +21,7 @@ objects! {
     ExtensionInfo Database Connection DataChunk Vector LogicalTypePointer ValuePointer ErrorData ClientContext
     TableFunction BindInfo InitInfo FunctionInfo ScalarFunction ScalarFunctionSet ReplacementScanInfo ConfigOption
     CopyFunction CopyBindInfo CopyInitInfo CopySinkInfo CopyFinalizeInfo
-    SelectionVector FileSystem FileOpenOptions FileHandle
+    SelectionVector FileSystem FileOpenOptions FileHandle Expression
 }
 
 /// The result of a statement: `duckdb_result`.
@@ -95,6 +95,7 @@ macro_rules! functions {
 
 functions! {
     3 connect(Database, *mut Connection) -> u32;
+    4 interrupt(Connection);
     6 disconnect(*mut Connection);
     13 query(Connection, *const c_char, *mut QueryResult) -> u32;
     14 destroy_result(*mut QueryResult);
@@ -147,10 +148,12 @@ functions! {
     209 create_scalar_function() -> ScalarFunction;
     210 destroy_scalar_function(*mut ScalarFunction);
     211 scalar_function_set_name(ScalarFunction, *const c_char);
+    213 scalar_function_set_special_handling(ScalarFunction);
     215 scalar_function_add_parameter(ScalarFunction, LogicalTypePointer);
     216 scalar_function_set_return_type(ScalarFunction, LogicalTypePointer);
     217 scalar_function_set_extra_info(ScalarFunction, *mut c_void, Delete);
     218 scalar_function_set_function(ScalarFunction, ScalarExec);
+    219 register_scalar_function(Connection, ScalarFunction) -> u32;
     220 scalar_function_get_extra_info(FunctionInfo) -> *mut c_void;
     221 scalar_function_set_error(FunctionInfo, *const c_char);
     222 create_scalar_function_set(*const c_char) -> ScalarFunctionSet;
@@ -222,6 +225,8 @@ functions! {
     457 copy_function_sink_get_global_state(CopySinkInfo) -> *mut c_void;
     458 copy_function_set_finalize(CopyFunction, Callback<CopyFinalizeInfo>);
     459 copy_function_finalize_set_error(CopyFinalizeInfo, *const c_char);
+    461 copy_function_finalize_get_client_context(CopyFinalizeInfo) -> ClientContext;
+    462 copy_function_finalize_get_bind_data(CopyFinalizeInfo) -> *mut c_void;
     463 copy_function_finalize_get_global_state(CopyFinalizeInfo) -> *mut c_void;
     464 copy_function_set_copy_from_function(CopyFunction, TableFunction);
     465 table_function_bind_get_result_column_count(BindInfo) -> u64;
@@ -230,6 +235,8 @@ functions! {
     469 destroy_error_data(*mut ErrorData);
     470 error_data_error_type(ErrorData) -> u32;
     471 error_data_message(ErrorData) -> *const c_char;
+    473 destroy_expression(*mut Expression);
+    476 expression_fold(ClientContext, Expression, *mut ValuePointer) -> ErrorData;
     477 client_context_get_file_system(ClientContext) -> FileSystem;
     478 destroy_file_system(*mut FileSystem);
     479 file_system_open(FileSystem, *const c_char, FileOpenOptions, *mut FileHandle) -> u32;
@@ -243,10 +250,15 @@ functions! {
     489 file_handle_seek(FileHandle, i64) -> u32;
     492 file_handle_size(FileHandle) -> i64;
     501 destroy_client_context(*mut ClientContext);
+    502 connection_get_client_context(Connection, *mut ClientContext);
+    511 scalar_function_set_bind(ScalarFunction, Callback<BindInfo>);
+    512 scalar_function_bind_set_error(BindInfo, *const c_char);
+    518 scalar_function_bind_get_argument(BindInfo, u64) -> Expression;
     520 scalar_function_get_state(FunctionInfo) -> *mut c_void;
     521 scalar_function_set_init(ScalarFunction, Callback<InitInfo>);
     522 scalar_function_init_set_error(InitInfo, *const c_char);
     523 scalar_function_init_set_state(InitInfo, *mut c_void, Delete);
+    524 scalar_function_init_get_client_context(InitInfo, *mut ClientContext);
     526 scalar_function_init_get_extra_info(InitInfo) -> *mut c_void;
     531 table_function_get_client_context(BindInfo, *mut ClientContext);
     539 vector_reference_value(Vector, ValuePointer);

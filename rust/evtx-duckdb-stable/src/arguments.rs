@@ -89,18 +89,18 @@ pub(crate) fn expand(
     arguments: &EvtxArguments,
     files: &Value,
     storage: &dyn Storage,
+    interrupt: Interrupt<'_>,
 ) -> Result<(), ScanError> {
     let caller = &arguments.caller;
     if files.is_null() {
         return Err(input(format!("{caller} cannot take NULL as a path")));
     }
     match (files.type_id(), files.items()) {
-        // The C API does not tell whether a statement was interrupted.
-        (id::VARCHAR, _) => paths.expand(arguments, &files.text(), storage, Interrupt::NEVER),
+        (id::VARCHAR, _) => paths.expand(arguments, &files.text(), storage, interrupt),
         (id::LIST, Some(items)) if items.is_empty() => Err(input(format!("{caller} needs at least one path"))),
         (id::LIST, Some(items)) => items
             .iter()
-            .try_for_each(|item| expand(paths, arguments, item, storage)),
+            .try_for_each(|item| expand(paths, arguments, item, storage, interrupt)),
         _ => {
             let name = files.type_name();
             Err(input(format!(

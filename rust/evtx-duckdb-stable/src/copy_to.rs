@@ -5,22 +5,29 @@
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use evtx_ffi::{EvtxError, EvtxExport, EvtxText, definitions};
-use evtx_format::Interrupt;
+use evtx_ffi::{EvtxError, EvtxExport, definitions};
 use evtx_reports::message_schema;
 
 use crate::api::{Connection, CopyBindInfo, CopyFinalizeInfo, CopyInitInfo, CopySinkInfo, DataChunk, api};
-use crate::call::{boxed, delete, guarded, lent, registered};
+use crate::call::{boxed, delete, guarded, registered};
+use crate::interrupts::{Interrupts, Probe};
 use crate::rows::Rows;
 use crate::storage::{Context, Files};
 use crate::tables;
 use crate::types::{LogicalType, Value, c_text, id, text_of};
 
+/// A format.
+struct Format {
+    name: &'static str,
+    probe: Option<Arc<Probe>>,
+}
+
 /// What a statement says.
 struct Statement {
+    probe: Option<Arc<Probe>>,
     format: &'static str,
     /// Names and values.
     options: Vec<(String, String)>,
@@ -101,26 +108,27 @@ fn columns(format: &str, found: Vec<LogicalType>) -> Result<(SchemaRef, Vec<(u64
 
 unsafe extern "C" fn bind(info: CopyBindInfo) {
     guarded(api().copy_function_bind_set_error, info, || {
-        // SAFETY: DuckDB passes the info of the bind, the extra info is a name, and the columns have these indexes.
+        // SAFETY: DuckDB passes the info of the bind, the extra info is a format, and the columns have these indexes.
         let (format, options, found) = unsafe {
-            let format = &*(api().copy_function_bind_get_extra_info)(info).cast::<EvtxText<'static>>();
+            let format = &*(api().copy_function_bind_get_extra_info)(info).cast::<Format>();
             let found = (0..(api().copy_function_bind_get_column_count)(info))
                 .map(|index| LogicalType((api().copy_function_bind_get_column_type)(info, index)));
             let options = Value::owned((api().copy_function_bind_get_options)(info));
-            (format.text()?, options, found.collect::<Vec<_>>())
+            (format, options, found.collect::<Vec<_>>())
         };
         let options = options.iter().flat_map(Value::fields);
         let text = |value: &Value| if value.is_null() { String::new() } else { value.text() };
         let mut statement = Statement {
-            format,
+            probe: format.probe.clone(),
+            format: format.name,
             options: options
                 .map(|(name, value)| (name.to_lowercase(), text(&value)))
                 .collect(),
             schema: Schema::empty().into(),
             columns: Vec::new(),
         };
-        EvtxExport::new(format, &statement.options())?;
-        (statement.schema, statement.columns) = columns(format, found)?;
+        EvtxExport::new(format.name, &statement.options())?;
+        (statement.schema, statement.columns) = columns(format.name, found)?;
         // SAFETY: DuckDB passes the info of the bind, and the data is deleted as what it is.
         unsafe { (api().copy_function_bind_set_bind_data)(info, boxed(statement), delete::<Statement>()) };
         Ok(())
@@ -176,11 +184,17 @@ unsafe extern "C-unwind" fn sink(info: CopySinkInfo, input: DataChunk) {
 
 unsafe extern "C" fn finalize(info: CopyFinalizeInfo) {
     guarded(api().copy_function_finalize_set_error, info, || {
-        // SAFETY: as in `sink`.
-        let target = unsafe { &*(api().copy_function_finalize_get_global_state)(info).cast::<Mutex<Target>>() };
+        // SAFETY: as in `sink`, and the context belongs to the caller.
+        let (target, statement, context) = unsafe {
+            let target = &*(api().copy_function_finalize_get_global_state)(info).cast::<Mutex<Target>>();
+            let statement = &*(api().copy_function_finalize_get_bind_data)(info).cast::<Statement>();
+            let context = Context::owned((api().copy_function_finalize_get_client_context)(info));
+            (target, statement, context)
+        };
+        let interrupts = Interrupts::new(context, statement.probe.clone());
         let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
         target.with(|target| {
-            target.export.finish(Interrupt::NEVER)?;
+            interrupts.during(|interrupt| target.export.finish(interrupt))?;
             target.write()?;
             target.is_whole = true;
             Ok(())
@@ -189,7 +203,7 @@ unsafe extern "C" fn finalize(info: CopyFinalizeInfo) {
 }
 
 /// Registers the formats.
-pub(crate) fn register(connection: Connection) -> Result<(), String> {
+pub(crate) fn register(connection: Connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
     let known = definitions();
     for format in [&known.format, &known.catalog_format] {
         let name = format.text()?;
@@ -197,13 +211,18 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
         let state = unsafe {
             let mut copy = (api().create_copy_function)();
             (api().copy_function_set_name)(copy, c_text(name).as_ptr());
-            (api().copy_function_set_extra_info)(copy, lent(format), None);
+            let probe = probe.cloned();
+            let data = boxed(Format {
+                name,
+                probe: probe.clone(),
+            });
+            (api().copy_function_set_extra_info)(copy, data, delete::<Format>());
             (api().copy_function_set_bind)(copy, bind);
             (api().copy_function_set_global_init)(copy, init);
             (api().copy_function_set_sink)(copy, sink);
             (api().copy_function_set_finalize)(copy, finalize);
             if std::ptr::eq(format, &known.format) {
-                let mut from = tables::copy_from(name);
+                let mut from = tables::copy_from(name, probe);
                 (api().copy_function_set_copy_from_function)(copy, from);
                 (api().destroy_table_function)(&mut from);
             }

@@ -8,6 +8,7 @@ mod types;
 mod call;
 mod vectors;
 mod storage;
+mod interrupts;
 mod arguments;
 mod tables;
 mod rows;
@@ -19,6 +20,7 @@ mod macros;
 use std::ffi::c_void;
 
 use api::{Access, Connection, Database, ExtensionInfo, VERSION, api};
+use interrupts::Probe;
 
 /// The entry point of the extension, which DuckDB calls for each database that loads it. Returns whether it succeeded. DuckDB makes its name
 /// from that of the extension's file.
@@ -63,11 +65,12 @@ fn register(database: Database) -> Result<(), String> {
 fn register_with(connection: Connection, database: Database) -> Result<(), String> {
     if !macros::has_settings(connection)? {
         macros::register_enums(connection)?;
-        tables::register(connection)?;
+        let probe = Probe::find(database)?;
+        tables::register(connection, probe.as_ref())?;
         tables::register_replacement(database);
-        copy_to::register(connection)?;
+        copy_to::register(connection, probe.as_ref())?;
         codes::register(connection)?;
-        redact::register(connection)?;
+        redact::register(connection, probe.as_ref())?;
         macros::register_settings(connection)?;
     }
     macros::register_macros(connection)

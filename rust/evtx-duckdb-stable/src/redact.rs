@@ -1,13 +1,28 @@
 //! The functions that redact records.
 
+use std::sync::Arc;
+
 use evtx_ffi::{EvtxRedaction, EvtxRedactor, EvtxVector, definitions};
-use evtx_format::Interrupt;
 
 use crate::api::{Connection, DataChunk, FunctionInfo, InitInfo, Vector, api};
-use crate::call::{boxed, delete, guarded, lent, registered};
+use crate::call::{boxed, delete, guarded, registered};
+use crate::interrupts::{Interrupts, Probe};
 use crate::rows::Rows;
+use crate::storage::Context;
 use crate::types::{LogicalType, c_text, id};
 use crate::vectors::{lend, write_result};
+
+/// A function, by its number.
+struct Function {
+    number: usize,
+    probe: Option<Arc<Probe>>,
+}
+
+/// What a thread keeps between chunks.
+struct State {
+    redactor: EvtxRedactor,
+    interrupts: Interrupts,
+}
 
 fn map_type() -> LogicalType {
     let text = LogicalType::new(id::VARCHAR);
@@ -31,11 +46,14 @@ fn different(maps: EvtxVector) -> (Vec<u32>, Vec<u32>) {
 
 unsafe extern "C" fn init(info: InitInfo) {
     guarded(api().scalar_function_init_set_error, info, || {
-        // SAFETY: the function has its number as its data. The state is deleted as what it is.
+        // SAFETY: the function has this data. The state is deleted as what it is.
         unsafe {
-            let number = &*(api().scalar_function_init_get_extra_info)(info).cast::<usize>();
-            let state = boxed(EvtxRedactor::new(*number));
-            (api().scalar_function_init_set_state)(info, state, delete::<EvtxRedactor>());
+            let function = &*(api().scalar_function_init_get_extra_info)(info).cast::<Function>();
+            let state = State {
+                redactor: EvtxRedactor::new(function.number),
+                interrupts: Interrupts::new(Context::of_init(info), function.probe.clone()),
+            };
+            (api().scalar_function_init_set_state)(info, boxed(state), delete::<State>());
         }
         Ok(())
     });
@@ -72,8 +90,8 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: V
         };
         // SAFETY: the state is that of this thread, and the vectors are those of the types.
         unsafe {
-            let redactor = &mut *(api().scalar_function_get_state)(info).cast::<EvtxRedactor>();
-            redactor.redact(&vectors, Interrupt::NEVER)
+            let State { redactor, interrupts } = &mut *(api().scalar_function_get_state)(info).cast();
+            interrupts.during(|interrupt| redactor.redact(&vectors, interrupt))
         }
     });
     if let Some(arrays) = redacted {
@@ -82,10 +100,9 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: V
 }
 
 /// Registers the functions.
-pub(crate) fn register(connection: Connection) -> Result<(), String> {
-    static NUMBERS: [usize; 2] = [0, 1];
+pub(crate) fn register(connection: Connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
     let record = LogicalType::new(id::BLOB);
-    for (about, number) in definitions().redact_functions.get().iter().zip(&NUMBERS) {
+    for (about, number) in definitions().redact_functions.get().iter().zip([0, 1]) {
         let name = about.name.text()?;
         let c_name = c_text(name);
         // SAFETY: every object is what the function takes, and is destroyed once.
@@ -96,7 +113,8 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
             (api().scalar_function_add_parameter)(function, record.0);
             (api().scalar_function_add_parameter)(function, map_type().0);
             (api().scalar_function_set_return_type)(function, record.0);
-            (api().scalar_function_set_extra_info)(function, lent(number), None);
+            let probe = probe.cloned();
+            (api().scalar_function_set_extra_info)(function, boxed(Function { number, probe }), delete::<Function>());
             (api().scalar_function_set_init)(function, init);
             (api().scalar_function_set_function)(function, exec);
             (api().add_scalar_function_to_set)(set, function);

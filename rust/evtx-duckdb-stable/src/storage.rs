@@ -4,13 +4,19 @@ use std::borrow::Cow;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use evtx_format::Interrupt;
 use evtx_scan::{LocalStorage, Storage, StorageError, StorageFile};
 
-use crate::api::{BindInfo, ClientContext, ErrorData, FileHandle, FileSystem, api};
+use crate::api::{BindInfo, ClientContext, Connection, ErrorData, FileHandle, FileSystem, InitInfo, api};
 use crate::types::{Value, c_text, text_of};
 
 /// The connection of a statement.
-pub(crate) struct Context(ClientContext);
+pub(crate) struct Context(pub(crate) ClientContext);
+
+// SAFETY: the threads of a statement share its connection.
+unsafe impl Send for Context {}
+// SAFETY: likewise.
+unsafe impl Sync for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
@@ -25,6 +31,22 @@ impl Context {
         let mut context = ClientContext(std::ptr::null_mut());
         // SAFETY: DuckDB passes the info of the bind.
         unsafe { (api().table_function_get_client_context)(info, &mut context) };
+        Context(context)
+    }
+
+    /// The connection of a thread that begins with a scalar function.
+    pub(crate) fn of_init(info: InitInfo) -> Self {
+        let mut context = ClientContext(std::ptr::null_mut());
+        // SAFETY: DuckDB passes the info of the begin.
+        unsafe { (api().scalar_function_init_get_client_context)(info, &mut context) };
+        Context(context)
+    }
+
+    /// A connection of the extension's own.
+    pub(crate) fn of_connection(connection: Connection) -> Self {
+        let mut context = ClientContext(std::ptr::null_mut());
+        // SAFETY: the connection is open.
+        unsafe { (api().connection_get_client_context)(connection, &mut context) };
         Context(context)
     }
 
@@ -78,13 +100,13 @@ fn turn() -> MutexGuard<'static, ()> {
 const FORBIDDEN: u32 = 34;
 
 /// Why DuckDB failed.
-struct Failure {
+pub(crate) struct Failure {
     is_forbidden: bool,
-    why: String,
+    pub(crate) why: String,
 }
 
 impl Failure {
-    fn of(mut error: ErrorData) -> Self {
+    pub(crate) fn of(mut error: ErrorData) -> Self {
         // SAFETY: the error has a kind and a message, and is destroyed once.
         unsafe {
             let (kind, why) = (
@@ -168,10 +190,38 @@ impl Files {
     }
 }
 
-impl Storage for Files {
+/// Files during a call.
+pub(crate) struct Reading<'c> {
+    pub(crate) files: &'c Files,
+    pub(crate) interrupt: Interrupt<'c>,
+}
+
+impl Storage for Reading<'_> {
     fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+        self.files.glob(pattern, self.interrupt)
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, StorageError> {
+        self.files.exists(path)
+    }
+
+    fn is_remote(&self, path: &str) -> bool {
+        is_remote(path)
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
+        self.files.open(path)
+    }
+
+    fn size(&self, path: &str) -> Result<u64, StorageError> {
+        self.files.size(path)
+    }
+}
+
+impl Files {
+    fn glob(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         if let Some(local) = self.local(pattern) {
-            let files = LocalStorage.glob(&local)?;
+            let files = LocalStorage.glob_until(&local, interrupt)?;
             for file in files.iter().filter(|_| self.is_limited) {
                 self.exists(&String::from_utf8_lossy(file))?;
             }
@@ -194,10 +244,6 @@ impl Storage for Files {
                 opened => Ok(opened.is_ok()),
             },
         }
-    }
-
-    fn is_remote(&self, path: &str) -> bool {
-        is_remote(path)
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {

@@ -1,11 +1,12 @@
 //! The table functions, `COPY ... FROM`, and tables whose names are paths of logs.
 
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 
 use evtx_ffi::{
-    EvtxArguments, EvtxArrays, EvtxCall, EvtxPaths, EvtxScan, EvtxScanFunction, EvtxSetting, EvtxWorker, definitions,
+    EvtxArguments, EvtxArrays, EvtxCall, EvtxError, EvtxPaths, EvtxScan, EvtxScanFunction, EvtxSetting, EvtxWorker,
+    definitions,
 };
-use evtx_format::Interrupt;
 use evtx_scan::{Argument, FolderColumn, FolderType, Query, ScanError, ends_with};
 use jiff::civil::{Date, DateTime, date};
 
@@ -13,18 +14,27 @@ use crate::api::{
     BindInfo, Connection, DataChunk, Database, FunctionInfo, InitInfo, ReplacementScanInfo, TableFunction, Vector, api,
 };
 use crate::arguments;
-use crate::call::{boxed, delete, guarded, lent, registered};
-use crate::storage::{Context, Files};
+use crate::call::{boxed, delete, guarded, registered};
+use crate::interrupts::{Interrupts, Probe};
+use crate::storage::{Context, Files, Reading};
 use crate::types::{LogicalType, Value, c_text, id, text_of};
 use crate::vectors::{clear, rooms};
 
 /// The most threads of a scan. DuckDB uses as many as it has.
 const MAX_THREADS: u64 = 1 << 16;
 
+/// What a table function has as its data.
+struct Function {
+    /// What is known of it; `None` for that of `COPY ... FROM`.
+    known: Option<&'static EvtxScanFunction>,
+    probe: Option<Arc<Probe>>,
+}
+
 /// A call of a function.
 struct Bound {
     call: EvtxCall,
     files: Files,
+    interrupts: Interrupts,
     /// DuckDB's `memory_limit`.
     memory: String,
     keeps_plans: bool,
@@ -106,8 +116,8 @@ fn folder_value(column: &FolderColumn, path: usize) -> Option<Value> {
 }
 
 /// The call of a bind with these arguments.
-fn call(info: BindInfo, arguments: &mut EvtxArguments) -> Result<Bound, ScanError> {
-    let context = Context::of(info);
+fn call(info: BindInfo, arguments: &mut EvtxArguments) -> Result<Bound, EvtxError> {
+    let (context, function) = (Context::of(info), Function::of(info));
     let known = definitions();
     let of = |setting: &EvtxSetting| context.setting(&c_text(setting.name.text().unwrap_or_default()));
     arguments.arguments.default_messages(&of(&known.messages));
@@ -117,19 +127,27 @@ fn call(info: BindInfo, arguments: &mut EvtxArguments) -> Result<Bound, ScanErro
         context.setting(c"temp_directory"),
         context.setting(c"max_temp_directory_size"),
     );
-    let mut paths = EvtxPaths::new(arguments, &memory, &folder, &disk);
-    if arguments.arguments.query().kind().is_some() {
-        // SAFETY: the function has a first parameter.
-        let value = Value::owned(unsafe { (api().bind_get_parameter)(info, 0) });
-        let value = value.ok_or_else(|| ScanError::Input(format!("{} needs a path", arguments.caller)))?;
-        arguments::expand(&mut paths, arguments, &value, &files)?;
-    }
     let threads = context.setting(c"threads").parse().unwrap_or(1);
-    let call = EvtxCall::new(arguments, paths, threads, &files, Interrupt::NEVER)?;
     let keeps_plans = of(&known.template_cache) != "false";
+    let interrupts = Interrupts::new(context, function.probe.clone());
+    let call = interrupts.during(|interrupt| {
+        let storage = Reading {
+            files: &files,
+            interrupt,
+        };
+        let mut paths = EvtxPaths::new(arguments, &memory, &folder, &disk);
+        if arguments.arguments.query().kind().is_some() {
+            // SAFETY: the function has a first parameter.
+            let value = Value::owned(unsafe { (api().bind_get_parameter)(info, 0) });
+            let value = value.ok_or_else(|| ScanError::Input(format!("{} needs a path", arguments.caller)))?;
+            arguments::expand(&mut paths, arguments, &value, &storage, interrupt)?;
+        }
+        EvtxCall::new(arguments, paths, threads, &storage, interrupt)
+    })?;
     Ok(Bound {
         call,
         files,
+        interrupts,
         memory,
         keeps_plans,
         columns: None,
@@ -150,8 +168,7 @@ fn set_named(info: BindInfo, arguments: &mut EvtxArguments) -> Result<(), ScanEr
 
 unsafe extern "C" fn bind(info: BindInfo) {
     guarded(api().bind_set_error, info, || {
-        // SAFETY: the function has what is known of it as its data.
-        let known = unsafe { &*(api().bind_get_extra_info)(info).cast::<EvtxScanFunction>() };
+        let known = Function::of(info).known.ok_or("the function binds logs only")?;
         let mut arguments = EvtxArguments::new(Query::ALL[known.number], known.function.name.text()?.to_owned());
         set_named(info, &mut arguments)?;
         let bound = call(info, &mut arguments)?;
@@ -278,7 +295,11 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, output: DataChunk) {
             )
         };
         let worker = thread.0.get_or_insert_with(|| shared.scan.worker());
-        let Some((batch, place)) = worker.next(&bound.files, Interrupt::NEVER, false)? else {
+        let next = bound.interrupts.during(|interrupt| {
+            let files = &bound.files;
+            worker.next(&Reading { files, interrupt }, interrupt, false)
+        });
+        let Some((batch, place)) = next? else {
             return Ok(Rows::default());
         };
         let mut rows = Rows {
@@ -340,12 +361,21 @@ unsafe extern "C" fn replace(info: ReplacementScanInfo, name: *const c_char, _: 
     });
 }
 
+impl Function {
+    /// The function of a bind.
+    fn of<'i>(info: BindInfo) -> &'i Self {
+        // SAFETY: `function` set the data, and the function outlives its bind.
+        unsafe { &*(api().bind_get_extra_info)(info).cast() }
+    }
+}
+
 /// A table function with the arguments of a query.
-fn function(query: Query, name: &str, bind: unsafe extern "C" fn(BindInfo)) -> TableFunction {
+fn function(query: Query, name: &str, bind: unsafe extern "C" fn(BindInfo), data: Function) -> TableFunction {
     // SAFETY: every object is what the function takes.
     unsafe {
         let function = (api().create_table_function)();
         (api().table_function_set_name)(function, c_text(name).as_ptr());
+        (api().table_function_set_extra_info)(function, boxed(data), delete::<Function>());
         if query.kind().is_some() {
             (api().table_function_add_parameter)(function, LogicalType::new(id::ANY).0);
         }
@@ -363,15 +393,18 @@ fn function(query: Query, name: &str, bind: unsafe extern "C" fn(BindInfo)) -> T
 }
 
 /// Registers the table functions.
-pub(crate) fn register(connection: Connection) -> Result<(), String> {
+pub(crate) fn register(connection: Connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
     let known = definitions();
     for known in known.scan_functions.get() {
         let name = known.function.name.text()?;
-        let mut function = function(Query::ALL[known.number], name, bind);
+        let data = Function {
+            known: Some(known),
+            probe: probe.cloned(),
+        };
+        let mut function = function(Query::ALL[known.number], name, bind, data);
         // SAFETY: as in `function`.
         let state = unsafe {
             (api().table_function_supports_projection_pushdown)(function, true);
-            (api().table_function_set_extra_info)(function, lent(known), None);
             let state = (api().register_table_function)(connection, function);
             (api().destroy_table_function)(&mut function);
             state
@@ -382,8 +415,8 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
 }
 
 /// The table function of `COPY ... FROM` with a format. The caller destroys it.
-pub(crate) fn copy_from(format: &str) -> TableFunction {
-    function(Query::Records, format, bind_copy)
+pub(crate) fn copy_from(format: &str, probe: Option<Arc<Probe>>) -> TableFunction {
+    function(Query::Records, format, bind_copy, Function { known: None, probe })
 }
 
 /// Registers the replacement of tables.

@@ -34,20 +34,29 @@ fn failed(path: &str, error: impl std::fmt::Display) -> StorageError {
     StorageError::Failed(format!("Cannot read \"{path}\": {error}"))
 }
 
-impl Storage for LocalStorage {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+impl LocalStorage {
+    /// As [`glob`](Storage::glob), until an interrupt.
+    ///
+    /// # Errors
+    /// Those of `glob`.
+    pub fn glob_until(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         if Path::new(pattern).is_file() {
             return Ok(vec![pattern.as_bytes().to_vec()]);
         }
         let walk = Walk::new(pattern, MatchOptions::new(), true).map_err(|error| failed(pattern, error))?;
         let mut files = Vec::new();
-        let walked = walk.visit(Interrupt::NEVER, &mut |path, found| {
+        walk.visit(interrupt, &mut |path, found| {
             if matches!(found, Visited::File) {
                 files.push(path.into_os_string().into_encoded_bytes());
             }
-        });
-        debug_assert!(walked.is_ok(), "nothing interrupts it");
+        })?;
         Ok(files)
+    }
+}
+
+impl Storage for LocalStorage {
+    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+        self.glob_until(pattern, Interrupt::NEVER)
     }
 
     fn exists(&self, path: &str) -> Result<bool, StorageError> {

@@ -1,0 +1,186 @@
+//! Whether DuckDB was told to interrupt a statement.
+//!
+//! The C API has no function that tells. But it evaluates expressions in the connection of a statement, and some of
+//! DuckDB's functions fail there if that connection was interrupted. So each database that loads the extension keeps
+//! one such expression, and long work evaluates it every few milliseconds.
+
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use evtx_ffi::EvtxError;
+use evtx_format::Interrupt;
+
+use crate::api::{
+    BindInfo, Connection, DataChunk, Database, Expression, FunctionInfo, QueryResult, ValuePointer, Vector, api,
+};
+use crate::call::registered;
+use crate::storage::{Context, Failure};
+use crate::types::{LogicalType, Value, c_text, id};
+
+/// How often long work asks. Asking takes 10 to 20 µs.
+const INTERVAL: Duration = Duration::from_millis(5);
+
+/// Expressions that fail if their connection was interrupted. DuckDB evaluates them here only if it takes them for
+/// constants.
+const EXPRESSIONS: [&str; 2] = [
+    // From 2.0 on, `list_reduce` asks before each item.
+    "list_reduce([0, 0], lambda a, b: 0)",
+    // In 1.5.6, only `sleep_ms` asks. It is no constant, but 1.5.6 does not notice that in a lambda of a lambda.
+    "list_transform([0], lambda a: list_transform([a], lambda b: sleep_ms(b)))",
+];
+
+/// The function whose bind takes the expression. Only DuckDB's binder makes expressions.
+const FUNCTION: &str = "evtx_interrupt_probe";
+
+/// An expression of a database that fails if the connection that evaluates it was interrupted.
+pub(crate) struct Probe(Expression);
+
+// SAFETY: evaluating an expression does not change it. DuckDB's threads share the expressions of a plan, too.
+unsafe impl Send for Probe {}
+// SAFETY: likewise.
+unsafe impl Sync for Probe {}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        // SAFETY: it is an expression, which is destroyed once.
+        unsafe { (api().destroy_expression)(&mut self.0) };
+    }
+}
+
+thread_local! {
+    /// Whether this thread wants the expression of a bind.
+    static WANTED: Cell<bool> = const { Cell::new(false) };
+    /// The expression of the last bind that was wanted.
+    static TAKEN: Cell<Option<Probe>> = const { Cell::new(None) };
+}
+
+unsafe extern "C" fn take(info: BindInfo) {
+    // SAFETY: DuckDB passes the info of the bind, which has one argument. The expression is a copy.
+    unsafe {
+        if WANTED.get() {
+            TAKEN.set(Some(Probe((api().scalar_function_bind_get_argument)(info, 0))));
+        }
+        let why = c_text(&format!("{FUNCTION} is for the extension itself"));
+        (api().scalar_function_bind_set_error)(info, why.as_ptr());
+    }
+}
+
+/// Nothing calls the function, because its bind fails.
+unsafe extern "C-unwind" fn exec(_: FunctionInfo, _: DataChunk, _: Vector) {}
+
+/// Registers the function that takes an expression.
+fn register(connection: Connection) -> Result<(), String> {
+    // SAFETY: every object is what the function takes, and is destroyed once.
+    let state = unsafe {
+        let mut function = (api().create_scalar_function)();
+        (api().scalar_function_set_name)(function, c_text(FUNCTION).as_ptr());
+        (api().scalar_function_add_parameter)(function, LogicalType::new(id::ANY).0);
+        (api().scalar_function_set_return_type)(function, LogicalType::new(id::BOOLEAN).0);
+        // Otherwise DuckDB evaluates arguments before the bind, from 2.0 on.
+        (api().scalar_function_set_special_handling)(function);
+        (api().scalar_function_set_bind)(function, take);
+        (api().scalar_function_set_function)(function, exec);
+        let state = (api().register_scalar_function)(connection, function);
+        (api().destroy_scalar_function)(&mut function);
+        state
+    };
+    registered(state, "function", FUNCTION)
+}
+
+impl Probe {
+    /// The first expression that works in this version of DuckDB. None might in a future one; then interrupts wait until
+    /// the work returns to DuckDB.
+    pub(crate) fn find(database: Database) -> Result<Option<Arc<Self>>, String> {
+        let mut connection = Connection(std::ptr::null_mut());
+        // SAFETY: the database is open.
+        if unsafe { (api().connect)(database, &mut connection) } != 0 {
+            return Err("DuckDB does not let the extension connect".to_owned());
+        }
+        let found = register(connection).map(|()| {
+            let mut probes = EXPRESSIONS
+                .iter()
+                .filter_map(|expression| Probe::of(connection, expression));
+            probes.find(|probe| probe.works(connection)).map(Arc::new)
+        });
+        // SAFETY: the connection is closed once.
+        unsafe { (api().disconnect)(&mut connection) };
+        found
+    }
+
+    /// Lets DuckDB bind an expression.
+    fn of(connection: Connection, expression: &str) -> Option<Self> {
+        let mut result = QueryResult::NONE;
+        WANTED.set(true);
+        // SAFETY: the connection is open, and the result is destroyed once. The statement fails when it is bound.
+        unsafe {
+            (api().query)(
+                connection,
+                c_text(&format!("SELECT {FUNCTION}({expression})")).as_ptr(),
+                &mut result,
+            );
+            (api().destroy_result)(&mut result);
+        }
+        WANTED.set(false);
+        TAKEN.take()
+    }
+
+    /// Whether the expression fails only after an interrupt.
+    fn works(&self, connection: Connection) -> bool {
+        let context = Context::of_connection(connection);
+        let before = self.failure(&context);
+        // SAFETY: the connection is open.
+        unsafe { (api().interrupt)(connection) };
+        before.is_none() && self.failure(&context).is_some()
+    }
+
+    /// Why the expression fails.
+    fn failure(&self, context: &Context) -> Option<String> {
+        let mut value = ValuePointer(std::ptr::null_mut());
+        // SAFETY: both are what the function takes. It returns a value or an error, or none if the expression is no
+        // constant.
+        let error = unsafe { (api().expression_fold)(context.0, self.0, &mut value) };
+        Value::owned(value);
+        (!error.0.is_null()).then(|| message(&Failure::of(error).why).to_owned())
+    }
+}
+
+/// The message in the text of an exception, which is JSON.
+fn message(exception: &str) -> &str {
+    let rest = exception.split_once(r#""exception_message":""#);
+    let message = rest.and_then(|(_, rest)| rest.split_once('"'));
+    message.map_or(exception, |(message, _)| message)
+}
+
+/// Asks whether a statement was interrupted.
+pub(crate) struct Interrupts {
+    /// The connection of the statement.
+    context: Context,
+    probe: Option<Arc<Probe>>,
+}
+
+impl Interrupts {
+    /// The interrupts of a connection, with the expression of its database.
+    pub(crate) fn new(context: Context, probe: Option<Arc<Probe>>) -> Self {
+        Interrupts { context, probe }
+    }
+
+    /// Does work that DuckDB can interrupt. DuckDB's reason is then the error.
+    pub(crate) fn during<T, E: Into<EvtxError>>(
+        &self,
+        work: impl FnOnce(Interrupt<'_>) -> Result<T, E>,
+    ) -> Result<T, EvtxError> {
+        // Most work ends before the first question.
+        let (next, reason) = (Cell::new(Instant::now() + INTERVAL), OnceCell::new());
+        let is_set = || {
+            if reason.get().is_none() && Instant::now() >= next.get() {
+                next.set(Instant::now() + INTERVAL);
+                let failure = self.probe.as_ref().and_then(|probe| probe.failure(&self.context));
+                failure.map(|why| reason.set(why));
+            }
+            reason.get().is_some()
+        };
+        let done = work(Interrupt::new(&is_set));
+        done.map_err(|error| reason.into_inner().map_or_else(|| error.into(), Into::into))
+    }
+}
