@@ -293,9 +293,9 @@ mod tests {
     fn places_are_those_of_the_header() {
         let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/../../duckdb/source");
         for version in std::fs::read_dir(sources).into_iter().flatten() {
-            let header = version.expect("a folder").path().join("src/include/duckdb_extension.h");
-            let header = std::fs::read_to_string(header).expect("DuckDB's header");
-            println!("compared with {}", header.display());
+            let path = version.expect("a folder").path().join("src/include/duckdb_extension.h");
+            let header = std::fs::read_to_string(&path).expect("DuckDB's header");
+            println!("compared with {}", path.display());
             let start = header.find("typedef struct {").expect("the struct");
             let end = header.find("} duckdb_ext_api_v1;").expect("its end");
             let members = header[start..end].split("(*duckdb_").skip(1);
