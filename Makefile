@@ -206,7 +206,7 @@ repository: release | $(VENV)/.created
 ## Every platform, from Linux
 
 # The platforms by DuckDB's names. Each has a toolchain file in cmake/, and tools/for_platform.sh runs cargo for it.
-PLATFORMS ?= linux_amd64 linux_arm64 windows_amd64 osx_arm64 osx_amd64
+PLATFORMS ?= linux_amd64 linux_arm64 windows_amd64 windows_arm64 osx_arm64 osx_amd64
 DIST := $(BUILD)/dist
 # What `INSTALL evtx FROM` and `pip install --find-links` accept, with checksums.
 dist:
@@ -217,30 +217,30 @@ dist:
 dist-tools: | $(VENV)/.dist
 	@tools/check_tools.sh $(VENV_PYTHON) dist
 
-EACH_PLATFORM = $(PLATFORMS:%=$1-%): $1-%
+EACH_PLATFORM = $(PLATFORMS:%=$1-%)
 .PHONY: dist dist-tools $(foreach target,core extension extensions portable wheel sql-wheel,$(PLATFORMS:%=$(target)-%))
 # All that is shipped, in one call, so that Cargo compiles once what the files share.
 SHIPPED := -p evtx-duckdb -p evtx-duckdb-stable -p evtx-python
-$(call EACH_PLATFORM,core): | dist-tools
+$(call EACH_PLATFORM,core): core-%: | dist-tools
 	@echo "== the core for $*"
 	@tools/for_platform.sh $* cargo build --release --locked $(MANIFEST) $(SHIPPED)
-$(call EACH_PLATFORM,extension): core-% $(OUT)/%/CMakeCache.txt
+$(call EACH_PLATFORM,extension): extension-%: core-% $(OUT)/%/CMakeCache.txt
 	@echo "== the extension for DuckDB $(DUCKDB) on $*"
 	@cmake --build $(OUT)/$* --target $(NAME)_loadable_extension --parallel
 	@$(call publish,$(OUT)/$*/extension/$(NAME)/$(NAME).duckdb_extension,$*,$(NAME)_init_c_api_v2)
-$(call EACH_PLATFORM,extensions): core-%
+$(call EACH_PLATFORM,extensions): extensions-%: core-%
 	@for version in $(DUCKDBS); do $(MAKE) DUCKDB=$$version extension-$* || exit 1; done
-$(call EACH_PLATFORM,portable): core-% $(DUCKDB_SOURCE)/.pin
+$(call EACH_PLATFORM,portable): portable-%: core-% $(DUCKDB_SOURCE)/.pin
 	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/portable-$*/$(NAME).duckdb_extension,$*)
 	@$(call publish,$(BUILD)/portable-$*/$(NAME).duckdb_extension,$*,$(NAME)_init_c_api)
-$(call EACH_PLATFORM,wheel): core-%
+$(call EACH_PLATFORM,wheel): wheel-%: core-%
 	@echo "== evtx_arrow for $*"
 	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
-$(call EACH_PLATFORM,sql-wheel): extensions-% portable-%
+$(call EACH_PLATFORM,sql-wheel): sql-wheel-%: extensions-% portable-%
 	@$(VENV_PYTHON) tools/make_sql_wheel.py $(DIST) $*
 # Checks file 1 for platform 2, whose entry point is 3, and puts it into the repository.
 define publish
-{ test $$(wc -c <$1) -le 10485760 || { echo "$1 has more than 10 MiB"; exit 1; }; } && case $2 in osx_*) $(VENV_PYTHON) tools/check_macho.py $1 $3;; esac && \
+{ test $$(wc -c <$1) -le 10485760 || { echo "$1 has more than 10 MiB"; exit 1; }; } && case $2 in osx_*) $(VENV_PYTHON) tools/check_macho.py $1 $3;; windows_*) $(VENV_PYTHON) tools/check_pe.py $1 $3;; esac && \
   $(VENV_PYTHON) tools/make_repository.py $1 $(DIST)
 endef
 # The profile NONE has no flags for newer processors.

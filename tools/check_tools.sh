@@ -26,7 +26,7 @@ need "Python's venv module" '"$python" -c "import venv, ensurepip"' "apt-get ins
 
 if [ "$purpose" = dist ]; then
   has_target() { [ -d "$(rustc --print sysroot)/lib/rustlib/$1/lib" ]; }
-  for platform in linux_amd64 linux_arm64 windows_amd64 osx_arm64 osx_amd64; do
+  for platform in linux_amd64 linux_arm64 windows_amd64 windows_arm64 osx_arm64 osx_amd64; do
     target=$(tools/for_platform.sh "$platform")
     need "Rust's standard library for $target" \
       'has_target "$target" || [ -d "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library/std" ]' \

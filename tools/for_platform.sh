@@ -5,7 +5,7 @@
 #   tools/for_platform.sh PLATFORM maturin [OPTIONS...]        runs maturin build
 #
 # If rustup has the platform's standard library, cargo uses it. Otherwise Debian's compiler builds the library from its
-# sources. Zig links for Linux and macOS, MinGW for Windows.
+# sources. MinGW links for Windows on Intel, Zig for every other platform.
 set -euo pipefail
 platform=$1
 builder=${2:-}
@@ -19,6 +19,7 @@ case $platform in
   osx_amd64) target=x86_64-apple-darwin ;;
   osx_arm64) target=aarch64-apple-darwin ;;
   windows_amd64) target=x86_64-pc-windows-gnu ;;
+  windows_arm64) target=aarch64-pc-windows-gnullvm ;;
   *) echo "unknown platform: $platform" >&2 && exit 2 ;;
 esac
 if [ -z "$builder" ]; then
@@ -43,6 +44,10 @@ if [ "$platform" = windows_amd64 ]; then
   # No DLLs of MinGW, and no time.
   flags+=" -Ctarget-feature=+crt-static -Clink-arg=-static -Clink-arg=-Wl,--no-insert-timestamp"
 fi
+if [ "$platform" = windows_arm64 ]; then
+  # No time.
+  flags+=" -Clink-arg=-Wl,/Brepro"
+fi
 if [[ $platform = osx_* ]]; then
   # Rust's libraries link frameworks of macOS, which Zig does not come with.
   flags+=" -Clink-arg=-F$root/cmake/frameworks"
@@ -51,10 +56,10 @@ variable=${target//-/_}
 export "CARGO_TARGET_${variable^^}_RUSTFLAGS=$flags"
 
 case $builder-$platform in
-  cargo-windows_*) exec "$CARGO" "$3" --target "$target" "${@:4}" ;;
+  cargo-windows_amd64) exec "$CARGO" "$3" --target "$target" "${@:4}" ;;
   cargo-linux_*) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target.$glibc" "${@:4}" ;;
   cargo-*) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target" "${@:4}" ;;
-  maturin-windows_*) exec maturin build --target "$target" "${@:3}" ;;
+  maturin-windows_amd64) exec maturin build --target "$target" "${@:3}" ;;
   maturin-linux_*) exec maturin build --target "$target" --zig --compatibility "manylinux_${glibc/./_}" "${@:3}" ;;
   maturin-*) exec maturin build --target "$target" --zig "${@:3}" ;;
   *) echo "unknown builder: $builder" >&2 && exit 2 ;;

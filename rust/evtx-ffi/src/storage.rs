@@ -108,7 +108,11 @@ impl Storage for Borrowed {
                     // Fails if DuckDB's settings forbid the file.
                     self.exists(file)?;
                 }
-                if files.is_empty() { Err(StorageError::Failed(reason)) } else { Ok(files) }
+                if files.is_empty() {
+                    Err(StorageError::Failed(reason))
+                } else {
+                    Ok(files)
+                }
             }
             found => found,
         }
