@@ -211,7 +211,7 @@ DIST := $(BUILD)/dist
 # What `INSTALL evtx FROM` and `pip install --find-links` accept, with checksums.
 dist:
 	@rm -rf $(DIST)
-	@$(MAKE) $(PLATFORMS:%=wheel-%) $(PLATFORMS:%=sql-wheel-%)
+	@$(MAKE) $(foreach platform,$(PLATFORMS),wheel-$(platform) sql-wheel-$(platform))
 	@cd $(DIST) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && cat SHA256SUMS
 
 dist-tools: | $(VENV)/.dist
@@ -234,10 +234,10 @@ $(call EACH_PLATFORM,portable): portable-%: core-% $(DUCKDB_SOURCE)/.pin
 	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/portable-$*/$(NAME).duckdb_extension,$*)
 	@$(call publish,$(BUILD)/portable-$*/$(NAME).duckdb_extension,$*,$(NAME)_init_c_api)
 $(call EACH_PLATFORM,wheel): wheel-%: core-%
-	@echo "== evtx_arrow for $*"
-	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
+	@library=$$(find rust/target/$$(tools/for_platform.sh $*)/release -maxdepth 1 -name '*_native.*' | grep -E '(so|dll|dylib)$$') && \
+	  $(VENV_PYTHON) tools/make_wheel.py arrow $(DIST) $* $$library
 $(call EACH_PLATFORM,sql-wheel): sql-wheel-%: extensions-% portable-%
-	@$(VENV_PYTHON) tools/make_sql_wheel.py $(DIST) $*
+	@$(VENV_PYTHON) tools/make_wheel.py sql $(DIST) $*
 # Checks file 1 for platform 2, whose entry point is 3, and puts it into the repository.
 define publish
 { test $$(wc -c <$1) -le 10485760 || { echo "$1 has more than 10 MiB"; exit 1; }; } && case $2 in osx_*) $(VENV_PYTHON) tools/check_macho.py $1 $3;; windows_*) $(VENV_PYTHON) tools/check_pe.py $1 $3;; esac && \

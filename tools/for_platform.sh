@@ -2,13 +2,11 @@
 # Builds Rust code on Linux for one of DuckDB's platforms. usage:
 #   tools/for_platform.sh PLATFORM                             prints Rust's name of the platform
 #   tools/for_platform.sh PLATFORM cargo COMMAND [OPTIONS...]  runs cargo, such as cargo build
-#   tools/for_platform.sh PLATFORM maturin [OPTIONS...]        runs maturin build
 #
 # If rustup has the platform's standard library, cargo uses it. Otherwise Debian's compiler builds the library from its
 # sources. MinGW links for Windows on Intel, Zig for every other platform.
 set -euo pipefail
 platform=$1
-builder=${2:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 # The oldest glibc is that of DuckDB's own extensions.
@@ -22,12 +20,12 @@ case $platform in
   windows_arm64) target=aarch64-pc-windows-gnullvm ;;
   *) echo "unknown platform: $platform" >&2 && exit 2 ;;
 esac
-if [ -z "$builder" ]; then
+if [ $# = 1 ]; then
   echo "$target"
   exit
 fi
 
-# Zig, cargo-zigbuild and maturin, from tools/dist-requirements.txt.
+# Zig and cargo-zigbuild, from tools/dist-requirements.txt.
 export PATH=$root/build/venv/bin:$PATH
 # Paths in the binaries must not depend on the machine.
 flags="--remap-path-prefix=$root=/evtx --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
@@ -55,12 +53,8 @@ fi
 variable=${target//-/_}
 export "CARGO_TARGET_${variable^^}_RUSTFLAGS=$flags"
 
-case $builder-$platform in
-  cargo-windows_amd64) exec "$CARGO" "$3" --target "$target" "${@:4}" ;;
-  cargo-linux_*) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target.$glibc" "${@:4}" ;;
-  cargo-*) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target" "${@:4}" ;;
-  maturin-windows_amd64) exec maturin build --target "$target" "${@:3}" ;;
-  maturin-linux_*) exec maturin build --target "$target" --zig --compatibility "manylinux_${glibc/./_}" "${@:3}" ;;
-  maturin-*) exec maturin build --target "$target" --zig "${@:3}" ;;
-  *) echo "unknown builder: $builder" >&2 && exit 2 ;;
+case $platform in
+  windows_amd64) exec "$CARGO" "$3" --target "$target" "${@:4}" ;;
+  linux_*) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target.$glibc" "${@:4}" ;;
+  *) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target" "${@:4}" ;;
 esac

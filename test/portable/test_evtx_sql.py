@@ -17,7 +17,7 @@ def fixture_package(tmp_path_factory):
     for extension in EXTENSION, os.environ["EVTX_EXTENSION"]:
         subprocess.run([sys.executable, ROOT / "tools/make_repository.py", extension, dist], check=True)
     platform = next(dist.glob("v*/*")).name
-    subprocess.run([sys.executable, ROOT / "tools/make_sql_wheel.py", dist, platform], check=True)
+    subprocess.run([sys.executable, ROOT / "tools/make_wheel.py", "sql", dist, platform], check=True)
     # The platform of the wheel is that of a release, which is newer than that of this machine if its C library is old.
     wheel = next(dist.glob("*.whl"))
     subprocess.run([sys.executable, "-m", "zipfile", "-e", wheel, package], check=True)

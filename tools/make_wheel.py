@@ -1,0 +1,58 @@
+"""Makes a wheel of a release from files that are built. usage: make_wheel.py sql|arrow DIST PLATFORM [LIBRARY]
+
+`sql` is evtx-sql, with the extensions in DIST, as tools/make_repository.py writes them. `arrow` is evtx-arrow with its LIBRARY: maturin would
+compile every crate again. DIST gets the wheel.
+"""
+
+import gzip
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).parents[1]
+# The oldest glibc and macOS are those of the extensions.
+TAGS = {
+    "linux_amd64": "manylinux_2_28_x86_64",
+    "linux_arm64": "manylinux_2_28_aarch64",
+    "osx_amd64": "macosx_11_0_x86_64",
+    "osx_arm64": "macosx_11_0_arm64",
+    "windows_amd64": "win_amd64",
+    "windows_arm64": "win_arm64",
+}
+
+
+def add_extensions(folder, dist, platform):
+    for packed in dist.glob(f"v*/{platform}/*.gz"):
+        file = folder / "extensions" / packed.parts[-3] / platform / packed.stem
+        file.parent.mkdir(parents=True)
+        file.write_bytes(gzip.decompress(packed.read_bytes()))
+
+
+def main(kind, dist, platform, library=None):
+    # Without the time of the build, the wheel is reproducible.
+    os.environ["SOURCE_DATE_EPOCH"] = "1577836800"
+    dist = pathlib.Path(dist)
+    dist.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary, "project")
+        shutil.copytree(ROOT / {"sql": "evtx-sql", "arrow": "python"}[kind], folder, ignore=shutil.ignore_patterns("__pycache__", "_native.*so"))
+        for file in "extension_config.cmake", "LICENSE", "THIRD-PARTY-NOTICES.txt":
+            shutil.copy(ROOT / file, folder)
+        tags = ["--platform-tag", TAGS[platform]]
+        if kind == "sql":
+            add_extensions(folder, dist, platform)
+        else:
+            shutil.copy(library, folder / "evtx_arrow" / ("_native.pyd" if platform.startswith("windows") else "_native.abi3.so"))
+            tags += ["--python-tag", "cp311", "--abi-tag", "abi3"]
+        run = [sys.executable, "-m"]
+        subprocess.run([*run, "hatchling", "build", "-t", "wheel", "-d", temporary], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        wheel = next(pathlib.Path(temporary).glob("*.whl"))
+        tagged = subprocess.run([*run, "wheel", "tags", "--remove", *tags, wheel], check=True, capture_output=True, text=True)
+        print(shutil.copy(wheel.with_name(tagged.stdout.strip()), dist))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
