@@ -65,14 +65,18 @@ def answers(dist, work):
     versions = sorted(path.name.removeprefix("v") for path in dist.glob("v*"))
     if missing := set(pinned) - set(versions):
         raise SystemExit(f"{dist} has nothing for DuckDB {', '.join(sorted(missing))}")
+    evtx_sql = wheel("evtx-sql", dist, work / "evtx-sql")
     for version in versions:
         executable = python(work / version, f"duckdb=={version}")
         yield f"DuckDB {version}", run(executable, "-c", IN_DUCKDB, dist.as_posix(), work / f"extensions-{version}", LOGS)
-    executable = python(work / "sql", wheel("evtx-sql", dist, work / "evtx-sql"))
-    yield "evtx-sql", run(executable, "-c", IN_PACKAGE, LOGS)
-    printed = run(next(executable.parent.glob("evtx-sql*")), f"SELECT count(*) FROM read_evtx('{LOGS}')")
-    if str(ROWS) not in printed:
-        raise SystemExit(f"the command evtx-sql should print {ROWS}, and printed:\n{printed}")
+        run(executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", evtx_sql)
+        yield f"evtx-sql with DuckDB {version}", run(executable, "-c", IN_PACKAGE, LOGS)
+    query = f"SELECT count(*) FROM read_evtx('{LOGS}')"
+    # The command line from PyPI finds the extension in the package.
+    for command in ["evtx-sql", query], ["duckdb", "-unsigned", "-c", f"LOAD evtx; {query}"]:
+        printed = run(next(executable.parent.glob(f"{command[0]}*")), *command[1:])
+        if str(ROWS) not in printed:
+            raise SystemExit(f"{command[0]} should print {ROWS}, and printed:\n{printed}")
     # polars reads Arrow without pyarrow, which has no wheels for Windows on ARM.
     executable = python(work / "arrow", wheel("evtx-arrow", dist, work / "evtx-arrow"), "polars")
     yield "evtx-arrow", run(executable, "-c", IN_POLARS, LOGS)
