@@ -1,6 +1,6 @@
 """Downloads the source of a DuckDB that pin.txt names. usage: duckdb/fetch.py VERSION
 
-It goes to source/VERSION. `fetch.py --newest` adds the newest DuckDB on PyPI to pin.txt, if pin.txt lacks it, and prints its version.
+It goes to source/VERSION. `fetch.py --newest` adds the newest DuckDB on PyPI to pin.txt, if pin.txt lacks it.
 """
 
 import hashlib
@@ -40,10 +40,12 @@ def add_newest(folder):
     output = subprocess.run([*PIP, "index", "versions", "duckdb"], check=True, capture_output=True, text=True).stdout
     newest = re.search(r"\((.*?)\)", output)[1]
     text = PIN.read_text()
-    if f"duckdb=={newest} " not in text:
-        digest = hashlib.sha256(download(f"duckdb=={newest}", folder).read_bytes()).hexdigest()
-        PIN.write_text(text.replace("duckdb==", f"duckdb=={newest} --hash=sha256:{digest}\nduckdb==", 1))
-    print(newest)
+    if f"duckdb=={newest} " in text:
+        print(f"pin.txt has the newest DuckDB, {newest}")
+        return
+    line = f"duckdb=={newest} --hash=sha256:{hashlib.sha256(download(f'duckdb=={newest}', folder).read_bytes()).hexdigest()}"
+    PIN.write_text(text.replace("duckdb==", f"{line}\nduckdb==", 1))
+    print(f"added to pin.txt: {line}")
 
 
 if __name__ == "__main__":

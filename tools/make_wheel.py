@@ -32,26 +32,21 @@ def add_extensions(folder, dist, platform):
 
 
 def main(kind, dist, platform, library=None):
-    # Without the time of the build, the wheel is reproducible.
-    os.environ["SOURCE_DATE_EPOCH"] = "1577836800"
+    os.environ["WHEEL_TAG"] = {"sql": "py3-none", "arrow": "cp311-abi3"}[kind] + f"-{TAGS[platform]}"
     dist = pathlib.Path(dist)
     dist.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary, "project")
         shutil.copytree(ROOT / {"sql": "evtx-sql", "arrow": "python"}[kind], folder, ignore=shutil.ignore_patterns("__pycache__", "_native.*so"))
-        for file in "extension_config.cmake", "LICENSE", "THIRD-PARTY-NOTICES.txt":
+        for file in "extension_config.cmake", "LICENSE", "THIRD-PARTY-NOTICES.txt", "tools/hatch_build.py":
             shutil.copy(ROOT / file, folder)
-        tags = ["--platform-tag", TAGS[platform]]
         if kind == "sql":
             add_extensions(folder, dist, platform)
         else:
             shutil.copy(library, folder / "evtx_arrow" / ("_native.pyd" if platform.startswith("windows") else "_native.abi3.so"))
-            tags += ["--python-tag", "cp311", "--abi-tag", "abi3"]
-        run = [sys.executable, "-m"]
-        subprocess.run([*run, "hatchling", "build", "-t", "wheel", "-d", temporary], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        wheel = next(pathlib.Path(temporary).glob("*.whl"))
-        tagged = subprocess.run([*run, "wheel", "tags", "--remove", *tags, wheel], check=True, capture_output=True, text=True)
-        print(shutil.copy(wheel.with_name(tagged.stdout.strip()), dist))
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", temporary]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        print(shutil.copy(next(pathlib.Path(temporary).glob("*.whl")), dist))
 
 
 if __name__ == "__main__":

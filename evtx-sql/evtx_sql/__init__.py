@@ -27,10 +27,12 @@ def extension(version: str) -> pathlib.Path:
     newer one. Raises ImportError if the version is older.
     """
     files = {path.parts[-3]: path for path in _EXTENSIONS.glob("v*/*/evtx.duckdb_extension")}
+    if not files:
+        raise ImportError(f"evtx-sql is not installed completely: {_EXTENSIONS} has no files")
     oldest = min(files, key=_numbers)
     if _numbers(version) < _numbers(oldest):
         raise ImportError(f"evtx-sql needs DuckDB {oldest[1:]} or newer, not {version}: pip install --upgrade duckdb duckdb-cli")
-    return files.get(f"v{version}", files[oldest])
+    return files.get("v" + version.removeprefix("v"), files[oldest])
 
 
 def connect(

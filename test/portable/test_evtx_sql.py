@@ -63,13 +63,34 @@ def test_the_command_runs_sql(package):
     assert "414" in command(package, f"SELECT count(*) FROM read_evtx('{LOGS}')")[0]
 
 
-def test_the_command_says_what_went_wrong(package):
-    assert "no_such_table" in command(package, "FROM no_such_table")[1]
-    process = subprocess.run([OLD / "python", "-c", "from evtx_sql._command import main; main()", "FROM no_such_table"], capture_output=True,
-                             cwd=ROOT, check=False, env={**os.environ, "PYTHONPATH": str(package)})
-    assert process.returncode != 0
-    assert "usage: evtx-sql" in command(package)[0]
-    assert "no-duckdb-here" in command(package, "--duckdb", "no-duckdb-here", "SELECT 1")[1]
+def test_the_command_says_what_went_wrong(package, tmp_path):
+    def fail(*arguments, **variables):
+        process = subprocess.run([OLD / "python", "-m", "evtx_sql", *arguments], capture_output=True, text=True, cwd=tmp_path, check=False,
+                                 env={**os.environ, "PYTHONPATH": str(package), **variables})
+        assert process.returncode != 0 and "Traceback" not in process.stderr, process.stderr
+        return process.stdout + process.stderr
+
+    assert "no_such_table" in fail("FROM no_such_table")
+    assert "no-duckdb-here" in fail("--duckdb", "no-duckdb-here", "SELECT 1")
+    assert "is not DuckDB's command line" in fail("--duckdb", "true", "SELECT 1")
+    # DuckDB would make a database file named like the SQL.
+    for arguments in [], ["--duckdb"], ["SELECT 1", "-csv"], ["-c", "SELECT 1"], ["-f", "x.sql"]:
+        assert "usage: evtx-sql" in fail(*arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_of_the_user_do_not_matter_for_the_version(package, tmp_path):
+    (tmp_path / ".duckdbrc").write_text(".print v0.1.2\n")
+    shown, _ = run([OLD / "python", "-m", "evtx_sql", "-csv", "-noheader", "SELECT evtx_hex(3)"], PYTHONPATH=str(package), HOME=str(tmp_path))
+    assert shown.splitlines()[-1] == "0x3"
+
+
+def test_the_command_ends_if_nobody_reads_on(package):
+    query = f"SELECT a.json FROM read_evtx('{LOGS}', json := true) a, range(1000)"
+    command = f"{OLD / 'python'} -m evtx_sql -csv \"{query}\" | head -1"
+    shown = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT, timeout=20, check=True,
+                           env={**os.environ, "PYTHONPATH": str(package)})
+    assert shown.stdout == "json\n"
 
 
 def test_the_command_opens_a_shell(package):
