@@ -43,6 +43,7 @@ def main(kind, dist, platform, library=None):
         if kind == "sql":
             add_extensions(folder, dist, platform)
         else:
+            assert b"libpython3" not in pathlib.Path(library).read_bytes(), f"{library} works with one version of Python only"
             shutil.copy(library, folder / "evtx_arrow" / ("_native.pyd" if platform.startswith("windows") else "_native.abi3.so"))
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", temporary]
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -79,7 +79,7 @@ def fixture_download(tmp_path_factory):
 def fixture_package(download, tmp_path_factory):
     """A folder with the package evtx-sql as it is installed."""
     package = tmp_path_factory.mktemp("package")
-    run([sys.executable, ROOT / "tools" / "make_sql_wheel.py", download.parents[2], download.parent.name])
+    run([sys.executable, ROOT / "tools" / "make_wheel.py", "sql", download.parents[2], download.parent.name])
     run([sys.executable, "-m", "zipfile", "-e", next(download.parents[2].glob("*.whl")), package])
     return package
 
