@@ -96,6 +96,8 @@ pub enum ErrorKind {
     ValueTable { claimed: usize, room: usize },
     #[error("a name does not match its hash: it was damaged or overwritten")]
     NameHash,
+    #[error("unexpected BinXML token, which is ignored")]
+    Misplaced,
     #[error("the record is an instance of template {named:08x}, but refers to the definition of template {found:08x}")]
     TemplateId { named: u32, found: u32 },
     /// No value table fills the substitution.

@@ -277,6 +277,38 @@ fn plain_elements_have_outlines() {
 }
 
 #[test]
+fn tokens_without_a_place_are_ignored_and_noted() {
+    use Token::{Attribute, CData, CharRef, End, EndStart, EntityRef, Start, Text};
+    let read = |tokens: &[Token]| {
+        check(tokens);
+        let (chunk, start) = chunk(tokens);
+        let arena = Bump::new();
+        let names = Names::new(&chunk, &arena);
+        let reader = Reader::new(&chunk, &names, &arena);
+        let fragment = reader.next_fragment(&mut reader.fragments(start..chunk.len()));
+        let Some(Ok(Fragment::Element(tree))) = fragment else {
+            panic!("{fragment:?}");
+        };
+        let mut json = Vec::new();
+        push_tree(Language::Json, tree, &mut json, MAX_TEXT).expect("a short text");
+        (String::from_utf8(json).expect("UTF-8"), reader.misplaced())
+    };
+    // Each element has the attribute whose text is part of an outline.
+    let data = [Start(1), Attribute(4), Text(1), EndStart, Text(2), End];
+    let sound = [&[Start(0), EndStart][..], &data, &data, &[End]].concat();
+    let (json, misplaced) = read(&sound);
+    assert_eq!(misplaced, None);
+    for stray in [Text(3), CharRef(38), EntityRef(0), CData(1)] {
+        // Before the attribute of the second element.
+        let mut tokens = sound.clone();
+        tokens.insert(9, stray);
+        let (other, misplaced) = read(&tokens);
+        assert_eq!(other, json);
+        assert!(misplaced.is_some(), "{stray:?}");
+    }
+}
+
+#[test]
 fn tags_that_do_not_match_are_errors() {
     use Token::{Attribute, End, EndEmpty, EndStart, Start, Text};
     let error = |tokens: &[Token]| {
@@ -303,7 +335,7 @@ fn tags_that_do_not_match_are_errors() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig { cases: 2000.max(ProptestConfig::default().cases), ..ProptestConfig::default() })]
 
     #[test]
     fn checks_and_outlines_agree_with_trees(

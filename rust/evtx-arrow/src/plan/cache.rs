@@ -43,6 +43,8 @@ pub(crate) struct Compiled {
     pub(crate) template_id: u32,
     /// The error of a name in it whose hash does not match.
     pub(crate) unsound_name: Option<Error>,
+    /// The error of a token of the template for which the grammar has no place.
+    pub(crate) misplaced: Option<Error>,
     pub(crate) plan: Plan,
     /// The substitutions from which its `System` is read, if records with equal values of them share a row.
     pub(crate) system: Option<SubstitutionRuns>,
@@ -97,6 +99,7 @@ impl Compiled {
             guid: [0; 16],
             template_id: 0,
             unsound_name: None,
+            misplaced: None,
             system: system.map(|substitutions| SubstitutionRuns::new(substitutions, layout)),
             user_data: user_data.map(|element| Program::new(Language::Json, element, layout)),
             plan,

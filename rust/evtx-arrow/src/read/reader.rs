@@ -196,6 +196,9 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if record.not_its_own.is_some() {
             record.error = record.not_its_own;
         }
+        if self.scan.validates_all && record.error.is_none() {
+            record.error = record.misplaced.or_else(|| self.reader.misplaced());
+        }
         true
     }
 
@@ -346,6 +349,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         {
             record.not_its_own = Some(fault);
         }
+        record.misplaced = record.misplaced.or(compiled.misplaced);
         record.observe_plan(&compiled.plan);
         if !compiled.plan.supports(instance.values) || self.scan.force_tree_path {
             return self.instance_tree(record, at, &instance, root);
@@ -501,14 +505,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 None => return Ok(()),
             };
             let at = self.template(templates, instance.definition, TreeRoot::Child);
-            if let Some(fault) = templates.get(at)?.fault(&instance) {
+            let compiled = templates.get(at)?;
+            if let Some(fault) = compiled.fault(&instance).or(compiled.misplaced) {
                 return Err(fault);
             }
             if !templates.get(at)?.supports_text(instance.values) || self.scan.force_tree_path {
                 self.builds_trees.set(true);
                 let reader = Reader::new(self.chunk, self.names, self.arena);
                 reader.nodes(stream)?;
-                return reader.unsound_name().map_or(Ok(()), Err);
+                return reader.unsound_name().or_else(|| reader.misplaced()).map_or(Ok(()), Err);
             }
             self.check(templates, instance.values, None, depth)?;
         }
@@ -544,6 +549,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let template = reader.template(&definition)?;
         let compiled = Arc::new(Compiled {
             unsound_name: reader.unsound_name(),
+            misplaced: reader.misplaced(),
             ..Compiled::new(&scan.projection, &scan.plans.keys, &definition, template.root, root)
         });
         let is_kept = scan.plans.insert(self.chunk, &definition, &template, root, &compiled);

@@ -24,6 +24,8 @@ pub(crate) struct RecordGroup<'r> {
     pub(crate) error: Option<Error>,
     /// The error of the current record if it refers to a definition or a name that was overwritten.
     pub(crate) not_its_own: Option<Error>,
+    /// The error of a token of a template of the current record for which the grammar has no place.
+    pub(crate) misplaced: Option<Error>,
     /// Whether a text of a record may have so many values that it exceeds the limit.
     pub(crate) repeat_values: bool,
     /// Whether a record may have a place outside of `System` that the scan reads.
@@ -60,6 +62,7 @@ impl<'r> RecordGroup<'r> {
             start: 0,
             error: None,
             not_its_own: None,
+            misplaced: None,
             repeat_values: false,
             beyond_system: false,
             may_have_user_data: false,
@@ -74,6 +77,7 @@ impl<'r> RecordGroup<'r> {
         self.parts.truncate(self.start);
         self.error = None;
         self.not_its_own = None;
+        self.misplaced = None;
         self.may_have_user_data = false;
     }
 

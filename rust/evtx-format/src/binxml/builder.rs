@@ -122,7 +122,7 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
 
     /// Adds a node of an element with an outline: a substitution in place of a text.
     #[cold]
-    fn open_text(&mut self, mut node: Node<'a>, next: u16, in_start: bool) -> Outcome {
+    fn open_text(&mut self, mut node: Node<'a>, next: u16) -> Outcome {
         let Some(element) = self.stack[..self.len].last_mut() else {
             return Ok(());
         };
@@ -137,7 +137,6 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
         }
         match &mut element.attribute {
             Some((_, value)) => value.push(node),
-            None if in_start => {}
             None => element.content.push(node),
         }
         Ok(())
@@ -195,7 +194,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
     #[inline(always)]
     fn attribute_content(&mut self, node: Node<'a>) -> Outcome {
         if let Substitutions::InPlaceOfTexts(next) = self.substitutions {
-            return self.open_text(node, next, true);
+            return self.open_text(node, next);
         }
         if let Some(element) = self.last_mut()
             && let Some((_, value)) = &mut element.attribute
@@ -215,7 +214,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
     #[inline(always)]
     fn content(&mut self, node: Node<'a>) -> Outcome {
         if let Substitutions::InPlaceOfTexts(next) = self.substitutions {
-            return self.open_text(node, next, false);
+            return self.open_text(node, next);
         }
         if let Some(parent) = self.last_mut() {
             parent.repeats |= repeats(&node);
@@ -276,7 +275,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
         self.embed(Node::Element(root)).map_err(Err)
     }
 
-    fn substitution(&mut self, substitution: Substitution, in_start: bool) -> Result<(), Fault> {
+    fn substitution(&mut self, substitution: Substitution, in_attribute: bool) -> Result<(), Fault> {
         let node = match self.substitutions {
             Substitutions::Forbidden | Substitutions::InPlaceOfTexts(_) => {
                 return Err(Err(ErrorKind::SubstitutionOutsideTemplate));
@@ -290,7 +289,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
                     return Ok(());
                 };
                 if let Some(stream) = slot.stream() {
-                    if in_start {
+                    if in_attribute {
                         return Err(Err(ErrorKind::ElementInAttribute));
                     }
                     return self.stream(stream).map(drop);
@@ -303,7 +302,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
             }
         };
         self.reader.count_node().map_err(Err)?;
-        let taken = match in_start {
+        let taken = match in_attribute {
             true => self.attribute_content(node),
             false => self.content(node),
         };

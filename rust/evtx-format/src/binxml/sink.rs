@@ -31,7 +31,7 @@ pub(crate) trait Sink<'a> {
     /// The start of an attribute of the innermost element.
     fn attribute(&mut self, _name: &'a Name<'a>) {}
 
-    /// Content in a start tag: of the last attribute's value, if there is an attribute.
+    /// Content of the value of the last attribute.
     fn attribute_content(&mut self, _node: Node<'a>) -> Outcome {
         Ok(())
     }
@@ -59,8 +59,8 @@ pub(crate) trait Sink<'a> {
         Err(Err(NOT_PLAIN))
     }
 
-    /// A substitution, in a start tag or in content. Only a definition may have substitutions.
-    fn substitution(&mut self, _substitution: Substitution, _in_start: bool) -> std::result::Result<(), Fault> {
+    /// A substitution, in the value of an attribute or in content. Only a definition may have substitutions.
+    fn substitution(&mut self, _substitution: Substitution, _in_attribute: bool) -> std::result::Result<(), Fault> {
         Err(Err(NOT_PLAIN))
     }
 }

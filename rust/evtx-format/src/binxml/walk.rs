@@ -32,6 +32,17 @@ pub(super) enum Extent {
     Element,
 }
 
+/// Where a token stands in its stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the content of an element, or outside of all elements.
+    Content,
+    /// In a start tag, before its first attribute.
+    StartTag,
+    /// In the value of an attribute of a start tag.
+    Attribute,
+}
+
 /// Why content without an element around it is an error.
 pub(super) const OUTSIDE: &str = "content stands outside of an element";
 
@@ -52,6 +63,8 @@ pub struct Reader<'a, 'c> {
     pub(super) embeds_binxml: Cell<bool>,
     /// Chunk offset of a name that was read and whose hash does not match.
     unsound_name: Cell<Option<u32>>,
+    /// Chunk offset of a token that was read where the grammar has no place for it.
+    misplaced: Cell<Option<u32>>,
 }
 
 /// How many nodes and bytes of names a record may still have, and the name read so far whose hash does not match.
@@ -60,6 +73,7 @@ pub struct Left {
     pub(super) nodes: usize,
     pub(super) names: usize,
     unsound_name: Option<u32>,
+    misplaced: Option<u32>,
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
@@ -77,16 +91,18 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             name_refs: RefCell::default(),
             embeds_binxml: Cell::new(false),
             unsound_name: Cell::new(None),
+            misplaced: Cell::new(None),
         }
     }
 
-    /// Begins a record with `bytes` bytes of BinXML: resets the limits and [`unsound_name`](Self::unsound_name).
+    /// Begins a record with `bytes` bytes of BinXML: resets the limits and what was found wrong.
     #[inline]
     pub fn begin(&self, bytes: usize) {
         // Templates make some hundred of them.
         self.nodes.set(MAX_NODES.min(4096 + 8 * bytes));
         self.begin_again();
         self.unsound_name.set(None);
+        self.misplaced.set(None);
     }
 
     /// Begins to read the same record again. Resets the limits on nodes and names.
@@ -103,6 +119,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             nodes: self.nodes_left.get(),
             names: self.names_left.get(),
             unsound_name: self.unsound_name.get(),
+            misplaced: self.misplaced.get(),
         }
     }
 
@@ -112,6 +129,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.nodes_left.set(left.nodes);
         self.names_left.set(left.names);
         self.unsound_name.set(left.unsound_name);
+        self.misplaced.set(left.misplaced);
     }
 
     /// [`ErrorKind::NameHash`] if a name of the record does not match its hash: it was damaged or overwritten.
@@ -119,6 +137,14 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     pub fn unsound_name(&self) -> Option<Error> {
         let offset = self.unsound_name.get()?;
         Some(Error::new(offset as usize, ErrorKind::NameHash))
+    }
+
+    /// [`ErrorKind::Misplaced`] if a token of the record stands where the grammar (MS-EVEN6 2.2.12) has no place for it. The
+    /// other tokens mean what they mean without it.
+    #[inline]
+    pub fn misplaced(&self) -> Option<Error> {
+        let offset = self.misplaced.get()?;
+        Some(Error::new(offset as usize, ErrorKind::Misplaced))
     }
 
     /// Passes the tokens up to the end token, or one element, to a sink. `around` elements are open around the stream.
@@ -129,8 +155,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         extent: Extent,
         around: usize,
     ) -> Result<()> {
-        // How many elements of this stream are open, and whether the start tag of the innermost is.
-        let (mut open, mut in_start) = (0, false);
+        // How many elements of this stream are open, and the place of the token.
+        let (mut open, mut place) = (0, Place::Content);
         let mut has_root = false;
         while !cursor.at_end() {
             let at = cursor.pos();
@@ -153,20 +179,20 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     if token & 0x40 != 0 {
                         cursor.skip(4, "an attribute list")?;
                     }
-                    if in_start {
+                    if place != Place::Content {
                         return structure("an element starts inside of a start tag");
                     }
                     self.count_node()
                         .and_then(|()| sink.start(name, dependency))
                         .map_err(fault)?;
                     open += 1;
-                    in_start = true;
+                    place = Place::StartTag;
                 }
                 0x02 | 0x03 => {
-                    if !in_start {
+                    if place == Place::Content {
                         return structure("a start tag closes that was not open");
                     }
-                    in_start = false;
+                    place = Place::Content;
                     sink.end_start();
                     if token == 0x03 {
                         open -= 1;
@@ -177,7 +203,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     }
                 }
                 0x04 => {
-                    if open == 0 || in_start {
+                    if open == 0 || place != Place::Content {
                         return structure("an element ends that was not open");
                     }
                     open -= 1;
@@ -190,11 +216,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     let bytes = cursor.take(size, "a value")?;
                     if value_type.scalar != Scalar::BinXml {
                         let node = Node::Value(Value { value_type, bytes });
-                        self.put(sink, node, open, in_start).map_err(fault)?;
+                        self.put(sink, node, open, place, at).map_err(fault)?;
                         continue;
                     }
                     self.embeds_binxml.set(true);
-                    if in_start {
+                    if place != Place::Content {
                         return Err(fault(ErrorKind::ElementInAttribute));
                     }
                     let any = sink.stream(start..start + size);
@@ -203,28 +229,37 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 }
                 0x06 | 0x46 => {
                     let name = self.name(cursor, sink)?;
-                    if !in_start {
+                    if place == Place::Content {
                         return structure("an attribute stands outside of a start tag");
                     }
                     self.count_node().map_err(fault)?;
                     sink.attribute(name);
+                    place = Place::Attribute;
                 }
                 0x07 | 0x47 => {
                     let units = cursor.u16("a CDATA section")?;
                     let text = cursor.take(2 * usize::from(units), "a CDATA section")?;
-                    self.put(sink, Node::CData(text), open, in_start).map_err(fault)?;
+                    self.put(sink, Node::CData(text), open, place, at).map_err(fault)?;
                 }
                 0x08 | 0x48 => {
                     let number = cursor.u16("a character reference")?;
-                    self.put(sink, Node::CharRef(number), open, in_start).map_err(fault)?;
+                    self.put(sink, Node::CharRef(number), open, place, at).map_err(fault)?;
                 }
                 0x09 | 0x49 => {
                     let name = self.name(cursor, sink)?.text;
-                    self.put(sink, Node::EntityRef(name), open, in_start).map_err(fault)?;
+                    self.put(sink, Node::EntityRef(name), open, place, at).map_err(fault)?;
                 }
                 // Processing instructions are not part of the text of an event.
-                0x0a => self.name(cursor, sink).map(drop)?,
+                0x0a => {
+                    self.name(cursor, sink)?;
+                    if place != Place::Content {
+                        self.note_misplaced(at);
+                    }
+                }
                 0x0b => {
+                    if place != Place::Content {
+                        self.note_misplaced(at);
+                    }
                     let units = cursor.u16("a processing instruction")?;
                     cursor.skip(2 * usize::from(units), "a processing instruction")?;
                 }
@@ -233,7 +268,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     if extent == Extent::Definition {
                         return Err(fault(ErrorKind::InstanceInDefinition));
                     }
-                    if in_start {
+                    if place != Place::Content {
                         return Err(fault(ErrorKind::ElementInAttribute));
                     }
                     sink.instance(&instance).map_err(|error| error.unwrap_or_else(fault))?;
@@ -249,7 +284,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                         declared,
                         optional,
                     };
-                    sink.substitution(substitution, in_start)
+                    if place == Place::StartTag {
+                        self.note_misplaced(at);
+                        continue;
+                    }
+                    sink.substitution(substitution, place == Place::Attribute)
                         .map_err(|error| error.unwrap_or_else(fault))?;
                 }
                 0x0f => cursor.skip(3, "a fragment header")?,
@@ -268,17 +307,27 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Passes content to a sink. Inlined, so that the node stays in registers: no store-forwarding stall.
+    /// Passes content to a sink, if it has a place. Inlined, so that the node stays in registers: no store-forwarding stall.
     #[inline(always)]
-    fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, in_start: bool) -> Outcome {
+    fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, place: Place, at: usize) -> Outcome {
         if open == 0 {
             return Err(ErrorKind::Structure(OUTSIDE));
         }
         self.count_node()?;
-        match in_start {
-            true => sink.attribute_content(node),
-            false => sink.content(node),
+        match place {
+            Place::Content => sink.content(node),
+            Place::Attribute => sink.attribute_content(node),
+            Place::StartTag => {
+                self.note_misplaced(at);
+                Ok(())
+            }
         }
+    }
+
+    /// Notes the token at a chunk offset, for which the grammar has no place.
+    #[cold]
+    fn note_misplaced(&self, at: usize) {
+        self.misplaced.set(Some(at as u32));
     }
 
     /// Reads a reference to a name, and moves the cursor after the name if it is inline, at its first use.
