@@ -53,7 +53,7 @@ def release():
 def test_release():
     # The workflow runs the tests of Linux a second time, outside of the container.
     if os.environ.get("LINUX_CI_IN_DOCKER") == "1" or PLATFORM.endswith(("_mingw", "_musl")):
-        print("skipped: there is no DuckDB for Python")
+        print("skipped: PyPI has no DuckDB for this platform")
         return
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)

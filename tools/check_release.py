@@ -6,11 +6,12 @@ wheel. All must return the same: the rows of the samples, and as much JSON.
 """
 
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 import venv
+
+import release
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = "samples/*.evtx"
@@ -61,9 +62,8 @@ def wheel(name, dist, folder):
 
 def answers(dist, work):
     """What each part of the release says about the samples."""
-    pinned = re.findall(r"^duckdb==(\S+)", (ROOT / "duckdb/pin.txt").read_text("utf-8"), re.MULTILINE)
     versions = sorted(path.name.removeprefix("v") for path in dist.glob("v*"))
-    if missing := set(pinned) - set(versions):
+    if missing := set(release.pinned()) - set(versions):
         raise SystemExit(f"{dist} has nothing for DuckDB {', '.join(sorted(missing))}")
     evtx_sql = wheel("evtx-sql", dist, work / "evtx-sql")
     for version in versions:

@@ -16,7 +16,7 @@ NOTICES = ROOT / "THIRD-PARTY-NOTICES.txt"
 PUBLISHED = {"evtx-duckdb", "evtx-duckdb-stable", "evtx-python"}
 TARGETS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-apple-darwin", "aarch64-apple-darwin", "x86_64-pc-windows-gnu",
            "aarch64-pc-windows-gnullvm"]
-# What is no crate: licences in tools/notices.
+# Code that does not come from a crate. Its licences are in tools/notices.
 OTHERS = {"duckdb.txt": "DuckDB (the files that extensions are compiled with)", "mingw-w64.txt": "MinGW-w64 (in the files for Windows)"}
 
 HEADER = """The published files contain compiled code of these projects. Their licences follow.

@@ -24,9 +24,9 @@ const INTERVAL: Duration = Duration::from_millis(5);
 /// Expressions that fail if their connection was interrupted. DuckDB evaluates them here only if it takes them for
 /// constants.
 const EXPRESSIONS: [&str; 2] = [
-    // From 2.0 on, `list_reduce` asks before each item.
+    // From 2.0 on, `list_reduce` checks for interrupts before each item.
     "list_reduce([0, 0], lambda a, b: 0)",
-    // In 1.5.6, only `sleep_ms` asks. It is no constant, but 1.5.6 does not notice that in a lambda of a lambda.
+    // In 1.5.6, only `sleep_ms` checks for interrupts. It is volatile, but 1.5.6 overlooks that inside of nested lambdas.
     "list_transform([0], lambda a: list_transform([a], lambda b: sleep_ms(b)))",
 ];
 

@@ -23,9 +23,9 @@ use crate::vectors::{clear, rooms};
 /// The most threads of a scan. DuckDB uses as many as it has.
 const MAX_THREADS: u64 = 1 << 16;
 
-/// What a table function has as its data.
+/// The user data of a table function.
 struct Function {
-    /// What is known of it; `None` for that of `COPY ... FROM`.
+    /// Its metadata. `COPY ... FROM` has none.
     known: Option<&'static EvtxScanFunction>,
     probe: Option<Arc<Probe>>,
 }
