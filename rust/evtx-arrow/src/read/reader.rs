@@ -349,7 +349,9 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         {
             record.not_its_own = Some(fault);
         }
-        record.misplaced = record.misplaced.or(compiled.misplaced);
+        if let Some(error) = compiled.misplaced {
+            record.misplaced.get_or_insert(error);
+        }
         record.observe_plan(&compiled.plan);
         if !compiled.plan.supports(instance.values) || self.scan.force_tree_path {
             return self.instance_tree(record, at, &instance, root);
@@ -509,7 +511,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             if let Some(fault) = compiled.fault(&instance).or(compiled.misplaced) {
                 return Err(fault);
             }
-            if !templates.get(at)?.supports_text(instance.values) || self.scan.force_tree_path {
+            if !compiled.supports_text(instance.values) || self.scan.force_tree_path {
                 self.builds_trees.set(true);
                 let reader = Reader::new(self.chunk, self.names, self.arena);
                 reader.nodes(stream)?;
