@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 ROOT = pathlib.Path(__file__).parents[1]
 # The oldest glibc and macOS are those of the extensions.
@@ -47,7 +48,10 @@ def main(kind, dist, platform, library=None):
             shutil.copy(library, folder / "evtx_arrow" / ("_native.pyd" if platform.startswith("windows") else "_native.abi3.so"))
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", temporary]
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        print(shutil.copy(next(pathlib.Path(temporary).glob("*.whl")), dist))
+        wheel = next(pathlib.Path(temporary).glob("*.whl"))
+        binaries = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith((".so", ".pyd", ".duckdb_extension"))]
+        assert binaries, f"{wheel.name} has no binary"
+        print(shutil.copy(wheel, dist))
 
 
 if __name__ == "__main__":
