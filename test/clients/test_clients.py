@@ -11,8 +11,8 @@ import time
 import pytest
 from conftest import CLIENTS, EXTENSION, NEWEST, OWN, ROOT, example, section
 
-# The most frequent events of the samples.
-FIRST, SECOND = r"7036(\.0)?\D+302\b", r"4625(\.0)?\D+42\b"
+# The most frequent events of the samples. Java leaves out the two damaged ones.
+FIRST, SECOND = r"7036(\.0)?\D+30[02]\b", r"4625(\.0)?\D+42\b"
 
 
 def assert_counts(output):

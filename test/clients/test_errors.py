@@ -6,10 +6,10 @@ import re
 import threading
 
 import pytest
-from conftest import DOWNLOAD, OWN, TOO_OLD, section
+from conftest import DOWNLOAD, EXTENSION, OWN, TOO_OLD, section
 
 ALLOWED = "true"
-FILE = "evtx.duckdb_extension"
+FILE, RENAMED = "evtx.duckdb_extension", "events.duckdb_extension"
 
 
 def file_for(platform="linux_amd64", version="v1.5.6", interface="C_STRUCT"):
@@ -22,6 +22,10 @@ def file_for(platform="linux_amd64", version="v1.5.6", interface="C_STRUCT"):
 PROVOKED = {
     "platform": (OWN, ALLOWED, file_for(platform="windows_amd64"), f"LOAD '{FILE}'"),
     "specifically": (OWN, ALLOWED, file_for(version="v2.0.0", interface="CPP"), f"LOAD '{FILE}'"),
+    "read_evtx does not exist": (OWN, ALLOWED, None, "FROM read_evtx('case')"),
+    "Cannot change": (OWN, "false", None, "SET allow_unsigned_extensions = true"),
+    "cannot open shared": (OWN, ALLOWED, EXTENSION.read_bytes(), f"LOAD '{FILE}'"),
+    "did not contain": (OWN, ALLOWED, EXTENSION.read_bytes(), f"LOAD './{RENAMED}'"),
     "C API": (TOO_OLD, ALLOWED, file_for(), f"LOAD '{FILE}'"),
     "signature is": (OWN, "false", file_for(), f"LOAD '{FILE}'"),
     "Attempting": (OWN, "false", file_for(), f"INSTALL '{FILE}'"),
@@ -63,6 +67,7 @@ def test_duckdb_says(home, port, text):
     duckdb, allowed, file, statement = next(provoked for part, provoked in PROVOKED.items() if part in text)
     if file:
         (home.folder / FILE).write_bytes(file)
+        (home.folder / RENAMED).symlink_to(FILE)
     statement = statement.format(home=home.folder, port=port, repository=(home.folder / DOWNLOAD).resolve().parents[2])
     output = home.python(f"""
 import duckdb
