@@ -164,7 +164,7 @@ impl<'a> Value<'a> {
         )
     }
 
-    /// The text of a string, a number, a hexadecimal number or a SID, if it is printable ASCII of at most twelve
+    /// The text of a string, a number, a hexadecimal number or a SID, if it is ASCII of at most twelve
     /// characters: the characters as the bytes of a number, the first one in the lowest byte, and how many there are.
     /// `None` for other values. The text is the one that [`push_text`](Self::push_text) appends in [`Form::Plain`].
     ///

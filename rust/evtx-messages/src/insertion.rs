@@ -7,7 +7,6 @@
 //! | time | `2020-09-19T03:22:05.1234567Z` | nine digits for the fraction; U+200E before the year and around each hyphen |
 //! | address with an output type | a number, or binary | `10.0.0.1`, `[fe80::1]:445` |
 //! | value with a map | a number | the text of the map |
-//! | text with control characters | `_` in their place | the characters |
 //!
 //! All other values have the text that they have in XML. Source: what Windows shows for the events of OTRF's
 //! Security-Datasets; for output types the documentation of the manifest (`outType`).
@@ -127,7 +126,7 @@ pub(crate) fn number_of_text(text: &str) -> Option<u64> {
 
 fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     let start = out.len();
-    value.push_text(out, Form::Raw);
+    value.push_text(out, Form::Plain);
     match value.value_type.scalar {
         Scalar::HexInt32 | Scalar::HexInt64 => raise_digits(&mut out[start..]),
         Scalar::FileTime | Scalar::SystemTime if !value.value_type.array => mark_time(out, start),
@@ -267,7 +266,7 @@ mod tests {
             let value = Value::new(scalar, bytes);
             assert_eq!(shown(Insertion::Value(value), scalar as u8, 0), expected);
             let mut xml = Vec::new();
-            value.push_text(&mut xml, Form::Raw);
+            value.push_text(&mut xml, Form::Plain);
             let xml = String::from_utf8(xml).expect("UTF-8");
             assert_eq!(
                 shown(Insertion::Text(&xml), scalar as u8, 0),

@@ -338,7 +338,7 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// The path of the log.
     filename: FileName;
     // The columns from here on are added by options.
-    /// The whole event as XML, byte for byte what the `evtx` crate renders.
+    /// The whole event as XML, byte for byte what the `evtx` crate renders, but with all characters that are stored.
     xml: Event(Language::Xml);
     /// The whole event as JSON, byte for byte what the `evtx` crate renders.
     json: Event(Language::Json);

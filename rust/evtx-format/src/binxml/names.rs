@@ -123,7 +123,7 @@ impl<'c> Names<'c> {
         before: Option<&'a Name<'a>>,
     ) -> &'a Name<'a> {
         let mut text = Vec::new();
-        text::push_utf16(&mut text, units, Form::Raw);
+        text::push_utf16(&mut text, units, Form::Plain);
         let text = String::from_utf8(text).unwrap_or_default();
         let text = arena.alloc_str(&text);
         arena.alloc_with(|| Name {

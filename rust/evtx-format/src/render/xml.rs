@@ -141,7 +141,7 @@ fn literal(compiler: &mut Compiler, node: &Node<'_>, in_attribute: bool) {
 /// Appends a CDATA section, which is split at each `]]>` in its text.
 fn push_cdata(out: &mut Vec<u8>, text: &[u8]) {
     let mut raw = Vec::new();
-    text::push_utf16(&mut raw, text, Form::Raw);
+    text::push_utf16(&mut raw, text, Form::Plain);
     out.extend_from_slice(b"<![CDATA[");
     let mut rest = &raw[..];
     while let Some(at) = memchr::memmem::find(rest, b"]]>") {

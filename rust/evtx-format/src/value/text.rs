@@ -1,34 +1,30 @@
 //! Text: converts UTF-16LE and Windows-1252 to UTF-8 and escapes it, in one pass.
 
-/// Where text is written to, which decides what is escaped or replaced.
+/// Where text is written to, which decides what is escaped. U+FFFD replaces lone surrogates everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A column: nothing is escaped, as a reader of the XML gets the text. `_` replaces the characters that XML 1.0
-    /// does not allow, as Windows does it: C0 controls but tab, LF and CR; U+FFFE and U+FFFF; lone surrogates.
+    /// A column, a name, or a CDATA section of XML: nothing is escaped.
     Plain,
-    /// A JSON string: quotes, backslashes and C0 controls are escaped. U+FFFD replaces lone surrogates.
+    /// A JSON string: quotes, backslashes and C0 controls are escaped.
     Json,
-    /// The text of an XML element: as [`Form::Plain`], with `&`, `<` and `>` escaped.
+    /// The text of an XML element: `&`, `<` and `>` are escaped. Other characters that XML 1.0 does not allow stay, as in
+    /// the XML that Windows writes: issues 11006 and 11357 of elastic/beats have some with U+0001 and U+0003.
     XmlText,
     /// The value of an XML attribute: as [`Form::XmlText`], with quotes and apostrophes escaped.
     XmlAttribute,
-    /// A CDATA section of XML, or a name: nothing is escaped. U+FFFD replaces lone surrogates.
-    Raw,
 }
 
-/// Whether a form writes a UTF-16 unit as one byte, unchanged: it is ASCII and not escaped or replaced.
+/// Whether a form writes a UTF-16 unit as one byte, unchanged: it is ASCII, not escaped, and not the NUL that ends a text.
 #[inline(always)]
 pub(crate) fn is_bare(unit: u16, form: Form) -> bool {
     let is = |byte: u8| unit == u16::from(byte);
     let escaped = match form {
-        Form::Plain | Form::Raw => false,
-        Form::Json => is(b'"') | is(b'\\'),
+        Form::Plain => false,
+        Form::Json => (unit < 0x20) | is(b'"') | is(b'\\'),
         Form::XmlText => is(b'&') | is(b'<') | is(b'>'),
         Form::XmlAttribute => is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
     };
-    let printable = unit.wrapping_sub(0x20) < 0x60;
-    let space = form != Form::Json && (is(b'\t') | is(b'\n') | is(b'\r'));
-    (printable | space) & !escaped
+    (unit.wrapping_sub(1) < 0x7f) & !escaped
 }
 
 /// The units as bytes, if the form writes all of them unchanged. Without branches, so that the compiler vectorizes it.
@@ -53,7 +49,7 @@ fn units_of(text: &[u8]) -> &[[u8; 2]] {
     }
 }
 
-/// At most twelve characters of printable ASCII as the bytes of a number, the first one in the lowest byte, and how
+/// At most twelve characters of ASCII as the bytes of a number, the first one in the lowest byte, and how
 /// many there are; `None` for other UTF-16LE text. Most values are this short, and their text stays in registers.
 #[inline(always)]
 pub(crate) fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
@@ -127,7 +123,6 @@ pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
         Form::Json => push_units(out, text, Form::Json),
         Form::XmlText => push_units(out, text, Form::XmlText),
         Form::XmlAttribute => push_units(out, text, Form::XmlAttribute),
-        Form::Raw => push_units(out, text, Form::Raw),
     }
 }
 
@@ -230,11 +225,10 @@ fn specials(word: u64, form: Form) -> u64 {
     let below = |bytes: u64, limit: u8| bytes.wrapping_sub(all(limit)) & !bytes & all(0x80);
     let is = |byte: u8| below(word ^ all(byte), 1);
     match form {
-        Form::Raw => 0,
+        Form::Plain => 0,
         Form::Json => below(word, b' ') | is(b'"') | is(b'\\'),
-        Form::Plain => below(word, b' '),
-        Form::XmlText => below(word, b' ') | is(b'&') | is(b'<') | is(b'>'),
-        Form::XmlAttribute => below(word, b' ') | is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
+        Form::XmlText => is(b'&') | is(b'<') | is(b'>'),
+        Form::XmlAttribute => is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
     }
 }
 
@@ -277,36 +271,23 @@ fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, for
         match char::from_u32(scalar) {
             Some(c @ '\0'..='\x1f') if form == Form::Json => push_json_control(out, c as u8, b"0123456789ABCDEF"),
             Some(c) => push_char(out, c, form),
-            None => push_lone_surrogate(out, form),
+            None => push_utf8(out, char::REPLACEMENT_CHARACTER),
         }
     }
     Some(rest)
-}
-
-#[cold]
-fn push_lone_surrogate(out: &mut Vec<u8>, form: Form) {
-    match form {
-        Form::Plain | Form::XmlText | Form::XmlAttribute => out.push(b'_'),
-        Form::Json | Form::Raw => out.extend_from_slice("\u{fffd}".as_bytes()),
-    }
 }
 
 /// Appends one character.
 #[inline]
 pub fn push_char(out: &mut Vec<u8>, c: char, form: Form) {
     match form {
-        Form::Raw => push_utf8(out, c),
+        Form::Plain => push_utf8(out, c),
         Form::XmlText | Form::XmlAttribute => match c {
             '&' => out.extend_from_slice(b"&amp;"),
             '<' => out.extend_from_slice(b"&lt;"),
             '>' => out.extend_from_slice(b"&gt;"),
             '"' if form == Form::XmlAttribute => out.extend_from_slice(b"&quot;"),
             '\'' if form == Form::XmlAttribute => out.extend_from_slice(b"&apos;"),
-            _ => push_char(out, c, Form::Plain),
-        },
-        Form::Plain => match c {
-            '\t' | '\n' | '\r' => out.push(c as u8),
-            '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => out.push(b'_'),
             _ => push_utf8(out, c),
         },
         Form::Json => match c {
@@ -343,11 +324,10 @@ fn push_utf8(out: &mut Vec<u8>, c: char) {
 /// Appends UTF-8 text.
 pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
     match form {
-        Form::Plain => push_characters(out, text, Form::Plain),
+        Form::Plain => out.extend_from_slice(text.as_bytes()),
         Form::Json => push_characters(out, text, Form::Json),
         Form::XmlText => push_characters(out, text, Form::XmlText),
         Form::XmlAttribute => push_characters(out, text, Form::XmlAttribute),
-        Form::Raw => out.extend_from_slice(text.as_bytes()),
     }
 }
 
@@ -460,13 +440,12 @@ mod tests {
     #[test]
     fn text_is_escaped_for_its_place() {
         let text = units("a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
-        assert_eq!(utf16(&text, Form::Plain), "a\"b\\c__\t\r\nü日😀 <&>");
-        assert_eq!(utf16(&text, Form::XmlText), "a\"b\\c__\t\r\nü日😀 &lt;&amp;&gt;");
+        assert_eq!(utf16(&text, Form::Plain), "a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
+        assert_eq!(utf16(&text, Form::XmlText), "a\"b\\c\u{1}\u{b}\t\r\nü日😀 &lt;&amp;&gt;");
         assert_eq!(
             utf16(&text, Form::XmlAttribute),
-            "a&quot;b\\c__\t\r\nü日😀 &lt;&amp;&gt;"
+            "a&quot;b\\c\u{1}\u{b}\t\r\nü日😀 &lt;&amp;&gt;"
         );
-        assert_eq!(utf16(&text, Form::Raw), "a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
         assert_eq!(utf16(&text, Form::Json), "a\\\"b\\\\c\\u0001\\u000B\\t\\r\\nü日😀 <&>");
     }
 
@@ -474,13 +453,13 @@ mod tests {
     fn ansi_text_is_windows_1252_without_nuls() {
         let mut out = Vec::new();
         push_ansi(&mut out, b"\x80 \0caf\xe9\x01\0", Form::Plain);
-        assert_eq!(String::from_utf8(out).unwrap(), "€ café_");
+        assert_eq!(String::from_utf8(out).unwrap(), "€ café\u{1}");
     }
 
     proptest! {
         #[test]
         fn utf8_is_what_its_characters_are(text in "[a-z<&\"'\\\\\n\u{1}\u{7f}é日😀]{0,80}|[a-z]{0,80}[<\\\\]?[a-z]{0,40}") {
-            for form in [Form::Plain, Form::Json, Form::XmlText, Form::XmlAttribute, Form::Raw] {
+            for form in [Form::Plain, Form::Json, Form::XmlText, Form::XmlAttribute] {
                 let (mut whole, mut single) = (Vec::new(), Vec::new());
                 push_str(&mut whole, &text, form);
                 text.chars().for_each(|c| push_char(&mut single, c, form));
@@ -498,26 +477,18 @@ mod tests {
             if let Some(unit) = text.get_mut(end) {
                 *unit = 0;
             }
-            let decoded = || char::decode_utf16(text[..end].iter().copied());
-            let plain = decoded().map(|c| match c {
-                Ok(c @ ('\t' | '\n' | '\r')) => c,
-                Ok(c) if c < ' ' || c == '\u{fffe}' || c == '\u{ffff}' => '_',
-                Ok(c) => c,
-                Err(_) => '_',
-            });
-            prop_assert_eq!(utf16(&text, Form::Plain), plain.collect::<String>());
-            let raw: String = decoded().map(|c| c.unwrap_or('\u{fffd}')).collect();
-            let (json, mut of_raw) = (utf16(&text, Form::Json), Vec::new());
-            push_str(&mut of_raw, &raw, Form::Json);
-            prop_assert_eq!(String::from_utf8(of_raw).unwrap().to_lowercase(), json.to_lowercase());
+                        let plain: String = char::decode_utf16(text[..end].iter().copied()).map(|c| c.unwrap_or('\u{fffd}')).collect();
+            let (json, mut of_plain) = (utf16(&text, Form::Json), Vec::new());
+            push_str(&mut of_plain, &plain, Form::Json);
+            prop_assert_eq!(String::from_utf8(of_plain).unwrap().to_lowercase(), json.to_lowercase());
             prop_assert!(!json.bytes().any(|b| b < 0x20));
-            prop_assert_eq!(utf16(&text, Form::Raw), raw);
+            prop_assert_eq!(utf16(&text, Form::Plain), plain);
         }
 
         #[test]
-        fn short_text_is_the_same_in_registers(text in "[ -~]{0,14}|[ -\u{ff}]{0,6}") {
+        fn short_text_is_the_same_in_registers(text in "[\u{1}-~]{0,14}|[\u{1}-\u{ff}]{0,6}") {
             let bytes: Vec<u8> = units(&text).iter().flat_map(|u| u.to_le_bytes()).collect();
-            let is_short = text.len() <= 12 && text.is_ascii() && !text.contains(|c: char| c < ' ');
+            let is_short = text.len() <= 12 && text.is_ascii();
             let short = short_ascii(&bytes);
             prop_assert_eq!(short.is_some(), is_short || text.is_empty());
             if let Some((number, len)) = short {

@@ -117,7 +117,7 @@ pub(crate) fn text_of(scalar: Scalar, bytes: &[u8]) -> String {
         _ => memchr::memchr(0, bytes),
     };
     let mut text = Vec::new();
-    Value::new(scalar, &bytes[..end.unwrap_or(bytes.len())]).push_text(&mut text, Form::Raw);
+    Value::new(scalar, &bytes[..end.unwrap_or(bytes.len())]).push_text(&mut text, Form::Plain);
     String::from_utf8(text).unwrap_or_default()
 }
 

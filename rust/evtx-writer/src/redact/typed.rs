@@ -64,7 +64,7 @@ pub(super) fn sid(text: &str) -> Option<Vec<u8>> {
 pub(super) static ANSI: LazyLock<[char; 256]> = LazyLock::new(|| {
     std::array::from_fn(|byte| {
         let mut text = Vec::new();
-        push_ansi(&mut text, &[byte as u8], Form::Raw);
+        push_ansi(&mut text, &[byte as u8], Form::Plain);
         std::str::from_utf8(&text)
             .ok()
             .and_then(|text| text.chars().next())
