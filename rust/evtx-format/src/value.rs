@@ -185,6 +185,17 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The texts in a binary value, joined by line breaks. `None` unless the value is UTF-16LE with a NUL after each text, and
+    /// without other control characters than tab, LF and CR. It has at least four characters: fewer may be a number.
+    pub fn payload_text(self) -> Option<String> {
+        let bytes = (self.scalar() == Some(Scalar::Binary)).then_some(self.bytes)?;
+        let text = encoding_rs::UTF_16LE.decode_without_bom_handling_and_without_replacement(bytes)?;
+        let texts = text.strip_suffix('\0')?.trim_end_matches('\0');
+        let is_text = |c: char| !c.is_control() || matches!(c, '\0' | '\t' | '\n' | '\r');
+        let characters = texts.chars().filter(|c| *c != '\0').count();
+        (characters >= 4 && texts.chars().all(is_text)).then(|| texts.replace('\0', "\n"))
+    }
+
     /// Appends the text that Windows shows, as UTF-8, escaped for its place. Commas separate the items of an array.
     ///
     /// A value that does not pass [`Value::check`] appends what can be read of it, or nothing.

@@ -2,7 +2,7 @@
 //! text next to elements, and other children of `Event`, such as `RenderingInfo`.
 
 use evtx_format::MAX_NAMES;
-use evtx_format::binxml::tree::{Element, Node};
+use evtx_format::binxml::tree::{Attribute, Element, Node};
 
 use super::content::{Guard, Irregular, deeper, is_substitution, plain};
 use crate::schema::Place;
@@ -64,6 +64,10 @@ impl<'e> ChildOfEvent<'e> {
             content,
             guard,
         };
+        // The attributes of an element of `UserData` are entries.
+        let is_root = self.has_entries
+            && self.element.name == "UserData"
+            && self.element.elements().any(|root| std::ptr::eq(root, element));
         for attribute in element.attributes {
             if attribute.name == "Name" && is_called(element) {
                 if attribute.content.iter().any(is_substitution) {
@@ -71,8 +75,7 @@ impl<'e> ChildOfEvent<'e> {
                 }
                 continue;
             }
-            let is_namespace = attribute.name == "xmlns" || attribute.name.starts_with("xmlns:");
-            if !is_namespace && !self.is_place(element, Some(attribute.name)) {
+            if !is_namespace(attribute) && !is_root && !self.is_place(element, Some(attribute.name)) {
                 each(value(Some(attribute.name), attribute.content));
             }
         }
@@ -102,6 +105,11 @@ impl<'e> ChildOfEvent<'e> {
                 .find(|sibling| sibling.name == element.name)
                 .is_some_and(|first| std::ptr::eq(first, element))
     }
+}
+
+/// Whether an attribute declares a namespace.
+pub(super) fn is_namespace(attribute: &Attribute<'_>) -> bool {
+    attribute.name == "xmlns" || attribute.name.starts_with("xmlns:")
 }
 
 /// Whether the attribute `Name` of an element is the name of its values.

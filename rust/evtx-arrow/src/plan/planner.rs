@@ -10,7 +10,7 @@ use super::column_plan::{Conditional, Entry, EntryId, EventData, Plan, RequiredS
 use super::content::{Guard, Irregular, deeper, has_certain_child, has_substitutions, is_substitution, plain};
 use super::convert;
 use super::keys::Keys;
-use super::other_values::{ChildOfEvent, OtherValue};
+use super::other_values::{ChildOfEvent, OtherValue, is_namespace};
 use super::projection::{Projection, TreeRoot};
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Piece};
 use crate::schema::{Numbering, Place};
@@ -137,7 +137,7 @@ impl Planner<'_> {
         }
         let is_first_event_data = self.plan.event_data.is_none();
         let is_first_user_data = self.plan.user_entries.is_none() && self.plan.user_stream.is_none();
-        if self.projection.event_data && element.name == "EventData" {
+        if self.projection.event_data && is_event_data(element) {
             match &self.plan.event_data {
                 // If a record leaves the first out, the second counts.
                 Some(first) => self.plan.irregular |= first.guard.is_some(),
@@ -163,11 +163,8 @@ impl Planner<'_> {
             }
         }
         if self.projection.other_values {
-            let has_entries = match element.name {
-                "EventData" => is_first_event_data,
-                "UserData" => is_first_user_data,
-                _ => false,
-            };
+            let has_entries = is_event_data(element) && is_first_event_data
+                || element.name == "UserData" && is_first_user_data;
             self.other_values(element, has_entries, guard);
         }
         if self.projection.user_data && element.name == "UserData" {
@@ -331,11 +328,14 @@ impl Planner<'_> {
         }
     }
 
-    /// The leaves of `EventData` or `UserData`, as entries. Their keys are their names: unnamed entries become `param1`,
-    /// `param2`, …; repeated names get the suffixes `_1`, `_2`, …
+    /// The leaves of [`EventData`](is_event_data) or `UserData`, as entries. Their keys are their names: unnamed entries
+    /// become `param1`, `param2`, …; repeated names get the suffixes `_1`, `_2`, …
     fn entries(&mut self, element: &Element<'_>) -> Result<EventData, Irregular> {
         (self.text, self.names, self.overflows) = (0, 0, false);
         let mut leaves = Vec::new();
+        for root in element.elements().filter(|_| element.name == "UserData") {
+            self.attributes_of_root(root, &mut leaves)?;
+        }
         if element.elements().next().is_some() {
             if !has_certain_child(element) && !element.content.iter().all(|node| node.elements().next().is_some()) {
                 return Err(Irregular);
@@ -345,11 +345,9 @@ impl Planner<'_> {
             // The substitution can hold text or elements, depending on the record.
             return Err(Irregular);
         } else if element.content.iter().any(Node::is_text) {
-            leaves.push(Leaf {
-                name: element.name.to_owned(),
-                source: self.source(element.content, MAX_TEXT),
-                declared: declared(element.content),
-            });
+            let (source, declared) = self.leaf_value(element)?;
+            let name = element.name.to_owned();
+            leaves.push(Leaf { name, source, declared });
         }
         let is_clear = !leaves.iter().any(|leaf| leaf.name.starts_with("param"));
         let (mut unnamed, mut guarded) = (0, false);
@@ -393,6 +391,26 @@ impl Planner<'_> {
         Ok(EventData::new(entries, keyed, columns).splitting(is_clear))
     }
 
+    /// Adds the attributes of an element of `UserData`, which some providers fill: entries with the names of other values.
+    fn attributes_of_root(&mut self, root: &Element<'_>, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
+        let guard = deeper(None, root)?;
+        for attribute in root.attributes.iter().filter(|attribute| !is_namespace(attribute)) {
+            let leaf = Leaf {
+                name: format!("{}.{}", root.name, attribute.name),
+                source: Extractor {
+                    guard,
+                    attribute: true,
+                    ..self.source(attribute.content, MAX_TEXT)
+                },
+                declared: declared(attribute.content),
+            };
+            if !self.add(leaf, leaves) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a leaf to the entries of the map. Returns false if the map is too long and ends with it.
     fn add(&mut self, leaf: Leaf, leaves: &mut Vec<Leaf>) -> bool {
         self.names += leaf.name.len();
@@ -431,24 +449,33 @@ impl Planner<'_> {
                     continue;
                 }
                 let name = leaf_name(child)?;
-                let mut source = match child.content {
-                    [Node::Substitution(substitution)] => {
-                        self.need(substitution.index, RequiredShape::Leaf);
-                        self.source(child.content, MAX_TEXT)
-                    }
-                    content if self.projection.names_only && !content.iter().any(is_substitution) => {
-                        Constant::default().into()
-                    }
-                    _ => self.text(child, guard, MAX_TEXT)?,
-                };
+                let (mut source, declared) = self.leaf_value(child)?;
                 source.guard = guard;
-                let declared = declared(child.content);
                 if !self.add(Leaf { name, source, declared }, leaves) {
                     return Ok(());
                 }
             }
         }
         Ok(())
+    }
+
+    /// The value of a leaf, and its type.
+    fn leaf_value(&mut self, leaf: &Element<'_>) -> Result<(Extractor, ValueType), Irregular> {
+        let declared = declared(leaf.content);
+        let source = match leaf.content {
+            // Only the record says whether its payload is text.
+            content if leaf.is_payload() && content.iter().any(is_substitution) => return Err(Irregular),
+            [Node::Substitution(substitution)] => {
+                self.need(substitution.index, RequiredShape::Leaf);
+                self.source(leaf.content, MAX_TEXT)
+            }
+            content => match leaf.payload_text() {
+                Some(text) => return Ok((Constant::from(text.into_bytes()).into(), TEXT)),
+                None if self.projection.names_only && !content.iter().any(is_substitution) => Constant::default().into(),
+                None => self.text(leaf, None, MAX_TEXT)?,
+            },
+        };
+        Ok((source, declared))
     }
 
     fn need(&mut self, substitution: u16, need: RequiredShape) {
@@ -474,6 +501,12 @@ impl Planner<'_> {
         }
         element.elements().for_each(|child| self.attributes(child));
     }
+}
+
+/// Whether the leaves of an element are the entries of `event_data`: an event has one of these. Source: the type `EventType`
+/// of Windows' schema of events.
+fn is_event_data(element: &Element<'_>) -> bool {
+    matches!(element.name, "EventData" | "DebugData" | "BinaryEventData" | "ProcessingErrorData")
 }
 
 /// The name of a leaf: its `Name` attribute, or the name of the element; empty for `Data` without a `Name`.

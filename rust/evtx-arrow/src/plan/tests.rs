@@ -77,6 +77,11 @@ fn given(projection: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'
             given.push(format!("({}={})", keys.name(&entry.key), text(found)));
         }
     }
+    for entry in plan.user_entries(values).iter().flat_map(|leaves| &leaves.entries) {
+        if let Some(found) = entry.source.find(values) {
+            given.push(format!("{{{}={}}}", keys.name(&entry.key), text(found)));
+        }
+    }
     given.join(" ")
 }
 
@@ -137,6 +142,11 @@ fn string(text: &str) -> Value {
     Value::string(text)
 }
 
+/// The bytes of a text in UTF-16LE.
+fn utf16(text: &str) -> Value {
+    Value::Binary(text.encode_utf16().flat_map(u16::to_le_bytes).collect())
+}
+
 fn strings(items: &[&str]) -> Value {
     Value::StringArray(items.iter().map(|&item| item.to_owned()).collect())
 }
@@ -187,13 +197,18 @@ fn values_that_are_no_entries_have_names() {
     let cases = cases! {
         // Attributes, and text next to elements, of elements whose leaves are entries.
         event(element("EventData", [certificate()])), vec![] => Yes "(Certificate.subject=s)";
-        event(element("UserData", [certificate()])), vec![] => Yes "(Certificate.subject=s)";
+        event(element("UserData", [element("Root", [certificate()])])), vec![]
+            => Yes "(Certificate.subject=s) {Certificate=t}";
+        // The attributes of an element of `UserData`, and elements of `UserData` that are values, are entries.
+        event(element("UserData", [certificate(), other("N", "5")])), vec![]
+            => Yes "{Certificate.subject=s} {Certificate=t} {N=5}";
+        event(element("UserData", [Element::new("Root").attribute_substitution("a", Substitution::new(0, 1)).attribute_substitution("b", Substitution::new(1, 1))])), two()
+            => Yes "{Root.b=y} {Root=}";
         event(element("EventData", [constant("a", "x").attribute("Type", "T").child(certificate()).text("z")])), vec![]
             => Yes "(a.Type=T) (a=x) (Certificate.subject=s) (a=z)";
         // All values of other children.
         event(element("RenderingInfo", [other("Message", "m"), element("Keywords", [other("Keyword", "k")])])), vec![]
             => Yes "(RenderingInfo.Message=m) (RenderingInfo.Keyword=k)";
-        event(other("BinaryEventData", "0A")), vec![] => Yes "(BinaryEventData=0A)";
         // A second element whose leaves are no entries.
         element("Event", ["x", "y"].map(|text| element("EventData", [constant("a", text)]))), vec![]
             => Yes "(EventData.a=y)";
@@ -212,7 +227,7 @@ fn values_that_are_no_entries_have_names() {
     for (root, values, supported, expected) in cases {
         let case = format!("{root:?} with {values:?}");
         let (found, given) = planned(&every_value(), root, values);
-        let others = given.find('(').map_or("", |at| &given[at..]);
+        let others = given.find(['(', '{']).map_or("", |at| &given[at..]);
         assert_eq!((found, others), (supported, expected), "{case}");
     }
 }
@@ -285,6 +300,20 @@ fn a_map_is_what_event_data_holds() {
         vec![] => Yes "map a=1 [a]=1";
         with_data([Element::new("Named").text("x"), Element::new("b").text("y")]), vec![]
             => Yes "map Named=x b=y [b]=y";
+        // What an event has in place of `EventData`.
+        element("Event", [element("DebugData", [Element::new("Message").text("x")])]), vec![] => Yes "map Message=x";
+        of(Element::new("BinaryEventData").text("0A")), vec![] => Yes "map BinaryEventData=0A";
+        of(Element::new("BinaryEventData").content(substitution(0))), vec![utf16("text\0")]
+            => Irregular "map BinaryEventData=text";
+        of(element("ProcessingErrorData", [leaf("ErrorCode", 0), leaf("EventPayload", 1)])),
+        vec![Value::UInt32(15005), utf16("one\0two\0\0")] => Irregular "map ErrorCode=15005 EventPayload=one\ntwo";
+        // Bytes that may be numbers, have control characters or lone surrogates, or end in the middle of a text.
+        of(leaf("BinaryEventData", 0)), vec![utf16("abc\0")] => Irregular "map BinaryEventData=6100620063000000";
+        of(leaf("BinaryEventData", 0)), vec![utf16("\u{1}bcd\0")] => Irregular "map BinaryEventData=01006200630064000000";
+        of(leaf("BinaryEventData", 0)), vec![Value::Binary(b"a\0b\0c\0\0\xd8\0\0".to_vec())]
+            => Irregular "map BinaryEventData=61006200630000D80000";
+        of(leaf("BinaryEventData", 0)), vec![utf16("no end")] => Irregular "map BinaryEventData=6E006F00200065006E006400";
+        of(leaf("BinaryEventData", 0)), vec![string("text")] => Irregular "map BinaryEventData=text";
         with_data([element("Outer", [constant("a", "1"), element("Inner", [constant("b", "2")])])]), vec![]
             => Yes "map a=1 b=2 [a]=1 [b]=2";
     }

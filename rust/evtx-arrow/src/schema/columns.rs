@@ -299,8 +299,8 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     channel: Place(system("Channel", None), Name);
     /// The machine that it happened on.
     computer: Place(system("Computer", None), Name);
-    /// The values of `EventData` by name, as text. With `event_id := ...`, each field has its own column here, and
-    /// `event_data` follows `filename`.
+    /// The values of `EventData` by name, as text, or of what the event has in its place. With `event_id := ...`, each
+    /// field has its own column here, and `event_data` follows `filename`.
     event_data: EventData;
     /// The `UserData` of the few events that have it, as JSON. With `event_id := ...`, its leaves have columns too.
     user_data: UserData;

@@ -56,7 +56,8 @@ impl Element {
                     .content
                     .push(Node::Element(Element::new(&start))),
                 Event::End(_) => {
-                    let element = open.pop().expect("open");
+                    let mut element = open.pop().expect("open");
+                    element.read_payload();
                     open.last_mut().expect("balanced").content.push(Node::Element(element));
                 }
                 Event::Text(run) => text(&mut open, run.to_string()),
@@ -80,6 +81,27 @@ impl Element {
                 Node::Text(_) => None,
             })
             .expect("a root")
+    }
+
+    /// Columns show the texts of a payload, where XML shows its bytes.
+    fn read_payload(&mut self) {
+        let ([Node::Text(bytes)], "EventPayload" | "BinaryEventData") = (&mut self.content[..], &*self.name) else {
+            return;
+        };
+        let unit = |at| u16::from_str_radix(bytes.get(at..at + 4)?, 16).ok().map(u16::swap_bytes);
+        let units: Option<Vec<u16>> = (0..bytes.len()).step_by(4).map(unit).collect();
+        let Some(text) = units.and_then(|units| String::from_utf16(&units).ok()) else { return };
+        let texts = text.trim_end_matches('\0');
+        let is_text = |c: char| "\0\t\n\r".contains(c) || !c.is_control();
+        if texts.len() < text.len() && texts.replace('\0', "").chars().count() > 3 && texts.chars().all(is_text) {
+            *bytes = texts.replace('\0', "\n");
+        }
+    }
+
+    /// `EventData`, or what an event has in its place.
+    fn event_data(&self) -> Option<&Element> {
+        let names = ["EventData", "DebugData", "BinaryEventData", "ProcessingErrorData"];
+        self.children().find(|child| names.contains(&&*child.name))
     }
 
     fn children(&self) -> impl Iterator<Item = &Element> {
@@ -261,7 +283,7 @@ fn is_same_xml(oracle: &str, found: &str) -> bool {
 /// without a name is `param1`, `param2`, …; a name that comes back is `name_1`, `name_2`, …; the elements
 /// with a name that one array value makes are one entry, the JSON array of their texts.
 fn check_event_data(found: Option<&[(String, Option<String>)]>, event: &Element) -> Result<usize, String> {
-    let Some(element) = event.children().find(|child| child.name == "EventData") else {
+    let Some(element) = event.event_data() else {
         return if found.is_none() {
             Ok(0)
         } else {
@@ -272,7 +294,7 @@ fn check_event_data(found: Option<&[(String, Option<String>)]>, event: &Element)
     let mut leaves = Vec::new();
     element.leaves(&mut leaves);
     if leaves.is_empty() && !element.text().is_empty() {
-        leaves.push((Some("EventData"), element.text()));
+        leaves.push((Some(&*element.name), element.text()));
     }
     let mut leaves = &leaves[..];
     let mut unnamed = 0;
@@ -317,7 +339,7 @@ fn check_event_data(found: Option<&[(String, Option<String>)]>, event: &Element)
     }
 }
 
-/// The leaves of `UserData` in the XML of an event, by the names that their columns have.
+/// The leaves of `UserData` in the XML of an event, and the attributes of its elements, by the names that their columns have.
 pub(crate) fn user_leaves(xml: &str) -> Vec<(String, String)> {
     let event = Element::parse(xml);
     let Some(element) = event.children().find(|child| child.name == "UserData") else {
@@ -325,12 +347,17 @@ pub(crate) fn user_leaves(xml: &str) -> Vec<(String, String)> {
     };
     let mut leaves = Vec::new();
     element.leaves(&mut leaves);
+    let roots = element.children();
+    let attributes = roots.flat_map(|root| root.attributes.iter().map(move |(key, value)| (root, key, value)));
+    let attributes = attributes.filter(|(_, key, value)| !key.starts_with("xmlns") && !value.is_empty());
+    let attributes = attributes.map(|(root, key, value)| (Some(format!("{}.{key}", root.name)), value.clone()));
     let mut unnamed = 0;
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut keys = HashSet::new();
-    let keyed = leaves.into_iter().map(|(name, text)| {
+    let leaves = leaves.into_iter().map(|(name, text)| (name.map(str::to_owned), text));
+    let keyed = attributes.chain(leaves).map(|(name, text)| {
         unnamed += usize::from(name.is_none());
-        let base = name.map_or_else(|| format!("param{unnamed}"), str::to_owned);
+        let base = name.unwrap_or_else(|| format!("param{unnamed}"));
         let mut key = base.clone();
         while !keys.insert(key.clone()) {
             let count = seen.entry(base.clone()).or_insert(0);
@@ -513,7 +540,7 @@ pub(crate) fn sigma_values(xml: &str) -> Vec<(String, Option<String>)> {
             values.push((format!("{}_{key}", element.name), Some(value.clone())));
         }
     }
-    for element in children("EventData").chain(children("UserData")) {
+    for element in event.event_data().into_iter().chain(children("UserData")) {
         let mut leaves = Vec::new();
         element.leaves(&mut leaves);
         if leaves.is_empty() && !element.text().is_empty() {
@@ -525,7 +552,7 @@ pub(crate) fn sigma_values(xml: &str) -> Vec<(String, Option<String>)> {
         values.extend(named);
     }
     for child in event.children().filter(|child| child.name != "System") {
-        let has_leaves = ["EventData", "UserData"].contains(&&*child.name);
+        let has_leaves = child.name == "UserData" || event.event_data().is_some_and(|data| std::ptr::eq(data, child));
         child.other_values(has_leaves, "", &mut values);
     }
     // The event log says so which log was cleared.

@@ -82,6 +82,21 @@ impl<'a> Element<'a> {
         Some(attribute.content)
     }
 
+    /// Whether its value may be the payload of an event that Windows could not render: the values as they were logged, or
+    /// data of a kind that Windows does not know. Source: the types `ProcessingErrorDataType` and `EventType` of Windows'
+    /// schema of events.
+    pub fn is_payload(&self) -> bool {
+        matches!(self.name, "EventPayload" | "BinaryEventData")
+    }
+
+    /// The texts of its payload, joined by line breaks; `None` if its value is not such a payload.
+    pub fn payload_text(&self) -> Option<String> {
+        match self.content {
+            [Node::Value(value)] if self.is_payload() => value.payload_text(),
+            _ => None,
+        }
+    }
+
     /// Appends the text of the element and of all in it, as XPath's `string()`. Stops once `out` exceeds `limit` bytes.
     ///
     /// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.

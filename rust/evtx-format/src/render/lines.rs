@@ -6,6 +6,7 @@
 //!   order.
 //! - An array that repeats its element yields one value per item. Without a name, each item is the next `param`.
 //! - Namespace declarations are left out.
+//! - A payload that is text yields the text.
 
 use super::ops::{AcceptedShapes, Compiler, Language, Op, substitutions};
 use crate::binxml::tree::{Attribute, Element, Node, push_nodes};
@@ -103,6 +104,16 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
             has_attributes = true;
             value(compiler, name, Some(attribute.name), attribute.content);
         }
+    }
+    // Only the record says whether its payload is text.
+    compiler.irregular |= element.is_payload() && substitutions(element.content).next().is_some();
+    if let Some(text) = element.payload_text() {
+        let [name_end, value_end] = ends(compiler.language).into();
+        name.push(&mut compiler.literals);
+        for piece in [name_end, text.as_bytes(), value_end] {
+            compiler.literals.extend_from_slice(piece);
+        }
+        return;
     }
     let mut children = Unnamed::default();
     let is_element = |node: &Node<'_>| matches!(node, Node::Element(_) | Node::Repeated(_));
