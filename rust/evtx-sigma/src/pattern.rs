@@ -243,7 +243,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        #![proptest_config(ProptestConfig { cases: 20_000.max(ProptestConfig::default().cases), ..ProptestConfig::default() })]
         /// A pattern agrees with the regular expression that is translated from it character by character.
         #[test]
         fn matches_as_a_regular_expression(value in r"[abä*?\\]{0,9}", text in r"[abä*\\\n]{0,9}") {

@@ -47,7 +47,7 @@ fn damaged(text: &'static str) -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(ProptestConfig { cases: 20_000.max(ProptestConfig::default().cases), ..ProptestConfig::default() })]
 
     #[test]
     fn damaged_rules_are_rules_or_errors_with_a_place(text in damaged(RULE)) {

@@ -514,7 +514,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 4000.max(ProptestConfig::default().cases), failure_persistence: None, ..ProptestConfig::default() })]
         /// Wherever a condition is true, its hint is true, whatever the parts are that the core cannot know. If there
         /// are no such parts, the hint is true nowhere else.
         #[test]
