@@ -23,7 +23,7 @@ pub use comparison::Comparison;
 pub use expression::Expression;
 pub use predicate::Predicate;
 use predicate::{Node, Term, Test};
-pub use search::Pattern;
+pub use search::{Pattern, lower_case};
 pub use value::Literal;
 use value::{Read, Value};
 

@@ -32,7 +32,7 @@ pub use events::{
     CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, PlaceReader, PlaceValues, Slots,
     SlotsError, TooManyEvents,
 };
-pub use filter::{Comparison, Expression, Literal, Pattern, Predicate};
+pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
 pub use findings::FoundBurst;
 pub use scan::{Poisoned, Scan};
 pub use schema::{

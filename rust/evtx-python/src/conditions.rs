@@ -13,7 +13,7 @@ use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType, Schema};
 use arrow_select::filter::filter_record_batch;
 use arrow_string::like;
-use evtx_arrow::{Comparison, Expression, Literal, Pattern, Predicate, Table};
+use evtx_arrow::{Comparison, Expression, Literal, Pattern, Predicate, Table, lower_case};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -110,10 +110,9 @@ impl Condition {
             }
         };
         let like = |ignores_case| {
-            let (text, escape) = (of_text()?, Some('\\'));
             let pattern = Pattern {
-                text,
-                escape,
+                text: of_text()?,
+                escape: None,
                 ignores_case,
             };
             Ok::<_, PyErr>(Expression::Matches(value(), pattern))
@@ -195,11 +194,14 @@ fn truth(expression: &Expression, values: &ArrayRef) -> Result<BooleanArray, Arr
             BooleanArray::new(mask, values.logical_nulls())
         }
         Expression::Matches(_, pattern) => {
-            let text = Scalar::new(StringArray::from(vec![&*pattern.text]));
-            match pattern.ignores_case {
-                true => like::ilike(values, &text)?,
-                false => like::like(values, &text)?,
+            // To this function, a backslash is an escape. SQL has none without ESCAPE.
+            let escaped = |text: &str| Scalar::new(StringArray::from(vec![text.replace('\\', "\\\\")]));
+            if !pattern.ignores_case {
+                return like::like(values, &escaped(&pattern.text));
             }
+            let values = values.as_string::<i32>().iter();
+            let values: StringArray = values.map(|text| text.map(lower_case)).collect();
+            like::like(&values, &escaped(&lower_case(&pattern.text)))?
         }
         other => return Err(ArrowError::NotYetImplemented(format!("the condition {other:?}"))),
     })

@@ -61,7 +61,7 @@ impl Search {
     fn new(needles: impl IntoIterator<Item = String>, ignores_case: bool) -> Self {
         let finder = |needle: String| {
             let needle = match ignores_case {
-                true => needle.chars().map(lower).collect(),
+                true => lower_case(&needle),
                 false => needle,
             };
             Finder::new(needle.as_bytes()).into_owned()
@@ -98,8 +98,7 @@ impl Search {
             // Texts are always UTF-8. If one were not, the engine would have to decide.
             return true;
         };
-        let text: String = text.chars().map(lower).collect();
-        self.has(text.as_bytes())
+        self.has(lower_case(text).as_bytes())
     }
 
     /// Whether a text has each needle after the one before it.
@@ -112,6 +111,11 @@ impl Search {
             None => false,
         })
     }
+}
+
+/// The lower case of a text, as DuckDB compares texts without regard to case: by the simple mapping.
+pub fn lower_case(text: &str) -> String {
+    text.chars().map(lower).collect()
 }
 
 /// The lower case of a character, by the simple mapping: always one character.
