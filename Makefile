@@ -450,6 +450,22 @@ compare-rsigma:
 	@$(CARGO) run --quiet --release --locked --ignore-rust-version --manifest-path rust/rsigma/Cargo.toml \
 	  --target-dir $(BUILD)/rsigma -- $(RULES)
 
+# The folder of logs for `make compare-parsers`, and the parsers.
+LOGS ?= $(or $(EVTX_CORPUS),samples)
+PARSERS ?= libevtx python-evtx dissect velocidex
+
+$(VENV)/.parsers: tools/parsers/requirements.txt | $(VENV)/.uv $(VENV)/.duckdb-$(MAIN_DUCKDB)
+	@$(call uv_install,$(VENV),-r $<)
+	@touch $@
+# The parser in Go.
+$(BUILD)/parsers/velocidex: $(wildcard tools/parsers/*.go tools/parsers/go.*)
+	@cd tools/parsers && go build -o $(abspath $@) .
+
+# Compares every value with those that other parsers read. PARSERS names some of them: python-evtx takes most of the time.
+.PHONY: compare-parsers
+compare-parsers: checked $(VENV)/.parsers $(if $(filter velocidex,$(PARSERS)),$(BUILD)/parsers/velocidex)
+	@$(VENV_PYTHON) tools/compare_parsers.py $(CHECKED) "$(LOGS)" --parsers $(PARSERS)
+
 # The checked build with its C++ side under AddressSanitizer and UBSan. Leaks of the Python process are ignored.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
 SANITIZED := $(OUT)/sanitized/extension/$(NAME)/$(NAME).duckdb_extension
