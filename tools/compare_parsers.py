@@ -80,13 +80,14 @@ class Values:
 
     def start(self, name, attributes):
         is_called = name in ("Data", "ComplexData")
-        label = is_called and attributes.get("Name") or name
+        label = is_called and attributes.get("Name")
         if self.open:
             self.open[-1][3] = True
             self.end_text()
-            if label == "Data":
+            if name == "Data" and not label:
                 self.open[-1][4] += 1
                 label = f"param{self.open[-1][4]}"
+        label = label or name
         self.open.append([name, label, "", False, 0])
         for key, value in attributes.items():
             if not re.match("xmlns(:|$)", key) and not (is_called and key == "Name"):
@@ -372,36 +373,51 @@ def is_rendering(d, record):
     return not d.theirs and any(other.field.startswith("RenderingInfo") for other in record)
 
 
+def is_true(d, _):
+    return d.theirs in (["true"], ["True"]) and "".join(d.ours).isdigit()
+
+
 def are(pattern, d):
     return d.ours and d.theirs and all(re.fullmatch(pattern, value) for value in d.ours + d.theirs)
 
 
-def has_markup(record):
-    return any("".join(d.ours)[:1] == "<" and not d.theirs for d in record)
+def has_markup(d, record):
+    if d.field == "record":
+        return re.search("mismatched tag|not well-formed", d.theirs[0])
+    return not (d.ours and d.theirs) and any("".join(other.ours)[:1] == "<" and not other.theirs for other in record)
 
 
 def without_control(values):
     return re.sub("[\x00-\x1f\x7f-\x9f_]", "", "".join(values))
 
 
-TYPED = re.compile(r"-?[0-9.]+|[0-9]{4}-[0-9T:.-]+")
+def are_bytes(ours, theirs):
+    """Whether our numbers or times can have these bytes, of which not all are characters of UTF-8."""
+    value = plain(ours[0]) if ours else ""
+    if re.fullmatch(r"-?\d+", value):
+        low = int(value) & 0xFF
+        return ord(theirs[0]) == low if low < 0x80 else theirs[0] >= "\x80"
+    return re.fullmatch(r"-?\d+\.\d+(e[-+]\d+)?", value) or ours and TIME.fullmatch(ours[0])
+
+
 CLASSES = {
     "libevtx": {
         "damage": is_lost,
         "entity": lambda d, _: d.field == "record" and d.theirs == [MISSING],
-        "markup": lambda d, record: not (d.ours and d.theirs) and has_markup(record),
+        "markup": has_markup,
         "rendering": is_rendering,
         "blank": lambda d, _: not d.theirs and not "".join(d.ours).strip(),
         "size_t": lambda d, _: d.theirs == ["0x00000000"],
         "signed": lambda d, _: are("-[0-9]+", d) and int(d.ours[0]) & 0x7FFFFFFF == -int(d.theirs[0]),
         "float": lambda d, _: are(r"-?[0-9.]+(e[-+]\d+)?", d) and math.isclose(float(d.ours[0]), float(d.theirs[0]), rel_tol=1e-6),
-        "mask": lambda d, _: d.theirs == ["true"] and d.ours[0].isdigit(),
+        "mask": is_true,
     },
     "python-evtx": {
         "damage": is_lost,
         "spelled out": lambda d, _: d.field == "record" and re.search("beyond the end of the file|find_end_of_stream", d.theirs[0]),
+        "array": lambda d, _: d.field == "record" and re.fullmatch(r"\d+", d.theirs[0]),
         "rendering": is_rendering,
-        "mask": lambda d, _: d.theirs == ["True"] and d.ours[0].isdigit(),
+        "mask": is_true,
         "control": lambda d, _: without_control(d.ours) == without_control(d.theirs),
         "empty items": lambda d, _: d.field == "param" and all(value in " ".join(d.ours) for value in d.theirs),
         "zero time": lambda d, _: d.theirs == ["0001-01-01 00:00:00"] or d.damaged and d.ours == ["1601-01-01T00:00:00.0000000Z"],
@@ -417,7 +433,8 @@ CLASSES = {
         "dropped": lambda d, _: not d.theirs,
         "empty element": lambda d, _: not d.ours and d.field in ("channel", "EventData"),
         "repeated": lambda d, _: len(d.ours) > 1 and {*map(plain, d.theirs)} <= {*map(plain, d.ours)},
-        "type": lambda d, _: len(d.ours) == 1 and TYPED.fullmatch(plain(d.ours[0])) and not TYPED.fullmatch(d.theirs[0]),
+        "mask": is_true,
+        "type": lambda d, _: len(d.theirs) == 1 and are_bytes(d.ours, d.theirs[0]),
         "zeros": lambda d, _: d.damaged and d.theirs[0] in ("-11644473600.0000000", "S-0-0-0"),
     },
 }
@@ -491,8 +508,8 @@ def main(arguments):
     if not name:
         print(f"{KNOWN.name} has no counts for these logs, of {sum(sizes.values())} bytes.")
     for parser, of in sorted(key for key in counts | classes if key[1] and key[0] in arguments.parsers):
-        known = classes.get((parser, of), {}).get(name, 0) if name else counts[parser, of]
-        if (parser, of) not in classes or counts[parser, of] != known:
+        known = classes.get((parser, of), {}).get(name, 0)
+        if (parser, of) not in classes or name and counts[parser, of] != known:
             problems.append(f"{parser}: {counts[parser, of]} differences are of class {of}, and {KNOWN.name} has {known}")
     print("\n" + "\n".join(problems) if problems else "All differences are known.")
     return bool(problems)

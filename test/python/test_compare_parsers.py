@@ -10,7 +10,7 @@ import compare_parsers  # noqa: E402
 
 XML = """<Event xmlns="http://example.org">
   <System><Provider Name="P" Guid="{0000000A-0000-0000-0000-000000000000}"/><EventID>7</EventID><TimeCreated SystemTime="{time}"/></System>
-  <EventData><Data Name="User">a&amp;b\r\n\x01</Data><Data>one</Data><Data/><Data>three</Data><More id="5"><s:x>  </s:x></More></EventData>
+  <EventData><Data Name="User">a&amp;b\r\n\x01</Data><Data>one</Data><Data/><Data>three</Data><Data Name="Data">named</Data><More id="5"><s:x>  </s:x></More></EventData>
 </Event>"""
 
 
@@ -32,6 +32,7 @@ def test_values_have_the_names_of_our_columns():
         "User": ["a&b\r\n\x01"],
         "param1": ["one"],
         "param3": ["three"],
+        "Data": ["named"],
         "More.id": ["5"],
         "s:x": ["  "],
     }
