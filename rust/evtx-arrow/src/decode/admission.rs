@@ -9,6 +9,7 @@ use std::sync::Arc;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, Origin};
 use evtx_format::render::program::Language;
+use evtx_format::value::Scalar;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use super::batch::{BareRow, BatchBuilder};
@@ -21,7 +22,7 @@ use crate::columns::Rendering;
 use crate::detect::{Detector, KnownKind, is_end};
 use crate::filter::{PushText, Row, Scratch, Stage};
 use crate::read::{RecordReader, render};
-use crate::record::{ChunkTemplates, RecordGroup};
+use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
 use crate::schema::OnError;
 
@@ -97,7 +98,7 @@ impl Admission {
         if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
         }
-        if scan.options.recover && !recovers(reader, group, found, is_again, walk) {
+        if scan.options.recover && !recovers(reader, group, &self.templates, found, is_again, walk) {
             return Ok(false);
         }
         let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
@@ -302,10 +303,28 @@ fn first_undecided(scan: &Scan, has_system: bool) -> Stage {
     }
 }
 
+/// Whether the event of the current record is read by its own definition: it names the definition, whose names are sound,
+/// and has the ID and the time in the record's header.
+#[cold]
+fn has_its_event(group: &RecordGroup<'_>, templates: &ChunkTemplates, record: &Record) -> bool {
+    let Some(&Part { content: PartContent::Instance(instance), .. }) = group.current().event() else {
+        return false;
+    };
+    let event = group.current().event_template(templates);
+    let is_own = event.is_some_and(|(compiled, _)| compiled.fault(&instance).is_none());
+    let has = |scalar: Scalar, number: u64| {
+        // Windows' templates have some 20 values of `System`.
+        let mut values = (0..32).filter_map(|substitution| instance.values.get(substitution));
+        values.any(|value| value.value_type.scalar == scalar && value.bytes == number.to_le_bytes())
+    };
+    is_own && has(Scalar::UInt64, record.id) && has(Scalar::FileTime, record.written)
+}
+
 /// With `recover`: whether the bytes of the current record are a record, and not a copy of one that was read before.
 fn recovers<'r>(
     reader: &RecordReader<'r, '_>,
     group: &mut RecordGroup<'r>,
+    templates: &ChunkTemplates,
     found: &FoundRecord,
     is_again: bool,
     walk: &mut ChunkWalk,
@@ -315,11 +334,11 @@ fn recovers<'r>(
         let binxml = reader.chunk.get(record.binxml());
         binxml.is_some_and(|binxml| binxml.starts_with(&INSTANCE))
     };
-    // The definition or a name of a carved record was overwritten. Its content is lost, but it is a record: a frame
-    // whose two sizes agree, around an instance.
+    // A definition or a name of a carved record was overwritten. This content is lost, but it is a record: a frame whose
+    // two sizes agree, around an instance.
     let is_orphaned = is_carved && (group.not_its_own.is_some() || group.error.is_some() && has_instance());
     if is_orphaned {
-        group.drop_parts();
+        group.keep_parts(usize::from(has_its_event(group, templates, record)));
     }
     if is_carved && group.error.is_some() && !is_orphaned {
         // These bytes only looked like a record.

@@ -424,7 +424,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         else {
             return Ok(());
         };
-        record.drop_parts();
+        record.keep_parts(0);
         let left = self.reader.left();
         self.reader.begin_again();
         match self.tree_of(&instance) {

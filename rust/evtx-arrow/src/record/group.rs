@@ -81,10 +81,11 @@ impl<'r> RecordGroup<'r> {
         self.may_have_user_data = false;
     }
 
-    /// Drops the parts of the current record, because they belong to another record, or are read in another way.
+    /// Drops the parts of the current record but the first `count`, because they belong to another record, or are read in
+    /// another way.
     #[cold]
-    pub(crate) fn drop_parts(&mut self) {
-        self.parts.truncate(self.start);
+    pub(crate) fn keep_parts(&mut self, count: usize) {
+        self.parts.truncate(self.start + count);
     }
 
     /// Notes what a part of the current record may have, by its plan.
