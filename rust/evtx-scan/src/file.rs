@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
@@ -73,6 +74,8 @@ pub(crate) struct LogFile {
     head: Vec<u8>,
     /// Why the file has other bytes than it should, or fewer.
     pub(crate) failure: Option<StorageError>,
+    /// The stamp of its last modification before it was read. 0 if that is unknown, or the file is known to have changed.
+    stamp: AtomicI64,
 }
 
 impl LogFile {
@@ -88,6 +91,7 @@ impl LogFile {
             let text = format!("{name}: the file had {planned} bytes when the scan was planned, and has {size} now");
             return Err(StorageError::Changed(text));
         }
+        let stamp = file.modified().map_or(0, |modified| modified.stamp);
         let mut head = Vec::new();
         if is_remote {
             // The first chunks are of no use to a split without them.
@@ -106,7 +110,15 @@ impl LogFile {
             is_remote,
             head,
             failure,
+            stamp: stamp.into(),
         })
+    }
+
+    /// Whether the file was modified since it was opened, in the first call that finds it so.
+    pub(crate) fn has_changed(&self) -> bool {
+        let before = self.stamp.load(Ordering::Relaxed);
+        let is_other = || self.modified().is_some_and(|now| now.stamp != before);
+        before != 0 && is_other() && self.stamp.swap(0, Ordering::Relaxed) != 0
     }
 
     pub(crate) fn size(&self) -> u64 {

@@ -45,6 +45,9 @@ const MOST_BYTES: usize = 8 << 20;
 /// The rows of a run: a row group of DuckDB, whose ordered sinks copy the rows of shorter runs.
 const RUN_ROWS: usize = 122_880;
 
+/// What is wrong with the rows of a file that changes while it is read.
+const CHANGED: &str = "the file was modified while it was read: records of before and after it can be mixed, or missing";
+
 /// A thread's part of a scan.
 pub struct Worker {
     scan: Arc<FileScan>,
@@ -302,6 +305,8 @@ impl Worker {
                 work.give_up();
                 // Other threads can fail at other blocks of the same file. One row of the file is enough.
                 failure = scan.queue.give_up(work.file).then_some(why);
+            } else if log.file.has_changed() {
+                failure = Some(CHANGED.to_owned());
             }
             self.state = State::Decoding { decoded: 0, failure };
         }

@@ -32,6 +32,8 @@ struct Manner {
     panics: bool,
     /// When it was modified, if that is known.
     modified: Option<Modified>,
+    /// Whether the reads up to this number modify it.
+    modifying: usize,
 }
 
 /// Files in memory.
@@ -97,7 +99,11 @@ impl StorageFile for MemoryFile {
     }
 
     fn modified(&self) -> Option<Modified> {
-        self.manner.modified
+        let reads = self.reads.load(Ordering::Relaxed).min(self.manner.modifying) as i64;
+        self.manner.modified.map(|modified| Modified {
+            stamp: modified.stamp + reads,
+            ..modified
+        })
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
@@ -274,6 +280,28 @@ fn a_read_that_fails_loses_no_rows_of_the_blocks_before() {
     let mut want: Vec<_> = (0..10 * 16 * 4).map(|id| (Some(id), None)).collect();
     want.push((None, Some("logs/log: cannot be read: the disk is broken".to_owned())));
     assert!(found == want, "{:?}", found.last());
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_read_says_so_once() {
+    let log = numbered(400);
+    let manner = |modifying| Manner {
+        modified: Some(Modified {
+            stamp: 7,
+            age: Duration::ZERO,
+        }),
+        modifying,
+        ..Manner::default()
+    };
+    for (modifying, threads) in [(0, 1), (3, 1), (20, 1), (20, 4)] {
+        let storage = Memory::default().with("logs/log", &log, manner(modifying));
+        let found = rows(&storage, &file_scan(Options::default(), paths(&storage, "logs/*")), threads).expect("rows");
+        let (records, errors): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, error)| error.is_none());
+        assert_eq!(records.len(), 400 * 4, "each record has its row");
+        let text = "logs/log: the file was modified while it was read: records of before and after it can be mixed, or missing";
+        let expected = (modifying > 0).then(|| (None, Some(text.to_owned())));
+        assert_eq!(errors, Vec::from_iter(expected), "{modifying} reads modify it");
+    }
 }
 
 #[test]
