@@ -45,3 +45,9 @@ def test_slack_has_the_system_values_whose_definition_is_sound(con):
         FROM read_evtx('{HOSTILE}/slack_system.evtx', recover := true) WHERE record_id IN (32, 34, 35)""").fetchall()
     provider = "Microsoft-Windows-Diagnosis-Scripted"
     assert rows == [(32, 401, provider, 32, None, False), (34, 105, provider, 34, None, False), (35, 106, provider, 35, None, False)]
+
+
+def test_records_without_a_chunk_are_found(con):
+    rows = con.sql(f"""SELECT record_id, event_id, event_data['TargetUserName'], recovered, error
+        FROM read_evtx('{HOSTILE}/orphan_records.raw', recover := true)""").fetchall()
+    assert rows == [(number, 4624, f"user{number}", True, None) for number in (3, 4, 5, 6)]

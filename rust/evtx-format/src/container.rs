@@ -6,6 +6,7 @@ pub mod record;
 mod evidence;
 pub mod records;
 pub mod image;
+pub mod orphans;
 pub mod layout;
 mod strays;
 pub mod survey;

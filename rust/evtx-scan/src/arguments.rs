@@ -195,7 +195,7 @@ arguments! {
     provider = None, OF_LOGS: List(|all, names| put(&mut all.providers, Ok(names)));
     /// Adds a column `record`: each record as it is stored, to write it to another log.
     record = Some("false"), OF_LOGS: Flag(|all| &mut all.options.record);
-    /// Adds records in free space and in damaged chunks, stray chunks, and chunks in files that are not logs.
+    /// Adds records in free space and in damaged chunks, stray chunks, and the chunks and records in files that are not logs.
     recover = Some("false"), OF_LOGS: Flag(|all| &mut all.options.recover);
     /// The rules: a path, a glob, a folder, an archive, or a list of them.
     rules = None, OF_MATCHES: List(|all, paths| put(&mut all.of_rules.rules, Ok(paths)));

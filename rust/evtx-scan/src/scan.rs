@@ -46,7 +46,8 @@ const MOST_BYTES: usize = 8 << 20;
 const RUN_ROWS: usize = 122_880;
 
 /// What is wrong with the rows of a file that changes while it is read.
-const CHANGED: &str = "the file was modified while it was read: records of before and after it can be mixed, or missing";
+const CHANGED: &str =
+    "the file was modified while it was read: records of before and after it can be mixed, or missing";
 
 /// A thread's part of a scan.
 pub struct Worker {

@@ -295,7 +295,12 @@ fn a_file_that_changes_while_it_is_read_says_so_once() {
     };
     for (modifying, threads) in [(0, 1), (3, 1), (20, 1), (20, 4)] {
         let storage = Memory::default().with("logs/log", &log, manner(modifying));
-        let found = rows(&storage, &file_scan(Options::default(), paths(&storage, "logs/*")), threads).expect("rows");
+        let found = rows(
+            &storage,
+            &file_scan(Options::default(), paths(&storage, "logs/*")),
+            threads,
+        )
+        .expect("rows");
         let (records, errors): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, error)| error.is_none());
         assert_eq!(records.len(), 400 * 4, "each record has its row");
         let text = "logs/log: the file was modified while it was read: records of before and after it can be mixed, or missing";

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use evtx_format::container::orphans::INSTANCE;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, Origin};
 use evtx_format::render::program::Language;
@@ -25,9 +26,6 @@ use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
 use crate::schema::OnError;
-
-/// How the BinXML of a record begins, as Windows writes it: a fragment header (1.1), and a template instance.
-const INSTANCE: [u8; 6] = [0x0f, 1, 1, 0, 0x0c, 1];
 
 pub(super) struct Admission {
     pub(super) place: ChunkPlace,
@@ -307,7 +305,11 @@ fn first_undecided(scan: &Scan, has_system: bool) -> Stage {
 /// and has the ID and the time in the record's header.
 #[cold]
 fn has_its_event(group: &RecordGroup<'_>, templates: &ChunkTemplates, record: &Record) -> bool {
-    let Some(&Part { content: PartContent::Instance(instance), .. }) = group.current().event() else {
+    let Some(&Part {
+        content: PartContent::Instance(instance),
+        ..
+    }) = group.current().event()
+    else {
         return false;
     };
     let event = group.current().event_template(templates);

@@ -1,5 +1,6 @@
 //! Decodes a chunk: walks over its records in groups, and appends the rows of those that are admitted.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
@@ -50,11 +51,12 @@ pub(super) struct ChunkDecoder {
 
 impl ChunkDecoder {
     /// Decodes a chunk, from where it was left when the last batch was full. `promised` are the IDs that the log
-    /// promises to it.
+    /// promises to it. Of a chunk of orphans, the records that start in this range are decoded.
     pub(super) fn decode(
         &mut self,
         chunk: &[u8],
         promised: PromisedIds,
+        orphans: Option<Range<usize>>,
         arenas: &mut Arenas,
         interrupt: Interrupt<'_>,
     ) -> Result<Progress, DecodeError> {
@@ -65,7 +67,10 @@ impl ChunkDecoder {
             None => {
                 self.forget_templates();
                 self.admission.relevance.of_chunk = None;
-                ChunkWalk::new(chunk, promised, &self.scan.options)
+                match orphans {
+                    None => ChunkWalk::new(chunk, promised, &self.scan.options),
+                    Some(starts) => ChunkWalk::of_orphans(chunk, starts),
+                }
             }
         };
         let names = Names::new(chunk, &arenas.chunk);

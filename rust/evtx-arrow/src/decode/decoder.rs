@@ -10,6 +10,7 @@ use evtx_format::container::chunk::{CHUNK_SIZE, SECTOR};
 use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::image::find_chunk;
 use evtx_format::container::layout::{Block, Chunks};
+use evtx_format::container::orphans::{Orphans, find_orphan};
 use evtx_format::container::records::PromisedIds;
 use evtx_format::mta::Messages;
 use evtx_sigma::Hits;
@@ -42,6 +43,8 @@ pub struct Decoder {
     left: u64,
     /// Which chunks in these bytes are decoded.
     chunks: Chunks,
+    /// Of an image: the file offsets where the orphans of the block start. See [`Chunks::Image`].
+    orphans: Range<u64>,
     /// The IDs that the log promises to the next chunk.
     promised: PromisedIds,
 }
@@ -76,6 +79,7 @@ impl Decoder {
             offset: 0,
             left: 0,
             chunks: Chunks::Slots(0),
+            orphans: 0..0,
             promised: PromisedIds::default(),
         }
     }
@@ -139,6 +143,11 @@ impl Decoder {
         self.inner.admission.strays = StrayChunks::new(block.chunks, block.strays);
         (self.offset, self.left) = (block.offset, block.len);
         (self.chunks, self.promised) = (block.chunks, block.promised);
+        if let Chunks::Image(own) = block.chunks {
+            let later = CHUNK_SIZE as u64;
+            let start = if block.offset == 0 { 0 } else { block.offset + later };
+            self.orphans = start..block.offset + own + later;
+        }
     }
 
     fn start_file(&mut self, filename: &Arc<str>) {
@@ -186,7 +195,8 @@ impl Decoder {
         let bytes = &bytes[..bytes.len().min(self.left as usize)];
         let consumed = match self.chunks {
             Chunks::Strays(..) => self.decode_strays(bytes, interrupt)?,
-            Chunks::Slots(_) | Chunks::Image(_) => self.decode_block(bytes, interrupt)?,
+            Chunks::Slots(slot) => self.decode_slots(bytes, slot, interrupt)?,
+            Chunks::Image(_) => self.decode_image(bytes, interrupt)?,
         };
         self.inner.scan.check_shared()?;
         Ok(consumed)
@@ -202,7 +212,7 @@ impl Decoder {
         Ok(batch)
     }
 
-    fn decode_block(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
+    fn decode_slots(&mut self, bytes: &[u8], mut slot: u64, interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
         let mut consumed = 0;
         while !self.is_done() && !self.is_full() {
             interrupt.check()?;
@@ -212,31 +222,76 @@ impl Decoder {
                 self.left = 0;
                 break;
             }
-            let mut len = left.len().min(CHUNK_SIZE);
-            if let Chunks::Image(own) = self.chunks {
-                let gap = self.pass_gap(left, own);
-                consumed += gap;
-                if gap > 0 {
-                    continue;
-                }
-                if let Some(next) = find_chunk(left, SECTOR.min(len)..len, 0) {
-                    // Another chunk starts inside this one.
-                    len = next;
-                }
-            }
-            // A chunk that is not in a slot follows no other chunk.
-            let (slot, promised) = match self.chunks {
-                Chunks::Slots(slot) => (Some(slot), self.promised),
-                Chunks::Image(_) | Chunks::Strays(..) => (None, self.promised.after(None)),
-            };
-            match self.decode_chunk(&left[..len], self.offset, slot, promised, interrupt)? {
+            let len = left.len().min(CHUNK_SIZE);
+            match self.decode_chunk(&left[..len], self.offset, Some(slot), self.promised, None, interrupt)? {
                 Progress::Full => break,
                 Progress::Done(last) => self.promised = self.promised.after(last),
             }
             consumed += len;
             self.pass(len);
+            slot += 1;
+            self.chunks = Chunks::Slots(slot);
         }
         Ok(consumed)
+    }
+
+    /// Decodes the chunks of a block of an image, and the orphans between them.
+    fn decode_image(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
+        let mut consumed = 0;
+        while !self.is_done() && !self.is_full() {
+            interrupt.check()?;
+            let left = &bytes[consumed..];
+            let until = left.len().min(self.orphans.end.saturating_sub(self.offset) as usize);
+            if until == 0 {
+                self.left = 0;
+                break;
+            }
+            let sectors = SECTOR - (self.offset % SECTOR as u64) as usize;
+            let gap = find_chunk(left, 0..until, sectors).unwrap_or(until);
+            let (len, progress) = if gap > 0 {
+                // A chunk ends the orphans before it.
+                let until = if gap < until { gap } else { left.len() };
+                self.decode_orphans(&left[..until], gap, interrupt)?
+            } else {
+                let len = left.len().min(CHUNK_SIZE);
+                // Another chunk can start inside this one.
+                let len = find_chunk(left, SECTOR.min(len)..len, 0).unwrap_or(len);
+                // The chunks from the end of the orphans on belong to the next block.
+                let is_own = self.offset + (CHUNK_SIZE as u64) < self.orphans.end;
+                let promised = self.promised.after(None);
+                let mut decode = || self.decode_chunk(&left[..len], self.offset, None, promised, None, interrupt);
+                (len, if is_own { decode()? } else { Progress::Done(None) })
+            };
+            if let Progress::Full = progress {
+                break;
+            }
+            consumed += len;
+            self.pass(len);
+        }
+        Ok(consumed)
+    }
+
+    /// Decodes the first orphans that start in the first `gap` of some bytes. Returns how many of these are done with.
+    fn decode_orphans(
+        &mut self,
+        bytes: &[u8],
+        gap: usize,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(usize, Progress), DecodeError> {
+        match find_orphan(bytes, 0..gap) {
+            None => return Ok((gap, Progress::Done(None))),
+            Some(first) if first > 0 => return Ok((first, Progress::Done(None))),
+            Some(_) => {}
+        }
+        let Orphans { chunk_offset, len } = Orphans::of(bytes);
+        let mut chunk = vec![0; chunk_offset];
+        chunk.extend_from_slice(&bytes[..len]);
+        let at = |offset: u64| chunk_offset + (offset.saturating_sub(self.offset) as usize).min(len.min(gap));
+        let starts = at(self.orphans.start)..at(self.orphans.end);
+        let offset = self.offset.wrapping_sub(chunk_offset as u64);
+        let promised = self.promised.after(None);
+        let progress = self.decode_chunk(&chunk, offset, None, promised, Some(starts), interrupt)?;
+        Ok((len.min(gap), progress))
     }
 
     fn decode_chunk(
@@ -245,11 +300,12 @@ impl Decoder {
         offset: u64,
         slot: Option<u64>,
         promised: PromisedIds,
+        orphans: Option<Range<usize>>,
         interrupt: Interrupt<'_>,
     ) -> Result<Progress, DecodeError> {
         let place = &mut self.inner.admission.place;
         (place.offset, place.slot) = (offset, slot);
-        self.inner.decode(chunk, promised, &mut self.arenas, interrupt)
+        self.inner.decode(chunk, promised, orphans, &mut self.arenas, interrupt)
     }
 
     /// Decodes the stray chunks of a block. Then reports records that neither they nor their slots have.
@@ -261,14 +317,14 @@ impl Decoder {
             let slots = bytes.get(before..).unwrap_or_default().chunks(CHUNK_SIZE);
             for (offset, chunk) in (self.offset + before as u64..).step_by(CHUNK_SIZE).zip(slots) {
                 let slot = (offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
-                self.decode_chunk(chunk, offset, Some(slot), promised, interrupt)?;
+                self.decode_chunk(chunk, offset, Some(slot), promised, None, interrupt)?;
             }
             self.inner.admission.strays.pass = Pass::Strays;
         }
         while let Some(stray) = self.inner.admission.strays.next() {
             let chunk = bytes.get((stray.offset - self.offset) as usize..).unwrap_or_default();
             let chunk = &chunk[..chunk.len().min(stray.len as usize)];
-            if let Progress::Full = self.decode_chunk(chunk, stray.offset, None, promised, interrupt)? {
+            if let Progress::Full = self.decode_chunk(chunk, stray.offset, None, promised, None, interrupt)? {
                 return Ok(0);
             }
             self.inner.admission.strays.left.start += 1;
@@ -285,28 +341,7 @@ impl Decoder {
 
     /// Moves the start of the block to the end of bytes that were decoded.
     fn pass(&mut self, len: usize) {
-        let len = len as u64;
-        self.offset += len;
-        self.left -= len;
-        match &mut self.chunks {
-            Chunks::Slots(slot) => *slot += 1,
-            Chunks::Image(own) => {
-                *own = own.saturating_sub(len);
-                if *own == 0 {
-                    // The chunks after this belong to the next block.
-                    self.left = 0;
-                }
-            }
-            Chunks::Strays(..) => {}
-        }
-    }
-
-    /// Skips the bytes of an image before the next chunk, at most `own`. Returns how many were skipped.
-    fn pass_gap(&mut self, left: &[u8], own: u64) -> usize {
-        let own = left.len().min(own as usize);
-        let sectors = SECTOR - (self.offset % SECTOR as u64) as usize;
-        let gap = find_chunk(left, 0..own, sectors).unwrap_or(own);
-        self.pass(gap);
-        gap
+        self.offset += len as u64;
+        self.left -= len as u64;
     }
 }

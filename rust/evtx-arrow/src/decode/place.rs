@@ -8,7 +8,7 @@ use evtx_format::container::record::Record;
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkPlace {
     pub(super) filename: Arc<str>,
-    /// File offset in bytes.
+    /// File offset in bytes. That of the chunk of [orphans](evtx_format::container::orphans) can be before the file: it wraps.
     pub(crate) offset: u64,
     /// The index of its slot. Chunks of an image and stray chunks have none.
     pub(super) slot: Option<u64>,
@@ -23,7 +23,7 @@ impl ChunkPlace {
 
     #[inline]
     pub(crate) fn file_offset(&self, chunk_offset: u32) -> u64 {
-        self.offset + u64::from(chunk_offset)
+        self.offset.wrapping_add(chunk_offset.into())
     }
 
     /// The text of an error in the chunk, with the file, the chunk and the file offset.
@@ -31,6 +31,7 @@ impl ChunkPlace {
         let (filename, at) = (&self.filename, self.file_offset(error.offset));
         match self.slot {
             Some(slot) => format!("{filename}: chunk {slot}, offset {at:#x}: {error}"),
+            None if self.offset > at => format!("{filename}: offset {at:#x}: {error}"),
             None => format!("{filename}: chunk at {:#x}, offset {at:#x}: {error}", self.offset),
         }
     }

@@ -1,5 +1,6 @@
 //! The walk over the records of a chunk, as far as it must survive a full batch.
 
+use std::ops::Range;
 use std::vec::IntoIter;
 
 use evtx_format::Error;
@@ -30,6 +31,15 @@ impl ChunkWalk {
         ChunkWalk {
             records,
             damage,
+            again: None,
+            seen: HashSet::new(),
+        }
+    }
+
+    pub(super) fn of_orphans(chunk: &[u8], starts: Range<usize>) -> Self {
+        ChunkWalk {
+            records: RecordWalk::of_orphans(chunk, starts),
+            damage: Vec::new(),
             again: None,
             seen: HashSet::new(),
         }

@@ -163,8 +163,8 @@ impl Planner<'_> {
             }
         }
         if self.projection.other_values {
-            let has_entries = is_event_data(element) && is_first_event_data
-                || element.name == "UserData" && is_first_user_data;
+            let has_entries =
+                is_event_data(element) && is_first_event_data || element.name == "UserData" && is_first_user_data;
             self.other_values(element, has_entries, guard);
         }
         if self.projection.user_data && element.name == "UserData" {
@@ -471,7 +471,9 @@ impl Planner<'_> {
             }
             content => match leaf.payload_text() {
                 Some(text) => return Ok((Constant::from(text.into_bytes()).into(), TEXT)),
-                None if self.projection.names_only && !content.iter().any(is_substitution) => Constant::default().into(),
+                None if self.projection.names_only && !content.iter().any(is_substitution) => {
+                    Constant::default().into()
+                }
                 None => self.text(leaf, None, MAX_TEXT)?,
             },
         };
@@ -506,7 +508,10 @@ impl Planner<'_> {
 /// Whether the leaves of an element are the entries of `event_data`: an event has one of these. Source: the type `EventType`
 /// of Windows' schema of events.
 fn is_event_data(element: &Element<'_>) -> bool {
-    matches!(element.name, "EventData" | "DebugData" | "BinaryEventData" | "ProcessingErrorData")
+    matches!(
+        element.name,
+        "EventData" | "DebugData" | "BinaryEventData" | "ProcessingErrorData"
+    )
 }
 
 /// The name of a leaf: its `Name` attribute, or the name of the element; empty for `Data` without a `Name`.

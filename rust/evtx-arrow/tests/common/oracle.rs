@@ -88,9 +88,15 @@ impl Element {
         let ([Node::Text(bytes)], "EventPayload" | "BinaryEventData") = (&mut self.content[..], &*self.name) else {
             return;
         };
-        let unit = |at| u16::from_str_radix(bytes.get(at..at + 4)?, 16).ok().map(u16::swap_bytes);
+        let unit = |at| {
+            u16::from_str_radix(bytes.get(at..at + 4)?, 16)
+                .ok()
+                .map(u16::swap_bytes)
+        };
         let units: Option<Vec<u16>> = (0..bytes.len()).step_by(4).map(unit).collect();
-        let Some(text) = units.and_then(|units| String::from_utf16(&units).ok()) else { return };
+        let Some(text) = units.and_then(|units| String::from_utf16(&units).ok()) else {
+            return;
+        };
         let texts = text.trim_end_matches('\0');
         let is_text = |c: char| "\0\t\n\r".contains(c) || !c.is_control();
         if texts.len() < text.len() && texts.replace('\0', "").chars().count() > 3 && texts.chars().all(is_text) {

@@ -268,11 +268,19 @@ fn a_value_table_that_claims_more_than_the_record_holds_is_damage() {
 fn text_is_shown_as_it_is_stored() {
     let row = value(Value::Raw(1, vec![0x00, 0xd8, b'A', 0, 0x00, 0xdc]));
     assert_eq!((row.error.as_deref(), row.value("V")), (None, "\u{fffd}A\u{fffd}"));
-    assert!(row.xml.expect("a text").contains("<Data Name=\"V\">\u{fffd}A\u{fffd}</Data>"));
+    assert!(
+        row.xml
+            .expect("a text")
+            .contains("<Data Name=\"V\">\u{fffd}A\u{fffd}</Data>")
+    );
     assert!(row.json.expect("a text").contains("\"V\":\"\u{fffd}A\u{fffd}\""));
     let row = value(Value::string("a\u{1}\u{fffe}<"));
     assert_eq!(row.value("V"), "a\u{1}\u{fffe}<");
-    assert!(row.xml.expect("a text").contains("<Data Name=\"V\">a\u{1}\u{fffe}&lt;</Data>"));
+    assert!(
+        row.xml
+            .expect("a text")
+            .contains("<Data Name=\"V\">a\u{1}\u{fffe}&lt;</Data>")
+    );
     assert!(row.json.expect("a text").contains("\"V\":\"a\\u0001\u{fffe}<\""));
     value(Value::Raw(1, vec![b'A', 0, b'B'])).assert_error("a value of type 0x01 does not fit its size of 3 bytes");
 }

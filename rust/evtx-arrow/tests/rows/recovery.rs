@@ -211,6 +211,55 @@ fn chunks_of_an_image_are_found_by_their_signature() {
     );
 }
 
+/// Records without the header of their chunk, as in the free space of a disk, also across the bounds of blocks.
+#[test]
+fn orphans_are_read_as_in_their_chunks() {
+    let wrapped = samples().into_iter().find(|log| log.ends_with("wrapped.evtx"));
+    let log = std::fs::read(wrapped.expect("the sample")).expect("the log");
+    let chunk = |number: usize| &log[4096 + number * 65_536..][..65_536];
+    let in_log: BTreeMap<_, _> = rows(&log, RECOVER).into_iter().map(|row| (row.id, row.xml)).collect();
+    for block in [0, 1 << 20, 2 << 20] {
+        for before in
+            [100_001, 65_536 - 512, 65_536, 30_000, 512, 1, 0].map(|before| (block + 131_072 - before) as usize)
+        {
+            let mut image = vec![0xa5; 3 << 20];
+            image[before..][..65_024].copy_from_slice(&chunk(0)[512..]);
+            // Those of another chunk follow at once, and then a whole chunk.
+            let next = before + 65_024;
+            image[next..][..65_024].copy_from_slice(&chunk(1)[512..]);
+            let whole = (next + 65_024).next_multiple_of(512);
+            image[whole..][..65_536].copy_from_slice(chunk(2));
+            let found = rows(&image, RECOVER);
+            let ids: Vec<_> = found.iter().map(|row| row.id.expect("an ID")).collect();
+            assert_eq!(ids, (161..=240).chain(81..=120).collect::<Vec<_>>(), "at {before}");
+            for row in &found {
+                assert!(row.error.is_none(), "at {before}: {:?}", row.error);
+                assert_eq!(
+                    (&row.xml, row.recovered),
+                    (&in_log[&row.id], Some(row.id > Some(160))),
+                    "at {before}"
+                );
+            }
+            assert_eq!(found[0].offset, Some(before as u64));
+        }
+    }
+    // The definition of these was in the lost part. They are records nevertheless.
+    let mut image = vec![0; 70_000];
+    let second = (513..65_536)
+        .find(|&at| chunk(0)[at..].starts_with(b"**\0\0"))
+        .expect("a record");
+    let rest = &chunk(0)[second..];
+    image[3000..][..rest.len()].copy_from_slice(rest);
+    let found = rows(&image, RECOVER);
+    let ids: Vec<_> = found.iter().map(|row| row.id.expect("an ID")).collect();
+    assert_eq!(ids, (162..=200).collect::<Vec<_>>());
+    assert!(
+        found.iter().all(|row| row.xml.is_none() && row.error.is_some()),
+        "{:?}",
+        found[0]
+    );
+}
+
 /// A log of five service events, and the same in a log that was never written.
 fn five_events(begun: Option<u64>) -> Vec<u8> {
     let template = Template::new([7; 16], Element::new("Event").child(Element::new("System")));

@@ -61,7 +61,9 @@ pub enum Chunks {
     /// The chunks follow each other from the start of the block. Holds the index in the file of the first slot.
     Slots(u64),
     /// The chunks of an image start at any sector. Holds how many bytes from the start the block covers: the chunks that
-    /// start there belong to the block. The bytes after them are read so that the last of these chunks is whole.
+    /// start there belong to the block. So do records outside of chunks that start up to a chunk later, but not in the
+    /// first chunk's length: a chunk or a definition before the block can concern them. Two chunks' length of bytes after
+    /// the covered ones are read, so that all these are whole.
     Image(u64),
     /// Stray chunks that start in one slot: the index of the first in [`Block::strays`], and how many. The block has
     /// the whole slots around them, to report records to which only these slots lead and which cannot be read there.
@@ -162,7 +164,7 @@ impl Layout {
         let Some(runs) = &self.runs else {
             let offset = index.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
             let left = self.size - offset;
-            let len = left.min(IMAGE_BLOCK + CHUNK_SIZE as u64);
+            let len = left.min(IMAGE_BLOCK + 2 * CHUNK_SIZE as u64);
             return Some(self.block_of(offset..offset + len, Chunks::Image(left.min(IMAGE_BLOCK))));
         };
         for run in runs {

@@ -203,6 +203,25 @@ impl RecordWalk {
         (walk, damage)
     }
 
+    /// A walk that carves the records that start in a range of the bytes of a chunk, of which only these are left.
+    pub fn of_orphans(chunk: &[u8], starts: Range<usize>) -> Self {
+        let known = Known {
+            header: None,
+            end: chunk.len(),
+            last: None,
+        };
+        RecordWalk {
+            step: Step::Done,
+            carve: starts,
+            known,
+            known_beyond: None,
+            is_leftover: true,
+            recover: true,
+            damage: None,
+            sound_until: 0,
+        }
+    }
+
     /// Chunk offset of the end of the sound run: the records from the first on that are each followed by the next. 0 if
     /// one of them may have another record in it, which is so if the run has more magics than records. In logs as
     /// Windows writes them the run ends with the last record but one.

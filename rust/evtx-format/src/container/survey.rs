@@ -498,7 +498,7 @@ mod tests {
         assert_eq!(
             ranges,
             [
-                (0, Chunks::Image(IMAGE_BLOCK), IMAGE_BLOCK + 65_536),
+                (0, Chunks::Image(IMAGE_BLOCK), IMAGE_BLOCK + 131_072),
                 (IMAGE_BLOCK, Chunks::Image(IMAGE_BLOCK), IMAGE_BLOCK + 700),
                 (2 * IMAGE_BLOCK, Chunks::Image(700), 700)
             ]

@@ -441,7 +441,10 @@ mod tests {
     fn text_is_escaped_for_its_place() {
         let text = units("a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
         assert_eq!(utf16(&text, Form::Plain), "a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
-        assert_eq!(utf16(&text, Form::XmlText), "a\"b\\c\u{1}\u{b}\t\r\nü日😀 &lt;&amp;&gt;");
+        assert_eq!(
+            utf16(&text, Form::XmlText),
+            "a\"b\\c\u{1}\u{b}\t\r\nü日😀 &lt;&amp;&gt;"
+        );
         assert_eq!(
             utf16(&text, Form::XmlAttribute),
             "a&quot;b\\c\u{1}\u{b}\t\r\nü日😀 &lt;&amp;&gt;"

@@ -1,0 +1,107 @@
+//! Orphans: records in bytes where no chunk is, as in the free space of a disk. They are found by their frames.
+//!
+//! A record refers to names and definitions by their offset in its chunk. The definition of the first record of a kind
+//! stands in the record itself, and so tells where in its chunk the record was, and with it the records around.
+
+use std::ops::Range;
+
+use super::chunk::{CHUNK_HEADER, CHUNK_SIZE};
+use super::record::{RECORD_HEADER, Record, find};
+use crate::bytes::u32_at;
+
+/// How the BinXML of a record begins, as Windows writes it: a fragment header (1.1), and a template instance.
+pub const INSTANCE: [u8; 6] = [0x0f, 1, 1, 0, 0x0c, 1];
+
+/// Bytes of a record before a definition that follows its reference: the header, and a template instance up to the ID and
+/// the offset of the definition.
+const BEFORE_DEFINITION: usize = RECORD_HEADER + INSTANCE.len() + 8;
+
+/// Records that were once in one chunk, with the bytes between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Orphans {
+    /// The chunk offset of their first byte. If no record tells it, that of the first record of a chunk.
+    pub chunk_offset: usize,
+    /// How many bytes they are.
+    pub len: usize,
+}
+
+/// Offset of the first record in a span of bytes that are not a chunk: its two sizes agree, and it fits a chunk.
+pub fn find_orphan(bytes: &[u8], span: Range<usize>) -> Option<usize> {
+    find(bytes, span, |record| record.size as usize <= CHUNK_SIZE - CHUNK_HEADER)
+}
+
+impl Orphans {
+    /// The records at the start of bytes that are not a chunk, as far as they can be of one chunk.
+    pub fn of(bytes: &[u8]) -> Self {
+        let (mut chunk_offset, mut at, mut len) = (None, 0, bytes.len());
+        while let Some(start) = find_orphan(bytes, at..len.min(CHUNK_SIZE))
+            && let Ok(record) = Record::read(bytes, start)
+        {
+            let first = |own: usize| own.checked_sub(start).filter(|first| *first >= CHUNK_HEADER);
+            let told = told_chunk_offset(bytes, &record).map(first);
+            let first = chunk_offset.unwrap_or(told.flatten().unwrap_or(CHUNK_HEADER));
+            if told.is_some_and(|told| told != Some(first)) || first + record.end() > CHUNK_SIZE {
+                // It was in another chunk.
+                len = start;
+                break;
+            }
+            chunk_offset = chunk_offset.or(told.flatten());
+            at = record.end();
+        }
+        let chunk_offset = chunk_offset.unwrap_or(CHUNK_HEADER);
+        let len = len.min(CHUNK_SIZE - chunk_offset);
+        Orphans { chunk_offset, len }
+    }
+}
+
+/// The offset that a record had in its chunk, by the reference to a definition that follows this reference.
+fn told_chunk_offset(bytes: &[u8], record: &Record) -> Option<usize> {
+    let instance = bytes.get(record.binxml())?.strip_prefix(&INSTANCE)?;
+    let (id, definition) = (u32_at(instance, 0)?, u32_at(instance, 4)? as usize);
+    // A definition begins with the offset of another one, u32, and its GUID, whose first bytes are the ID.
+    let own = definition.checked_sub(BEFORE_DEFINITION)?;
+    let is_there = u32_at(instance, 12)? == id && own >= CHUNK_HEADER && own + record.size as usize <= CHUNK_SIZE;
+    is_there.then_some(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of 100 bytes. With `chunk_offset`, it has a definition there.
+    fn record(chunk_offset: Option<u32>) -> Vec<u8> {
+        let mut record = vec![0; 100];
+        record[..8].copy_from_slice(b"**\0\0\x64\0\0\0");
+        record[24..30].copy_from_slice(&INSTANCE);
+        record[30..34].copy_from_slice(b"guid");
+        record[34..38].copy_from_slice(&chunk_offset.map_or(7, |offset| offset + 38).to_le_bytes());
+        if chunk_offset.is_some() {
+            record[42..46].copy_from_slice(b"guid");
+        }
+        record[96] = 100;
+        record
+    }
+
+    #[test]
+    fn definitions_tell_where_in_its_chunk_a_record_was() {
+        let of = |records: &[Vec<u8>]| {
+            let Orphans { chunk_offset, len } = Orphans::of(&records.concat());
+            (chunk_offset, len)
+        };
+        let other = || record(None);
+        assert_eq!(of(&[other(), vec![0; 50], other()]), (512, 250));
+        assert_eq!(of(&[record(Some(2000)), other()]), (2000, 200));
+        assert_eq!(of(&[other(), vec![0; 8], record(Some(2108)), other()]), (2000, 308));
+        assert_eq!(of(&[record(Some(2000)), record(Some(2100))]), (2000, 200));
+        // Records of another chunk.
+        assert_eq!(of(&[record(Some(2000)), record(Some(3000))]), (2000, 100));
+        assert_eq!(of(&[other(), other(), record(Some(600))]), (512, 200));
+        assert_eq!(of(&[record(Some(65_436)), other()]), (65_436, 100));
+        assert_eq!(
+            of(&[record(Some(65_437)), other()]),
+            (512, 200),
+            "it does not fit there"
+        );
+        assert_eq!(of(&[other(), vec![0; 70_000], other()]), (512, 65_024));
+    }
+}
