@@ -14,6 +14,8 @@ def test_a_token_without_a_place_moves_no_value(con):
     [(event_data, error)] = rows
     assert event_data == {"SubjectUserName": "alice", "TargetUserName": "mallory", "IpAddress": "203.0.113.9", "WorkstationName": "WS01"}
     assert "offset 0x1703: unexpected BinXML token, which is ignored" in error
+    found = con.sql(f"SELECT record_id, field FROM evtx_search('{HOSTILE}/stray_token.evtx', 'mallory') ORDER BY 1").fetchall()
+    assert found == [(number, "TargetUserName") for number in (1, 2, 3)]
 
 
 def test_characters_are_those_of_the_json(con):

@@ -2,8 +2,8 @@
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
-use evtx_format::Error;
 use evtx_format::container::records::FoundRecord;
+use evtx_format::{Error, ErrorKind};
 
 use super::parts::{Part, PartContent, RecordView};
 use crate::findings::Finding;
@@ -81,6 +81,12 @@ impl<'r> RecordGroup<'r> {
         self.may_have_user_data = false;
     }
 
+    /// Whether some of the current record could not be read. Tokens that have no place are ignored.
+    #[inline]
+    fn is_damaged(&self) -> bool {
+        self.error.is_some_and(|error| error.kind != ErrorKind::Misplaced)
+    }
+
     /// Drops the parts of the current record but the first `count`, because they belong to another record, or are read in
     /// another way.
     #[cold]
@@ -115,7 +121,7 @@ impl<'r> RecordGroup<'r> {
             own_plans: &self.own_plans,
             projection: self.projection,
             parts: &self.parts[self.start..],
-            is_damaged: self.error.is_some(),
+            is_damaged: self.is_damaged(),
         }
     }
 
@@ -129,7 +135,7 @@ impl<'r> RecordGroup<'r> {
             start: self.start as u32,
             end: end as u32,
             recovered: found.origin.is_recovered(),
-            is_damaged: self.error.is_some(),
+            is_damaged: self.is_damaged(),
         });
         self.start = end;
     }

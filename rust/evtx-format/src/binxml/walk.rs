@@ -291,7 +291,12 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     sink.substitution(substitution, place == Place::Attribute)
                         .map_err(|error| error.unwrap_or_else(fault))?;
                 }
-                0x0f => cursor.skip(3, "a fragment header")?,
+                0x0f => {
+                    if open > 0 {
+                        self.note_misplaced(at);
+                    }
+                    cursor.skip(3, "a fragment header")?;
+                }
                 _ => return Err(fault(ErrorKind::Token(token))),
             }
             if extent == Extent::Element && has_root {
