@@ -186,9 +186,15 @@ impl<'a> Value<'a> {
     }
 
     /// The texts in a binary value, joined by line breaks. `None` unless the value is UTF-16LE with a NUL after each text, and
-    /// without other control characters than tab, LF and CR. It has at least four characters: fewer may be a number.
+    /// without other control characters than tab, LF and CR. It has at least four characters, as fewer may be a number, and is
+    /// not text of 8 bits.
     pub fn payload_text(self) -> Option<String> {
         let bytes = (self.scalar() == Some(Scalar::Binary)).then_some(self.bytes)?;
+        let is_ascii = |text: &[u8]| text.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        let end = bytes.iter().rposition(|byte| *byte != 0)? + 1;
+        if is_ascii(&bytes[..end]) {
+            return None;
+        }
         let text = encoding_rs::UTF_16LE.decode_without_bom_handling_and_without_replacement(bytes)?;
         let texts = text.strip_suffix('\0')?.trim_end_matches('\0');
         let is_text = |c: char| !c.is_control() || matches!(c, '\0' | '\t' | '\n' | '\r');

@@ -461,7 +461,11 @@ impl Planner<'_> {
 
     /// The value of a leaf, and its type.
     fn leaf_value(&mut self, leaf: &Element<'_>) -> Result<(Extractor, ValueType), Irregular> {
-        let declared = declared(leaf.content);
+        let declared = if leaf.is_payload() {
+            TEXT
+        } else {
+            declared(leaf.content)
+        };
         let source = match leaf.content {
             // Only the record says whether its payload is text.
             content if leaf.is_payload() && content.iter().any(is_substitution) => return Err(Irregular),
@@ -470,7 +474,7 @@ impl Planner<'_> {
                 self.source(leaf.content, MAX_TEXT)
             }
             content => match leaf.payload_text() {
-                Some(text) => return Ok((Constant::from(text.into_bytes()).into(), TEXT)),
+                Some(text) => Constant::from(text.into_bytes()).into(),
                 None if self.projection.names_only && !content.iter().any(is_substitution) => {
                     Constant::default().into()
                 }

@@ -312,6 +312,8 @@ fn a_map_is_what_event_data_holds() {
         of(leaf("BinaryEventData", 0)), vec![utf16("\u{1}bcd\0")] => Irregular "map BinaryEventData=01006200630064000000";
         of(leaf("BinaryEventData", 0)), vec![Value::Binary(b"a\0b\0c\0\0\xd8\0\0".to_vec())]
             => Irregular "map BinaryEventData=61006200630000D80000";
+        of(leaf("BinaryEventData", 0)), vec![Value::Binary(b"8 bits\0\0".to_vec())]
+            => Irregular "map BinaryEventData=3820626974730000";
         of(leaf("BinaryEventData", 0)), vec![utf16("no end")] => Irregular "map BinaryEventData=6E006F00200065006E006400";
         of(leaf("BinaryEventData", 0)), vec![string("text")] => Irregular "map BinaryEventData=text";
         with_data([element("Outer", [constant("a", "1"), element("Inner", [constant("b", "2")])])]), vec![]
