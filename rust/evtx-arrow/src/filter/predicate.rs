@@ -215,7 +215,10 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
         Expression::Or(parts) if polarity == Negative => without(parts, Node::Or),
         Expression::Or(parts) => with(parts, Node::Or),
         Expression::Not(part) => hint(table, part, polarity.opposite()).map(|node| Node::Not(Box::new(node))),
-        Expression::IsNull(of) => Term::new(table, of).map(|term| Node::Test(term, Test::IsNull)),
+        Expression::IsNull(of) => {
+            let term = Term::new(table, of).filter(|term| Read::of(term.field_type()).is_some());
+            term.map(|term| Node::Test(term, Test::IsNull))
+        }
         Expression::Compare(comparison, sides) => {
             let [left, right] = &**sides;
             compare(table, left, *comparison, right)
@@ -565,6 +568,33 @@ mod tests {
             recover: true,
             ..located()
         })
+    }
+
+    /// A text in the place of a number or of bytes is NULL if it does not parse.
+    #[test]
+    fn null_is_decided_where_values_are_read_as_their_columns_read_them() {
+        for (name, field_type) in FieldType::ALL {
+            let parts = ("a".to_owned(), "a".to_owned(), None, (*name).to_owned(), false);
+            let field = schema::EventField::try_from(parts).expect("a field");
+            let events = Events {
+                ids: Some([1].into()),
+                providers: None,
+            };
+            let table = Table::of_events(Options::default(), events, &[field]);
+            let index = table
+                .columns
+                .iter()
+                .position(|column| &*column.name == "a")
+                .expect("its column");
+            let is_null = Expression::IsNull(Box::new(Expression::Column(index)));
+            let is_decided = Predicate::implied(&table, &is_null).is_some();
+            let engines_only = ["bytes", "float32", "float64", "int128"];
+            assert_eq!(
+                is_decided,
+                !engines_only.contains(&&*name.to_lowercase()),
+                "{name} {field_type:?}"
+            );
+        }
     }
 
     #[test]
