@@ -74,7 +74,7 @@ pub(crate) struct LogFile {
     head: Vec<u8>,
     /// Why the file has other bytes than it should, or fewer.
     pub(crate) failure: Option<StorageError>,
-    /// The stamp of its last modification before it was read. 0 if that is unknown, or the file is known to have changed.
+    /// The stamp of its last modification before it was read; [`i64::MIN`] if that is unknown, or it is known to have changed.
     stamp: AtomicI64,
 }
 
@@ -91,7 +91,7 @@ impl LogFile {
             let text = format!("{name}: the file had {planned} bytes when the scan was planned, and has {size} now");
             return Err(StorageError::Changed(text));
         }
-        let stamp = file.modified().map_or(0, |modified| modified.stamp);
+        let stamp = file.modified().map_or(i64::MIN, |modified| modified.stamp);
         let mut head = Vec::new();
         if is_remote {
             // The first chunks are of no use to a split without them.
@@ -118,7 +118,7 @@ impl LogFile {
     pub(crate) fn has_changed(&self) -> bool {
         let before = self.stamp.load(Ordering::Relaxed);
         let is_other = || self.modified().is_some_and(|now| now.stamp != before);
-        before != 0 && is_other() && self.stamp.swap(0, Ordering::Relaxed) != 0
+        before != i64::MIN && is_other() && self.stamp.swap(i64::MIN, Ordering::Relaxed) != i64::MIN
     }
 
     pub(crate) fn size(&self) -> u64 {

@@ -276,13 +276,17 @@ pub struct Modified {
 }
 
 impl Modified {
-    /// When a file of this machine was last modified. `None` if that is unknown, or in the future.
+    /// When a file of this machine was last modified, and its size. `None` if that is unknown. A time in the future has no age.
     pub fn of(file: &Metadata) -> Option<Self> {
         let time = file.modified().ok()?;
-        let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let nanos = match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => since.as_nanos() as i64,
+            Err(before) => -(before.duration().as_nanos() as i64),
+        };
         Some(Modified {
-            stamp: i64::try_from(since_epoch.as_nanos()).ok()?,
-            age: time.elapsed().ok()?,
+            // A log grows by chunks, so the two do not cancel out each other.
+            stamp: nanos.wrapping_add(file.len().rotate_right(16).cast_signed()),
+            age: time.elapsed().unwrap_or_default(),
         })
     }
 }
