@@ -112,6 +112,10 @@ impl Scan {
         if has(ColumnSource::MessageSource) {
             projection.place(schema::MESSAGE);
         }
+        if options.recover {
+            // They tell whether a record has its own event.
+            _ = [schema::EVENT_RECORD_ID, schema::TIME_CREATED].map(|place| projection.place(place));
+        }
         let message = projection.place_id(schema::MESSAGE).map(|message| MessagePlaces {
             message,
             provider: projection.place(schema::PROVIDER),

@@ -10,7 +10,6 @@ use evtx_format::container::orphans::INSTANCE;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, Origin};
 use evtx_format::render::program::Language;
-use evtx_format::value::Scalar;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use super::batch::{BareRow, BatchBuilder};
@@ -25,7 +24,7 @@ use crate::filter::{PushText, Row, Scratch, Stage};
 use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
-use crate::schema::OnError;
+use crate::schema::{EVENT_RECORD_ID, OnError, TIME_CREATED};
 
 pub(super) struct Admission {
     pub(super) place: ChunkPlace,
@@ -304,7 +303,7 @@ fn first_undecided(scan: &Scan, has_system: bool) -> Stage {
 /// Whether the event of the current record is read by its own definition: it names the definition, whose names are sound,
 /// and has the ID and the time in the record's header.
 #[cold]
-fn has_its_event(group: &RecordGroup<'_>, templates: &ChunkTemplates, record: &Record) -> bool {
+fn has_its_event(scan: &Scan, group: &RecordGroup<'_>, templates: &ChunkTemplates, record: &Record) -> bool {
     let Some(&Part {
         content: PartContent::Instance(instance),
         ..
@@ -314,12 +313,11 @@ fn has_its_event(group: &RecordGroup<'_>, templates: &ChunkTemplates, record: &R
     };
     let event = group.current().event_template(templates);
     let is_own = event.is_some_and(|(compiled, _)| compiled.fault(&instance).is_none());
-    let has = |scalar: Scalar, number: u64| {
-        // Windows' templates have some 20 values of `System`.
-        let mut values = (0..32).filter_map(|substitution| instance.values.get(substitution));
-        values.any(|value| value.value_type.scalar == scalar && value.bytes == number.to_le_bytes())
-    };
-    is_own && has(Scalar::UInt64, record.id) && has(Scalar::FileTime, record.written)
+    let places = group.current().places(templates);
+    let at = |place| scan.projection.place_id(place).and_then(|place| places.get(place));
+    is_own
+        && at(EVENT_RECORD_ID).and_then(|id| id.number()) == Some(record.id)
+        && at(TIME_CREATED).and_then(|time| time.nanos()) == record.written_nanos()
 }
 
 /// With `recover`: whether the bytes of the current record are a record, and not a copy of one that was read before.
@@ -336,11 +334,14 @@ fn recovers<'r>(
         let binxml = reader.chunk.get(record.binxml());
         binxml.is_some_and(|binxml| binxml.starts_with(&INSTANCE))
     };
-    // A definition or a name of a carved record was overwritten. This content is lost, but it is a record: a frame whose
-    // two sizes agree, around an instance.
-    let is_orphaned = is_carved && (group.not_its_own.is_some() || group.error.is_some() && has_instance());
+    // A definition or a name of a record that may not be live was overwritten. This content is lost, but it is a record: it
+    // was not carved, or it is a frame whose two sizes agree, around an instance.
+    let is_orphaned = found.origin.is_recovered() && group.not_its_own.is_some()
+        || is_carved && group.error.is_some() && has_instance();
     if is_orphaned {
-        group.keep_parts(usize::from(has_its_event(group, templates, record)));
+        let has_event = has_its_event(reader.scan, group, templates, record);
+        group.keep_parts(usize::from(has_event));
+        reader.add_texts(group, record.binxml(), !has_event);
     }
     if is_carved && group.error.is_some() && !is_orphaned {
         // These bytes only looked like a record.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use evtx_format::binxml::instance::{Definition, Instance, SubstitutionSet, ValueTable};
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::tree::Element;
+use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor};
 use evtx_format::render::program::Language;
+use evtx_format::value::{Scalar, Value};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, MAX_TEXT, Result};
 
 use crate::plan::{Compiled, Plan, TreeRoot};
@@ -18,6 +19,18 @@ use crate::scan::Scan;
 
 /// The most trees of a record that are kept. Real records have one.
 const MAX_TREES: usize = 8;
+
+/// Adds the values that are texts, and those that are SIDs.
+fn push_texts<'r>(values: ValueTable<'r>, texts: &mut Vec<Value<'r>>) {
+    let all = (0..=u16::MAX).map_while(|substitution| values.get(substitution));
+    let is_text = |value: &Value<'_>| {
+        matches!(
+            value.value_type.scalar,
+            Scalar::String | Scalar::AnsiString | Scalar::Sid
+        )
+    };
+    texts.extend(all.filter(|value| is_text(value) && !value.is_empty()));
+}
 
 /// How many bytes of the arena end a group of records. Groups of real logs take some ten thousand.
 const MUCH: usize = 1 << 20;
@@ -414,6 +427,32 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             }
         }
         outcome
+    }
+
+    /// Adds the texts in the values of a record to its parts, as the unnamed `Data` of an `EventData`: the definition that names them
+    /// is lost. `with_event` is whether the values of the event count, or only those in its streams.
+    #[cold]
+    pub(crate) fn add_texts(&self, record: &mut RecordGroup<'r>, binxml: Range<usize>, with_event: bool) {
+        let mut texts = Vec::new();
+        if let Some((instance, _)) = self.reader.leading_instance(binxml) {
+            if with_event {
+                push_texts(instance.values, &mut texts);
+            }
+            let streams = instance.values.compound_slots().filter_map(|(_, slot)| slot.stream());
+            let inner = streams.filter_map(|stream| self.reader.leading_instance(stream));
+            inner.for_each(|(inner, _)| push_texts(inner.values, &mut texts));
+        }
+        if texts.is_empty() {
+            return;
+        }
+        self.builds_trees.set(true);
+        let node = |text| {
+            let content = self.arena.alloc([Node::Value(text)]);
+            Node::Element(self.arena.alloc(Element::new("Data", &[], content)))
+        };
+        let content = self.arena.alloc_slice_fill_iter(texts.into_iter().map(node));
+        let tree = self.arena.alloc(Element::new("EventData", &[], content));
+        self.tree(record, tree, TreeRoot::Child, None);
     }
 
     /// Replaces the parts of the current record by the tree of its event. If that is damaged, the event stays.

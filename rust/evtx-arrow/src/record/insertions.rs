@@ -28,6 +28,9 @@ pub(crate) fn insertions<'a>(
     arena: &'a Bump,
 ) -> BumpVec<'a, Insertion<'a>> {
     let mut found = BumpVec::new_in(arena);
+    if record.is_unread() {
+        return found;
+    }
     if let Some(values) = instance_in(record) {
         match values.get(0).filter(|first| first.value_type == STRINGS) {
             Some(strings) => found.extend(strings.items().map(Insertion::Value)),

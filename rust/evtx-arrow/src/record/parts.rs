@@ -137,10 +137,10 @@ pub(crate) struct Outlined<'r> {
 }
 
 impl<'p, 'r> RecordView<'p, 'r> {
-    /// Whether the record is so damaged that no part of it could be read.
+    /// Whether the record is so damaged that its event could not be read.
     #[inline]
     pub(crate) fn is_unread(self) -> bool {
-        self.parts.is_empty() && self.is_damaged
+        self.is_damaged && self.event().is_none_or(|event| event.root != TreeRoot::Event)
     }
 
     pub(crate) fn has_system(self, templates: &ChunkTemplates) -> bool {
