@@ -45,19 +45,38 @@ def leaves(element):
             last[name] = last.get(name, 0) + 1
             key = f"{name}_{last[name]}"
         taken.add(key)
-        yield key, child.text or ""
+        yield key, payload(local(child.tag), child.text or "")
+
+
+def payload(tag, text):
+    """Columns show the texts of a payload, and XML its bytes."""
+    if tag not in ("EventPayload", "BinaryEventData") or not re.fullmatch("([0-9A-F]{4})+", text):
+        return text
+    texts = bytes.fromhex(text).decode("utf-16-le", "replace")
+    is_text = texts.endswith("\0") and len(texts.replace("\0", "")) > 3 and "\ufffd" not in texts and texts.replace("\0", "").isprintable()
+    return texts.rstrip("\0").replace("\0", "\n") if is_text else text
+
+
+def attributes(user_data):
+    """The attributes of the elements of UserData, with their names. Namespaces are no attributes to this parser."""
+    for root in user_data:
+        for name, text in root.attrib.items():
+            if text:
+                yield f"{local(root.tag)}.{local(name)}", text
 
 
 def fields_of(xml):
     """The texts of an event's fields, by name."""
     root = ElementTree.fromstring(xml)
     fields = {}
-    for wanted in ("EventData", "UserData"):
+    for wanted in ("EventData", "ProcessingErrorData", "DebugData", "BinaryEventData", "UserData"):
         for child in root:
             if local(child.tag) == wanted:
                 # An element without children is a leaf itself.
-                own = {wanted: child.text} if child.text and not len(child) else {}
+                own = {wanted: payload(wanted, child.text)} if child.text and not len(child) else {}
                 found = dict(leaves(child)) or own
+                if wanted == "UserData":
+                    found = dict(attributes(child)) | found
                 # No event has both EventData and UserData.
                 assert not fields or not found
                 fields.update(found)
@@ -150,9 +169,6 @@ def judge(con, log, event_id):
             if column_type == "VARCHAR" and value is not None:
                 # XML normalizes line ends.
                 value = value.replace("\r\n", "\n").replace("\r", "\n")
-            if text is not None and "_" in text and column_type == "VARCHAR" and value is not None:
-                # The XML escapes characters that XML does not allow.
-                text = value if len(value) == len(text) else text
             if column_type == "VARCHAR" and value is not None and value[:1] == "[" and value != text:
                 # An array of texts, where other templates have a single one.
                 continue
