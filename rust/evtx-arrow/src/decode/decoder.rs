@@ -45,6 +45,8 @@ pub struct Decoder {
     chunks: Chunks,
     /// Of an image: the file offsets where the orphans of the block start. See [`Chunks::Image`].
     orphans: Range<u64>,
+    /// Of an image: the file offset before which no chunk starts.
+    gap_end: u64,
     /// The IDs that the log promises to the next chunk.
     promised: PromisedIds,
 }
@@ -80,6 +82,7 @@ impl Decoder {
             left: 0,
             chunks: Chunks::Slots(0),
             orphans: 0..0,
+            gap_end: 0,
             promised: PromisedIds::default(),
         }
     }
@@ -147,6 +150,7 @@ impl Decoder {
             let later = CHUNK_SIZE as u64;
             let start = if block.offset == 0 { 0 } else { block.offset + later };
             self.orphans = start..block.offset + own + later;
+            self.gap_end = block.offset;
         }
     }
 
@@ -246,8 +250,12 @@ impl Decoder {
                 self.left = 0;
                 break;
             }
-            let sectors = SECTOR - (self.offset % SECTOR as u64) as usize;
-            let gap = find_chunk(left, 0..until, sectors).unwrap_or(until);
+            if self.gap_end <= self.offset {
+                let sectors = SECTOR - (self.offset % SECTOR as u64) as usize;
+                let gap = find_chunk(left, 0..until, sectors).unwrap_or(until);
+                self.gap_end = self.offset + gap as u64;
+            }
+            let gap = until.min((self.gap_end - self.offset) as usize);
             let (len, progress) = if gap > 0 {
                 // A chunk ends the orphans before it.
                 let until = if gap < until { gap } else { left.len() };
