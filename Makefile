@@ -412,7 +412,7 @@ test-long: generate soak campaign
 generate:
 	@echo "seed $(SEED)"
 	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=$(shell expr 500 \* $(LONG_SECONDS)) $(TEST_CRATES) -- \
-	  agree random_ alike damaged_ a_hint_is_true matches_as_a_regular
+	  outlines_agree agrees_with random_ damaged_elements alike damaged_rules damaged_tables a_hint_is_true matches_as_a_regular
 
 # Compares statements over read_evtx and over tables.
 soak: checked $(VENV)/.test
