@@ -28,18 +28,17 @@ impl ChunkWalk {
         if options.verify && damage.is_empty() {
             damage.extend(ChunkHeader::read(chunk).and_then(|header| header.verify(chunk)).err());
         }
-        ChunkWalk {
-            records,
-            damage,
-            again: None,
-            seen: HashSet::new(),
-        }
+        ChunkWalk::of(records, damage)
     }
 
     pub(super) fn of_orphans(chunk: &[u8], starts: Range<usize>) -> Self {
+        ChunkWalk::of(RecordWalk::of_orphans(chunk, starts), Vec::new())
+    }
+
+    fn of(records: RecordWalk, damage: Vec<Error>) -> Self {
         ChunkWalk {
-            records: RecordWalk::of_orphans(chunk, starts),
-            damage: Vec::new(),
+            records,
+            damage,
             again: None,
             seen: HashSet::new(),
         }

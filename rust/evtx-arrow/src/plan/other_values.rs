@@ -2,7 +2,7 @@
 //! text next to elements, and other children of `Event`, such as `RenderingInfo`.
 
 use evtx_format::MAX_NAMES;
-use evtx_format::binxml::tree::{Attribute, Element, Node};
+use evtx_format::binxml::tree::{Element, Node};
 
 use super::content::{Guard, Irregular, deeper, is_substitution, plain};
 use crate::schema::Place;
@@ -57,6 +57,17 @@ impl<'e> ChildOfEvent<'e> {
         guard: Guard,
         each: &mut dyn FnMut(OtherValue<'_>),
     ) -> Result<(), Irregular> {
+        self.values_of(element, guard, false, each)
+    }
+
+    /// As [`values_in`](Self::values_in). `has_entries` is whether the attributes of the element are entries.
+    fn values_of(
+        self,
+        element: &'e Element<'e>,
+        guard: Guard,
+        has_entries: bool,
+        each: &mut dyn FnMut(OtherValue<'_>),
+    ) -> Result<(), Irregular> {
         let value = |attribute, content| OtherValue {
             child: self,
             element,
@@ -64,10 +75,6 @@ impl<'e> ChildOfEvent<'e> {
             content,
             guard,
         };
-        // The attributes of an element of `UserData` are entries.
-        let is_root = self.has_entries
-            && self.element.name == "UserData"
-            && self.element.elements().any(|root| std::ptr::eq(root, element));
         for attribute in element.attributes {
             if attribute.name == "Name" && is_called(element) {
                 if attribute.content.iter().any(is_substitution) {
@@ -75,17 +82,17 @@ impl<'e> ChildOfEvent<'e> {
                 }
                 continue;
             }
-            if !is_namespace(attribute) && !is_root && !self.is_place(element, Some(attribute.name)) {
+            if !attribute.is_namespace() && !has_entries && !self.is_place(element, Some(attribute.name)) {
                 each(value(Some(attribute.name), attribute.content));
             }
         }
         let is_leaf = element.elements().next().is_none();
+        let is_user_data = self.has_entries && element.name == "UserData" && std::ptr::eq(element, self.element);
         let has_text = !(is_leaf && self.has_entries || self.is_place(element, None));
         let is_element = |node: &Node<'_>| node.elements().next().is_some();
         for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
-            let inner = run.iter().flat_map(Node::elements);
-            for inner in inner {
-                self.values_in(inner, deeper(guard, inner)?, each)?;
+            for inner in run.iter().flat_map(Node::elements) {
+                self.values_of(inner, deeper(guard, inner)?, is_user_data, each)?;
             }
             if has_text && !run.iter().any(is_element) {
                 each(value(None, run));
@@ -105,11 +112,6 @@ impl<'e> ChildOfEvent<'e> {
                 .find(|sibling| sibling.name == element.name)
                 .is_some_and(|first| std::ptr::eq(first, element))
     }
-}
-
-/// Whether an attribute declares a namespace.
-pub(super) fn is_namespace(attribute: &Attribute<'_>) -> bool {
-    attribute.name == "xmlns" || attribute.name.starts_with("xmlns:")
 }
 
 /// Whether the attribute `Name` of an element is the name of its values.

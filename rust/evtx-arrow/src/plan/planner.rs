@@ -10,7 +10,7 @@ use super::column_plan::{Conditional, Entry, EntryId, EventData, Plan, RequiredS
 use super::content::{Guard, Irregular, deeper, has_certain_child, has_substitutions, is_substitution, plain};
 use super::convert;
 use super::keys::Keys;
-use super::other_values::{ChildOfEvent, OtherValue, is_namespace};
+use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::{Projection, TreeRoot};
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Piece};
 use crate::schema::{Numbering, Place};
@@ -394,7 +394,7 @@ impl Planner<'_> {
     /// Adds the attributes of an element of `UserData`, which some providers fill: entries with the names of other values.
     fn attributes_of_root(&mut self, root: &Element<'_>, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
         let guard = deeper(None, root)?;
-        for attribute in root.attributes.iter().filter(|attribute| !is_namespace(attribute)) {
+        for attribute in root.attributes.iter().filter(|attribute| !attribute.is_namespace()) {
             let leaf = Leaf {
                 name: format!("{}.{}", root.name, attribute.name),
                 source: Extractor {

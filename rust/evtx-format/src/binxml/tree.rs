@@ -29,6 +29,13 @@ pub struct Attribute<'a> {
     pub content: &'a [Node<'a>],
 }
 
+impl Attribute<'_> {
+    /// Whether it declares a namespace.
+    pub fn is_namespace(&self) -> bool {
+        self.name == "xmlns" || self.name.starts_with("xmlns:")
+    }
+}
+
 /// A node of an element's or attribute's content.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Node<'a> {

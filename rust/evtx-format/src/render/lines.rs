@@ -108,7 +108,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
     // Only the record says whether its payload is text.
     compiler.irregular |= element.is_payload() && substitutions(element.content).next().is_some();
     if let Some(text) = element.payload_text() {
-        let [name_end, value_end] = ends(compiler.language).into();
+        let (name_end, value_end) = ends(compiler.language);
         name.push(&mut compiler.literals);
         for piece in [name_end, text.as_bytes(), value_end] {
             compiler.literals.extend_from_slice(piece);
@@ -223,7 +223,7 @@ fn value(compiler: &mut Compiler, name: Name<'_>, attribute: Option<&str>, conte
 /// Whether an attribute is a value: it neither declares a namespace nor names the values of its element.
 fn is_value(element: &Element<'_>, attribute: &Attribute<'_>) -> bool {
     let is_name = attribute.name == "Name" && is_called(element);
-    !is_name && attribute.name != "xmlns" && !attribute.name.starts_with("xmlns:")
+    !is_name && !attribute.is_namespace()
 }
 
 /// Whether content has text in every record.
