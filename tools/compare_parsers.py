@@ -153,7 +153,7 @@ def read_python_evtx(path):
             for record in chunk.records():
                 try:
                     yield record.record_num(), from_xml(record.xml())
-                except Exception as error:  # There is no class of its errors.
+                except Exception as error:  # Its errors have no common class.
                     yield record.record_num(), error
 
 
@@ -309,7 +309,7 @@ def equal(parser, ours, theirs):
 
 
 def shows_payload(ours, theirs):
-    """Whether the digits or the Base64 are those of a payload, of which read_evtx shows the texts."""
+    """Whether hexadecimal digits or Base64 encode the payload that read_evtx shows as texts."""
     payload = ours.replace("\n", "\0").encode("utf-16-le")
     encoded = payload.hex().upper(), base64.b64encode(payload).decode().rstrip("=")[:-1]
     return len(payload) >= 8 and (theirs.upper().startswith(encoded[0]) or theirs.startswith(encoded[1]))
@@ -398,7 +398,7 @@ def without_control(values):
 
 
 def are_bytes(ours, theirs):
-    """Whether our numbers or times can have these bytes, of which not all are characters of UTF-8."""
+    """Whether a number or a time of ours may be stored in these bytes. Some of them may not be valid UTF-8."""
     value = plain(ours[0]) if ours else ""
     if re.fullmatch(r"-?\d+", value):
         low = int(value) & 0xFF

@@ -58,7 +58,7 @@ def payload(tag, text):
 
 
 def attributes(user_data):
-    """The attributes of the elements of UserData, with their names. Namespaces are no attributes to this parser."""
+    """The attributes of the elements of UserData, with their names. The parser does not count namespace declarations."""
     for root in user_data:
         for name, text in root.attrib.items():
             if text:

@@ -203,7 +203,7 @@ impl RecordWalk {
         (walk, damage)
     }
 
-    /// A walk that carves the records that start in a range of the bytes of a chunk, of which only these are left.
+    /// A walk over a chunk of [orphans](super::orphans). It carves the records that start in a range of chunk offsets.
     pub fn of_orphans(chunk: &[u8], starts: Range<usize>) -> Self {
         let known = Known {
             header: None,
