@@ -8,6 +8,7 @@ mod content;
 mod other_values;
 mod column_plan;
 mod planner;
+mod template_content;
 mod cache;
 mod kept;
 #[cfg(test)]
