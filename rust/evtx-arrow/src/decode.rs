@@ -7,9 +7,11 @@ mod batch;
 mod relevance;
 mod strays;
 mod walk;
+mod definitions;
 mod admission;
 mod chunk;
 mod decoder;
 
 pub use decoder::Decoder;
+pub use definitions::Definitions;
 pub use error::DecodeError;

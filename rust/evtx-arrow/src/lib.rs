@@ -27,7 +27,7 @@ mod decode;
 mod tests;
 
 pub use columns::{Indices, MakeArrays, Strings};
-pub use decode::{DecodeError, Decoder};
+pub use decode::{DecodeError, Decoder, Definitions};
 pub use events::{
     CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, PlaceReader, PlaceValues, Slots,
     SlotsError, TooManyEvents,

@@ -19,3 +19,4 @@ pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run};
 pub(crate) use keys::{Key, Keys};
 pub(crate) use projection::{Lookup, PlaceId, Projection, TreeRoot};
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
+pub(crate) use template_content::TemplateContent;

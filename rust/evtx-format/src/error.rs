@@ -100,6 +100,9 @@ pub enum ErrorKind {
     Misplaced,
     #[error("the record is an instance of template {named:08x}, but refers to the definition of template {found:08x}")]
     TemplateId { named: u32, found: u32 },
+    /// It is read by a copy that another chunk has.
+    #[error("a template definition of the record is lost, and a copy of it in another chunk was used")]
+    LostDefinition,
     /// No value table fills the substitution.
     #[error("a substitution stands outside of a template")]
     SubstitutionOutsideTemplate,

@@ -33,6 +33,7 @@ mod filters;
 mod collected;
 mod rules;
 mod sample;
+mod definitions;
 mod catalogs;
 mod arguments;
 mod partitions;

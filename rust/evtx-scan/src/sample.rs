@@ -152,7 +152,7 @@ fn chosen<'p>(paths: &'p [ScanPath], size: SampleSize, storage: &dyn Storage) ->
 }
 
 /// The result of the storage; `None` if it failed.
-fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanError> {
+pub(crate) fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanError> {
     match outcome {
         Ok(found) => Ok(Some(found)),
         Err(StorageError::Interrupted(interrupted)) => Err(interrupted.into()),

@@ -8,6 +8,7 @@ use evtx_format::Interrupt;
 use evtx_format::container::layout::Chunks;
 
 use crate::correlate::{Bursts, Collected};
+use crate::definitions::Lender;
 use crate::file::Buffer;
 use crate::messages::MessageFinder;
 use crate::queue::{FileOptions, FileQueue, Wanted, Work};
@@ -20,6 +21,9 @@ pub struct FileScan {
     queue: FileQueue,
     /// The matches for correlations, if the scan correlates.
     collected: Option<Collected>,
+    definitions: Lender,
+    /// The files that predicates have left out of the scan. Their definitions count.
+    left_out: Vec<ScanPath>,
 }
 
 /// Rows of one block, or of several that follow one another.
@@ -111,6 +115,8 @@ impl FileScan {
             collected: scan.correlates().then(Collected::default),
             scan,
             queue,
+            definitions: Lender::default(),
+            left_out: Vec::new(),
         }
     }
 
@@ -118,6 +124,11 @@ impl FileScan {
     pub fn joining_files(mut self) -> Self {
         self.queue.options.joins_files = true;
         self
+    }
+
+    /// The scan, which may take the template definitions that it has lost from these files, too.
+    pub fn leaving_out(self, left_out: Vec<ScanPath>) -> Self {
+        FileScan { left_out, ..self }
     }
 
     /// The share of the scan that was handed out to workers, 0 to 1.
@@ -137,7 +148,7 @@ impl Worker {
         scan.queue.join();
         scan.collected.iter().for_each(Collected::join);
         Worker {
-            decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
+            decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays).asking(),
             scan: Arc::clone(scan),
             work: None,
             state: State::Done,
@@ -191,6 +202,11 @@ impl Worker {
                 State::Decoding { decoded, .. } if !self.decoder.is_done() => {
                     let left = self.block.get(*decoded..).unwrap_or_default();
                     *decoded += self.decoder.decode(left, call.interrupt)?;
+                    if self.decoder.asks_for_definitions() {
+                        let scan = &self.scan;
+                        let files = scan.queue.paths().iter().chain(&scan.left_out);
+                        self.decoder.lend(scan.definitions.definitions(call, files)?);
+                    }
                 }
                 State::Decoding { failure, .. } => {
                     let failure = failure.take();

@@ -100,6 +100,9 @@ impl Admission {
         }
         let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
         let mut damage = frame_damage.or(group.error).or_else(|| reader.unread());
+        if walk.lent.contains(&record.offset) {
+            damage = damage.or(Some(Error::new(record.binxml().start, ErrorKind::LostDefinition)));
+        }
         if damage.is_some() && !self.reports_damage(scan, reader.chunk, interrupt)? {
             damage = None;
         }

@@ -1,6 +1,5 @@
 //! Decodes a chunk: walks over its records in groups, and appends the rows of those that are admitted.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
@@ -16,7 +15,7 @@ use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
 use super::strays::Pass;
-use super::walk::ChunkWalk;
+use super::walk::{ChunkWalk, OrphanChunk};
 use crate::findings::Finding;
 use crate::read::RecordReader;
 use crate::record::{GROUP, RecordGroup};
@@ -51,12 +50,12 @@ pub(super) struct ChunkDecoder {
 
 impl ChunkDecoder {
     /// Decodes a chunk, from where it was left when the last batch was full. `promised` are the IDs that the log
-    /// promises to it. Of a chunk of orphans, the records that start in this range are decoded.
+    /// promises to it.
     pub(super) fn decode(
         &mut self,
         chunk: &[u8],
         promised: PromisedIds,
-        orphans: Option<Range<usize>>,
+        orphans: Option<OrphanChunk>,
         arenas: &mut Arenas,
         interrupt: Interrupt<'_>,
     ) -> Result<Progress, DecodeError> {
@@ -69,7 +68,7 @@ impl ChunkDecoder {
                 self.admission.relevance.of_chunk = None;
                 match orphans {
                     None => ChunkWalk::new(chunk, promised, &self.scan.options),
-                    Some(starts) => ChunkWalk::of_orphans(chunk, starts),
+                    Some(orphans) => ChunkWalk::of_orphans(chunk, orphans),
                 }
             }
         };

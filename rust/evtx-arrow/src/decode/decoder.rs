@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use evtx_format::Interrupt;
-use evtx_format::container::chunk::{CHUNK_SIZE, SECTOR};
+use evtx_format::container::chunk::{CHUNK_HEADER, CHUNK_SIZE, SECTOR};
 use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::image::find_chunk;
 use evtx_format::container::layout::{Block, Chunks};
@@ -18,10 +18,12 @@ use evtx_sigma::Hits;
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::chunk::{Arenas, ChunkDecoder, Progress};
+use super::definitions::{Definitions, LostDefinition};
 use super::error::DecodeError;
 use super::place::ChunkPlace;
 use super::relevance::{Relevance, is_relevant};
 use super::strays::{Pass, StrayChunks};
+use super::walk::OrphanChunk;
 use crate::columns::MakeArrays;
 use crate::detect::Detector;
 use crate::filter::Scratch;
@@ -49,6 +51,16 @@ pub struct Decoder {
     gap_end: u64,
     /// The IDs that the log promises to the next chunk.
     promised: PromisedIds,
+    definitions: Lender,
+}
+
+/// Where the definitions for orphans come from that have lost theirs.
+enum Lender {
+    Nowhere,
+    /// The caller has them, and is not asked yet.
+    Caller,
+    Asked,
+    Known(Arc<Definitions>),
 }
 
 impl Decoder {
@@ -59,6 +71,7 @@ impl Decoder {
                 filename: "".into(),
                 offset: 0,
                 slot: None,
+                first: 0,
             },
             strays: StrayChunks::new(Chunks::Slots(0), Arc::default()),
             templates: ChunkTemplates::default(),
@@ -84,6 +97,7 @@ impl Decoder {
             orphans: 0..0,
             gap_end: 0,
             promised: PromisedIds::default(),
+            definitions: Lender::Nowhere,
         }
     }
 
@@ -100,6 +114,24 @@ impl Decoder {
     pub fn with_arrays(mut self, make: MakeArrays) -> Self {
         self.inner.batch.make_arrays = make;
         self
+    }
+
+    /// The decoder, which asks for the definitions that orphans have lost: see [`asks_for_definitions`](Self::asks_for_definitions).
+    pub fn asking(self) -> Self {
+        Decoder {
+            definitions: Lender::Caller,
+            ..self
+        }
+    }
+
+    /// Whether the block goes on only when [`lend`](Self::lend) was called.
+    pub fn asks_for_definitions(&self) -> bool {
+        matches!(self.definitions, Lender::Asked)
+    }
+
+    /// Sets the definitions of all chunks of the scan.
+    pub fn lend(&mut self, definitions: Arc<Definitions>) {
+        self.definitions = Lender::Known(definitions);
     }
 
     /// Says whether the rules of the scan are for the log of the next block, as [`concerns`](Self::concerns) finds out.
@@ -242,7 +274,7 @@ impl Decoder {
     /// Decodes the chunks of a block of an image, and the orphans between them.
     fn decode_image(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
         let mut consumed = 0;
-        while !self.is_done() && !self.is_full() {
+        while !self.is_done() && !self.is_full() && !self.asks_for_definitions() {
             interrupt.check()?;
             let left = &bytes[consumed..];
             let until = left.len().min(self.orphans.end.saturating_sub(self.offset) as usize);
@@ -294,11 +326,22 @@ impl Decoder {
         let Orphans { chunk_offset, len } = Orphans::of(bytes);
         let mut chunk = vec![0; chunk_offset];
         chunk.extend_from_slice(&bytes[..len]);
+        let lost = LostDefinition::all(&chunk, interrupt)?;
+        let lent = match &self.definitions {
+            Lender::Known(definitions) => definitions.lend(&lost, &mut chunk, CHUNK_HEADER..chunk_offset),
+            Lender::Caller if !lost.is_empty() => {
+                self.definitions = Lender::Asked;
+                return Ok((0, Progress::Full));
+            }
+            _ => Vec::new(),
+        };
         let at = |offset: u64| chunk_offset + (offset.saturating_sub(self.offset) as usize).min(len.min(gap));
         let starts = at(self.orphans.start)..at(self.orphans.end);
-        let offset = self.offset.wrapping_sub(chunk_offset as u64);
+        let first = chunk_offset as u32;
+        let orphans = OrphanChunk { first, starts, lent };
+        let offset = self.offset.wrapping_sub(first.into());
         let promised = self.promised.after(None);
-        let progress = self.decode_chunk(&chunk, offset, None, promised, Some(starts), interrupt)?;
+        let progress = self.decode_chunk(&chunk, offset, None, promised, Some(orphans), interrupt)?;
         Ok((len.min(gap), progress))
     }
 
@@ -308,11 +351,14 @@ impl Decoder {
         offset: u64,
         slot: Option<u64>,
         promised: PromisedIds,
-        orphans: Option<Range<usize>>,
+        orphans: Option<OrphanChunk>,
         interrupt: Interrupt<'_>,
     ) -> Result<Progress, DecodeError> {
         let place = &mut self.inner.admission.place;
-        (place.offset, place.slot) = (offset, slot);
+        (place.offset, place.slot, place.first) = (offset, slot, 0);
+        if let Some(orphans) = &orphans {
+            place.first = orphans.first;
+        }
         self.inner.decode(chunk, promised, orphans, &mut self.arenas, interrupt)
     }
 

@@ -12,6 +12,8 @@ pub(crate) struct ChunkPlace {
     pub(crate) offset: u64,
     /// The index of its slot. Chunks of an image and stray chunks have none.
     pub(super) slot: Option<u64>,
+    /// The chunk offset of its first byte. Not 0 for orphans: nobody knows what was before them.
+    pub(super) first: u32,
 }
 
 impl ChunkPlace {
@@ -31,7 +33,7 @@ impl ChunkPlace {
         let (filename, at) = (&self.filename, self.file_offset(error.offset));
         match self.slot {
             Some(slot) => format!("{filename}: chunk {slot}, offset {at:#x}: {error}"),
-            None if self.offset > at => format!("{filename}: offset {at:#x}: {error}"),
+            None if self.first > 0 => format!("{filename}: offset {at:#x}: {error}"),
             None => format!("{filename}: chunk at {:#x}, offset {at:#x}: {error}", self.offset),
         }
     }
@@ -39,7 +41,8 @@ impl ChunkPlace {
     /// The text of an error in a record. An error without an offset, such as a text that is too long, gets the record's.
     #[cold]
     pub(super) fn describe_in(&self, record: &Record, error: Error) -> String {
-        let offset = if error.offset == 0 { record.offset } else { error.offset };
+        let is_placed = error.offset != 0 && error.offset >= self.first;
+        let offset = if is_placed { error.offset } else { record.offset };
         self.describe(&Error { offset, ..error })
     }
 }

@@ -11,6 +11,16 @@ use hashbrown::HashSet;
 use crate::findings::Finding;
 use crate::schema::Options;
 
+/// What to read in a chunk of orphans.
+pub(super) struct OrphanChunk {
+    /// The chunk offset of the first orphan.
+    pub(super) first: u32,
+    /// The records that start in this range of chunk offsets.
+    pub(super) starts: Range<usize>,
+    /// The chunk offsets of the records that refer to a definition of another chunk.
+    pub(super) lent: Vec<u32>,
+}
+
 pub(super) struct ChunkWalk {
     pub(super) records: RecordWalk,
     /// What is wrong with the chunk as a whole. Reported after its records.
@@ -19,6 +29,8 @@ pub(super) struct ChunkWalk {
     pub(super) again: Option<(FoundRecord, IntoIter<Finding>)>,
     /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
     pub(super) seen: HashSet<(u64, u64)>,
+    /// The chunk offsets of records that are read by definitions of other chunks.
+    pub(super) lent: Vec<u32>,
 }
 
 impl ChunkWalk {
@@ -31,8 +43,11 @@ impl ChunkWalk {
         ChunkWalk::of(records, damage)
     }
 
-    pub(super) fn of_orphans(chunk: &[u8], starts: Range<usize>) -> Self {
-        ChunkWalk::of(RecordWalk::of_orphans(chunk, starts), Vec::new())
+    pub(super) fn of_orphans(chunk: &[u8], OrphanChunk { starts, lent, .. }: OrphanChunk) -> Self {
+        ChunkWalk {
+            lent,
+            ..ChunkWalk::of(RecordWalk::of_orphans(chunk, starts), Vec::new())
+        }
     }
 
     fn of(records: RecordWalk, damage: Vec<Error>) -> Self {
@@ -41,6 +56,7 @@ impl ChunkWalk {
             damage,
             again: None,
             seen: HashSet::new(),
+            lent: Vec::new(),
         }
     }
 }

@@ -1,13 +1,15 @@
 //! The content of a template: what the copies of its definition in all chunks have in common.
 
+use std::ops::Range;
+
 use evtx_format::binxml::Template;
-use evtx_format::binxml::instance::Definition;
+use evtx_format::binxml::instance::{DEFINITION_HEADER, Definition};
 use evtx_format::binxml::names::name_units;
 use evtx_format::{Error, ErrorKind, MAX_NAMES};
 
 /// The content of a template, without the chunk offsets of its names.
 #[derive(Debug)]
-pub(super) struct TemplateContent {
+pub(crate) struct TemplateContent {
     body: Box<[u8]>,
     /// In order.
     refs: Box<[NameRef]>,
@@ -26,7 +28,7 @@ pub(super) struct NameRef {
 }
 
 impl TemplateContent {
-    pub(super) fn new(chunk: &[u8], definition: &Definition, template: &Template<'_>) -> Result<Self, Error> {
+    pub(crate) fn new(chunk: &[u8], definition: &Definition, template: &Template<'_>) -> Result<Self, Error> {
         let body = definition.body as usize..(definition.body + definition.size) as usize;
         let body = chunk.get(body).unwrap_or_default();
         let mut names = Vec::new();
@@ -55,11 +57,23 @@ impl TemplateContent {
         })
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.body.len() + self.names.len() + self.refs.len() * size_of::<NameRef>()
     }
 
-    pub(super) fn matches(&self, chunk: &[u8], definition: &Definition) -> bool {
+    /// Whether a definition of a chunk is another copy, in which the same names are inline.
+    pub(crate) fn matches(&self, chunk: &[u8], definition: &Definition) -> bool {
+        self.agrees(chunk, definition, |place, name| chunk.get(place) == Some(name))
+    }
+
+    /// Whether a definition of a chunk has the same bytes apart from references and links, and the same inline names, and
+    /// `has_name` is true for each of the others: for the chunk offsets of its bytes from the hash on, and the bytes.
+    fn agrees<'t>(
+        &'t self,
+        chunk: &[u8],
+        definition: &Definition,
+        mut has_name: impl FnMut(Range<usize>, &'t [u8]) -> bool,
+    ) -> bool {
         let start = definition.body as usize;
         let body = chunk.get(start..start + definition.size as usize);
         let Some(body) = body.filter(|body| body.len() == self.body.len()) else {
@@ -69,18 +83,56 @@ impl TemplateContent {
         let (mut at, mut name_at) = (0, 0);
         for known in &self.refs {
             let (offset, inline) = reference(chunk, start + known.at);
-            let name = &self.names[name_at..known.end];
-            let has_name = || {
-                let bytes = chunk.get(offset as usize + 4..);
-                bytes.is_some_and(|bytes| bytes.starts_with(name))
-            };
-            if body[at..known.at] != self.body[at..known.at] || inline != known.inline || !inline && !has_name() {
+            let (name, place) = (&self.names[name_at..known.end], offset as usize + 4);
+            if body[at..known.at] != self.body[at..known.at]
+                || inline != known.inline
+                || !inline && !has_name(place..place + name.len(), name)
+            {
                 return false;
             }
             at = known.at + if inline { 8 } else { 4 };
             name_at = known.end;
         }
         body[at..] == self.body[at..]
+    }
+
+    /// The names that a definition of a chunk refers to and the chunk does not have there, with their chunk offsets; `None`
+    /// if it is not a copy.
+    pub(crate) fn lost_names(&self, chunk: &[u8], definition: &Definition) -> Option<Vec<(Range<usize>, &[u8])>> {
+        let mut lost = Vec::new();
+        let is_copy = self.agrees(chunk, definition, |place, name| {
+            let lost_name = (place, name);
+            if chunk.get(lost_name.0.clone()) != Some(name) && !lost.contains(&lost_name) {
+                lost.push(lost_name);
+            }
+            true
+        });
+        is_copy.then_some(lost)
+    }
+
+    /// How many bytes a copy of the definition takes.
+    pub(crate) fn size(&self) -> usize {
+        DEFINITION_HEADER + self.body.len()
+    }
+
+    /// Writes a copy of the definition to an offset of a chunk. Its names follow the chunk, except those inside the copy.
+    pub(crate) fn place(&self, guid: [u8; 16], chunk: &mut Vec<u8>, at: usize) {
+        let (body, end) = (at + DEFINITION_HEADER, at + self.size());
+        chunk[at + 4..at + 20].copy_from_slice(&guid);
+        chunk[at + 20..body].copy_from_slice(&(self.body.len() as u32).to_le_bytes());
+        chunk[body..end].copy_from_slice(&self.body);
+        let mut name_at = 0;
+        for name in &self.refs {
+            let reference = body + name.at;
+            let offset = if name.inline { reference + 4 } else { chunk.len() };
+            chunk[reference..reference + 4].copy_from_slice(&(offset as u32).to_le_bytes());
+            if !name.inline {
+                chunk.extend_from_slice(&[0; 4]);
+                chunk.extend_from_slice(&self.names[name_at..name.end]);
+                chunk.extend_from_slice(&[0; 2]);
+            }
+            name_at = name.end;
+        }
     }
 }
 

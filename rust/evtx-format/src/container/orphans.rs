@@ -3,7 +3,10 @@
 //! A record refers to names and definitions by their offset in its chunk. The definition of the first record of a kind
 //! stands in the record itself, and so tells where in its chunk the record was, and with it the records around.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+
+use memchr::memmem;
 
 use super::chunk::{CHUNK_HEADER, CHUNK_SIZE};
 use super::record::{RECORD_HEADER, Record, find};
@@ -12,14 +15,14 @@ use crate::bytes::u32_at;
 /// How the BinXML of a record begins, as Windows writes it: a fragment header (1.1), and a template instance.
 pub const INSTANCE: [u8; 6] = [0x0f, 1, 1, 0, 0x0c, 1];
 
-/// Bytes of a record before a definition that follows its reference: the header, and a template instance up to the ID and
-/// the offset of the definition.
-const BEFORE_DEFINITION: usize = RECORD_HEADER + INSTANCE.len() + 8;
+/// How a template instance begins.
+const INSTANCE_TOKEN: [u8; 2] = [0x0c, 1];
 
 /// Records that were once in one chunk, with the bytes between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Orphans {
-    /// The chunk offset of their first byte. If no record tells it, that of the first record of a chunk.
+    /// The chunk offset of their first byte. If no record tells it, they end with the chunk: what they refer to was before
+    /// them, and so there is room for it.
     pub chunk_offset: usize,
     /// How many bytes they are.
     pub len: usize,
@@ -34,13 +37,17 @@ impl Orphans {
     /// The records at the start of bytes that are not a chunk, as far as they can be of one chunk.
     pub fn of(bytes: &[u8]) -> Self {
         let (mut chunk_offset, mut at, mut len) = (None, 0, bytes.len());
+        let mut definitions = BTreeMap::new();
         while let Some(start) = find_orphan(bytes, at..len.min(CHUNK_SIZE))
             && let Ok(record) = Record::read(bytes, start)
         {
             let first = |own: usize| own.checked_sub(start).filter(|first| *first >= CHUNK_HEADER);
             let told = told_chunk_offset(bytes, &record).map(first);
             let first = chunk_offset.unwrap_or(told.flatten().unwrap_or(CHUNK_HEADER));
-            if told.is_some_and(|told| told != Some(first)) || first + record.end() > CHUNK_SIZE {
+            // A chunk has one definition of each template.
+            let is_other = reference(bytes, &record)
+                .is_some_and(|(id, definition)| *definitions.entry(id).or_insert(definition) != definition);
+            if is_other || told.is_some_and(|told| told != Some(first)) || first + record.end() > CHUNK_SIZE {
                 // It was in another chunk.
                 len = start;
                 break;
@@ -48,35 +55,57 @@ impl Orphans {
             chunk_offset = chunk_offset.or(told.flatten());
             at = record.end();
         }
-        let chunk_offset = chunk_offset.unwrap_or(CHUNK_HEADER);
-        let len = len.min(CHUNK_SIZE - chunk_offset);
-        Orphans { chunk_offset, len }
+        match chunk_offset {
+            Some(chunk_offset) => Orphans {
+                chunk_offset,
+                len: len.min(CHUNK_SIZE - chunk_offset),
+            },
+            None => Orphans {
+                chunk_offset: CHUNK_SIZE - at,
+                len: at,
+            },
+        }
     }
 }
 
-/// The offset that a record had in its chunk, by the reference to a definition that follows this reference.
-fn told_chunk_offset(bytes: &[u8], record: &Record) -> Option<usize> {
+/// The template ID and the definition's chunk offset of the instance with which a record begins.
+fn reference(bytes: &[u8], record: &Record) -> Option<(u32, u32)> {
     let instance = bytes.get(record.binxml())?.strip_prefix(&INSTANCE)?;
-    let (id, definition) = (u32_at(instance, 0)?, u32_at(instance, 4)? as usize);
-    // A definition begins with the offset of another one, u32, and its GUID, whose first bytes are the ID.
-    let own = definition.checked_sub(BEFORE_DEFINITION)?;
-    let is_there = u32_at(instance, 12)? == id && own >= CHUNK_HEADER && own + record.size as usize <= CHUNK_SIZE;
-    is_there.then_some(own)
+    Some((u32_at(instance, 0)?, u32_at(instance, 4)?))
+}
+
+/// The offset that a record had in its chunk, by a reference to a definition that follows this reference.
+fn told_chunk_offset(bytes: &[u8], record: &Record) -> Option<usize> {
+    let binxml = bytes.get(record.binxml())?;
+    memmem::find_iter(binxml, &INSTANCE_TOKEN).find_map(|at| {
+        let instance = &binxml[at + INSTANCE_TOKEN.len()..];
+        let (id, definition) = (u32_at(instance, 0)?, u32_at(instance, 4)? as usize);
+        // A definition begins with the offset of another one, u32, and its GUID, whose first bytes are the ID.
+        let own = definition.checked_sub(RECORD_HEADER + at + INSTANCE_TOKEN.len() + 8)?;
+        let is_there = u32_at(instance, 12)? == id && own >= CHUNK_HEADER && own + record.size as usize <= CHUNK_SIZE;
+        is_there.then_some(own)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A record of 100 bytes. With `chunk_offset`, it has a definition there.
+    /// A record of 100 bytes at a chunk offset, with the definition of a template of its own.
     fn record(chunk_offset: Option<u32>) -> Vec<u8> {
+        let id = chunk_offset.unwrap_or_default();
+        instance(id, chunk_offset)
+    }
+
+    /// A record of 100 bytes. With `chunk_offset`, it is there and has the definition.
+    fn instance(id: u32, chunk_offset: Option<u32>) -> Vec<u8> {
         let mut record = vec![0; 100];
         record[..8].copy_from_slice(b"**\0\0\x64\0\0\0");
         record[24..30].copy_from_slice(&INSTANCE);
-        record[30..34].copy_from_slice(b"guid");
+        record[30..34].copy_from_slice(&id.to_le_bytes());
         record[34..38].copy_from_slice(&chunk_offset.map_or(7, |offset| offset + 38).to_le_bytes());
         if chunk_offset.is_some() {
-            record[42..46].copy_from_slice(b"guid");
+            record[42..46].copy_from_slice(&id.to_le_bytes());
         }
         record[96] = 100;
         record
@@ -89,19 +118,20 @@ mod tests {
             (chunk_offset, len)
         };
         let other = || record(None);
-        assert_eq!(of(&[other(), vec![0; 50], other()]), (512, 250));
+        assert_eq!(of(&[other(), vec![0; 50], other(), vec![0; 50]]), (65_286, 250));
         assert_eq!(of(&[record(Some(2000)), other()]), (2000, 200));
         assert_eq!(of(&[other(), vec![0; 8], record(Some(2108)), other()]), (2000, 308));
         assert_eq!(of(&[record(Some(2000)), record(Some(2100))]), (2000, 200));
-        // Records of another chunk.
+        // Records of another chunk: they were elsewhere, or refer to another definition of the template.
+        assert_eq!(of(&[record(Some(2000)), instance(2000, None)]), (2000, 100));
         assert_eq!(of(&[record(Some(2000)), record(Some(3000))]), (2000, 100));
-        assert_eq!(of(&[other(), other(), record(Some(600))]), (512, 200));
+        assert_eq!(of(&[other(), other(), record(Some(600))]), (65_336, 200));
         assert_eq!(of(&[record(Some(65_436)), other()]), (65_436, 100));
         assert_eq!(
             of(&[record(Some(65_437)), other()]),
-            (512, 200),
+            (65_336, 200),
             "it does not fit there"
         );
-        assert_eq!(of(&[other(), vec![0; 70_000], other()]), (512, 65_024));
+        assert_eq!(of(&[other(), vec![0; 70_000], other()]), (65_436, 100));
     }
 }
