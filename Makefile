@@ -252,7 +252,7 @@ $(PLATFORMS:%=$(OUT)/%/CMakeCache.txt): | dist-tools
 
 CARGO_TEST := $(CARGO_RUN) test --quiet $(PROFILE) $(MANIFEST)
 # All crates, even to run one test: Cargo unifies features, so other crates would be another build.
-TEST_CRATES := $(CARGO_TEST) --workspace --exclude evtx-sqltest --exclude evtx-bench
+TEST_CRATES := $(CARGO_TEST) --workspace --exclude evtx-bench
 PYTEST := PYTHONHASHSEED=1 EVTX_EXTENSION=$(abspath $(CHECKED)) PYTHONPATH=$(abspath $(PACKAGE)) $(VENV_PYTHON) -m pytest -q
 
 test: test-rust test-sql test-python
