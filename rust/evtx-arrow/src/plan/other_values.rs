@@ -33,7 +33,7 @@ impl OtherValue<'_> {
             name.push_str(self.child.element.name);
             name.push('.');
         }
-        let given = self.element.attribute("Name").filter(|_| is_called(self.element));
+        let given = self.element.attribute("Name").filter(|_| self.element.is_called());
         match given.map(|content| plain(content, MAX_NAMES)) {
             Some(given) if !given.is_empty() => name.push_str(&given),
             _ => name.push_str(self.element.name),
@@ -76,7 +76,7 @@ impl<'e> ChildOfEvent<'e> {
             guard,
         };
         for attribute in element.attributes {
-            if attribute.name == "Name" && is_called(element) {
+            if attribute.name == "Name" && element.is_called() {
                 if attribute.content.iter().any(is_substitution) {
                     return Err(Irregular);
                 }
@@ -112,9 +112,4 @@ impl<'e> ChildOfEvent<'e> {
                 .find(|sibling| sibling.name == element.name)
                 .is_some_and(|first| std::ptr::eq(first, element))
     }
-}
-
-/// Whether the attribute `Name` of an element is the name of its values.
-fn is_called(element: &Element<'_>) -> bool {
-    matches!(element.name, "Data" | "ComplexData")
 }

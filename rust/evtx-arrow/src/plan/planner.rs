@@ -394,7 +394,7 @@ impl Planner<'_> {
     /// Adds the attributes of an element of `UserData`, which some providers fill: entries with the names of other values.
     fn attributes_of_root(&mut self, root: &Element<'_>, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
         let guard = deeper(None, root)?;
-        for attribute in root.attributes.iter().filter(|attribute| !attribute.is_namespace()) {
+        for attribute in root.attributes.iter().filter(|attribute| root.is_value(attribute)) {
             let leaf = Leaf {
                 name: format!("{}.{}", root.name, attribute.name),
                 source: Extractor {

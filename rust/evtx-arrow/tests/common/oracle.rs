@@ -355,7 +355,9 @@ pub(crate) fn user_leaves(xml: &str) -> Vec<(String, String)> {
     element.leaves(&mut leaves);
     let roots = element.children();
     let attributes = roots.flat_map(|root| root.attributes.iter().map(move |(key, value)| (root, key, value)));
-    let attributes = attributes.filter(|(_, key, value)| !key.starts_with("xmlns") && !value.is_empty());
+    let is_name = |root: &Element, key: &str| key == "Name" && is_called(root);
+    let attributes =
+        attributes.filter(|(root, key, value)| !(key.starts_with("xmlns") || value.is_empty() || is_name(root, key)));
     let attributes = attributes.map(|(root, key, value)| (Some(format!("{}.{key}", root.name)), value.clone()));
     let mut unnamed = 0;
     let mut seen: HashMap<String, usize> = HashMap::new();

@@ -89,6 +89,16 @@ impl<'a> Element<'a> {
         Some(attribute.content)
     }
 
+    /// Whether its attribute `Name` names its values.
+    pub fn is_called(&self) -> bool {
+        matches!(self.name, "Data" | "ComplexData")
+    }
+
+    /// Whether one of its attributes is a value: it neither declares a namespace nor names the values of the element.
+    pub fn is_value(&self, attribute: &Attribute<'_>) -> bool {
+        !(attribute.is_namespace() || attribute.name == "Name" && self.is_called())
+    }
+
     /// Whether its value may be the payload of an event that Windows could not render: the values as they were logged, or
     /// data of a kind that Windows does not know. Source: the types `ProcessingErrorDataType` and `EventType` of Windows'
     /// schema of events.

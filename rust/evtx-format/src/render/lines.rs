@@ -9,7 +9,7 @@
 //! - A payload that is text yields the text.
 
 use super::ops::{AcceptedShapes, Compiler, Language, Op, substitutions};
-use crate::binxml::tree::{Attribute, Element, Node, push_nodes};
+use crate::binxml::tree::{Element, Node, push_nodes};
 use crate::limits::MAX_TEXT;
 use crate::value::Value;
 use crate::value::text::Form;
@@ -70,7 +70,7 @@ struct Unnamed {
 impl Unnamed {
     /// The name of the values of the next sibling.
     fn name<'e>(&mut self, compiler: &mut Compiler, element: &Element<'e>) -> Name<'e> {
-        if is_called(element) {
+        if element.is_called() {
             let content = element.attribute("Name").unwrap_or_default();
             // The name becomes a literal, so it must not depend on the record.
             compiler.irregular |= substitutions(content).next().is_some();
@@ -88,11 +88,6 @@ impl Unnamed {
     }
 }
 
-/// Whether the attribute `Name` of an element names its values.
-fn is_called(element: &Element<'_>) -> bool {
-    matches!(element.name, "Data" | "ComplexData")
-}
-
 /// Compiles an element whose values are called `name`.
 ///
 /// Recurses once per level of the tree. [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
@@ -100,7 +95,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
     let mut has_attributes = false;
     for attribute in element.attributes {
         compiler.take_single(attribute.content);
-        if is_value(element, attribute) {
+        if element.is_value(attribute) {
             has_attributes = true;
             value(compiler, name, Some(attribute.name), attribute.content);
         }
@@ -218,12 +213,6 @@ fn value(compiler: &mut Compiler, name: Name<'_>, attribute: Option<&str>, conte
         // No operation checks whether several substitutions are all empty.
         _ => compiler.irregular = true,
     }
-}
-
-/// Whether an attribute is a value: it neither declares a namespace nor names the values of its element.
-fn is_value(element: &Element<'_>, attribute: &Attribute<'_>) -> bool {
-    let is_name = attribute.name == "Name" && is_called(element);
-    !is_name && !attribute.is_namespace()
 }
 
 /// Whether content has text in every record.
