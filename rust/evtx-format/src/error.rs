@@ -100,9 +100,17 @@ pub enum ErrorKind {
     Misplaced,
     #[error("the record is an instance of template {named:08x}, but refers to the definition of template {found:08x}")]
     TemplateId { named: u32, found: u32 },
-    /// It is read by a copy that another chunk has.
-    #[error("a template definition of the record is lost, and a copy of it in another chunk was used")]
+    /// Of an orphan: no other chunk has the definition, or several have different ones.
+    #[error("a template definition of the record is lost")]
     LostDefinition,
+    /// Of an orphan.
+    #[error("a template definition of the record is lost, and one with the same ID was used")]
+    LentDefinition,
+    /// Of an orphan, which can be two halves of records.
+    #[error(
+        "the event has another record ID or time than the record, as if it was forwarded, or another record overwritten"
+    )]
+    OtherEvent,
     /// No value table fills the substitution.
     #[error("a substitution stands outside of a template")]
     SubstitutionOutsideTemplate,
@@ -132,4 +140,14 @@ pub enum ErrorKind {
     Names,
     #[error("the record's text exceeds {} MiB", limits::MAX_TEXT >> 20)]
     Text,
+}
+
+impl ErrorKind {
+    /// Whether all of the record could be read nevertheless.
+    pub fn is_readable(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::Misplaced | ErrorKind::LentDefinition | ErrorKind::OtherEvent
+        )
+    }
 }

@@ -47,10 +47,11 @@ fn collect<'p>(call: Call<'_>, paths: impl Iterator<Item = &'p ScanPath>) -> Res
         let Some(file) = file.filter(|file| !file.is_remote) else {
             continue;
         };
+        let filename = path.path.as_str().into();
         for offset in (0..file.size()).step_by(file.piece() as usize) {
             let len = (file.piece() + CHUNK_SIZE as u64).min(file.size() - offset);
             if unless_failed(file.read(&mut bytes, offset, len))?.is_some() {
-                definitions.collect(&bytes, file.piece() as usize, call.interrupt)?;
+                definitions.collect(&filename, &bytes, file.piece() as usize, call.interrupt)?;
             }
             call.interrupt.check()?;
         }

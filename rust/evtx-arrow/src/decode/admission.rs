@@ -100,8 +100,13 @@ impl Admission {
         }
         let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
         let mut damage = frame_damage.or(group.error).or_else(|| reader.unread());
-        if walk.lent.contains(&record.offset) {
-            damage = damage.or(Some(Error::new(record.binxml().start, ErrorKind::LostDefinition)));
+        let lent = walk.lent.get(&record.offset);
+        if let Some(lent) = lent {
+            let error = |kind| Some(Error::new(record.binxml().start, kind));
+            damage = match lent.is_missing {
+                true => error(ErrorKind::LostDefinition),
+                false => damage.or(error(ErrorKind::LentDefinition)),
+            };
         }
         if damage.is_some() && !self.reports_damage(scan, reader.chunk, interrupt)? {
             damage = None;
@@ -142,7 +147,7 @@ impl Admission {
                 None => self.matches(reader, group, found, kind)?,
             };
             // A match may be lost with what is damaged. So there is a row.
-            if !is_found && error.is_none() {
+            if !is_found && error.is_none_or(|error| error.kind == ErrorKind::LentDefinition) {
                 return Ok(false);
             }
         }
@@ -152,7 +157,13 @@ impl Admission {
             error.get_or_insert(too_long);
         }
         if let Some(error) = error {
-            let text = self.place.describe_in(record, error);
+            let mut text = self.place.describe_in(record, error);
+            if let Some(from) = lent.and_then(|lent| lent.from.as_ref()) {
+                if error.kind != ErrorKind::LentDefinition {
+                    text = format!("{text}; {}", ErrorKind::LentDefinition);
+                }
+                text = format!("{text}: that of {from}");
+            }
             if on_error == OnError::Fail {
                 return Err(DecodeError::Damaged(text));
             }
@@ -323,6 +334,15 @@ fn has_its_event(scan: &Scan, group: &RecordGroup<'_>, templates: &ChunkTemplate
         && at(TIME_CREATED).and_then(|time| time.nanos()) == record.written_nanos()
 }
 
+/// Whether the event of the current record has another ID or time than the record's header.
+#[cold]
+fn has_other_event(scan: &Scan, group: &RecordGroup<'_>, templates: &ChunkTemplates, record: &Record) -> bool {
+    let places = group.current().places(templates);
+    let at = |place| scan.projection.place_id(place).and_then(|place| places.get(place));
+    at(EVENT_RECORD_ID).is_some_and(|id| id.number() != Some(record.id))
+        || at(TIME_CREATED).is_some_and(|time| time.nanos() != record.written_nanos())
+}
+
 /// With `recover`: whether the bytes of the current record are a record, and not a copy of one that was read before.
 fn recovers<'r>(
     reader: &RecordReader<'r, '_>,
@@ -339,14 +359,22 @@ fn recovers<'r>(
     };
     // A definition or a name of a record that may not be live was overwritten. This content is lost, but it is a record: it
     // was not carved, or it is a frame whose two sizes agree, around an instance.
-    let is_orphaned = found.origin.is_recovered() && group.not_its_own.is_some()
-        || is_carved && group.error.is_some() && has_instance();
+    if walk.is_of_orphans && group.error.is_none() && has_other_event(reader.scan, group, templates, record) {
+        group.error = Some(Error::new(record.binxml().start, ErrorKind::OtherEvent));
+    }
+    let is_unreadable = group.error.is_some_and(|error| error.kind != ErrorKind::OtherEvent);
+    let is_orphaned =
+        found.origin.is_recovered() && group.not_its_own.is_some() || is_carved && is_unreadable && has_instance();
     if is_orphaned {
         let has_event = has_its_event(reader.scan, group, templates, record);
-        group.keep_parts(usize::from(has_event));
+        if has_event {
+            group.keep_places();
+        } else {
+            group.keep_parts(0);
+        }
         reader.add_texts(group, record.binxml(), !has_event);
     }
-    if is_carved && group.error.is_some() && !is_orphaned {
+    if is_carved && is_unreadable && !is_orphaned {
         // These bytes only looked like a record.
         walk.records.reject(record);
         return false;
@@ -355,7 +383,7 @@ fn recovers<'r>(
     if is_carved && !is_again && walk.seen.contains(&identity) {
         return false;
     }
-    if group.error.is_none() || is_orphaned {
+    if !is_unreadable || is_orphaned {
         walk.seen.insert(identity);
     }
     true

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use evtx_format::Interrupt;
-use evtx_format::container::chunk::{CHUNK_HEADER, CHUNK_SIZE, SECTOR};
+use evtx_format::container::chunk::{CHUNK_SIZE, SECTOR};
 use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::image::find_chunk;
 use evtx_format::container::layout::{Block, Chunks};
@@ -328,12 +328,12 @@ impl Decoder {
         chunk.extend_from_slice(&bytes[..len]);
         let lost = LostDefinition::all(&chunk, interrupt)?;
         let lent = match &self.definitions {
-            Lender::Known(definitions) => definitions.lend(&lost, &mut chunk, CHUNK_HEADER..chunk_offset),
+            Lender::Known(definitions) => definitions.lend(&lost, &mut chunk),
             Lender::Caller if !lost.is_empty() => {
                 self.definitions = Lender::Asked;
                 return Ok((0, Progress::Full));
             }
-            _ => Vec::new(),
+            _ => Definitions::default().lend(&lost, &mut chunk),
         };
         let at = |offset: u64| chunk_offset + (offset.saturating_sub(self.offset) as usize).min(len.min(gap));
         let starts = at(self.orphans.start)..at(self.orphans.end);

@@ -1,18 +1,19 @@
 //! The template definitions of a scan's chunks, for orphans that have lost theirs.
 //!
-//! An orphan keeps the ID of its template, the first four bytes of the GUID, and the chunk offset at which the definition
-//! was. If all chunks of the scan agree on what template has this ID, a copy of its definition is placed there.
+//! An orphan keeps the ID of its template, the first four bytes of the GUID. If all chunks of the scan agree on what template
+//! has this ID, a copy of its definition is appended to the chunk of orphans, and the orphan refers to the copy.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bumpalo::Bump;
 use evtx_format::binxml::instance::{Definition, Instance};
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::tree::Element;
+use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::chunk::{CHUNK_HEADER, CHUNK_SIZE, SECTOR};
 use evtx_format::container::image::find_chunk;
-use evtx_format::container::orphans::find_orphan;
+use evtx_format::container::orphans::{INSTANCE, find_orphan};
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::{Interrupt, Interrupted};
@@ -36,33 +37,68 @@ pub struct Definitions {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The copies of the definition, each with the GUID of the template.
-    copies: Vec<([u8; 16], TemplateContent)>,
+    copies: Vec<KeptCopy>,
     /// Whether different templates have the ID.
     is_contested: bool,
 }
 
+/// A copy of a definition.
+#[derive(Debug)]
+struct KeptCopy {
+    guid: [u8; 16],
+    content: TemplateContent,
+    /// How many values an instance has at least.
+    values: u16,
+    /// The log that it is from.
+    filename: Arc<str>,
+}
+
 /// A reference of an orphan to a definition that is not there, or whose names are not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct LostDefinition {
     /// The chunk offset of the record.
     record: u32,
     reference: Reference,
+    /// The chunk offset of the reference's u32, if it is where Windows writes it.
+    at: Option<usize>,
+    /// How many values the instance has.
+    values: u16,
 }
 
 /// The chunk offset of a definition, and its template ID.
 type Reference = (u32, u32);
 
-/// The instance of an event, and those in its values.
-fn instances<'a>(reader: &Reader<'a, '_>, binxml: Range<usize>) -> impl Iterator<Item = Instance<'a>> {
-    let first = |stream| match reader.next_fragment(&mut reader.fragments(stream)) {
-        Some(Ok(Fragment::Instance(instance))) => Some(instance),
+/// What a record that has lost definitions is read by.
+#[derive(Debug, Default)]
+pub(super) struct Lent {
+    /// Whether a definition is in no chunk, or in several that differ.
+    pub(super) is_missing: bool,
+    /// The log whose definition was used.
+    pub(super) from: Option<Arc<str>>,
+}
+
+/// The instance of an event, and those in its values, each with the chunk offset of its stream.
+fn instances<'a>(reader: &Reader<'a, '_>, binxml: Range<usize>) -> impl Iterator<Item = (usize, Instance<'a>)> {
+    let first = |stream: Range<usize>| match reader.next_fragment(&mut reader.fragments(stream.clone())) {
+        Some(Ok(Fragment::Instance(instance))) => Some((stream.start, instance)),
         _ => None,
     };
     let event = first(binxml);
-    let values = event.into_iter().flat_map(|event| event.values.compound_slots());
+    let values = event.into_iter().flat_map(|(_, event)| event.values.compound_slots());
     let inner = values.filter_map(move |(_, slot)| first(slot.stream()?));
     event.into_iter().chain(inner)
+}
+
+/// How many values an element needs.
+///
+/// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](evtx_format::MAX_OPEN_ELEMENTS) bounds the levels.
+fn values_of(element: &Element<'_>) -> u16 {
+    let of_node = |node: &Node<'_>| match node {
+        Node::Substitution(substitution) => substitution.index.saturating_add(1),
+        node => node.elements().map(values_of).max().unwrap_or(0),
+    };
+    let attributes = element.attributes.iter().flat_map(|attribute| attribute.content);
+    attributes.chain(element.content).map(of_node).max().unwrap_or(0)
 }
 
 /// The definition to which a reference leads, if it is there.
@@ -89,10 +125,16 @@ impl LostDefinition {
         {
             interrupt.check()?;
             reader.begin(record.binxml().len());
-            for instance in instances(&reader, record.binxml()) {
-                let (record, reference) = (record.offset, (instance.definition, instance.template_id));
+            for (stream, instance) in instances(&reader, record.binxml()) {
+                let reference = (instance.definition, instance.template_id);
                 if !*known.entry(reference).or_insert_with(|| is_sound(reference)) {
-                    lost.push(LostDefinition { record, reference });
+                    let is_usual = chunk[stream..].starts_with(&INSTANCE);
+                    lost.push(LostDefinition {
+                        record: record.offset,
+                        reference,
+                        at: is_usual.then_some(stream + INSTANCE.len() + 4),
+                        values: instance.values.count(),
+                    });
                 }
             }
             at = record.end();
@@ -102,22 +144,35 @@ impl LostDefinition {
 }
 
 impl Definitions {
-    /// Adds the definitions to which the live records of chunks refer: those chunks that start in the first `starts` bytes,
-    /// which begin at a multiple of [`SECTOR`] bytes of their file.
+    /// Adds the definitions to which the live records of a log's chunks refer: those chunks that start in the first `starts`
+    /// bytes, which begin at a multiple of [`SECTOR`] bytes of the log.
     ///
     /// # Errors
     /// [`Interrupted`].
-    pub fn collect(&mut self, bytes: &[u8], starts: usize, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+    pub fn collect(
+        &mut self,
+        filename: &Arc<str>,
+        bytes: &[u8],
+        starts: usize,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), Interrupted> {
         let (mut arena, mut at) = (Bump::new(), 0);
         while let Some(start) = find_chunk(bytes, at..starts.min(bytes.len()), 0) {
-            self.collect_chunk(&bytes[start..bytes.len().min(start + CHUNK_SIZE)], &arena, interrupt)?;
+            let chunk = &bytes[start..bytes.len().min(start + CHUNK_SIZE)];
+            self.collect_chunk(filename, chunk, &arena, interrupt)?;
             arena.reset();
             at = start + SECTOR;
         }
         Ok(())
     }
 
-    fn collect_chunk(&mut self, chunk: &[u8], arena: &Bump, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+    fn collect_chunk(
+        &mut self,
+        filename: &Arc<str>,
+        chunk: &[u8],
+        arena: &Bump,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), Interrupted> {
         let names = Names::new(chunk, arena);
         let reader = Reader::new(chunk, &names, arena);
         let (mut walk, _) = RecordWalk::new(chunk, PromisedIds::default(), false);
@@ -127,11 +182,11 @@ impl Definitions {
             let Ok(found) = found else { continue };
             let binxml = found.record.binxml();
             reader.begin(binxml.len());
-            for instance in instances(&reader, binxml) {
+            for (_, instance) in instances(&reader, binxml) {
                 if seen.insert(instance.definition)
                     && let Some(definition) = definition_at(chunk, (instance.definition, instance.template_id))
                 {
-                    self.add(chunk, &definition, &Reader::new(chunk, &names, arena));
+                    self.add(filename, chunk, &definition, &Reader::new(chunk, &names, arena));
                 }
             }
         }
@@ -139,7 +194,7 @@ impl Definitions {
     }
 
     /// Adds a definition, if all of it is sound.
-    fn add(&mut self, chunk: &[u8], definition: &Definition, reader: &Reader<'_, '_>) {
+    fn add(&mut self, filename: &Arc<str>, chunk: &[u8], definition: &Definition, reader: &Reader<'_, '_>) {
         let known = self.known.get(&definition.template_id());
         let is_known = |known: &Known| known.is_contested || known.has(chunk, definition);
         if known.is_some_and(is_known) {
@@ -169,77 +224,64 @@ impl Definitions {
         if self.bytes + bytes <= MAX_BYTES && known.is_none_or(|known| known.copies.len() < MAX_COPIES) {
             self.bytes += bytes;
             let known = self.known.entry(definition.template_id()).or_default();
-            known.copies.push((definition.guid, content));
+            known.copies.push(KeptCopy {
+                guid: definition.guid,
+                content,
+                values: values_of(template.root),
+                filename: Arc::clone(filename),
+            });
         }
     }
 
-    /// Places copies of lost definitions and names where they were in a chunk of orphans, if that is in its `free` bytes.
-    /// The names of such a copy follow the chunk. Returns the chunk offsets of the records that refer to one.
-    pub(super) fn lend(&self, lost: &[LostDefinition], chunk: &mut Vec<u8>, free: Range<usize>) -> Vec<u32> {
-        // Definitions first: the names of others can be in them.
-        let mut in_order: Vec<_> = lost.iter().collect();
-        in_order.sort_by_key(|lost| definition_at(chunk, lost.reference).is_some());
-        let mut taken: Vec<Range<usize>> = Vec::new();
-        let mut take = |place: Range<usize>| {
-            let overlaps = |other: &Range<usize>| other.start < place.end && place.start < other.end;
-            let is_free = free.start <= place.start && place.end <= free.end && !taken.iter().any(overlaps);
-            taken.extend(is_free.then_some(place));
-            is_free
-        };
-        let mut place = |lost: &LostDefinition| {
+    /// Appends copies of lost definitions and names to a chunk of orphans, and lets the records refer to them. Returns what
+    /// became of these records, by their chunk offset.
+    pub(super) fn lend(&self, lost: &[LostDefinition], chunk: &mut Vec<u8>) -> HashMap<u32, Lent> {
+        let (mut appended, mut records) = (HashMap::new(), HashMap::<u32, Lent>::new());
+        for lost in lost {
             let known = self.known.get(&lost.reference.1);
             let copies = known.map_or(&[][..], |known| &known.copies);
-            if let Some(definition) = definition_at(chunk, lost.reference) {
-                // Only names are lost.
-                let names = copies
-                    .iter()
-                    .find_map(|(_, content)| content.lost_names(chunk, &definition));
-                return names.is_some_and(|names| {
-                    let are_free = names.iter().all(|(place, _)| take(place.clone()));
-                    names
-                        .into_iter()
-                        .filter(|_| are_free)
-                        .for_each(|(place, name)| chunk[place].copy_from_slice(name));
-                    are_free
-                });
-            }
-            // The copy with the fewest names in it takes the least room.
-            let copy = copies.iter().min_by_key(|(_, content)| content.size());
-            copy.is_some_and(|(guid, content)| {
-                let start = lost.reference.0 as usize;
-                let is_free = take(start..start + content.size());
-                if is_free {
-                    content.place(*guid, chunk, start);
+            let own = lost.reference.0 as usize;
+            let mut append = || {
+                // Perhaps only names are lost.
+                let completed = definition_at(chunk, lost.reference)
+                    .and_then(|definition| copies.iter().find(|copy| copy.content.complete(chunk, &definition)));
+                match completed {
+                    Some(copy) => Some((copy, own)),
+                    None => copies.first().map(|copy| (copy, copy.content.append(copy.guid, chunk))),
                 }
-                is_free
-            })
-        };
-        let mut placed = HashMap::new();
-        for lost in in_order {
-            placed.entry(lost.reference).or_insert_with(|| place(lost));
+            };
+            let found = *appended.entry(lost.reference).or_insert_with(&mut append);
+            // A record that contains the definition cannot refer to another one.
+            let is_usable = |(copy, offset): &(&KeptCopy, usize)| {
+                lost.values >= copy.values && (*offset == own || lost.at != own.checked_sub(4))
+            };
+            let record = records.entry(lost.record).or_default();
+            if let (Some((copy, offset)), Some(at)) = (found.filter(is_usable), lost.at) {
+                chunk[at..at + 4].copy_from_slice(&(offset as u32).to_le_bytes());
+                record.from = Some(Arc::clone(&copy.filename));
+            } else {
+                record.is_missing = true;
+            }
         }
-        lost.iter()
-            .filter(|lost| placed[&lost.reference])
-            .map(|lost| lost.record)
-            .collect()
+        records
     }
 }
 
 impl Known {
     fn has(&self, chunk: &[u8], definition: &Definition) -> bool {
         let mut copies = self.copies.iter();
-        copies.any(|(guid, content)| *guid == definition.guid && content.matches(chunk, definition))
+        copies.any(|copy| copy.guid == definition.guid && copy.content.matches(chunk, definition))
     }
 
     /// Whether the copies are of the template with this GUID and tree.
     fn is_of(&self, guid: [u8; 16], root: &Element<'_>) -> bool {
-        self.copies.first().is_none_or(|(known, content)| {
-            let (mut chunk, arena) = (vec![0; content.size()], Bump::new());
-            content.place(*known, &mut chunk, 0);
+        self.copies.first().is_none_or(|known| {
+            let (mut chunk, arena) = (Vec::new(), Bump::new());
+            known.content.append(known.guid, &mut chunk);
             let names = Names::new(&chunk, &arena);
             let reader = Reader::new(&chunk, &names, &arena);
             let tree = Definition::read(&chunk, 0).and_then(|definition| reader.template(&definition));
-            *known == guid && tree.is_ok_and(|template| template.root == root)
+            known.guid == guid && tree.is_ok_and(|template| template.root == root)
         })
     }
 }

@@ -6,8 +6,9 @@ use std::vec::IntoIter;
 use evtx_format::Error;
 use evtx_format::container::chunk::ChunkHeader;
 use evtx_format::container::records::{FoundRecord, PromisedIds, RecordWalk};
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
+use super::definitions::Lent;
 use crate::findings::Finding;
 use crate::schema::Options;
 
@@ -17,8 +18,8 @@ pub(super) struct OrphanChunk {
     pub(super) first: u32,
     /// The records that start in this range of chunk offsets.
     pub(super) starts: Range<usize>,
-    /// The chunk offsets of the records that refer to a definition of another chunk.
-    pub(super) lent: Vec<u32>,
+    /// The records that have lost definitions, by chunk offset.
+    pub(super) lent: HashMap<u32, Lent>,
 }
 
 pub(super) struct ChunkWalk {
@@ -29,8 +30,10 @@ pub(super) struct ChunkWalk {
     pub(super) again: Option<(FoundRecord, IntoIter<Finding>)>,
     /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
     pub(super) seen: HashSet<(u64, u64)>,
-    /// The chunk offsets of records that are read by definitions of other chunks.
-    pub(super) lent: Vec<u32>,
+    /// The orphans that have lost definitions, by chunk offset.
+    pub(super) lent: HashMap<u32, Lent>,
+    /// Whether the chunk is one of orphans.
+    pub(super) is_of_orphans: bool,
 }
 
 impl ChunkWalk {
@@ -46,6 +49,7 @@ impl ChunkWalk {
     pub(super) fn of_orphans(chunk: &[u8], OrphanChunk { starts, lent, .. }: OrphanChunk) -> Self {
         ChunkWalk {
             lent,
+            is_of_orphans: true,
             ..ChunkWalk::of(RecordWalk::of_orphans(chunk, starts), Vec::new())
         }
     }
@@ -56,7 +60,8 @@ impl ChunkWalk {
             damage,
             again: None,
             seen: HashSet::new(),
-            lent: Vec::new(),
+            lent: HashMap::new(),
+            is_of_orphans: false,
         }
     }
 }

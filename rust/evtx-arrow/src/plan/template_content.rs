@@ -96,42 +96,46 @@ impl TemplateContent {
         body[at..] == self.body[at..]
     }
 
-    /// The names that a definition of a chunk refers to and the chunk does not have there, with their chunk offsets; `None`
-    /// if it is not a copy.
-    pub(crate) fn lost_names(&self, chunk: &[u8], definition: &Definition) -> Option<Vec<(Range<usize>, &[u8])>> {
-        let mut lost = Vec::new();
-        let is_copy = self.agrees(chunk, definition, |place, name| {
-            let lost_name = (place, name);
-            if chunk.get(lost_name.0.clone()) != Some(name) && !lost.contains(&lost_name) {
-                lost.push(lost_name);
-            }
-            true
-        });
-        is_copy.then_some(lost)
+    /// Appends a copy of the definition to a chunk, with its names. Returns its chunk offset.
+    pub(crate) fn append(&self, guid: [u8; 16], chunk: &mut Vec<u8>) -> usize {
+        let at = chunk.len();
+        chunk.extend_from_slice(&[0; 4]);
+        chunk.extend_from_slice(&guid);
+        chunk.extend_from_slice(&(self.body.len() as u32).to_le_bytes());
+        chunk.extend_from_slice(&self.body);
+        self.append_names(chunk, at + DEFINITION_HEADER);
+        at
     }
 
-    /// How many bytes a copy of the definition takes.
-    pub(crate) fn size(&self) -> usize {
-        DEFINITION_HEADER + self.body.len()
+    /// Appends the names that a definition of a chunk has lost. Returns false, and does nothing, if the definition is not
+    /// another copy.
+    pub(crate) fn complete(&self, chunk: &mut Vec<u8>, definition: &Definition) -> bool {
+        let is_copy = self.agrees(chunk, definition, |_, _| true);
+        if is_copy {
+            self.append_names(chunk, definition.body as usize);
+        }
+        is_copy
     }
 
-    /// Writes a copy of the definition to an offset of a chunk. Its names follow the chunk, except those inside the copy.
-    pub(crate) fn place(&self, guid: [u8; 16], chunk: &mut Vec<u8>, at: usize) {
-        let (body, end) = (at + DEFINITION_HEADER, at + self.size());
-        chunk[at + 4..at + 20].copy_from_slice(&guid);
-        chunk[at + 20..body].copy_from_slice(&(self.body.len() as u32).to_le_bytes());
-        chunk[body..end].copy_from_slice(&self.body);
+    fn append_names(&self, chunk: &mut Vec<u8>, body: usize) {
         let mut name_at = 0;
-        for name in &self.refs {
-            let reference = body + name.at;
-            let offset = if name.inline { reference + 4 } else { chunk.len() };
-            chunk[reference..reference + 4].copy_from_slice(&(offset as u32).to_le_bytes());
-            if !name.inline {
-                chunk.extend_from_slice(&[0; 4]);
-                chunk.extend_from_slice(&self.names[name_at..name.end]);
-                chunk.extend_from_slice(&[0; 2]);
-            }
-            name_at = name.end;
+        for known in &self.refs {
+            let (name, at) = (&self.names[name_at..known.end], body + known.at);
+            name_at = known.end;
+            let (offset, _) = reference(chunk, at);
+            let place = offset as usize + 4;
+            let offset = match known.inline {
+                true => at + 4,
+                false if chunk.get(place..place + name.len()) == Some(name) => continue,
+                false => {
+                    let end = chunk.len();
+                    chunk.extend_from_slice(&[0; 4]);
+                    chunk.extend_from_slice(name);
+                    chunk.extend_from_slice(&[0; 2]);
+                    end
+                }
+            };
+            chunk[at..at + 4].copy_from_slice(&(offset as u32).to_le_bytes());
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
+use evtx_format::Error;
 use evtx_format::container::records::FoundRecord;
-use evtx_format::{Error, ErrorKind};
 
 use super::parts::{Part, PartContent, RecordView};
 use crate::findings::Finding;
@@ -81,10 +81,10 @@ impl<'r> RecordGroup<'r> {
         self.may_have_user_data = false;
     }
 
-    /// Whether some of the current record could not be read. Tokens that have no place are ignored.
+    /// Whether some of the current record could not be read.
     #[inline]
     fn is_damaged(&self) -> bool {
-        self.error.is_some_and(|error| error.kind != ErrorKind::Misplaced)
+        self.error.is_some_and(|error| !error.kind.is_readable())
     }
 
     /// Drops the parts of the current record but the first `count`, because they belong to another record, or are read in
@@ -92,6 +92,17 @@ impl<'r> RecordGroup<'r> {
     #[cold]
     pub(crate) fn keep_parts(&mut self, count: usize) {
         self.parts.truncate(self.start + count);
+    }
+
+    /// Keeps of the current record's event only what needs no tree: the names in it are lost.
+    #[cold]
+    pub(crate) fn keep_places(&mut self) {
+        self.keep_parts(1);
+        if let Some(event) = self.parts.get_mut(self.start)
+            && let PartContent::Instance(instance) = event.content
+        {
+            event.content = PartContent::Damaged(instance);
+        }
     }
 
     /// Notes what a part of the current record may have, by its plan.

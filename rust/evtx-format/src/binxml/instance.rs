@@ -191,6 +191,11 @@ impl<'a> ValueTable<'a> {
         })
     }
 
+    /// How many values it has.
+    pub fn count(self) -> u16 {
+        u16::try_from(self.0.descriptors.len()).unwrap_or(u16::MAX)
+    }
+
     /// A table of strings anywhere in a chunk: the descriptor of each, and its chunk offset. Its values do not follow each
     /// other, so it has no [`slots`](Self::slots).
     pub(super) fn scattered(chunk: &'a [u8], descriptors: &'a [[u8; 4]], offsets: &'a [u32], arena: &'a Bump) -> Self {

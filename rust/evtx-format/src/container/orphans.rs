@@ -21,8 +21,7 @@ const INSTANCE_TOKEN: [u8; 2] = [0x0c, 1];
 /// Records that were once in one chunk, with the bytes between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Orphans {
-    /// The chunk offset of their first byte. If no record tells it, they end with the chunk: what they refer to was before
-    /// them, and so there is room for it.
+    /// The chunk offset of their first byte. If no record tells it, that of the first record of a chunk.
     pub chunk_offset: usize,
     /// How many bytes they are.
     pub len: usize,
@@ -55,16 +54,9 @@ impl Orphans {
             chunk_offset = chunk_offset.or(told.flatten());
             at = record.end();
         }
-        match chunk_offset {
-            Some(chunk_offset) => Orphans {
-                chunk_offset,
-                len: len.min(CHUNK_SIZE - chunk_offset),
-            },
-            None => Orphans {
-                chunk_offset: CHUNK_SIZE - at,
-                len: at,
-            },
-        }
+        let chunk_offset = chunk_offset.unwrap_or(CHUNK_HEADER);
+        let len = len.min(CHUNK_SIZE - chunk_offset);
+        Orphans { chunk_offset, len }
     }
 }
 
@@ -118,20 +110,20 @@ mod tests {
             (chunk_offset, len)
         };
         let other = || record(None);
-        assert_eq!(of(&[other(), vec![0; 50], other(), vec![0; 50]]), (65_286, 250));
+        assert_eq!(of(&[other(), vec![0; 50], other(), vec![0; 50]]), (512, 300));
         assert_eq!(of(&[record(Some(2000)), other()]), (2000, 200));
         assert_eq!(of(&[other(), vec![0; 8], record(Some(2108)), other()]), (2000, 308));
         assert_eq!(of(&[record(Some(2000)), record(Some(2100))]), (2000, 200));
         // Records of another chunk: they were elsewhere, or refer to another definition of the template.
         assert_eq!(of(&[record(Some(2000)), instance(2000, None)]), (2000, 100));
         assert_eq!(of(&[record(Some(2000)), record(Some(3000))]), (2000, 100));
-        assert_eq!(of(&[other(), other(), record(Some(600))]), (65_336, 200));
+        assert_eq!(of(&[other(), other(), record(Some(600))]), (512, 200));
         assert_eq!(of(&[record(Some(65_436)), other()]), (65_436, 100));
         assert_eq!(
             of(&[record(Some(65_437)), other()]),
-            (65_336, 200),
+            (512, 200),
             "it does not fit there"
         );
-        assert_eq!(of(&[other(), vec![0; 70_000], other()]), (65_436, 100));
+        assert_eq!(of(&[other(), vec![0; 70_000], other()]), (512, 65_024));
     }
 }
