@@ -1,205 +1,348 @@
 -- evtx_case_summary(files, password := NULL)
 --
--- A row per computer: the time span of its logs, changes of time zone and clock, gaps, cleared, wrapped and unused logs,
--- boots, changes of accounts, brute force, new services and tasks, and remote logons.
+-- A row per machine: its names, the time span of its logs, broken times, changes of time zone and clock, gaps, cleared,
+-- wrapped and unused logs, boots, changes of accounts, failed logons, new services and tasks, and remote logons.
 --
--- SELECT computer, first_event, last_event, brute_force FROM evtx_case_summary('logs')
+-- SELECT computer, first_event, last_event, failed_logons FROM evtx_case_summary('logs')
 
-WITH records AS (
-    SELECT computer, time_created AS time, provider, event_id, user_sid,
+-- Hours, because there can be any number of records. A log that was forwarded or merged has record IDs of its own; in the
+-- log of a machine, they are those of the events.
+WITH hours AS MATERIALIZED (
+    SELECT filename, computer, date_trunc('hour', time_created) AS hour, count(*) AS records,
+           min(time_created) AS first, max(time_created) AS last, min(record_id) AS first_id,
+           max(record_id) FILTER (record_id = event_record_id) AS last_own_id
+    FROM read_evtx(files, password := password)
+    WHERE computer IS NOT NULL AND time_created IS NOT NULL
+    GROUP BY ALL
+),
+logs AS (
+    SELECT filename, parse_dirpath(filename) AS folder, arg_max(computer, last_own_id) AS final_name, max(last) AS last
+    FROM hours
+    GROUP BY ALL
+),
+-- What machines with a name were called later, by the logs of a folder. Machines of one image had the same name once.
+renames AS (
+    SELECT folder, computer, arg_max(final_name, logs.last) AS final_name
+    FROM hours JOIN logs USING (filename)
+    WHERE last_own_id IS NOT NULL
+    GROUP BY ALL
+),
+machines AS MATERIALIZED (
+    SELECT filename, named.computer, coalesce(renames.final_name, logs.final_name, named.computer) AS machine,
+           list(lower(split_part(named.computer, '.', 1))) OVER (PARTITION BY machine) AS own_names
+    FROM (SELECT DISTINCT filename, computer FROM hours) AS named JOIN logs USING (filename)
+    LEFT JOIN renames ON renames.folder = logs.folder AND renames.computer = coalesce(logs.final_name, named.computer)
+),
+-- A record far from those before and after it in its log, which are close to each other, has a broken time.
+placed_hours AS MATERIALIZED (
+    SELECT machine, hours.*, records = 1 AND abs(epoch(hour) - epoch(before)) > 30 * 86400
+           AND abs(epoch(hour) - epoch(after)) > 30 * 86400 AND abs(epoch(after) - epoch(before)) <= 30 * 86400 AS is_broken
+    FROM (SELECT *, lag(hour) OVER of_log AS before, lead(hour) OVER of_log AS after
+          FROM hours WINDOW of_log AS (PARTITION BY filename ORDER BY first_id ASC NULLS LAST)) AS hours
+    JOIN machines USING (filename, computer)
+),
+-- An event in several copies of a log counts once.
+records AS MATERIALIZED (
+    SELECT DISTINCT ON (machine, channel, coalesce(event_record_id, record_id), time_created, event_id)
+        machine, own_names, computer, time_created::TIMESTAMP AS time, provider, event_id, user_sid,
+        coalesce(event_record_id, record_id) AS record_id,
         -- UserData is one element, which contains the fields.
         CASE WHEN user_data IS NULL THEN event_data
              ELSE TRY_CAST((user_data->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS data
-    FROM read_evtx(files, password := password)
-    WHERE provider IN ('Microsoft-Windows-Security-Auditing', 'Microsoft-Windows-Eventlog', 'EventLog',
-                       'Microsoft-Windows-Kernel-General', 'Service Control Manager', 'Microsoft-Windows-TaskScheduler',
-                       'Microsoft-Windows-TerminalServices-LocalSessionManager',
-                       'Microsoft-Windows-TerminalServices-RemoteConnectionManager')
-      AND event_id IN (1, 12, 21, 22, 25, 104, 106, 1102, 1149, 4616, 4624, 4625, 4697, 4698, 4720, 4722, 4724, 4725, 4726,
-                       4728, 4732, 4738, 4740, 4756, 4771, 4776, 4781, 6005, 6008, 6013, 7045)
+    FROM read_evtx(files, password := password) JOIN machines USING (filename, computer)
+    WHERE time_created IS NOT NULL AND event_id IN (1, 4, 12, 21, 22, 25, 104, 106, 140, 302, 1102, 1149, 4616, 4624, 4625, 4697, 4698, 4720, 4722, 4724,
+                       4725, 4726, 4728, 4732, 4738, 4740, 4756, 4768, 4771, 4776, 4778, 4781, 6005, 6008, 6013, 7045, 18453,
+                       18454, 18456)
+      AND (provider IN ('Microsoft-Windows-Security-Auditing', 'Microsoft-Windows-Eventlog', 'EventLog', 'OpenSSH',
+                        'Microsoft-Windows-Kernel-General', 'Microsoft-Windows-Power-Troubleshooter',
+                        'Service Control Manager', 'Microsoft-Windows-TaskScheduler',
+                        'Microsoft-Windows-RemoteDesktopServices-RdpCoreTS', 'Microsoft-Windows-TerminalServices-Gateway',
+                        'Microsoft-Windows-TerminalServices-LocalSessionManager',
+                        'Microsoft-Windows-TerminalServices-RemoteConnectionManager')
+           OR provider LIKE 'MSSQL%')
+    ORDER BY filename
 ),
--- What an event is about, and its fields in columns that all topics share.
+-- What an event is about, and its fields in columns that all topics share. Texts of OpenSSH and MSSQL name the others.
 topics AS (
     SELECT *,
         CASE provider
             WHEN 'Microsoft-Windows-Security-Auditing' THEN CASE
                 WHEN event_id = 4616 THEN 'clock'
-                WHEN event_id = 4624 AND data['LogonType'] IN ('3', '8', '10', '12') THEN 'logon'
-                WHEN event_id IN (4625, 4771) OR event_id = 4776 AND data['Status'] <> '0x0' THEN 'failure'
+                WHEN event_id IN (4624, 4778) THEN 'logon'
+                WHEN event_id IN (4625, 4771) THEN 'failure'
+                WHEN event_id IN (4768, 4776) THEN if(data['Status'] = '0x0', 'password', 'failure')
                 WHEN event_id = 4697 THEN 'service'
                 WHEN event_id = 4698 THEN 'task'
-                WHEN event_id BETWEEN 4720 AND 4781 AND event_id <> 4776 THEN 'account' END
+                WHEN event_id BETWEEN 4720 AND 4781 THEN 'account' END
             WHEN 'Microsoft-Windows-Eventlog' THEN CASE WHEN event_id IN (104, 1102) THEN 'clear' END
             WHEN 'EventLog' THEN CASE event_id
                 WHEN 6005 THEN 'start' WHEN 6008 THEN 'crash' WHEN 6013 THEN 'zone' END
             WHEN 'Microsoft-Windows-Kernel-General' THEN CASE event_id
                 WHEN 1 THEN 'clock' WHEN 12 THEN 'boot' WHEN 22 THEN 'zone' END
+            WHEN 'Microsoft-Windows-Power-Troubleshooter' THEN CASE event_id WHEN 1 THEN 'wake' END
             WHEN 'Service Control Manager' THEN CASE event_id WHEN 7045 THEN 'service' END
             WHEN 'Microsoft-Windows-TaskScheduler' THEN CASE event_id WHEN 106 THEN 'task' END
-            ELSE CASE WHEN event_id IN (21, 25, 1149) THEN 'logon' END
+            WHEN 'Microsoft-Windows-RemoteDesktopServices-RdpCoreTS' THEN CASE event_id WHEN 140 THEN 'failure' END
+            WHEN 'OpenSSH' THEN CASE WHEN event_id = 4 AND starts_with(text, 'Failed ') THEN 'failure'
+                                     WHEN event_id = 4 AND starts_with(text, 'Accepted ') THEN 'password' END
+            WHEN 'Microsoft-Windows-TerminalServices-Gateway' THEN CASE event_id WHEN 302 THEN 'logon' END
+            WHEN 'Microsoft-Windows-TerminalServices-LocalSessionManager' THEN CASE WHEN event_id IN (21, 25) THEN 'logon' END
+            WHEN 'Microsoft-Windows-TerminalServices-RemoteConnectionManager' THEN CASE event_id WHEN 1149 THEN 'logon' END
+            ELSE CASE event_id WHEN 18456 THEN 'failure' WHEN 18453 THEN 'password' WHEN 18454 THEN 'password' END
         END AS topic,
         concat_ws('\', nullif(coalesce(data['SubjectDomainName'], ''), ''),
-                  coalesce(data['SubjectUserName'], data['UserContext'])) AS subject,
-        concat_ws('\', nullif(nullif(coalesce(data['TargetDomainName'], data['Param2'], ''), ''), '-'),
-                  coalesce(data['TargetUserName'], data['OldTargetUserName'], data['User'], data['Param1'])) AS target,
-        -- NTLM often records the name of the other machine, but no address.
-        list_filter([data['IpAddress'], data['Address'], data['Param3'], data['WorkstationName'], data['Workstation']],
-                    lambda value: value NOT IN ('', '-'))[1] AS host
-    FROM records
-),
-facts AS (
-    SELECT computer, topic, time,
-        CASE topic WHEN 'account' THEN evtx_event_name(provider, event_id)
-                   WHEN 'logon' THEN coalesce(evtx_logon_type(data['LogonType']), 'RemoteInteractive')
-                   WHEN 'failure' THEN event_id::VARCHAR END AS kind,
-        CASE topic
-            WHEN 'service' THEN data['ServiceName']
-            WHEN 'task' THEN data['TaskName']
-            WHEN 'clear' THEN coalesce(data['Channel'], 'Security')
-            WHEN 'zone' THEN coalesce(data['param7'], data['OldBias'] || ' to ' || data['NewBias'])
-            WHEN 'clock' THEN data['ProcessName']
-            WHEN 'account' THEN coalesce(data['MemberSid'], data['NewTargetUserName'])
-        END AS item,
-        -- Of a service its path, of a new member its name in the directory.
-        coalesce(data['ImagePath'], data['ServiceFileName'], nullif(data['MemberName'], '-')) AS path,
-        nullif(subject, '') AS subject, nullif(target, '') AS target, user_sid,
-        CASE WHEN starts_with(lower(host), '::ffff:') THEN host[8:] ELSE host END AS source,
-        -- Times that no clock has, such as infinity or 290000 BC, have no difference.
-        coalesce(TRY(TRY_CAST(data['NewTime'] AS TIMESTAMP_NS)::TIMESTAMP
-                     - TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP_NS)::TIMESTAMP),
-                 INTERVAL 0 SECONDS) AS moved
-    FROM topics
-    WHERE topic IS NOT NULL
-      AND (topic <> 'logon' OR target NOT LIKE '%$' AND host IS NOT NULL
-           AND lower(host) NOT IN ('127.0.0.1', '::1', 'local', 'localhost', lower(split_part(computer, '.', 1))))
-      AND (topic <> 'clock' OR abs(epoch(moved)) >= 60)
-),
--- Logons and failures can be many, so they are counted at once: failures per minute.
-counted AS (
-    SELECT computer, topic, kind, item, path, subject, target, user_sid, source, moved,
-        CASE WHEN topic = 'failure' THEN date_trunc('minute', time) WHEN topic <> 'logon' THEN time END AS moment,
-        count(*) AS events, min(time) AS first, max(time) AS last
-    FROM facts
-    GROUP BY ALL
+                  coalesce(nullif(data['SubjectUserName'], '-'), data['UserContext'])) AS subject,
+        concat_ws('\', nullif(nullif(coalesce(data['TargetDomainName'], data['AccountDomain'], data['Param2'], ''), ''), '-'),
+                  nullif(nullif(coalesce(data['TargetUserName'], data['OldTargetUserName'], data['AccountName'], data['User'],
+                                         data['Username'], data['Param1'],
+                                         regexp_extract(text, ' for (?:invalid user )?(.*) from ', 1),
+                                         CASE WHEN provider LIKE 'MSSQL%' THEN data['param1'] END), ''), '-')) AS target,
+        -- NTLM often records the name of the other machine, but no address. Nothing comes from the machine itself.
+        list_filter(
+            list_transform(
+                [data['IpAddress'], data['Address'], data['ClientAddress'], data['IPString'], data['Param3'],
+                 regexp_extract(text, ' from (\S+) port', 1), regexp_extract(text, '\[CLIENT: ([^<\]]+)', 1),
+                 data['WorkstationName'], data['Workstation'], data['ClientName']],
+                lambda host: regexp_replace(regexp_replace(host, '^(?:\[(.*)\]|([^:]*))(?::\d+)?$', '\1\2'), '^::ffff:', '', 'i')),
+            lambda host: lower(host) NOT IN ('', '-', '0.0.0.0', '::', '::1', 'local', 'localhost', 'unknown')
+                AND NOT starts_with(host, '127.') AND NOT list_contains(own_names, lower(split_part(host, '.', 1))))[1] AS source
+    FROM (SELECT *, CASE WHEN provider = 'OpenSSH' THEN data['payload']
+                         WHEN provider LIKE 'MSSQL%' THEN concat_ws(' ', data['param2'], data['param3']) END AS text
+          FROM records)
 ),
 accounts AS (
     SELECT user_sid, list({computer: computer, name: user_name} ORDER BY last_seen DESC, user_name DESC) AS names
     FROM evtx_accounts(files, password := password)
     GROUP BY ALL
 ),
-named AS (
-    SELECT counted.*,
-        -- The name on this computer, or else on another one.
-        coalesce(subject, list_filter(who.names, lambda entry: entry.computer = counted.computer)[1].name,
-                 who.names[1].name, evtx_sid_name(counted.user_sid), counted.user_sid) AS user_name,
-        coalesce(list_filter(member.names, lambda entry: entry.computer = counted.computer)[1].name,
-                 CASE topic WHEN 'account' THEN path END, member.names[1].name, evtx_sid_name(item), item) AS member
-    FROM counted
-    LEFT JOIN accounts AS who ON who.user_sid = counted.user_sid
-    LEFT JOIN accounts AS member ON member.user_sid = item
+facts AS MATERIALIZED (
+    SELECT topics.*,
+        CASE topic
+            WHEN 'service' THEN data['ServiceName']
+            WHEN 'task' THEN data['TaskName']
+            WHEN 'clear' THEN coalesce(data['Channel'], 'Security')
+            WHEN 'clock' THEN data['NewTime']
+            -- The name of a member on this computer, in the directory, or on another computer.
+            WHEN 'account' THEN coalesce(
+                list_filter(member.names, lambda entry: entry.computer = topics.computer)[1].name, nullif(data['MemberName'], '-'),
+                member.names[1].name, evtx_sid_name(data['MemberSid']), data['MemberSid'], data['NewTargetUserName'])
+        END AS item,
+        coalesce(data['ImagePath'], data['ServiceFileName']) AS path,
+        coalesce(nullif(subject, ''), list_filter(who.names, lambda entry: entry.computer = topics.computer)[1].name,
+                 who.names[1].name, evtx_sid_name(topics.user_sid), topics.user_sid) AS user_name,
+        lower(split_part(target, '\', -1)) AS account,
+        -- Times that no clock has, such as infinity or 290000 BC, are no times.
+        TRY_CAST(TRY_CAST(coalesce(data['NewTime'], data['WakeTime']) AS TIMESTAMP_NS) AS TIMESTAMP) AS new_time,
+        TRY_CAST(TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP_NS) AS TIMESTAMP) AS old_time
+    FROM topics
+    LEFT JOIN accounts AS who ON who.user_sid = topics.user_sid
+    LEFT JOIN accounts AS member ON member.user_sid = data['MemberSid']
+    WHERE topic IS NOT NULL
 ),
 -- Events can have the same time.
 lists AS (
-    SELECT computer,
-        list({time: first, zone: item} ORDER BY first ASC, item ASC) FILTER (topic = 'zone' AND item <> '') AS zones,
-        list({time: first, log: item, user_name: user_name} ORDER BY first ASC, item ASC, user_name ASC NULLS LAST)
+    SELECT machine,
+        list({time: time, log: item, user_name: user_name} ORDER BY time ASC, item ASC, user_name ASC NULLS LAST)
             FILTER (topic = 'clear') AS clears,
-        list(first ORDER BY first ASC) FILTER (topic = 'boot') AS boots,
-        list(first ORDER BY first ASC) FILTER (topic = 'start') AS starts,
-        list(first ORDER BY first ASC) FILTER (topic = 'crash') AS crashes,
-        list({time: first, event: kind, account: target, detail: member, user_name: user_name}
-             ORDER BY first ASC, kind ASC, target ASC NULLS LAST, member ASC NULLS LAST, user_name ASC NULLS LAST)
+        list(time ORDER BY time ASC) FILTER (topic = 'boot') AS boots,
+        list(time ORDER BY time ASC) FILTER (topic = 'start') AS starts,
+        list(time ORDER BY time ASC) FILTER (topic = 'crash') AS crashes,
+        list({time: time, event: evtx_event_name(provider, event_id), account: target, detail: item, user_name: user_name}
+             ORDER BY time ASC, event_id ASC, target ASC NULLS LAST, item ASC NULLS LAST, user_name ASC NULLS LAST)
             FILTER (topic = 'account') AS account_changes
-    FROM named
-    GROUP BY computer
+    FROM facts
+    GROUP BY machine
 ),
--- Two logs can have the same change: of the clock, or a new service.
-clock_changes AS (
-    SELECT computer, list({time: time, moved: moved, process: process} ORDER BY time ASC, moved ASC) AS list
-    FROM (
-        SELECT computer, moved, min(first) AS time, min(item) AS process
-        FROM counted WHERE topic = 'clock' GROUP BY ALL
-    )
-    GROUP BY computer
+-- Two logs can have the same fact: a new service or task, or a change of the clock. Of those at most 5 seconds apart, the
+-- first in one log is the first in the other.
+told AS (
+    SELECT *, row_number() OVER (PARTITION BY machine, topic, item, run, event_id ORDER BY time ASC, record_id ASC) AS number
+    FROM (SELECT *, count(*) FILTER (is_first) OVER in_order AS run
+          FROM (SELECT *, coalesce(time - lag(time) OVER in_order > INTERVAL 5 SECONDS, true) AS is_first
+                FROM facts WHERE topic IN ('service', 'task', 'clock')
+                WINDOW in_order AS (PARTITION BY machine, topic, item ORDER BY time ASC, event_id ASC, record_id ASC))
+          WINDOW in_order AS (PARTITION BY machine, topic, item ORDER BY time ASC, event_id ASC, record_id ASC))
 ),
-services AS (
-    SELECT computer, list({time: time, service: item, path: path, user_name: user_name}
-                          ORDER BY time ASC, item ASC NULLS LAST, path ASC NULLS LAST) AS list
-    FROM (
-        SELECT computer, item, path, min(first) AS time, arg_max(user_name, (subject IS NOT NULL, user_name)) AS user_name
-        FROM named WHERE topic = 'service' GROUP BY ALL
-    )
-    GROUP BY computer
+once AS (
+    SELECT machine, topic, item, min(time) AS time, min(path) AS path, min(data['ProcessName']) AS process,
+           -- The subject of the event, or else the user of the process that wrote it.
+           coalesce(max(user_name) FILTER (subject <> ''), max(user_name)) AS user_name,
+           min(old_time) AS old_time, min(new_time) AS new_time,
+           -- The clock of the hardware goes on while Windows sleeps.
+           coalesce(bool_or(data['Reason'] = '2'), false) AS is_sleep
+    FROM told
+    GROUP BY machine, topic, item, run, number
 ),
-tasks AS (
-    SELECT computer, list({time: time, task: item, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST) AS list
+new AS (
+    SELECT once.machine,
+        list({time: time, service: item, path: path, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST)
+            FILTER (topic = 'service') AS services,
+        list({time: time, task: item, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST)
+            FILTER (topic = 'task') AS tasks,
+        list({time: time, old_time: old_time, new_time: new_time, moved: new_time - old_time, user_name: user_name,
+              process: process} ORDER BY time ASC, new_time ASC)
+            FILTER (topic = 'clock' AND abs(epoch(new_time) - epoch(old_time)) >= 60 AND NOT is_sleep
+                    AND NOT coalesce(abs(epoch(new_time) - epoch(wake)) <= 60, false)) AS clock_changes
+    FROM once
+    ASOF LEFT JOIN (SELECT machine, new_time AS wake FROM facts WHERE topic = 'wake' AND new_time IS NOT NULL) AS wakes
+      ON wakes.machine = once.machine AND once.new_time + INTERVAL 60 SECONDS >= wakes.wake
+    GROUP BY once.machine
+),
+-- EventLog 6013 has the name of the zone, with its bias in winter, and Kernel-General 22 the bias that is new. The next name
+-- is that of the new zone, if it fits the bias.
+biases AS (
+    SELECT machine, time, -TRY_CAST(coalesce(regexp_extract(data['param7'], '^-?\d+'), data['NewBias']) AS INTEGER) AS minutes,
+           nullif(regexp_extract(data['param7'], '^-?\d+ (.*)$', 1), '') AS named,
+           lead(named IGNORE NULLS) OVER (PARTITION BY machine ORDER BY time ASC) AS next,
+           timezone(evtx_time_zone(coalesce(named, next)), timezone('UTC', time)) - time AS held
+    FROM facts
+    WHERE topic = 'zone' AND minutes IS NOT NULL
+),
+zones AS (
+    SELECT machine, list({time: time, zone: evtx_time_zone(zone), windows_zone: zone, utc_offset: bias} ORDER BY time ASC) AS list
+    FROM (SELECT machine, time, coalesce(named, CASE WHEN held = to_minutes(minutes) THEN next END) AS zone,
+                 coalesce(CASE WHEN zone IS NOT NULL THEN held END, to_minutes(minutes)) AS bias,
+                 coalesce(zone, bias::VARCHAR) AS told
+          FROM biases
+          -- Windows writes the zone every day.
+          QUALIFY told IS DISTINCT FROM lag(told) OVER (PARTITION BY machine ORDER BY time ASC))
+    GROUP BY machine
+),
+-- Logons from elsewhere. Of two with rights of different kinds, Windows logs both, and each names the other.
+remote AS (
+    SELECT machine, record_id, time, event_id, account, target, source,
+        CASE WHEN event_id = 4624 THEN CASE data['LogonType']
+                 WHEN '3' THEN 'Network' WHEN '8' THEN 'NetworkCleartext'
+                 WHEN '7' THEN 'Reconnect' WHEN '13' THEN 'Reconnect'
+                 WHEN '10' THEN 'RemoteInteractive' WHEN '12' THEN 'RemoteInteractive' END
+             WHEN event_id IN (25, 4778) THEN 'Reconnect' ELSE 'RemoteInteractive' END AS kind,
+        nullif(coalesce(data['TargetLinkedLogonId'], '0x0'), '0x0') AS linked
+    FROM facts
+    WHERE topic = 'logon' AND source IS NOT NULL AND account <> '' AND kind IS NOT NULL
+      -- Machines log on over the network, too. Their names end like those of hidden accounts.
+      AND (kind NOT LIKE 'Network%' OR account NOT LIKE '%$' OR account IN (SELECT account FROM facts WHERE event_id = 4720))
+    QUALIFY linked IS NULL OR coalesce(time - lag(time) OVER (
+        PARTITION BY machine, event_id, least(linked, data['TargetLogonId']), greatest(linked, data['TargetLogonId'])
+        ORDER BY time ASC, record_id ASC) > INTERVAL 5 SECONDS, true)
+),
+-- What several logs say of one logon over Remote Desktop is at most a minute apart. If a log says it twice, there are two.
+sessions AS (
+    SELECT machine, account, source, max(target) AS target, min(first) AS first, max(last) AS last, max(events) AS logons,
+           if(bool_or(reconnects) AND NOT bool_or(log = 21 AND NOT reconnects), 'Reconnect', 'RemoteInteractive') AS kind
     FROM (
-        SELECT computer, item, min(first) AS time, arg_min(user_name, (first, user_name)) AS user_name
-        FROM named WHERE topic = 'task' GROUP BY ALL
+        SELECT machine, account, source, run, CASE event_id WHEN 25 THEN 21 ELSE event_id END AS log,
+               kind = 'Reconnect' AS reconnects, max(target) AS target, min(time) AS first, max(time) AS last, count(*) AS events
+        FROM (SELECT *, count(*) FILTER (is_first) OVER (PARTITION BY machine, account, source ORDER BY time ASC, record_id ASC) AS run
+              FROM (SELECT *, coalesce(time - lag(time) OVER (PARTITION BY machine, account, source ORDER BY time ASC, record_id ASC)
+                                       > INTERVAL 60 SECONDS, true) AS is_first
+                    FROM remote WHERE kind NOT LIKE 'Network%'))
+        GROUP BY ALL
     )
-    GROUP BY computer
+    GROUP BY machine, account, source, run
+),
+-- Network Level Authentication logs on over the network before.
+authentications AS (
+    SELECT remote.machine, remote.record_id
+    FROM sessions ASOF JOIN (FROM remote WHERE kind = 'Network') AS remote
+      ON remote.machine = sessions.machine AND remote.account = sessions.account AND sessions.first >= remote.time
+    -- NTLM may have logged the name of the machine in place of its address.
+    WHERE sessions.first - remote.time <= INTERVAL 30 SECONDS
+      AND (remote.source = sessions.source OR NOT regexp_full_match(remote.source, '[0-9a-fA-F.:]+'))
 ),
 remote_logons AS (
-    SELECT computer, list({account: target, source: source, kinds: kinds, logons: logons, first: first, last: last}
-                          ORDER BY first ASC, target ASC, source ASC) AS list
+    SELECT machine, list({account: target, source: source, kinds: kinds, logons: logons, first: first, last: last}
+                         ORDER BY first ASC, target ASC, source ASC) AS list
     FROM (
-        SELECT computer, target, source, list_sort(list(DISTINCT kind), 'ASC') AS kinds, sum(events)::BIGINT AS logons,
-               min(first) AS first, max(last) AS last
-        FROM counted WHERE topic = 'logon' GROUP BY ALL
+        SELECT machine, source, arg_max(target, (contains(target, '\'), target)) AS target,
+               list_sort(list(DISTINCT kind), 'ASC') AS kinds, sum(logons)::BIGINT AS logons, min(first) AS first,
+               max(last) AS last
+        FROM (SELECT machine, account, source, target, kind, logons, first, last FROM sessions
+              UNION ALL
+              SELECT machine, account, source, target, kind, 1, time, time
+              FROM remote ANTI JOIN authentications USING (machine, record_id)
+              WHERE kind LIKE 'Network%')
+        GROUP BY machine, account, source
     )
-    GROUP BY computer
+    GROUP BY machine
 ),
-failures AS (
-    SELECT computer, source, sum(events)::BIGINT AS failures, {
-        source: source, account: arg_max(target, (events, target)), accounts: count(DISTINCT target), failures: failures,
-        most_in_a_minute: max(in_minute)::BIGINT, first: min(first), last: max(last)} AS entry
-    FROM (SELECT *, sum(events) OVER (PARTITION BY computer, source, kind, moment) AS in_minute
-          FROM counted WHERE topic = 'failure')
-    GROUP BY computer, source, kind
+-- A failure can have an event for the logon, 4625, and others for the password.
+failures AS MATERIALIZED (
+    SELECT machine, coalesce(source, '') AS source, account, target, time, date_trunc('minute', time) AS minute,
+        CASE WHEN event_id IN (4768, 4771) THEN evtx_kerberos_failure(data['Status'])
+             WHEN event_id = 4625 AND data['SubStatus'] <> '0x0' THEN evtx_status(data['SubStatus'])
+             WHEN event_id IN (4625, 4776) THEN evtx_status(data['Status'])
+             WHEN event_id = 18456 THEN regexp_extract(text, 'Reason: (.*?)\.?(?: \[|$)', 1)
+             WHEN event_id = 140 THEN 'user name or password is not correct'
+             WHEN contains(text, ' invalid user ') THEN 'Invalid user' ELSE 'Failed password' END AS reason
+    FROM facts
+    WHERE topic = 'failure'
+    QUALIFY event_id = 4625 OR 0 = count(*) FILTER (event_id = 4625) OVER (
+        PARTITION BY machine, coalesce(account, source), account IS NULL
+        ORDER BY time ASC RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND INTERVAL 2 SECONDS FOLLOWING)
 ),
-brute_force AS (
-    SELECT computer, list(entry ORDER BY failures DESC, source ASC) AS list
-    -- A failure can have an event for the logon and one for the password.
-    FROM (SELECT computer, max(failures) AS failures, source, arg_max(entry, failures) AS entry FROM failures GROUP BY ALL)
-    WHERE failures >= 10
-    GROUP BY computer
-),
--- Hours, because there can be any number of records.
-hours AS (
-    SELECT computer, filename, date_trunc('hour', time_created) AS hour, count(*) AS records,
-           min(time_created) AS first, max(time_created) AS last
-    FROM read_evtx(files, password := password)
-    WHERE computer IS NOT NULL AND time_created IS NOT NULL
+failed_accounts AS (
+    SELECT failures.machine, failures.source, account, min(target) AS target, count(*) AS failures, min(time) AS first,
+           max(time) AS last
+    FROM failures
     GROUP BY ALL
+),
+successes AS (
+    SELECT failed.machine, failed.source, min({time: time, account: facts.target}) AS success
+    FROM failed_accounts AS failed JOIN facts
+      ON facts.machine = failed.machine AND coalesce(facts.source, '') = failed.source AND facts.account = failed.account
+     AND facts.time > failed.first
+    WHERE facts.topic = 'password' OR facts.event_id = 4624
+    GROUP BY ALL
+),
+failed_logons AS (
+    SELECT machine, list({
+        source: nullif(source, ''), account: account, accounts: accounts, failures: failures, reasons: reasons.list,
+        most_in_a_minute: most, first: first, last: last, success: success} ORDER BY failures DESC, source ASC) AS list
+    FROM (SELECT machine, source, arg_max(target, (failures, target)) AS account, count(account) AS accounts,
+                 sum(failures)::BIGINT AS failures, min(first) AS first, max(last) AS last
+          FROM failed_accounts GROUP BY ALL)
+    JOIN (SELECT machine, source, list({reason: reason, failures: failures} ORDER BY failures DESC, reason ASC) AS list
+          FROM (SELECT machine, source, reason, count(*) AS failures FROM failures GROUP BY ALL)
+          GROUP BY ALL) AS reasons USING (machine, source)
+    JOIN (SELECT machine, source, max(failures) AS most
+          FROM (SELECT machine, source, minute, count(*) AS failures FROM failures GROUP BY ALL)
+          GROUP BY ALL) USING (machine, source)
+    LEFT JOIN successes USING (machine, source)
+    GROUP BY machine
 ),
 gaps AS (
-    SELECT computer, list({start: last, duration: next_first - last} ORDER BY last ASC) AS list
-    FROM (
-        SELECT computer, max(last) AS last, lead(min(first)) OVER (PARTITION BY computer ORDER BY hour ASC) AS next_first
-        FROM hours GROUP BY computer, hour
-    )
+    SELECT machine, list({start: last, duration: next_first - last} ORDER BY last ASC) AS list
+    FROM (SELECT machine, max(last) AS last, lead(min(first)) OVER (PARTITION BY machine ORDER BY hour ASC) AS next_first
+          FROM placed_hours WHERE NOT is_broken GROUP BY machine, hour)
     WHERE next_first - last >= INTERVAL 1 DAY
-    GROUP BY computer
+    GROUP BY machine
 ),
 spans AS (
-    SELECT computer, min(first) AS first_event, max(last) AS last_event, sum(records)::BIGINT AS events,
-           count(DISTINCT filename) AS logs
-    FROM hours
-    GROUP BY computer
+    SELECT machine, min(first) FILTER (NOT is_broken) AS first_event, max(last) FILTER (NOT is_broken) AS last_event,
+           sum(records)::BIGINT AS events, count(DISTINCT filename) AS logs,
+           list({log: parse_filename(filename), record_id: first_id, time: first} ORDER BY filename ASC, first_id ASC)
+               FILTER (is_broken) AS broken_times
+    FROM placed_hours
+    GROUP BY machine
+),
+names AS (
+    SELECT machine, list({name: computer, first: first, last: last} ORDER BY first ASC, computer ASC) AS list
+    FROM (SELECT machine, computer, min(first) AS first, max(last) AS last FROM placed_hours WHERE NOT is_broken GROUP BY ALL)
+    GROUP BY machine
 ),
 writers AS (
-    SELECT filename, arg_max(computer, (records, computer)) AS computer, sum(records) AS records
-    FROM (SELECT filename, computer, sum(records) AS records FROM hours GROUP BY ALL)
+    SELECT filename, arg_max(machine, (records, machine)) AS machine, sum(records) AS records
+    FROM (SELECT filename, machine, sum(records) AS records FROM placed_hours GROUP BY ALL)
     GROUP BY ALL
 ),
--- An unused log belongs to the computer that wrote most of its folder.
+-- An unused log belongs to the machine that wrote most of its folder.
 folders AS (
-    SELECT folder, arg_max(computer, (records, computer)) AS computer
-    FROM (SELECT parse_dirpath(filename) AS folder, computer, sum(records) AS records FROM writers GROUP BY ALL)
+    SELECT folder, arg_max(machine, (records, machine)) AS machine
+    FROM (SELECT parse_dirpath(filename) AS folder, machine, sum(records) AS records FROM writers GROUP BY ALL)
     GROUP BY ALL
 ),
 states AS (
-    SELECT coalesce(writers.computer, folders.computer) AS computer,
+    SELECT coalesce(writers.machine, folders.machine) AS machine,
         list(parse_filename(files.filename) ORDER BY files.filename ASC) FILTER (is_wrapped) AS wrapped,
         list(parse_filename(files.filename) ORDER BY files.filename ASC) FILTER (files.records = 0) AS unused
     FROM evtx_file_metadata(files, password := password) AS files
@@ -208,17 +351,17 @@ states AS (
     GROUP BY ALL
 )
 SELECT
-    spans.*,
-    -- The first event in each zone after another one.
-    coalesce(list_filter(zones, lambda entry, i: i = 1 OR entry.zone <> zones[i - 1].zone), []) AS time_zones,
-    coalesce(clock_changes.list, []) AS clock_changes, coalesce(gaps.list, []) AS gaps, coalesce(clears, []) AS cleared_logs,
+    machine AS computer, names.list AS names, first_event, last_event, events, logs,
+    coalesce(broken_times, []) AS broken_times, coalesce(zones.list, []) AS time_zones,
+    coalesce(clock_changes, []) AS clock_changes, coalesce(gaps.list, []) AS gaps, coalesce(clears, []) AS cleared_logs,
     -- A table of events does not say how its files are.
     CASE WHEN EXISTS (FROM states) THEN coalesce(wrapped, []) END AS wrapped_logs,
     CASE WHEN EXISTS (FROM states) THEN coalesce(unused, []) END AS unused_logs, coalesce(boots, starts, []) AS boots,
     coalesce(crashes, []) AS unexpected_shutdowns, coalesce(account_changes, []) AS account_changes,
-    coalesce(brute_force.list, []) AS brute_force, coalesce(services.list, []) AS new_services,
-    coalesce(tasks.list, []) AS new_tasks, coalesce(remote_logons.list, []) AS remote_logons
+    coalesce(failed_logons.list, []) AS failed_logons, coalesce(services, []) AS new_services,
+    coalesce(tasks, []) AS new_tasks, coalesce(remote_logons.list, []) AS remote_logons
 FROM spans
-LEFT JOIN lists USING (computer) LEFT JOIN gaps USING (computer) LEFT JOIN states USING (computer)
-LEFT JOIN clock_changes USING (computer) LEFT JOIN brute_force USING (computer) LEFT JOIN services USING (computer)
-LEFT JOIN tasks USING (computer) LEFT JOIN remote_logons USING (computer)
+JOIN names USING (machine)
+LEFT JOIN zones USING (machine) LEFT JOIN new USING (machine) LEFT JOIN gaps USING (machine)
+LEFT JOIN lists USING (machine) LEFT JOIN states USING (machine) LEFT JOIN failed_logons USING (machine)
+LEFT JOIN remote_logons USING (machine)
