@@ -9,7 +9,7 @@
 -- log of a machine, they are those of the events.
 WITH hours AS MATERIALIZED (
     SELECT filename, computer, date_trunc('hour', time_created) AS hour, count(*) AS records,
-           min(time_created) AS first, max(time_created) AS last, min(record_id) AS first_id,
+           min(time_created) AS first, max(time_created) AS last, min(record_id) AS first_id, max(record_id) AS last_id,
            max(record_id) FILTER (record_id = event_record_id) AS last_own_id
     FROM read_evtx(files, password := password)
     WHERE computer IS NOT NULL AND time_created IS NOT NULL
@@ -33,18 +33,19 @@ machines AS MATERIALIZED (
     FROM (SELECT DISTINCT filename, computer FROM hours) AS named JOIN logs USING (filename)
     LEFT JOIN renames ON renames.folder = logs.folder AND renames.computer = coalesce(logs.final_name, named.computer)
 ),
--- A record far from those before and after it in its log, which are close to each other, has a broken time.
+-- The time of a record is broken if no other of its log is within 30 days, and its ID is not where its time is.
 placed_hours AS MATERIALIZED (
-    SELECT machine, hours.*, records = 1 AND abs(epoch(hour) - epoch(before)) > 30 * 86400
-           AND abs(epoch(hour) - epoch(after)) > 30 * 86400 AND abs(epoch(after) - epoch(before)) <= 30 * 86400 AS is_broken
-    FROM (SELECT *, lag(hour) OVER of_log AS before, lead(hour) OVER of_log AS after
-          FROM hours WINDOW of_log AS (PARTITION BY filename ORDER BY first_id ASC NULLS LAST)) AS hours
-    JOIN machines USING (filename, computer)
+    SELECT machine, hours.*, records = 1 AND coalesce(epoch(hour) - epoch(lag(hour) OVER in_order) > 30 * 86400, true)
+           AND coalesce(epoch(lead(hour) OVER in_order) - epoch(hour) > 30 * 86400, true)
+           AND coalesce(first_id < max(last_id) OVER (in_order ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+                        OR first_id > min(first_id) OVER (in_order ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING), false) AS is_broken
+    FROM hours JOIN machines USING (filename, computer)
+    WINDOW in_order AS (PARTITION BY filename ORDER BY hour ASC)
 ),
 -- An event in several copies of a log counts once.
 records AS MATERIALIZED (
     SELECT DISTINCT ON (machine, channel, coalesce(event_record_id, record_id), time_created, event_id)
-        machine, own_names, computer, time_created::TIMESTAMP AS time, provider, event_id, user_sid,
+        machine, own_names, computer, time_created AS time, provider, event_id, user_sid,
         coalesce(event_record_id, record_id) AS record_id,
         -- UserData is one element, which contains the fields.
         CASE WHEN user_data IS NULL THEN event_data
@@ -92,11 +93,13 @@ topics AS (
         END AS topic,
         concat_ws('\', nullif(coalesce(data['SubjectDomainName'], ''), ''),
                   coalesce(nullif(data['SubjectUserName'], '-'), data['UserContext'])) AS subject,
-        concat_ws('\', nullif(nullif(coalesce(data['TargetDomainName'], data['AccountDomain'], data['Param2'], ''), ''), '-'),
-                  nullif(nullif(coalesce(data['TargetUserName'], data['OldTargetUserName'], data['AccountName'], data['User'],
+        -- A locked account has the machine that tried its password as its domain.
+        nullif(concat_ws('\', nullif(nullif(CASE WHEN event_id <> 4740
+                             THEN coalesce(data['TargetDomainName'], data['AccountDomain'], data['Param2'], '') END, ''), '-'),
+                         nullif(coalesce(data['TargetUserName'], data['OldTargetUserName'], data['AccountName'], data['User'],
                                          data['Username'], data['Param1'],
-                                         regexp_extract(text, ' for (?:invalid user )?(.*) from ', 1),
-                                         CASE WHEN provider LIKE 'MSSQL%' THEN data['param1'] END), ''), '-')) AS target,
+                                         nullif(regexp_extract(text, ' for (?:invalid user )?(.*) from ', 1), ''),
+                                         CASE WHEN provider LIKE 'MSSQL%' THEN data['param1'] END), '-')), '') AS target,
         -- NTLM often records the name of the other machine, but no address. Nothing comes from the machine itself.
         list_filter(
             list_transform(
@@ -132,8 +135,8 @@ facts AS MATERIALIZED (
                  who.names[1].name, evtx_sid_name(topics.user_sid), topics.user_sid) AS user_name,
         lower(split_part(target, '\', -1)) AS account,
         -- Times that no clock has, such as infinity or 290000 BC, are no times.
-        TRY_CAST(TRY_CAST(coalesce(data['NewTime'], data['WakeTime']) AS TIMESTAMP_NS) AS TIMESTAMP) AS new_time,
-        TRY_CAST(TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP_NS) AS TIMESTAMP) AS old_time
+        TRY_CAST(coalesce(data['NewTime'], data['WakeTime']) AS TIMESTAMP_NS) AS new_time,
+        TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP_NS) AS old_time
     FROM topics
     LEFT JOIN accounts AS who ON who.user_sid = topics.user_sid
     LEFT JOIN accounts AS member ON member.user_sid = data['MemberSid']
@@ -179,7 +182,7 @@ new AS (
             FILTER (topic = 'service') AS services,
         list({time: time, task: item, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST)
             FILTER (topic = 'task') AS tasks,
-        list({time: time, old_time: old_time, new_time: new_time, moved: new_time - old_time, user_name: user_name,
+        list({time: time, old_time: old_time, new_time: new_time, moved: TRY(new_time::TIMESTAMP - old_time::TIMESTAMP), user_name: user_name,
               process: process} ORDER BY time ASC, new_time ASC)
             FILTER (topic = 'clock' AND abs(epoch(new_time) - epoch(old_time)) >= 60 AND NOT is_sleep
                     AND NOT coalesce(abs(epoch(new_time) - epoch(wake)) <= 60, false)) AS clock_changes
@@ -194,7 +197,7 @@ biases AS (
     SELECT machine, time, -TRY_CAST(coalesce(regexp_extract(data['param7'], '^-?\d+'), data['NewBias']) AS INTEGER) AS minutes,
            nullif(regexp_extract(data['param7'], '^-?\d+ (.*)$', 1), '') AS named,
            lead(named IGNORE NULLS) OVER (PARTITION BY machine ORDER BY time ASC) AS next,
-           timezone(evtx_time_zone(coalesce(named, next)), timezone('UTC', time)) - time AS held
+           timezone(evtx_time_zone(coalesce(named, next)), timezone('UTC', time::TIMESTAMP)) - time::TIMESTAMP AS held
     FROM facts
     WHERE topic = 'zone' AND minutes IS NOT NULL
 ),
@@ -243,11 +246,13 @@ sessions AS (
 -- Network Level Authentication logs on over the network before.
 authentications AS (
     SELECT remote.machine, remote.record_id
-    FROM sessions ASOF JOIN (FROM remote WHERE kind = 'Network') AS remote
-      ON remote.machine = sessions.machine AND remote.account = sessions.account AND sessions.first >= remote.time
+    FROM (FROM remote WHERE kind = 'Network') AS remote ASOF JOIN sessions
+      ON remote.machine = sessions.machine AND remote.account = sessions.account AND remote.time <= sessions.last
     -- NTLM may have logged the name of the machine in place of its address.
     WHERE sessions.first - remote.time <= INTERVAL 30 SECONDS
       AND (remote.source = sessions.source OR NOT regexp_full_match(remote.source, '[0-9a-fA-F.:]+'))
+    QUALIFY row_number() OVER (PARTITION BY sessions.machine, sessions.account, sessions.source, sessions.first
+                               ORDER BY remote.time ASC) <= sessions.logons
 ),
 remote_logons AS (
     SELECT machine, list({account: target, source: source, kinds: kinds, logons: logons, first: first, last: last}
@@ -271,14 +276,18 @@ failures AS MATERIALIZED (
         CASE WHEN event_id IN (4768, 4771) THEN evtx_kerberos_failure(data['Status'])
              WHEN event_id = 4625 AND data['SubStatus'] <> '0x0' THEN evtx_status(data['SubStatus'])
              WHEN event_id IN (4625, 4776) THEN evtx_status(data['Status'])
-             WHEN event_id = 18456 THEN regexp_extract(text, 'Reason: (.*?)\.?(?: \[|$)', 1)
+             WHEN event_id = 18456 THEN regexp_extract(text, 'Reason: (.*?)\s*(?:\[|$)', 1)
              WHEN event_id = 140 THEN 'user name or password is not correct'
              WHEN contains(text, ' invalid user ') THEN 'Invalid user' ELSE 'Failed password' END AS reason
     FROM facts
     WHERE topic = 'failure'
-    QUALIFY event_id = 4625 OR 0 = count(*) FILTER (event_id = 4625) OVER (
-        PARTITION BY machine, coalesce(account, source), account IS NULL
-        ORDER BY time ASC RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND INTERVAL 2 SECONDS FOLLOWING)
+    QUALIFY event_id = 4625 OR 0 = CASE
+        WHEN account IS NULL THEN count(*) FILTER (event_id = 4625) OVER (
+            PARTITION BY machine, facts.source ORDER BY time ASC
+            RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND INTERVAL 2 SECONDS FOLLOWING)
+        ELSE count(*) FILTER (event_id = 4625) OVER (
+            PARTITION BY machine, account ORDER BY time ASC
+            RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND INTERVAL 2 SECONDS FOLLOWING) END
 ),
 failed_accounts AS (
     SELECT failures.machine, failures.source, account, min(target) AS target, count(*) AS failures, min(time) AS first,
@@ -291,7 +300,7 @@ successes AS (
     FROM failed_accounts AS failed JOIN facts
       ON facts.machine = failed.machine AND coalesce(facts.source, '') = failed.source AND facts.account = failed.account
      AND facts.time > failed.first
-    WHERE facts.topic = 'password' OR facts.event_id = 4624
+    WHERE facts.topic = 'password' OR facts.event_id IN (302, 4624)
     GROUP BY ALL
 ),
 failed_logons AS (
