@@ -18,10 +18,11 @@ WITH events AS (
         event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
         event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
         event_data['PrivilegeList'] AS privileges,
-        -- A cleared log starts at record 1 again, in another file than the archived records.
-        min(log_start) AS log_start
+        -- A cleared log starts at record 1 again, in another file than the archived records. Half of the records are before
+        -- the median, whatever the broken time of one.
+        min(log_time) AS log_time
     FROM (
-        SELECT *, min(time_created) OVER (PARTITION BY computer, filename) AS log_start
+        SELECT *, quantile_disc(time_created, 0.5) OVER (PARTITION BY computer, filename) AS log_time
         FROM read_evtx(files, password := password)
         WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
     )
@@ -46,7 +47,7 @@ own AS (
     -- Records are in the order of events, even if the clock was set back between them.
     WINDOW of_id AS (
         PARTITION BY computer, id
-        ORDER BY log_start ASC NULLS LAST, event_record_id ASC NULLS LAST, time_created ASC NULLS LAST
+        ORDER BY log_time ASC NULLS LAST, event_record_id ASC NULLS LAST, time_created ASC NULLS LAST
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     )
 ),
@@ -67,10 +68,10 @@ sessions AS (
         computer, id AS logon_id,
         min(time_created) FILTER (event_id = 4624) AS logon_time,
         min(time_created) FILTER (event_id IN (4634, 4647)) AS logoff_time,
-        arg_min(account, (log_start, event_record_id)) AS account,
-        arg_min(domain, (log_start, event_record_id)) AS domain,
-        arg_min(sid, (log_start, event_record_id)) AS user_sid,
-        arg_min(type, (log_start, event_record_id)) AS logon_type,
+        arg_min(account, (log_time, event_record_id)) AS account,
+        arg_min(domain, (log_time, event_record_id)) AS domain,
+        arg_min(sid, (log_time, event_record_id)) AS user_sid,
+        arg_min(type, (log_time, event_record_id)) AS logon_type,
         any_value(address) AS address, any_value(workstation) AS workstation,
         any_value(package) AS package, any_value(process) AS process, any_value(privileges) AS privileges
     FROM numbered

@@ -21,7 +21,9 @@ WITH RECURSIVE events AS MATERIALIZED (
             event_data['User'],
             CASE WHEN event_data['TargetUserName'] NOT IN ('', '-')
                  THEN event_data['TargetDomainName'] || '\' || event_data['TargetUserName'] END,
-            event_data['SubjectDomainName'] || '\' || event_data['SubjectUserName']) AS user_name,
+            CASE WHEN event_data['SubjectUserName'] NOT IN ('', '-')
+                 THEN event_data['SubjectDomainName'] || '\' || event_data['SubjectUserName'] END) AS user_name,
+        CASE WHEN event_data['SubjectUserSid'] <> 'S-1-0-0' THEN event_data['SubjectUserSid'] END AS user_sid,
         lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])) AS logon_id,
         event_data['Hashes'] AS hashes
     FROM read_evtx(files, password := password)
@@ -96,6 +98,12 @@ linked AS MATERIALIZED (
     LEFT JOIN starts parent ON parent.number = links.by_pid
 ),
 edges AS MATERIALIZED (SELECT number, parent FROM linked),
+-- The names of SIDs, those on the computer first.
+accounts AS MATERIALIZED (
+    SELECT user_sid, list({computer: computer, name: user_name} ORDER BY last_seen DESC, user_name DESC) AS names
+    FROM evtx_accounts(files, password := password)
+    GROUP BY ALL
+),
 -- Follows a branch for 50 generations.
 walked AS (
     SELECT number, 0 AS depth, [number] AS path FROM edges WHERE parent IS NULL
@@ -110,11 +118,14 @@ SELECT
     CASE WHEN linked.next_kind = 'end' THEN linked.next_time END AS end_time,
     linked.computer, walked.depth,
     repeat('. ', walked.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,
-    linked.process, linked.command_line, linked.user_name, linked.pid, linked.parent_pid,
+    linked.process, linked.command_line,
+    coalesce(linked.user_name, list_filter(names, lambda entry: entry.computer = linked.computer)[1].name, names[1].name,
+             evtx_sid_name(linked.user_sid), linked.user_sid) AS user_name, linked.pid, linked.parent_pid,
     coalesce(parent.process, linked.parent_process) AS parent_process, parent.command_line AS parent_command_line,
     linked.logon_id, linked.hashes, linked.guid AS process_guid,
     CASE WHEN twins.twin IS NULL THEN [linked.event_id] ELSE [1, 4688] END AS event_ids
 FROM linked
 LEFT JOIN walked ON walked.number = linked.number
+LEFT JOIN accounts ON accounts.user_sid = linked.user_sid
 LEFT JOIN linked parent ON parent.number = linked.parent
 LEFT JOIN (SELECT DISTINCT twin FROM twins) twins ON twins.twin = linked.number
