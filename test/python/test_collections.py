@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+from datetime import timedelta
 
 import pytest
 from conftest import EXTENSION, ROOT
@@ -83,15 +84,17 @@ def test_the_timeline_says_who_installed_a_service(con):
 
 def test_the_summary_finds_the_attack(con):
     summaries = {row[0]: row[1:] for row in con.execute(f"""
-        SELECT computer, brute_force, [service.service FOR service IN new_services], [logon.source FOR logon IN remote_logons], len(boots), time_zones, clock_changes, unused_logs
+        SELECT computer, failed_logons, [service.service FOR service IN new_services], [logon.source FOR logon IN remote_logons], len(boots), time_zones, clock_changes, unused_logs
         FROM evtx_case_summary('{FOLDER}/**/*.evtx')""").fetchall()}
-    (attack,), services, sources, boots, _, _, unused = summaries[SZECHUAN]
+    (attack, _), services, sources, boots, _, _, unused = summaries[SZECHUAN]
     assert (attack["source"], attack["account"], attack["failures"], attack["most_in_a_minute"]) == ("kali", "Administrator", 95, 95)
     assert "coreupdater" in services
+    assert attack["success"]["account"] == "C137\\Administrator" and attack["success"]["time"] - attack["last"] < timedelta(milliseconds=218)
     assert "194.61.24.102" in sources
-    assert (boots, len(unused) > 20) == (3, True)
+    # All of the machine's names.
+    assert (boots, len(unused) > 20) == (11, True)
     attacks, _, _, _, zones, clocks, _ = summaries[RATHBUN]
-    assert (attacks, [zone["zone"] for zone in zones][-1], len(clocks) > 5) == ([], "300 Eastern Standard Time", True)
+    assert (attacks, [zone["zone"] for zone in zones][-1], len(clocks) > 5) == ([], "America/New_York", True)
 
 
 def test_the_first_queries_of_the_readme_find_the_attack(con):

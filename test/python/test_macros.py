@@ -515,19 +515,35 @@ def failure(at, account, source="-", workstation="-", event_id=4625):
     return at, SECURITY, event_id, {"TargetUserName": account, "TargetDomainName": "CORP", "IpAddress": source, "WorkstationName": workstation, "Status": "0xc000006d"}
 
 
+def success(at, account, source):
+    return at, SECURITY, 4624, {"TargetUserName": account, "TargetDomainName": "CORP", "IpAddress": source, "LogonType": "3"}
+
+
 @pytest.mark.parametrize(("events", "found"), [
     # Seconds are counted from 08:00:00. NTLM has a name, but no address.
-    ([failure(at, "bob", workstation="kali") for at in range(95)], [("kali", "CORP\\bob", 1, 95, 60)]),
-    ([failure(at * 30, f"user{at}", "::ffff:10.0.0.9") for at in range(12)], [("10.0.0.9", "CORP\\user9", 12, 12, 2)]),
-    ([failure(at, "bob") for at in range(10)], [(None, "CORP\\bob", 1, 10, 10)]),
-    ([failure(at, "bob", "10.0.0.9") for at in range(9)], []),
+    ([failure(at, "bob", workstation="kali") for at in range(95)] + [success(96, "BOB", "kali")], [("kali", "CORP\\bob", 1, 95, 60, "CORP\\BOB")]),
+    ([failure(at * 30, f"user{at}", "::ffff:10.0.0.9") for at in range(12)] + [success(500, "other", "10.0.0.9")], [("10.0.0.9", "CORP\\user9", 12, 12, 2, None)]),
+    ([success(1, "bob", "-"), failure(2, "bob")], [(None, "CORP\\bob", 1, 1, 1, None)]),
+    ([failure(1, "bob", "0.0.0.0"), failure(2, "bob", "127.0.0.1", "PC")], [(None, "CORP\\bob", 1, 2, 2, None)]),
     # The log has two events for each failure.
-    ([failure(at, "bob", "10.0.0.9", event_id=event_id) for at in range(10) for event_id in (4625, 4776)], [("10.0.0.9", "CORP\\bob", 1, 10, 10)]),
+    ([failure(at * 5, "bob", "10.0.0.9", event_id=event_id) for at in range(10) for event_id in (4625, 4776)], [("10.0.0.9", "CORP\\bob", 1, 10, 10, None)]),
     ([(at, SECURITY, 4776, {"TargetUserName": "bob", "Workstation": "pc9", "Status": "0x0"}) for at in range(20)], []),
 ])
-def test_brute_force_is_counted_by_source_and_minute(over, events, found):
-    rows = summary(over, events, "brute_force")
-    assert [(row["source"], row["account"], row["accounts"], row["failures"], row["most_in_a_minute"]) for row in rows] == found
+def test_failed_logons_are_counted_by_source_and_minute(over, events, found):
+    rows = summary(over, events, "failed_logons")
+    assert [(row["source"], row["account"], row["accounts"], row["failures"], row["most_in_a_minute"], row["success"] and row["success"]["account"]) for row in rows] == found
+
+
+def test_reasons_of_failures_are_counted(over):
+    events = [
+        (1, SECURITY, 4625, {"TargetUserName": "bob", "Status": "0xc0000071", "SubStatus": "0x0"}), (2, SECURITY, 4625, {"TargetUserName": "bob", "Status": "0xc000006d", "SubStatus": "0xc000006a"}),
+        (10, SECURITY, 4776, {"TargetUserName": "bob", "Status": "0xc000006a"}), (20, SECURITY, 4771, {"TargetUserName": "bob", "Status": "0x18"}),
+        (30, "MSSQL$PAY", 18456, {"param1": "sa", "param2": " Reason: Password did not match that for the login provided.", "param3": " [CLIENT: <local machine>]"}),
+    ]
+    [row] = summary(over, events, "failed_logons")
+    reasons = {reason["reason"]: reason["failures"] for reason in row["reasons"]}
+    assert sorted(reasons.values()) == [1, 1, 1, 2] and reasons["Password did not match that for the login provided."] == 1
+    assert [name for name, count in reasons.items() if count == 2 and "WRONG_PASSWORD" in name] and any("EXPIRED" in name for name in reasons), reasons
 
 
 def test_changes_of_the_clock_count_once_and_from_a_minute_on(over):
@@ -571,7 +587,7 @@ def test_zones_gaps_boots_and_clears_are_listed(over):
     events = [zone(0, "480 Pacific Standard Time"), zone(60, "480 Pacific Standard Time"), zone(120, "0 Coordinated Universal Time"), zone(day, "480 Pacific Standard Time"),
               (day + 1, "EventLog", 6005, {}), (day + 2, "EventLog", 6008, {}), (3 * day, "Microsoft-Windows-Eventlog", 1102, {"SubjectUserName": "eve", "SubjectDomainName": "CORP"}),
               (3 * day, "Microsoft-Windows-Eventlog", 104, {"SubjectUserName": "eve", "SubjectDomainName": "CORP", "Channel": "System"})]
-    assert [zone["zone"] for zone in summary(over, events, "time_zones")] == ["480 Pacific Standard Time", "0 Coordinated Universal Time", "480 Pacific Standard Time"]
+    assert [zone["zone"] for zone in summary(over, events, "time_zones")] == ["America/Los_Angeles", "Etc/UTC", "America/Los_Angeles"]
     assert [gap["duration"].total_seconds() for gap in summary(over, events, "gaps")] == [2 * day - 2]
     assert sorted((clear["log"], clear["user_name"]) for clear in summary(over, events, "cleared_logs")) == [("Security", "CORP\\eve"), ("System", "CORP\\eve")]
     assert over("evtx_case_summary", events, "len(boots), len(unexpected_shutdowns), events, computer") == [(1, 1, 8, "pc")]
@@ -594,7 +610,7 @@ def test_accounts_services_tasks_and_remote_logons_are_listed(over):
     assert accounts == [("Account created", "CORP\\eve", None, "CORP\\alice"), ("Member added to local group", "Builtin\\Administrators", "CORP\\eve", "CORP\\alice")]
     assert [(row["service"], row["path"], row["user_name"]) for row in summary(over, events, "new_services")] == [("s", "s.exe", "CORP\\alice")]
     assert [(row["task"], row["user_name"]) for row in summary(over, events, "new_tasks")] == [("\\t", "CORP\\alice")]
-    assert [(row["account"], row["source"], row["kinds"], row["logons"]) for row in summary(over, events, "remote_logons")] == [("CORP\\eve", "10.0.0.9", ["Network", "RemoteInteractive"], 2)]
+    assert [(row["account"], row["source"], row["kinds"], row["logons"]) for row in summary(over, events, "remote_logons")] == [("CORP\\PC9$", "10.0.0.9", ["RemoteInteractive"], 1), ("CORP\\eve", None, ["RemoteInteractive"], 1), ("CORP\\eve", "10.0.0.9", ["RemoteInteractive"], 1)]
 
 
 def test_lists_of_the_summary_have_one_order_for_events_of_one_time(over):

@@ -8,9 +8,9 @@
 -- Hours, because there can be any number of records. A log that was forwarded or merged has record IDs of its own; in the
 -- log of a machine, they are those of the events.
 WITH hours AS MATERIALIZED (
-    SELECT filename, computer, date_trunc('hour', time_created) AS hour, count(*) AS records,
+    SELECT coalesce(filename, '') AS filename, computer, date_trunc('hour', time_created) AS hour, count(*) AS records,
            min(time_created) AS first, max(time_created) AS last, min(record_id) AS first_id, max(record_id) AS last_id,
-           max(record_id) FILTER (record_id = event_record_id) AS last_own_id
+           max(record_id) FILTER (record_id = event_record_id AND filename <> '') AS last_own_id
     FROM read_evtx(files, password := password)
     WHERE computer IS NOT NULL AND time_created IS NOT NULL
     GROUP BY ALL
@@ -28,7 +28,8 @@ renames AS (
     GROUP BY ALL
 ),
 machines AS MATERIALIZED (
-    SELECT filename, named.computer, coalesce(renames.final_name, logs.final_name, named.computer) AS machine,
+    SELECT filename, logs.last AS log_end, named.computer,
+           coalesce(renames.final_name, logs.final_name, named.computer) AS machine,
            list(lower(split_part(named.computer, '.', 1))) OVER (PARTITION BY machine) AS own_names
     FROM (SELECT DISTINCT filename, computer FROM hours) AS named JOIN logs USING (filename)
     LEFT JOIN renames ON renames.folder = logs.folder AND renames.computer = coalesce(logs.final_name, named.computer)
@@ -45,12 +46,13 @@ placed_hours AS MATERIALIZED (
 -- An event in several copies of a log counts once.
 records AS MATERIALIZED (
     SELECT DISTINCT ON (machine, channel, coalesce(event_record_id, record_id), time_created, event_id)
-        machine, own_names, computer, time_created AS time, provider, event_id, user_sid,
+        machine, own_names, log_end, events.computer, time_created AS time, provider, event_id, user_sid,
         coalesce(event_record_id, record_id) AS record_id,
         -- UserData is one element, which contains the fields.
         CASE WHEN user_data IS NULL THEN event_data
              ELSE TRY_CAST((user_data->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS data
-    FROM read_evtx(files, password := password) JOIN machines USING (filename, computer)
+    FROM read_evtx(files, password := password) AS events
+    JOIN machines ON machines.filename = coalesce(events.filename, '') AND machines.computer = events.computer
     WHERE time_created IS NOT NULL AND event_id IN (1, 4, 12, 21, 22, 25, 104, 106, 140, 302, 1102, 1149, 4616, 4624, 4625, 4697, 4698, 4720, 4722, 4724,
                        4725, 4726, 4728, 4732, 4738, 4740, 4756, 4768, 4771, 4776, 4778, 4781, 6005, 6008, 6013, 7045, 18453,
                        18454, 18456)
@@ -61,7 +63,7 @@ records AS MATERIALIZED (
                         'Microsoft-Windows-TerminalServices-LocalSessionManager',
                         'Microsoft-Windows-TerminalServices-RemoteConnectionManager')
            OR provider LIKE 'MSSQL%')
-    ORDER BY filename
+    ORDER BY events.filename
 ),
 -- What an event is about, and its fields in columns that all topics share. Texts of OpenSSH and MSSQL name the others.
 topics AS (
@@ -74,7 +76,8 @@ topics AS (
                 WHEN event_id IN (4768, 4776) THEN if(data['Status'] = '0x0', 'password', 'failure')
                 WHEN event_id = 4697 THEN 'service'
                 WHEN event_id = 4698 THEN 'task'
-                WHEN event_id BETWEEN 4720 AND 4781 THEN 'account' END
+                -- Windows also logs changes of a name that change nothing.
+                WHEN event_id BETWEEN 4720 AND 4780 OR data['OldTargetUserName'] <> data['NewTargetUserName'] THEN 'account' END
             WHEN 'Microsoft-Windows-Eventlog' THEN CASE WHEN event_id IN (104, 1102) THEN 'clear' END
             WHEN 'EventLog' THEN CASE event_id
                 WHEN 6005 THEN 'start' WHEN 6008 THEN 'crash' WHEN 6013 THEN 'zone' END
@@ -194,21 +197,22 @@ new AS (
 -- EventLog 6013 has the name of the zone, with its bias in winter, and Kernel-General 22 the bias that is new. The next name
 -- is that of the new zone, if it fits the bias.
 biases AS (
-    SELECT machine, time, -TRY_CAST(coalesce(regexp_extract(data['param7'], '^-?\d+'), data['NewBias']) AS INTEGER) AS minutes,
+    SELECT machine, time, log_end, record_id, -TRY_CAST(coalesce(regexp_extract(data['param7'], '^-?\d+'), data['NewBias']) AS INTEGER) AS minutes,
            nullif(regexp_extract(data['param7'], '^-?\d+ (.*)$', 1), '') AS named,
-           lead(named IGNORE NULLS) OVER (PARTITION BY machine ORDER BY time ASC) AS next,
+           lead(named IGNORE NULLS) OVER (PARTITION BY machine ORDER BY log_end ASC, record_id ASC) AS next,
            timezone(evtx_time_zone(coalesce(named, next)), timezone('UTC', time::TIMESTAMP)) - time::TIMESTAMP AS held
     FROM facts
     WHERE topic = 'zone' AND minutes IS NOT NULL
 ),
 zones AS (
-    SELECT machine, list({time: time, zone: evtx_time_zone(zone), windows_zone: zone, utc_offset: bias} ORDER BY time ASC) AS list
-    FROM (SELECT machine, time, coalesce(named, CASE WHEN held = to_minutes(minutes) THEN next END) AS zone,
+    SELECT machine, list({time: time, zone: evtx_time_zone(zone), windows_zone: zone, utc_offset: bias}
+                         ORDER BY log_end ASC, record_id ASC) AS list
+    FROM (SELECT machine, time, log_end, record_id, coalesce(named, CASE WHEN held = to_minutes(minutes) THEN next END) AS zone,
                  coalesce(CASE WHEN zone IS NOT NULL THEN held END, to_minutes(minutes)) AS bias,
                  coalesce(zone, bias::VARCHAR) AS told
           FROM biases
           -- Windows writes the zone every day.
-          QUALIFY told IS DISTINCT FROM lag(told) OVER (PARTITION BY machine ORDER BY time ASC))
+          QUALIFY told IS DISTINCT FROM lag(told) OVER (PARTITION BY machine ORDER BY log_end ASC, record_id ASC))
     GROUP BY machine
 ),
 -- Logons from elsewhere. Of two with rights of different kinds, Windows logs both, and each names the other.
@@ -221,7 +225,9 @@ remote AS (
              WHEN event_id IN (25, 4778) THEN 'Reconnect' ELSE 'RemoteInteractive' END AS kind,
         nullif(coalesce(data['TargetLinkedLogonId'], '0x0'), '0x0') AS linked
     FROM facts
-    WHERE topic = 'logon' AND source IS NOT NULL AND account <> '' AND kind IS NOT NULL
+    -- Without a source, or from the machine itself, Remote Desktop may come through a tunnel.
+    WHERE topic = 'logon' AND account <> '' AND kind IS NOT NULL
+      AND (source IS NOT NULL OR event_id = 1149 OR coalesce(data['LogonType'], '') IN ('10', '12'))
       -- Machines log on over the network, too. Their names end like those of hidden accounts.
       AND (kind NOT LIKE 'Network%' OR account NOT LIKE '%$' OR account IN (SELECT account FROM facts WHERE event_id = 4720))
     QUALIFY linked IS NULL OR coalesce(time - lag(time) OVER (
@@ -296,7 +302,7 @@ failed_accounts AS (
     GROUP BY ALL
 ),
 successes AS (
-    SELECT failed.machine, failed.source, min({time: time, account: facts.target}) AS success
+    SELECT failed.machine, failed.source, min({time: time, account: CASE WHEN contains(facts.target, '\') THEN facts.target ELSE failed.target END}) AS success
     FROM failed_accounts AS failed JOIN facts
       ON facts.machine = failed.machine AND coalesce(facts.source, '') = failed.source AND facts.account = failed.account
      AND facts.time > failed.first
