@@ -55,6 +55,7 @@ def fixture_case(con, tmp_path, monkeypatch):
     for name, log in [("c/Security", "DC01-Security"), ("vss1/Security", "DC01-Security"), ("vss1/System", "DC01-System")]:
         (tmp_path / "mnt" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(SAMPLES / f"{log}.evtx", tmp_path / "mnt" / f"{name}.evtx")
+    (tmp_path / "ranges.csv").write_text("10.0.0.0,10.255.255.255,private\n198.51.100.0,198.51.100.255,test\n203.0.113.0,203.0.113.255,test\n")
     monkeypatch.chdir(tmp_path)
     return con
 
