@@ -114,7 +114,7 @@ def test_one_of_each_copy_is_kept_and_all_damage(case, page):
 
 def encoded_command():
     """The regular expression that extracts an encoded command."""
-    return re.search(r"regexp_extract\(command_line, '(.*)', 1\)", recipe("What do encoded commands say?"))[1].replace("''", "'")
+    return re.search(r"regexp_extract\(concat_ws\(' ', process, details\), '(.*)', 1\)", recipe("What do encoded commands say?"))[1].replace("''", "'")
 
 
 ENCODED = "SQBFAFgAIAAoACcAYQAnACkA"  # IEX ('a')

@@ -144,7 +144,7 @@ def test_one_logon_by_remote_desktop_is_one_row(ask):
         (10, TERMINAL + "Gateway", 302, {"EventInfo": {"Username": "CORP\\alice", "IpAddress": far, "Resource": "pc1"}}, {"computer": "GATE"}),
         logon(2, "bob", far, kind=10),
         # No logons by Remote Desktop: at the console, over the network, unlocked at the machine, a connection that did not name an account.
-        session(50, 21, "CORP\\alice", "LOCAL"), logon(60, "alice", far, kind=3), logon(70, "alice", "127.0.0.1", kind=7), logon(80, "alice", "-", kind=10),
+        session(50, 21, "CORP\\alice", "LOCAL"), logon(60, "alice", far, kind=3), logon(70, "alice", "127.0.0.1", kind=7), logon(80, "alice", "-", kind=10), logon(85, "alice", "0.0.0.0", kind=10),
         (*connection(90, "", "", far), service),
     ]
     rows = [(row[0], row[1], *row[2:]) for row in ask("Who came in by Remote Desktop?", events)]
@@ -188,6 +188,22 @@ def test_commands_have_the_run_key_they_are_in(ask):
     assert ask("What did Run keys start?", events) == [
         ("PC1", "unregmp2.exe /FirstLogon", None, [f"{DOMAIN}-1001"], 1, at(0), at(0)), ("PC1", "once.exe", once, [f"{DOMAIN}-1001"], 1, at(4), at(4)),
         ("PC1", "later.exe", None, [f"{DOMAIN}-1001"], 1, at(7), at(7)), ("PC1", "evil.exe", run, [f"{DOMAIN}-1001"], 2, at(3), at(101))]
+
+
+def test_encoded_commands_of_services_and_processes_are_found(ask):
+    command = "powershell.exe -nop -e SQBFAFgAIAAoACcAYQAnACkA"
+    events = [(1, "Service Control Manager", 7045, {"ServiceName": "s", "ImagePath": f"%COMSPEC% /c {command}"}), (2, SECURITY, 4688, {"NewProcessName": "p.exe", "CommandLine": command}),
+              (3, SECURITY, 4688, {"NewProcessName": "p.exe", "CommandLine": "powershell -ep RemoteSigned"})]
+    assert [(row[0], row[4]) for row in ask("What do encoded commands say?", events)] == [(at(1), "IEX ('a')"), (at(2), "IEX ('a')")]
+
+
+def test_a_transfer_counts_once_and_only_logons_fail(ask):
+    def bits(seconds, event_id, transfer, **fields):
+        return seconds, "Microsoft-Windows-Bits-Client", event_id, {"transferId": transfer, "url": "http://a/b", "name": "job", **fields}
+
+    events = [bits(1, 59, "{1}"), bits(2, 60, "{1}", hr="0"), bits(3, 59, "{2}"), bits(4, 61, "{2}", hr="2149580817"), failure(5, "bob"), (6, "Microsoft-Windows-EventSystem", 4625, {"param1": "86400"})]
+    assert [row[4:] for row in ask("What did BITS download?", events)] == [(at(1), 2, 1)]
+    assert [row[1:] for row in ask("How many events are there in each hour?", events)] == [(6, 1)]
 
 
 def test_new_computer_accounts_have_who_added_them(ask):
