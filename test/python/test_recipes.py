@@ -1,6 +1,7 @@
 """The recipes of the cookbook over made-up events. The expected rows say what happened; no query made them."""
 
 import json
+import random
 import re
 from datetime import datetime, timedelta
 
@@ -151,6 +152,32 @@ def test_one_logon_by_remote_desktop_is_one_row(ask):
     assert rows == [
         (at(0), "PC1", "CORP\\alice", far, False, [21, 1149, 4624]), (at(2), "PC1", "CORP\\bob", far, False, [4624]), (at(10), "GATE", "CORP\\alice", far, False, [302]),
         (at(20), "PC1", "CORP\\alice", far, False, [1149, 4624]), (at(500), "PC1", "CORP\\alice", far, False, [4624]), (at(900), "PC1", "CORP\\alice", far, True, [25, 1149, 4624, 4778])]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hundred_logons_by_remote_desktop_are_a_hundred_rows(ask, seed):
+    """Of people who come and go at the same time, with any of the events missing."""
+    chance, events, expected = random.Random(seed), [], []
+    for account in ("alice", "bob", "carol@corp.example"):
+        for address in ("203.0.113.9", "::ffff:10.0.0.8"):
+            time = chance.uniform(0, 100)
+            for _ in range(17):
+                time, name, host = time + chance.uniform(95, 900), account.split("@")[0], address.removeprefix("::ffff:")
+                is_new = chance.random() < 0.6
+                possible = [
+                    connection(time, account, "", address), logon(time + chance.uniform(1, 5), name, address, kind=chance.choice([10, 12] if is_new else [7, 13])),
+                    session(time + chance.uniform(6, 30), 21 if is_new else 25, f"CORP\\{name}", address),
+                    *([] if is_new else [(time + chance.uniform(6, 30), SECURITY, 4778, {"AccountName": name, "AccountDomain": "CORP", "ClientAddress": address})]),
+                ]
+                found = chance.sample(possible, chance.randint(1, len(possible)))
+                # The second token of an administrator.
+                found += [(seconds + 0.01, *rest) for seconds, *rest in found if rest[1] == 4624 and chance.random() < 0.5]
+                ids = sorted({event[2] for event in found})
+                events += found
+                expected.append((at(min(event[0] for event in found)), "PC1", account if ids == [1149] else f"CORP\\{name}", host, not is_new and ids != [1149], ids))
+    noise = [logon(chance.uniform(0, 9000), "alice", "203.0.113.9") for _ in range(50)] + [failure(chance.uniform(0, 9000), "bob", "10.0.0.8") for _ in range(50)]
+    rows = ask("Who came in by Remote Desktop?", events + noise)
+    assert sorted(rows) == sorted(expected)
 
 
 def test_an_install_is_one_row(ask):
