@@ -1,5 +1,6 @@
 """The recipes of the cookbook over made-up events. The expected rows say what happened; no query made them."""
 
+import collections
 import json
 import random
 import re
@@ -74,8 +75,8 @@ def test_one_account_with_95_failures_and_its_logon_is_found(ask):
     found = {row[1]: row for row in ask("Did it work?", events)}
     assert found.keys() == {"kali", None}
     assert found["kali"][3:5] == (1, 95)
-    assert found["kali"][6]["time"] == at(94 / 5 + 0.217)
-    assert found[None][4:] == (1, [{"reason": "STATUS_WRONG_PASSWORD", "failures": 1}], None)
+    assert found["kali"][6] == at(94 / 5 + 0.217)
+    assert found[None][4:] == (1, [{"reason": "STATUS_WRONG_PASSWORD", "failures": 1}], None, None)
 
 
 def test_a_success_of_another_account_or_source_or_of_before_does_not_count(ask):
@@ -97,6 +98,32 @@ def test_the_reason_of_each_failure_is_counted(ask):
     assert reasons.pop("KDC_ERR_PREAUTH_FAILED") == 1 and reasons.pop("KDC_ERR_C_PRINCIPAL_UNKNOWN") == 1 and reasons.pop("Failed password") == 1
     assert set(reasons.values()) == {1}
     assert any("did not match" in reason for reason in reasons) and any("is not correct" in reason for reason in reasons) and len(reasons) == 2
+
+
+REASONS = {"0xc000006a": "STATUS_WRONG_PASSWORD", "0xc0000064": "STATUS_NO_SUCH_USER", "0xc0000072": "STATUS_ACCOUNT_DISABLED"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_failures_have_their_source_reasons_and_success(ask, seed):
+    """A second evaluator, which goes through the events once."""
+    chance, events, found = random.Random(seed), [], {}
+    for time in sorted(chance.sample(range(5000), 80)):
+        account, source, works = chance.choice(["alice", "Alice", "bob"]), chance.choice(["10.0.0.1", "::ffff:10.0.0.2", "KIOSK", "-", "0.0.0.0", "127.0.0.1", "::1"]), chance.random() < 0.2
+        where = {"workstation": source} if source == "KIOSK" else {"source": source}
+        row = found.setdefault(None if source in ("-", "0.0.0.0", "127.0.0.1", "::1") else source.removeprefix("::ffff:"), {"failed": set(), "reasons": collections.Counter(), "logon": None})
+        if works:
+            events.append(logon(time, account, kind=chance.choice([2, 3, 10]), **where))
+            if account.lower() in row["failed"] and not row["logon"]:
+                row["logon"] = at(time), account.lower()
+        else:
+            code, is_zero = chance.choice(list(REASONS)), chance.random() < 0.3
+            events.append(failure(time, account, status=code if is_zero else "0xc000006d", sub_status="0x0" if is_zero else code, **where))
+            row["failed"].add(account.lower())
+            row["reasons"][REASONS[code]] += 1
+    rows = {
+        source: (accounts, failures, {reason["reason"]: reason["failures"] for reason in reasons}, time and (time, account.split("\\")[-1].lower()))
+        for _, source, _, accounts, failures, reasons, time, account in ask("Did it work?", events)}
+    assert rows == {source: (len(row["failed"]), row["reasons"].total(), row["reasons"], row["logon"]) for source, row in found.items() if row["failed"]}
 
 
 def test_failures_of_a_minute_are_counted_by_source(ask):
