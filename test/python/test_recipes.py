@@ -239,9 +239,12 @@ def test_commands_have_the_run_key_they_are_in(ask):
         shell(4, 9707, thread=2, Command="once.exe"), shell(5, 9708, Command="evil.exe", PID="9"), shell(6, 9706, KeyName=run), shell(7, 9707, Command="later.exe"),
         shell(100, 9705, KeyName=run), shell(101, 9707, Command="evil.exe", user=f"{DOMAIN}-1001"),
     ]
-    assert ask("What did Run keys start?", events) == [
-        ("PC1", "unregmp2.exe /FirstLogon", None, [f"{DOMAIN}-1001"], 1, at(0), at(0)), ("PC1", "once.exe", once, [f"{DOMAIN}-1001"], 1, at(4), at(4)),
-        ("PC1", "later.exe", None, [f"{DOMAIN}-1001"], 1, at(7), at(7)), ("PC1", "evil.exe", run, [f"{DOMAIN}-1001"], 2, at(3), at(101))]
+    # Another event names one of the users.
+    events += [shell(200, 9707, Command="evil.exe", user=f"{DOMAIN}-1002"), logon(300, "alice", sid=f"{DOMAIN}-1001")]
+    assert sorted(ask("What did Run keys start?", events), key=lambda row: row[5]) == [
+        ("PC1", "unregmp2.exe /FirstLogon", None, "CORP\\alice", 1, at(0), at(0)), ("PC1", "evil.exe", run, "CORP\\alice", 2, at(3), at(101)),
+        ("PC1", "once.exe", once, "CORP\\alice", 1, at(4), at(4)), ("PC1", "later.exe", None, "CORP\\alice", 1, at(7), at(7)),
+        ("PC1", "evil.exe", run, f"{DOMAIN}-1002", 1, at(200), at(200))]
 
 
 def test_encoded_commands_of_services_and_processes_are_found(ask):
