@@ -172,13 +172,15 @@ def test_one_logon_by_remote_desktop_is_one_row(ask):
         (10, TERMINAL + "Gateway", 302, {"EventInfo": {"Username": "CORP\\alice", "IpAddress": far, "Resource": "pc1"}}, {"computer": "GATE"}),
         logon(2, "bob", far, kind=10),
         # No logons by Remote Desktop: at the console, over the network, unlocked at the machine, a connection that did not name an account.
-        session(50, 21, "CORP\\alice", "LOCAL"), logon(60, "alice", far, kind=3), logon(70, "alice", "127.0.0.1", kind=7), logon(80, "alice", "-", kind=10), logon(85, "alice", "0.0.0.0", kind=10),
+        session(50, 21, "CORP\\alice", "LOCAL"), logon(60, "alice", far, kind=3), logon(70, "alice", "127.0.0.1", kind=7), logon(80, "alice", "-", kind=7),
         (*connection(90, "", "", far), service),
+        # Through a tunnel.
+        connection(2000, "alice", "CORP", "127.0.0.1"), logon(2001, "alice", "127.0.0.1", kind=10),
     ]
-    rows = [(row[0], row[1], *row[2:]) for row in ask("Who came in by Remote Desktop?", events)]
-    assert rows == [
+    assert ask("Who came in by Remote Desktop?", events) == [
         (at(0), "PC1", "CORP\\alice", far, False, [21, 1149, 4624]), (at(2), "PC1", "CORP\\bob", far, False, [4624]), (at(10), "GATE", "CORP\\alice", far, False, [302]),
-        (at(20), "PC1", "CORP\\alice", far, False, [1149, 4624]), (at(500), "PC1", "CORP\\alice", far, False, [4624]), (at(900), "PC1", "CORP\\alice", far, True, [25, 1149, 4624, 4778])]
+        (at(20), "PC1", "CORP\\alice", far, False, [1149, 4624]), (at(500), "PC1", "CORP\\alice", far, False, [4624]), (at(900), "PC1", "CORP\\alice", far, True, [25, 1149, 4624, 4778]),
+        (at(2000), "PC1", "CORP\\alice", None, False, [1149, 4624])]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -245,6 +247,13 @@ def test_commands_have_the_run_key_they_are_in(ask):
         ("PC1", "unregmp2.exe /FirstLogon", None, "CORP\\alice", 1, at(0), at(0)), ("PC1", "evil.exe", run, "CORP\\alice", 2, at(3), at(101)),
         ("PC1", "once.exe", once, "CORP\\alice", 1, at(4), at(4)), ("PC1", "later.exe", None, "CORP\\alice", 1, at(7), at(7)),
         ("PC1", "evil.exe", run, f"{DOMAIN}-1002", 1, at(200), at(200))]
+
+
+def test_the_log_that_was_cleared_is_named(ask):
+    subject = {"SubjectUserName": "eve", "SubjectDomainName": "CORP"}
+    events = [(1, "Microsoft-Windows-Eventlog", 1102, {"LogFileCleared": subject}, {"channel": "Security"}),
+              (2, "Microsoft-Windows-Eventlog", 104, {"LogFileCleared": {**subject, "Channel": "Microsoft-Windows-Sysmon/Operational"}}, {"channel": "System"})]
+    assert ask("Who cleared a log?", events) == [("PC1", at(1), "Security", "CORP\\eve"), ("PC1", at(2), "Microsoft-Windows-Sysmon/Operational", "CORP\\eve")]
 
 
 def test_encoded_commands_of_services_and_processes_are_found(ask):
