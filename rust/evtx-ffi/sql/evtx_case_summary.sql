@@ -262,7 +262,7 @@ authentications AS (
 ),
 remote_logons AS (
     SELECT machine, list({account: target, source: source, kinds: kinds, logons: logons, first: first, last: last}
-                         ORDER BY first ASC, target ASC, source ASC) AS list
+                         ORDER BY first ASC, target ASC, source ASC NULLS LAST) AS list
     FROM (
         SELECT machine, source, arg_max(target, (contains(target, '\'), target)) AS target,
                list_sort(list(DISTINCT kind), 'ASC') AS kinds, sum(logons)::BIGINT AS logons, min(first) AS first,
