@@ -15,16 +15,20 @@ WITH names_of_sids AS (
     GROUP BY ALL
 ),
 kinds AS (
-    SELECT kind.provider AS provider, unnest(kind.event_ids) AS event_id, string_split(kind.account, '|') AS accounts,
-           string_split(kind.domain, '|') AS domains, string_split(kind.remote_host, '|') AS hosts,
-           string_split(kind.process, '|') AS programs
+    SELECT kind.provider AS kind_of_provider, unnest(kind.event_ids) AS event_id,
+           string_split(kind.account, '|') AS accounts, string_split(kind.domain, '|') AS domains,
+           string_split(kind.remote_host, '|') AS hosts, string_split(kind.process, '|') AS programs
     FROM (SELECT unnest(evtx_timeline_fields()) AS kind)
 ),
 records AS (
     SELECT *,
-        -- UserData is one element, which contains the fields.
+        -- UserData is usually one element, which contains the fields.
+        user_data->'$.*' AS elements,
+        len(elements) = 1 AND json_type(elements[1]) = 'OBJECT' AS is_one,
         CASE WHEN user_data IS NULL THEN event_data
-             ELSE TRY_CAST((user_data->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS data
+             ELSE TRY_CAST(CASE WHEN is_one THEN elements[1] ELSE user_data END AS MAP(VARCHAR, VARCHAR)) END AS data,
+        -- Each instance of SQL Server is a provider.
+        CASE WHEN starts_with(provider, 'MSSQL$') THEN 'MSSQLSERVER' ELSE provider END AS kind_of_provider
     FROM query_table(table_name)
 ),
 -- Values that are computed from several fields, or extracted from a text: see evtx_timeline_fields.
@@ -55,29 +59,55 @@ computed AS (
             THEN MAP {
                 '@user': regexp_extract(data['ContextInfo'], '\n\s*User = ([^\r\n]*)', 1),
                 '@program': regexp_extract(data['ContextInfo'], 'Host Application = ([^\r\n]*)', 1)}
+            -- The name of the machine follows the program.
+            WHEN provider = 'User32' THEN MAP {'@program': regexp_replace(data['param1'], ' \([^()]*\)$', '')}
+            -- The first parameter of a crash is the program. Other reports have something else there.
+            WHEN provider = 'Windows Error Reporting'
+            THEN MAP {'@program': regexp_extract(data['param6'], '(?i)^.*\.exe$')}
+            WHEN provider = 'Microsoft-Windows-User Profiles Service'
+            THEN MAP {'@user': regexp_extract(data['LocalPath'], '(?i)\\Users\\([^\\]*)$', 1)}
+            -- A failure has the reason in the second parameter.
+            WHEN kind_of_provider = 'MSSQLSERVER'
+            THEN MAP {'@client': regexp_extract(data[CASE event_id WHEN 18456 THEN 'param3' ELSE 'param2' END],
+                                                '\[CLIENT: ([^\]]*)\]', 1)}
+            -- Failed password for invalid user NAME from ADDRESS port 50000 ssh2. The name can contain such a text itself.
+            WHEN provider = 'OpenSSH'
+            THEN MAP {
+                '@user': regexp_replace(
+                    regexp_extract(data['payload'], '^.*?\b(?:for|user) (?:invalid user )?(.*) \S+ port \d+', 1),
+                    '(?:^| )from$', ''),
+                '@client': regexp_extract(
+                    data['payload'], '^(?:.*?\b(?:for|user) .*|[\w ]*(?:from|by)) (\S+) port \d+', 1)}
         END) AS known
     FROM records
 ),
 found AS (
     SELECT *,
-        list_position(list_transform(accounts, lambda field: known[field] NOT IN ('', '-')), true) AS account_at,
+        -- Some events write NULL where a SID should be.
+        list_position(list_transform(accounts, lambda field: known[field] NOT IN ('', '-')
+            AND (field NOT LIKE '%Sid' OR known[field] LIKE 'S-1-%')), true) AS account_at,
         known[accounts[account_at]] AS account,
         -- The SID is next to the name: SubjectUserSid, TargetSid. Some fields for the account contain the SID itself.
         CASE WHEN account LIKE 'S-1-%' THEN account
-             WHEN account IS NOT NULL THEN list_filter(
-                [known[replace(accounts[account_at], 'UserName', 'UserSid')],
-                 known[replace(accounts[account_at], 'UserName', 'Sid')]], lambda value: value LIKE 'S-1-_%')[1]
-             -- Sysmon is a service: its own account did not cause its events.
-             WHEN provider <> 'Microsoft-Windows-Sysmon' THEN user_sid END AS sid,
+             ELSE coalesce(
+                list_filter(
+                    flatten(list_transform(
+                        CASE WHEN account IS NULL THEN accounts ELSE [accounts[account_at]] END,
+                        lambda field: [known[replace(field, 'UserName', 'UserSid')],
+                                       known[replace(field, 'UserName', 'Sid')]])),
+                    lambda value: value LIKE 'S-1-_%' AND (account IS NOT NULL OR value <> 'S-1-0-0'))[1],
+                -- Sysmon is a service: its own account did not cause its events.
+                CASE WHEN account IS NULL AND provider <> 'Microsoft-Windows-Sysmon' THEN user_sid END)
+        END AS sid,
         nullif(nullif(known[domains[account_at]], ''), '-') AS domain,
-        ltrim(list_filter(list_transform(hosts, lambda field: known[field]),
-                          lambda value: value NOT IN ('', '-'))[1], '\') AS host,
+        list_filter(list_transform(hosts, lambda field: known[field]),
+                    lambda value: value NOT IN ('', '-', '0.0.0.0', '::'))[1] AS host,
+        evtx_remote_host(host, computer) AS remote_host,
         -- Old versions of 4661 have the properties of the object in place of the process.
         list_filter(list_transform(programs, lambda field: known[field]),
                     lambda value: value NOT IN ('', '-') AND NOT starts_with(value, '{'))[1] AS process
-    FROM computed LEFT JOIN kinds USING (provider, event_id)
+    FROM computed LEFT JOIN kinds USING (kind_of_provider, event_id)
 ),
--- Each in one form: DOMAIN\name, and 10.0.0.1 for ::ffff:10.0.0.1, 10.0.0.1:50270, [10.0.0.1] and [10.0.0.1]:50270.
 named AS (
     SELECT *,
         -- The account of 4769 repeats the domain after an @.
@@ -95,24 +125,19 @@ named AS (
                 names[1].name) END,
             -- A name that longer SIDs have too, such as NT Service account, is that of many accounts.
             nullif(evtx_sid_name(sid), evtx_sid_name(sid || '-0')),
-            sid) AS user_name,
-        CASE
-            WHEN lower(host) IN ('null', 'localhost', 'local', '127.0.0.1', '::1', '::ffff:127.0.0.1', lower(computer),
-                                 lower(split_part(computer, '.', 1))) THEN NULL
-            WHEN starts_with(lower(host), '::ffff:') THEN host[8:]
-            WHEN contains(host, ':') THEN regexp_replace(
-                host, '^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$', '\1\2')
-            ELSE host
-        END AS remote_host
+            sid) AS user_name
     FROM found LEFT JOIN names_of_sids USING (sid)
 ),
 -- The fields that add to these columns. IDs, and the account that caused the event, come last.
 fields AS (
     SELECT *,
         ['', '-', '{00000000-0000-0000-0000-000000000000}', computer, process, remote_host, user_name, account, domain,
-         CASE WHEN starts_with(lower(host), '::ffff:') THEN host END] AS shown,
-        list_filter(map_entries(data), lambda field: NOT list_contains(shown, field.value)
-            AND field.key <> 'CommandLine' AND NOT starts_with(field.key, '#')) AS fields
+         CASE WHEN remote_host IS NOT NULL AND starts_with(lower(host), '::ffff:') THEN host END] AS shown,
+        -- An element of UserData can have attributes and a text too.
+        list_filter(
+            map_entries(data) || coalesce(map_entries(TRY_CAST(data['#attributes']::JSON AS MAP(VARCHAR, VARCHAR))), []),
+            lambda field: NOT list_contains(shown, field.value) AND field.key NOT IN ('CommandLine', '#attributes')
+                AND NOT regexp_matches(field.key, '^xmlns(:|$)')) AS fields
     FROM named
 ),
 -- Codes get names. Only fields of these providers, and of these names, contain them. A value that somebody chose, such as
@@ -127,6 +152,9 @@ explained AS (
             WHEN provider IN ('Service Control Manager', 'NETLOGON') AND regexp_matches(field.value, '^\s*%%\d+\s*$')
             THEN coalesce(evtx_status(field.value), field.value)
             ELSE concat(field.value, ' (' || CASE
+                -- Bytes can be a text.
+                WHEN field.key IN ('Binary', 'Payload') AND regexp_full_match(field.value, '([0-9A-F]{2}){6,}')
+                THEN nullif(regexp_extract(evtx_decode_base64(to_base64(unhex(field.value))), '(?s)^.*[!-~]{3}.*$'), '')
                 WHEN provider <> 'Microsoft-Windows-Security-Auditing' THEN CASE
                     -- Small numbers can be codes of the provider's own.
                     WHEN length(field.value) >= 10 AND lower(replace(field.key, ' ', '')) IN (
@@ -155,7 +183,7 @@ explained AS (
 parts AS (
     SELECT *,
         list_transform(fields, lambda field: {
-            text: field.key || ': ' || field.value,
+            text: CASE field.key WHEN '#text' THEN json_keys(user_data)[1] ELSE field.key END || ': ' || field.value,
             is_last: ends_with(field.key, 'Id') OR ends_with(field.key, 'id') OR ends_with(field.key, 'ID')
                 OR starts_with(field.key, 'Subject') OR field.key = 'UtcTime'
         }) AS texts,

@@ -1,0 +1,186 @@
+"""Who, from where, and with which program: the columns of the time line that are compared with other tools, and what they leave over."""
+
+import collections
+import csv
+import json
+import os
+import re
+
+import pytest
+from conftest import ROOT, SAMPLES
+from test_macros import ALICE, CALLER, SECURITY, fixture_over, logon_of  # noqa: F401
+
+DATA = ROOT / "test/data/evtxecmd"
+REASONS = {"extracted": 6, "detail": 16, "role": 8, "object": 39, "undeclared": 1, "text": 16}
+NO_GUID = "{00000000-0000-0000-0000-000000000000}"
+
+
+def lines(name):
+    with open(DATA / name, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def test_the_fields_agree_with_evtxecmd(con):
+    """Row by row, or with a reason. A line that is not needed fails."""
+    ours = collections.defaultdict(set)
+    for provider, event_id, account, domain, host, program in con.execute("""
+            SELECT provider, unnest(event_ids), account, domain, remote_host, process FROM (SELECT unnest(evtx_timeline_fields(), max_depth := 2))""").fetchall():
+        # The SID is next to the name.
+        sid = account.replace("UserName", "UserSid") if account else None
+        for kind, texts in [("user", (account, domain, sid)), ("host", (host,)), ("program", (program,))]:
+            ours[provider, str(event_id), kind].update(field for text in texts if text for field in text.split("|"))
+    maps = lines("maps.tsv")
+    assert len(maps) == 297
+    different = [
+        (line["provider"], line["event_id"], line["property"], line["fields"]) for line in maps
+        if not set(line["fields"].split("|")) <= ours[line["provider"], line["event_id"], line["property"]]
+    ]
+    known = lines("differences.tsv")
+    assert sorted(different) == sorted((line["provider"], line["event_id"], line["property"], line["fields"]) for line in known)
+    assert collections.Counter(line["reason"] for line in known) == REASONS
+    for line in known:
+        declared = "SELECT count(*) FROM evtx_event_catalog() WHERE provider = ? AND event_id = ? AND field_name = ?"
+        counts = [con.execute(declared, [line["provider"], line["event_id"], field]).fetchone()[0] for field in line["fields"].split("|")]
+        assert line["reason"] != "undeclared" or counts == [0] * len(counts)
+
+
+def test_every_entry_has_all_columns(con):
+    entries = con.execute("SELECT unnest(evtx_timeline_fields(), max_depth := 2)").fetchall()
+    sources = {"Learn", "manifest", "message", "Sysmon", "logs", "EvtxECmd"}
+    for provider, event_ids, account, domain, host, program, source in entries:
+        assert provider and event_ids and source in sources, provider
+        assert event_ids == sorted(set(event_ids)), provider
+        # An account without a field is nobody's domain, and each domain has the position of its account.
+        assert domain is None or len(domain.split("|")) <= len((account or "").split("|")), provider
+    providers = [entry[0].lower() for entry in entries]
+    assert providers == sorted(providers)
+
+
+SHELL, WINRM, COM, RDP = (f"Microsoft-Windows-{name}" for name in ("Shell-Core", "WinRM", "DistributedCOM", "TerminalServices-RemoteConnectionManager"))
+FAILED = "Failed password for {} from 203.0.113.9 port 50122 ssh2"
+
+
+@pytest.mark.parametrize(("provider", "event_id", "fields", "columns"), [
+    (WINRM, 169, {"username": "CORP\\bob", "authenticationMechanism": "Negotiate"}, ("CORP\\bob", None, None)),
+    *[(instance, 18456, {"param1": "sa", "param2": " Reason: Password did not match that for the login provided.", "param3": " [CLIENT: 203.0.113.9]"}, ("sa", "203.0.113.9", None)) for instance in ("MSSQLSERVER", "MSSQL$SQLEXPRESS", "MSSQL$MICROSOFT##WID")],
+    ("MSSQL$X", 18454, {"param1": "sa", "param2": " [CLIENT: 203.0.113.9]"}, ("sa", "203.0.113.9", None)),
+    ("MSSQL$X", 18453, {"param1": "CORP\\bob", "param2": " [CLIENT: <local machine>]"}, ("CORP\\bob", None, None)),
+    ("OpenSSH", 4, {"process": "sshd", "payload": FAILED.format("bob")}, ("bob", "203.0.113.9", None)),
+    ("OpenSSH", 4, {"process": "sshd", "payload": FAILED.format("invalid user corp\\bob")}, ("corp\\bob", "203.0.113.9", None)),
+    ("OpenSSH", 4, {"process": "sshd", "payload": FAILED.format("invalid user ")}, (None, "203.0.113.9", None)),
+    # The name of the user is what the client says.
+    ("OpenSSH", 4, {"process": "sshd", "payload": FAILED.format("invalid user a from 192.0.2.1 port 1 ssh2")}, ("a from 192.0.2.1 port 1 ssh2", "203.0.113.9", None)),
+    ("OpenSSH", 4, {"process": "sshd", "payload": "Accepted publickey for bob from 203.0.113.9 port 50122 ssh2: RSA SHA256:abc"}, ("bob", "203.0.113.9", None)),
+    ("OpenSSH", 4, {"process": "sshd", "payload": "Connection closed by authenticating user bob 203.0.113.9 port 50122 [preauth]"}, ("bob", "203.0.113.9", None)),
+    ("OpenSSH", 4, {"process": "sshd", "payload": "Connection closed by 203.0.113.9 port 50122 [preauth]"}, (None, "203.0.113.9", None)),
+    ("OpenSSH", 4, {"process": "sshd", "payload": "Server listening on 0.0.0.0 port 22."}, (None, None, None)),
+    (SECURITY, 4928, {"SourceAddr": "dc2.corp.example"}, (None, "dc2.corp.example", None)),
+    ("TermDD", 56, {"param1": "\\Device\\Termdd", "param2": "203.0.113.9"}, (None, "203.0.113.9", None)),
+    ("Microsoft-Windows-User Profiles Service", 67, {"LogonType": "Regular", "LocalPath": "C:\\Users\\bob"}, ("bob", None, None)),
+    ("Application Error", 1000, {"param1": "a.exe", "param11": "C:\\a.exe"}, (None, None, "C:\\a.exe")),
+    ("Application Error", 1000, {"AppName": "a.exe", "AppPath": "C:\\a.exe"}, (None, None, "C:\\a.exe")),
+    ("User32", 1074, {"param1": "C:\\Windows\\System32\\shutdown.exe (PC)", "param7": "CORP\\bob"}, ("CORP\\bob", None, "C:\\Windows\\System32\\shutdown.exe")),
+    (SHELL, 9707, {"Command": "C:\\evil.exe /x"}, (None, None, "C:\\evil.exe /x")),
+    ("Microsoft-Windows-Program-Compatibility-Assistant", 17, {"ExePath": "C:\\a.exe"}, (None, None, "C:\\a.exe")),
+    ("Microsoft-Windows-Application-Experience", 505, {"ExePath": "C:\\a.exe"}, (None, None, "C:\\a.exe")),
+    (COM, 10028, {"param1": "fs01", "param2": "1234", "param3": "C:\\a.exe"}, (None, "fs01", "C:\\a.exe")),
+    (COM, 10016, {"param6": "CORP", "param7": "bob", "param8": "S-1-5-21-1-2-3-500", "param9": "LocalHost (Using LRPC)"}, ("Administrator", None, None)),
+    ("Windows Error Reporting", 1001, {"param3": "APPCRASH", "param6": "a.exe"}, (None, None, "a.exe")),
+    ("Windows Error Reporting", 1001, {"param3": "WindowsWcpOtherFailure3", "param6": "10.0.19041.1371:1"}, (None, None, None)),
+    ("Microsoft-Windows-Windows Defender", 1134, {"User Sid": "S-1-5-18", "Process": "C:\\a.exe"}, ("Local System", None, "C:\\a.exe")),
+    ("Microsoft-Windows-AppXDeployment-Server", 818, {"UserSid": "NULL"}, (None, None, None)),
+])
+def test_columns_come_from_the_fields_of_the_event(over, provider, event_id, fields, columns):
+    assert over("evtx_timeline", [(1, provider, event_id, fields)], "user_name, remote_host, process") == [columns]
+
+
+@pytest.mark.parametrize(("host", "shown"), [
+    ("203.0.113.9", "203.0.113.9"), ("203.0.113.9:50122", "203.0.113.9"), ("::ffff:203.0.113.9", "203.0.113.9"), ("::FFFF:203.0.113.9:445", "203.0.113.9"), ("[::ffff:203.0.113.9]:445", "203.0.113.9"),
+    ("fe80::1", "fe80::1"), ("[fe80::1]", "fe80::1"), ("[fe80::1]:445", "fe80::1"), ("fe80::1%5", "fe80::1%5"), ("\\\\fs01", "fs01"), ("fs01.corp.example", "fs01.corp.example"), ("localhost2", "localhost2"),
+    *[(local, None) for local in ("", "-", "0.0.0.0", "0.0.0.0:0", "::", "::1", "[::1]:445", "127.0.0.1", "127.0.0.2", "127.9.9.9:1", "::ffff:127.0.0.1", "LOCAL", "localhost", "LocalHost (Using LRPC)", "<named pipe>", "PC", "pc.corp.example", "NULL")],
+])
+def test_a_remote_host_is_another_machine(over, host, shown):
+    event = (1, SECURITY, 4776, {"TargetUserName": "bob", "Workstation": host}, None, "pc.corp.example")
+    assert over("evtx_timeline", [event], "remote_host") == [(shown,)]
+    assert over.con.execute("SELECT evtx_remote_host($1, 'pc.corp.example')", [host]).fetchone() == (shown,)
+
+
+NOBODY = {"TargetUserSid": "S-1-0-0", "TargetUserName": "-", "TargetDomainName": "-"}
+
+
+@pytest.mark.parametrize(("fields", "others", "user"), [
+    ({"SubjectUserSid": "S-1-5-18", "SubjectUserName": "-", "SubjectDomainName": "-", **NOBODY}, [], ("Local System", "S-1-5-18")),
+    ({"SubjectUserSid": ALICE, "SubjectUserName": "", "SubjectDomainName": ""}, [], (ALICE, ALICE)),
+    # The name on this computer, then on another one.
+    ({"SubjectUserSid": ALICE, "SubjectUserName": "-", "SubjectDomainName": "-"}, [("old", "pc2"), ("alice", "pc")], ("CORP\\alice", ALICE)),
+    ({"SubjectUserSid": ALICE, "SubjectUserName": "-", "SubjectDomainName": "-"}, [("alice", "pc2")], ("CORP\\alice", ALICE)),
+    ({**CALLER, **NOBODY}, [], ("CORP\\DC01$", "S-1-5-18")),
+    ({**CALLER, "TargetUserSid": ALICE, "TargetUserName": "alice", "TargetDomainName": "CORP"}, [], ("CORP\\alice", ALICE)),
+])
+def test_an_account_without_a_name_has_that_of_its_sid(over, fields, others, user):
+    logons = [logon_of(1, ALICE, name, computer=computer) for name, computer in others]
+    assert over("evtx_timeline", [*logons, (2, SECURITY, 4688, fields)], "user_name, user_sid", "WHERE event_id = 4688") == [user]
+
+
+@pytest.mark.parametrize(("user_data", "details"), [
+    ({"Text": {"#attributes": {"xmlns": "c"}, "#text": "the payload"}}, "Text: the payload"),
+    ({"Text": "the payload"}, "Text: the payload"),
+    ({"N": 5}, "N: 5"),
+    ({"A": {"x": "1", "x_1": "2"}, "B": {"y": "3"}}, 'A: {"x":"1","x_1":"2"} ¦ B: {"y":"3"}'),
+    ({"Install": {"#attributes": {"xmlns": "c", "version": "2.21.0"}, "Device": "SWD\\WPD"}}, "Device: SWD\\WPD ¦ version: 2.21.0"),
+    ({"Shutdown": {"#attributes": {"xmlns:a": "b", "xmlns": "c"}}}, None),
+    ({"Shutdown": None}, None),
+    ({"Failure": {"Error": {"#attributes": {"Code": 15007}}, "EventID": 4647}}, 'Error: {"#attributes":{"Code":15007}} ¦ EventID: 4647'),
+])
+def test_details_have_all_of_user_data(over, user_data, details):
+    over("evtx_timeline", [(1, "Contoso", 1, {})])
+    over.con.execute("UPDATE events SET event_data = NULL, user_data = ?", [json.dumps(user_data, separators=(",", ":"))])
+    assert over.query("evtx_timeline", "details") == [(details,)]
+
+
+def test_bytes_that_are_a_text_are_readable(over):
+    service = (1, "Service Control Manager", 7036, {"param1": "Software Protection", "Binary": "7300700070007300760063002F0034000000"})
+    number = (2, "Service Control Manager", 7036, {"param1": "x", "Binary": "D90600000000"})
+    assert over("evtx_timeline", [service, number], "details", "ORDER BY time_created ASC") == [
+        ("param1: Software Protection ¦ Binary: 7300700070007300760063002F0034000000 (sppsvc/4)",), ("param1: x ¦ Binary: D90600000000",)]
+
+
+SYSTEM = re.compile(r"(Provider\.|EventID|Version$|Level$|Task$|Opcode$|Keywords$|TimeCreated|EventRecordID|Correlation|Execution|Channel$|Computer$|Security\.|RenderingInfo|Provider$|Keyword$)")
+
+
+def shown_elsewhere(row, name, value):
+    """Why a value is not there as it is written."""
+    return (
+        # The name of the template, which the provider's manifest has.
+        name == "EventData.Name"
+        # A text beside elements, which event_data leaves out.
+        or (row["provider"], name) == ("Northwind-Oddities", "Deep")
+        # Codes, SIDs and GUIDs in words.
+        or (row["provider"] in (SECURITY, "Service Control Manager", "NETLOGON", "Microsoft-Windows-GroupPolicy", "Microsoft-Windows-Windows Defender") and re.search(r"%%\d|%?\{", value))
+        # The remote host has no prefix, and the account of 4769 no realm, because this is the domain.
+        or value.lower() == f"::ffff:{row['remote_host']}"
+        or (row["event_id"] == 4769 and name == "TargetUserName" and row["user_name"].lower().endswith("\\" + value.split("@")[0].lower()))
+    )
+
+
+def test_the_time_line_has_every_value_of_the_event(con):
+    """Each text of the event is in the row of the time line, apart from the columns of read_evtx, which name themselves."""
+    logs = os.environ.get("EVTX_CORPUS", str(SAMPLES))
+    con.execute("CREATE TABLE events AS FROM read_evtx($1, fields := true) WHERE error IS NULL", [logs])
+    result = con.execute("""
+        SELECT t.*, e.fields FROM evtx_timeline_of('events') t JOIN events e USING (filename, record_id)
+        WHERE (filename, record_id) IN (SELECT (filename, record_id) FROM events GROUP BY ALL HAVING count(*) = 1)""")
+    columns = [column[0] for column in result.description]
+    values, missing = 0, {}
+    while batch := result.fetchmany(10_000):
+        for row in (dict(zip(columns, values_of_row, strict=True)) for values_of_row in batch):
+            texts = (row[column] for column in ("details", "user_name", "user_sid", "remote_host", "process", "computer", "provider", "message"))
+            shown = re.sub(r"\s+", " ", " ¦ ".join(text for text in texts if text))
+            for name, value in ((field["name"], re.sub(r"\s+", " ", field["value"] or "").strip()) for field in row["fields"]):
+                if SYSTEM.match(name) or value in ("", "-", NO_GUID):
+                    continue
+                values += 1
+                if not (value in shown or json.dumps(value, ensure_ascii=False)[1:-1] in shown or shown_elsewhere(row, name, value)):
+                    missing[row["provider"], row["event_id"], name] = (value, row["details"], row["filename"], row["record_id"])
+    assert values > 1000
+    assert missing == {}
