@@ -13,7 +13,7 @@
 -- evtx_event_catalog(); message, the text of the event in its provider; Sysmon, the schema of Sysmon; logs, the events
 -- in real logs; EvtxECmd, the maps of that tool. MSSQLSERVER is every instance of SQL Server.
 [
-    ('Application Error', [1000], NULL, NULL, NULL, 'AppPath|param11', 'manifest'),
+    ('Application Error', [1000], NULL, NULL, NULL, 'AppPath|param11', 'logs'),
     ('CiscoSecureEndpoint', [100], NULL, NULL, NULL, 'ProcessName', 'EvtxECmd'),
     ('Microsoft-Windows-Application-Experience', [500, 501, 505], NULL, NULL, NULL, 'ExePath', 'manifest'),
     ('Microsoft-Windows-AppLocker', [8002, 8003, 8004], 'TargetUser', NULL, NULL, 'FilePath|FilePathBuffer',
@@ -38,7 +38,7 @@
         'message'),
     ('Microsoft-Windows-DistributedCOM', [10028], NULL, NULL, 'param1', 'param3', 'message'),
     ('Microsoft-Windows-DistributedCOM', [10036], 'UserName|param2', 'DomainName|param1', 'ClientIPAddress|param4',
-        NULL, 'manifest'),
+        NULL, 'message'),
     ('Microsoft-Windows-Eventlog', [104, 1102], 'SubjectUserName', 'SubjectDomainName', NULL, NULL, 'Learn'),
     ('Microsoft-Windows-GroupPolicy', [4000, 4001, 4002, 4003, 4004, 4005, 4006, 4007, 5315, 8000, 8001, 8002,
         8003, 8004, 8005, 8006, 8007], 'PrincipalSamName', NULL, NULL, NULL, 'manifest'),
@@ -176,7 +176,7 @@
     ('Microsoft-Windows-TerminalServices-RemoteConnectionManager', [20499], 'UserName', NULL, NULL, NULL,
         'manifest'),
     ('Microsoft-Windows-User Profiles Service', [50, 51, 52, 54, 1517], 'UserSid', NULL, NULL, NULL, 'manifest'),
-    ('Microsoft-Windows-User Profiles Service', [67], '@user', NULL, NULL, NULL, 'manifest'),
+    ('Microsoft-Windows-User Profiles Service', [67], '@user', NULL, NULL, NULL, 'logs'),
     ('Microsoft-Windows-UserModePowerService', [12, 51], NULL, NULL, NULL, 'ProcessPath', 'manifest'),
     ('Microsoft-Windows-Win32k', [260], NULL, NULL, NULL, 'SourceProcessName', 'manifest'),
     ('Microsoft-Windows-Windows Defender', [1000, 1001, 1002, 1005, 1007, 1008, 1013, 2000, 2001, 2002, 2003],
