@@ -138,6 +138,24 @@ def test_details_have_all_of_user_data(over, user_data, details):
     assert over.query("evtx_timeline", "details") == [(details,)]
 
 
+DEFENDER, POLICY = "Microsoft-Windows-Windows Defender", "Microsoft-Windows-GroupPolicy"
+
+
+@pytest.mark.parametrize(("provider", "fields", "details"), [
+    # The number is in the details of an alert, and decides whether the file is still there.
+    (DEFENDER, {"Action Name": "%%809"}, "Action Name: Quarantine"),
+    (DEFENDER, {"Action Name": "%%811", "Execution Name": "%%813"}, "Action Name: Allow ¦ Execution Name: Suspended"),
+    (DEFENDER, {"Source Name": "%%818", "Origin Name": "%%845"}, "Source Name: Real-Time Protection ¦ Origin Name: Local machine"),
+    (POLICY, {"InfoDescription": "%%4168"}, "InfoDescription: The Group Policy Client service is currently configured as a shared service"),
+    (POLICY, {"LinkDescription": "%%4113"}, "LinkDescription: fast"),
+    # Unknown ones stay, and are no Win32 errors.
+    (DEFENDER, {"Action Name": "%%5"}, "Action Name: %%5"), (POLICY, {"InfoDescription": "%%809"}, "InfoDescription: %%809"),
+    (DEFENDER, {"Path": "a %%809"}, "Path: a %%809"),
+])
+def test_codes_of_defender_and_group_policy_are_in_words(over, provider, fields, details):
+    assert over("evtx_timeline", [(1, provider, 1, fields)], "details") == [(details,)]
+
+
 def test_bytes_that_are_a_text_are_readable(over):
     service = (1, "Service Control Manager", 7036, {"param1": "Software Protection", "Binary": "7300700070007300760063002F0034000000"})
     number = (2, "Service Control Manager", 7036, {"param1": "x", "Binary": "D90600000000"})

@@ -173,7 +173,7 @@ def test_the_timeline_has_a_row_per_record(con, threads):
 
 @pytest.mark.parametrize(("provider", "event_id", "fields", "details"), [
     (SECURITY, 4625, {"Status": "0xc000006d", "FailureReason": "%%2313", "SubStatus": "0xC000006A", "LogonType": "10"},
-     "Status: 0xc000006d (STATUS_LOGON_FAILURE) ¦ FailureReason: Unknown user name or wrong password ¦ SubStatus: 0xC000006A (STATUS_WRONG_PASSWORD) ¦ LogonType: 10 (RemoteInteractive)"),
+     "Status: 0xc000006d (STATUS_LOGON_FAILURE) ¦ FailureReason: Unknown user name or bad password ¦ SubStatus: 0xC000006A (STATUS_WRONG_PASSWORD) ¦ LogonType: 10 (RemoteInteractive)"),
     # The same field has codes of Kerberos in the events of Kerberos.
     (SECURITY, 4771, {"Status": "0x18", "PreAuthType": "2"}, "Status: 0x18 (KDC_ERR_PREAUTH_FAILED) ¦ PreAuthType: 2 (PA-ENC-TIMESTAMP)"),
     (SECURITY, 4776, {"Status": "0xc0000064"}, "Status: 0xc0000064 (STATUS_NO_SUCH_USER)"),

@@ -89,7 +89,7 @@ mod tests {
         assert!(sid.len() <= LONGEST_TOKEN);
         assert_eq!(
             shown(&format!("{sid} %%2313")),
-            format!("{sid}, Unknown user name or wrong password")
+            format!("{sid}, Unknown user name or bad password")
         );
     }
 
@@ -115,7 +115,7 @@ mod tests {
             ),
             (
                 "It failed:\t%%2313 Then\nmore.  ",
-                "It failed:\tUnknown user name or wrong password Then\nmore.  ",
+                "It failed:\tUnknown user name or bad password Then\nmore.  ",
             ),
             ("%%1058", "ERROR_SERVICE_DISABLED"),
             (

@@ -148,7 +148,11 @@ explained AS (
         value: CASE
             WHEN provider = 'Microsoft-Windows-Security-Auditing' AND regexp_matches(field.value, '^\s*(%|\{|---)')
             THEN evtx_parameters(field.value)
-            -- These write Win32 errors in the same form.
+            -- These have numbers of their own in the same form, or Win32 errors.
+            WHEN provider = 'Microsoft-Windows-Windows Defender' AND regexp_matches(field.value, '^\s*%%\d+\s*$')
+            THEN coalesce(evtx_code_name('defender_parameter', field.value), field.value)
+            WHEN provider = 'Microsoft-Windows-GroupPolicy' AND regexp_matches(field.value, '^\s*%%\d+\s*$')
+            THEN coalesce(evtx_code_name('group_policy_parameter', field.value), field.value)
             WHEN provider IN ('Service Control Manager', 'NETLOGON') AND regexp_matches(field.value, '^\s*%%\d+\s*$')
             THEN coalesce(evtx_status(field.value), field.value)
             ELSE concat(field.value, ' (' || CASE
