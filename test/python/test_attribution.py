@@ -7,7 +7,7 @@ import os
 import re
 
 import pytest
-from conftest import ROOT, SAMPLES
+from conftest import ROOT, SAMPLES, assert_same_rows
 from test_macros import ALICE, CALLER, SECURITY, fixture_over, logon_of  # noqa: F401
 
 DATA = ROOT / "test/data/evtxecmd"
@@ -161,6 +161,17 @@ def test_bytes_that_are_a_text_are_readable(over):
     number = (2, "Service Control Manager", 7036, {"param1": "x", "Binary": "D90600000000"})
     assert over("evtx_timeline", [service, number], "details", "ORDER BY time_created ASC") == [
         ("param1: Software Protection ¦ Binary: 7300700070007300760063002F0034000000 (sppsvc/4)",), ("param1: x ¦ Binary: D90600000000",)]
+
+
+def test_levels_of_a_parquet_file_compare_in_their_order(con, tmp_path):
+    matches = tmp_path / "matches.parquet"
+    con.execute(f"COPY (FROM evtx_sigma('{SAMPLES}', rules := '{SAMPLES / 'rules'}')) TO '{matches}'")
+    for macro, columns in [("evtx_sigma_timeline", "title, record_id, filename"), ("evtx_sigma_summary", "title, computer, matches")]:
+        assert_same_rows(
+            con, f"SELECT level, {columns} FROM {macro}_of('{matches}') WHERE level >= 'medium'",
+            f"SELECT level, {columns} FROM {macro}('{SAMPLES}', '{SAMPLES / 'rules'}') WHERE level >= 'medium'")
+        levels = con.execute(f"SELECT DISTINCT level FROM {macro}_of('{matches}') WHERE level >= 'medium' ORDER BY level").fetchall()
+        assert levels == [("medium",), ("high",), ("critical",)]
 
 
 SYSTEM = re.compile(r"(Provider\.|EventID|Version$|Level$|Task$|Opcode$|Keywords$|TimeCreated|EventRecordID|Correlation|Execution|Channel$|Computer$|Security\.|RenderingInfo|Provider$|Keyword$)")

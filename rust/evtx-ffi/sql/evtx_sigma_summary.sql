@@ -6,7 +6,7 @@
 -- SELECT * FROM evtx_sigma_summary('logs', 'rules') ORDER BY level DESC, matches DESC
 
 WITH matches AS (
-    SELECT computer, rule_level AS level, rule_title AS title, evtx_attack_tactics(tags) AS tactics,
+    SELECT computer, rule_level::evtx_level AS level, rule_title AS title, evtx_attack_tactics(tags) AS tactics,
         coalesce(correlation.first_time, time_created) AS first_time, time_created, rule_id
     FROM evtx_sigma(files, rules := rules, min_level := min_level, status := status, exclude := exclude,
                     logsources := logsources, placeholders := placeholders, password := password)

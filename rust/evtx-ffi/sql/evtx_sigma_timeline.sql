@@ -21,7 +21,7 @@ lines AS (
     FROM evtx_event_rows('evtx_sigma_timeline_matches', 'evtx_sigma_timeline_accounts')
 )
 SELECT
-    time_created, computer, rule_level AS level, rule_title AS title, evtx_attack_tactics(tags) AS tactics,
+    time_created, computer, rule_level::evtx_level AS level, rule_title AS title, evtx_attack_tactics(tags) AS tactics,
     evtx_attack_techniques(tags) AS techniques, event, user_name, remote_host, process,
     left(details, 1000) || CASE WHEN length(details) > 1000 THEN '…' ELSE '' END AS details,
     nullif(array_to_string(list_transform(found, lambda field: concat_ws(': ', field.name,
