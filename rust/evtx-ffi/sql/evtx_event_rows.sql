@@ -27,6 +27,10 @@ records AS (
         len(elements) = 1 AND json_type(elements[1]) = 'OBJECT' AS is_one,
         CASE WHEN user_data IS NULL THEN event_data
              ELSE TRY_CAST(CASE WHEN is_one THEN elements[1] ELSE user_data END AS MAP(VARCHAR, VARCHAR)) END AS data,
+        -- The attributes of that element, without namespaces.
+        list_filter(
+            map_entries(TRY_CAST(CASE WHEN is_one THEN elements[1]->'$."#attributes"' END AS MAP(VARCHAR, VARCHAR))),
+            lambda field: NOT regexp_matches(field.key, '^xmlns(:|$)')) AS attributes,
         -- Each instance of SQL Server is a provider.
         CASE WHEN starts_with(provider, 'MSSQL$') THEN 'MSSQLSERVER' ELSE provider END AS kind_of_provider
     FROM query_table(table_name)
@@ -70,7 +74,7 @@ computed AS (
             WHEN kind_of_provider = 'MSSQLSERVER'
             THEN MAP {'@client': regexp_extract(data[CASE event_id WHEN 18456 THEN 'param3' ELSE 'param2' END],
                                                 '\[CLIENT: ([^\]]*)\]', 1)}
-            -- Failed password for invalid user NAME from ADDRESS port 50000 ssh2. The name can contain such a text itself.
+            -- Failed password for invalid user NAME from ADDRESS port 1 ssh2. The name can be a text such as this itself.
             WHEN provider = 'OpenSSH'
             THEN MAP {
                 '@user': regexp_replace(
@@ -133,11 +137,8 @@ fields AS (
     SELECT *,
         ['', '-', '{00000000-0000-0000-0000-000000000000}', computer, process, remote_host, user_name, account, domain,
          CASE WHEN remote_host IS NOT NULL AND starts_with(lower(host), '::ffff:') THEN host END] AS shown,
-        -- An element of UserData can have attributes and a text too.
-        list_filter(
-            map_entries(data) || coalesce(map_entries(TRY_CAST(data['#attributes']::JSON AS MAP(VARCHAR, VARCHAR))), []),
-            lambda field: NOT list_contains(shown, field.value) AND field.key NOT IN ('CommandLine', '#attributes')
-                AND NOT regexp_matches(field.key, '^xmlns(:|$)')) AS fields
+        list_filter(map_entries(data) || coalesce(attributes, []), lambda field: NOT list_contains(shown, field.value)
+            AND field.key NOT IN ('CommandLine', '#attributes')) AS fields
     FROM named
 ),
 -- Codes get names. Only fields of these providers, and of these names, contain them. A value that somebody chose, such as

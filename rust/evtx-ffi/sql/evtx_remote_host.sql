@@ -6,10 +6,10 @@
 --
 -- SELECT evtx_remote_host('[::ffff:10.0.0.1]:445')
 
-list_filter(
+CASE WHEN host IS NOT NULL THEN list_filter(
     [regexp_replace(host, '^\\*(?:\[?(?:::ffff:)?([^:\[\]]+)\]?(?::\d+)?|\[([^\]]+)\](?::\d+)?)$', '\1\2', 'i')],
     lambda machine: lower(machine) NOT IN (
             '', '-', 'null', '::', '0.0.0.0', 'local', 'localhost', '::1', coalesce(lower(computer), ''),
             coalesce(lower(split_part(computer, '.', 1)), ''))
         AND NOT regexp_matches(machine, '^(?i:127(?:\.\d+){3}$|localhost \(|<)')
-)[1]
+)[1] END
