@@ -63,6 +63,7 @@
     ('Microsoft-Windows-RemoteDesktopServices-RdpCoreTS', [131], NULL, NULL, 'ClientIP', NULL, 'manifest'),
     ('Microsoft-Windows-RemoteDesktopServices-RdpCoreTS', [139, 140], NULL, NULL, 'IPString', NULL, 'manifest'),
     ('Microsoft-Windows-RestartManager', [10002, 10003, 10004, 10006, 10010], NULL, NULL, NULL, 'FullPath', 'logs'),
+    ('Microsoft-Windows-Search-ProfileNotify', [1], 'User', NULL, NULL, NULL, 'logs'),
     ('Microsoft-Windows-Security-Auditing', [4611, 4659, 4664, 4690, 4691, 4692, 4693, 4694, 4695, 4704, 4705,
         4706, 4707, 4713, 4714, 4715, 4716, 4717, 4718, 4727, 4729, 4730, 4731, 4733, 4734, 4735, 4737, 4739,
         4743, 4744, 4745, 4746, 4747, 4748, 4749, 4750, 4751, 4752, 4753, 4754, 4755, 4757, 4758, 4759, 4760,
