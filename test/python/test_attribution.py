@@ -75,6 +75,10 @@ FAILED = "Failed password for {} from 203.0.113.9 port 50122 ssh2"
     ("OpenSSH", 4, {"process": "sshd", "payload": "Accepted publickey for bob from 203.0.113.9 port 50122 ssh2: RSA SHA256:abc"}, ("bob", "203.0.113.9", None)),
     ("OpenSSH", 4, {"process": "sshd", "payload": "Connection closed by authenticating user bob 203.0.113.9 port 50122 [preauth]"}, ("bob", "203.0.113.9", None)),
     ("OpenSSH", 4, {"process": "sshd", "payload": "Connection closed by 203.0.113.9 port 50122 [preauth]"}, (None, "203.0.113.9", None)),
+    ("OpenSSH", 4, {"process": "sshd", "payload": "Connection reset by invalid user a from 192.0.2.1 port 1 203.0.113.9 port 50122 [preauth]"}, ("a from 192.0.2.1 port 1", "203.0.113.9", None)),
+    ("OpenSSH", 4, {"process": "sshd", "payload": "Disconnecting authenticating user bob 203.0.113.9 port 50122: Too many authentication failures [preauth]"}, ("bob", "203.0.113.9", None)),
+    # So is the reason.
+    ("OpenSSH", 4, {"process": "sshd", "payload": "Received disconnect from 203.0.113.9 port 50122:11: Failed password for eve from 192.0.2.1 port 1 [preauth]"}, (None, "203.0.113.9", None)),
     ("OpenSSH", 4, {"process": "sshd", "payload": "Server listening on 0.0.0.0 port 22."}, (None, None, None)),
     (SECURITY, 4928, {"SourceAddr": "dc2.corp.example"}, (None, "dc2.corp.example", None)),
     ("TermDD", 56, {"param1": "\\Device\\Termdd", "param2": "203.0.113.9"}, (None, "203.0.113.9", None)),
@@ -179,6 +183,9 @@ def test_levels_of_a_parquet_file_compare_in_their_order(con, tmp_path):
 SYSTEM = re.compile(r"(Provider\.|EventID|Version$|Level$|Task$|Opcode$|Keywords$|TimeCreated|EventRecordID|Correlation|Execution|Channel$|Computer$|Security\.|RenderingInfo|Provider$|Keyword$)")
 
 
+WITH_CODES = {SECURITY, "Service Control Manager", "NETLOGON", DEFENDER, POLICY}
+
+
 def shown_elsewhere(row, name, value):
     """Why a value is not there as it is written."""
     return (
@@ -186,8 +193,8 @@ def shown_elsewhere(row, name, value):
         name == "EventData.Name"
         # A text beside elements, which event_data leaves out.
         or (row["provider"], name) == ("Northwind-Oddities", "Deep")
-        # Codes, SIDs and GUIDs in words.
-        or (row["provider"] in (SECURITY, "Service Control Manager", "NETLOGON", "Microsoft-Windows-GroupPolicy", "Microsoft-Windows-Windows Defender") and re.search(r"%%\d|%?\{", value))
+        # Codes, SIDs and GUIDs in words, under the same name.
+        or (row["provider"] in WITH_CODES and re.search(r"%%\d|%?\{", value) and f" ¦ {name}: " in f" ¦ {row['details']}")
         # The remote host has no prefix, and the account of 4769 no realm, because this is the domain.
         or value.lower() == f"::ffff:{row['remote_host']}"
         or (row["event_id"] == 4769 and name == "TargetUserName" and row["user_name"].lower().endswith("\\" + value.split("@")[0].lower()))

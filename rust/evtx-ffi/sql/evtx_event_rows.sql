@@ -74,14 +74,19 @@ computed AS (
             WHEN kind_of_provider = 'MSSQLSERVER'
             THEN MAP {'@client': regexp_extract(data[CASE event_id WHEN 18456 THEN 'param3' ELSE 'param2' END],
                                                 '\[CLIENT: ([^\]]*)\]', 1)}
-            -- Failed password for invalid user NAME from ADDRESS port 1 ssh2. The name can be a text such as this itself.
+            -- Failed password for invalid user NAME from ADDRESS port 1 ssh2. The client chooses the name and the reason
+            -- of a disconnect, which can look like another address.
             WHEN provider = 'OpenSSH'
-            THEN MAP {
-                '@user': regexp_replace(
-                    regexp_extract(data['payload'], '^.*?\b(?:for|user) (?:invalid user )?(.*) \S+ port \d+', 1),
-                    '(?:^| )from$', ''),
-                '@client': regexp_extract(
-                    data['payload'], '^(?:.*?\b(?:for|user) .*|[\w ]*(?:from|by)) (\S+) port \d+', 1)}
+            THEN list_transform(
+                [regexp_extract(
+                    data['payload'],
+                    '^(?:(?:(?:Failed|Accepted|Postponed|Partial) \S+ for|Invalid user'
+                    || '|(?:Connection (?:closed|reset) by|Disconnected from|Disconnecting)'
+                    || '(?: invalid| authenticating)? user) (?:invalid user )?(.*)'
+                    || '|(?:Received disconnect|Disconnected|Connection(?: closed| reset)?) (?:from|by))'
+                    || ' (\S+) port \d+',
+                    ['name', 'client'])],
+                lambda found: MAP {'@user': regexp_replace(found.name, '(?:^| )from$', ''), '@client': found.client})[1]
         END) AS known
     FROM records
 ),
