@@ -70,10 +70,11 @@ computed AS (
             THEN MAP {'@program': regexp_extract(data['param6'], '(?i)^.*\.exe$')}
             WHEN provider = 'Microsoft-Windows-User Profiles Service'
             THEN MAP {'@user': regexp_extract(data['LocalPath'], '(?i)\\Users\\([^\\]*)$', 1)}
-            -- A failure has the reason in the second parameter.
+            -- The last parameter has the client. An audit is lines of name:value, with what somebody wrote at the end.
             WHEN kind_of_provider = 'MSSQLSERVER'
-            THEN MAP {'@client': regexp_extract(data[CASE event_id WHEN 18456 THEN 'param3' ELSE 'param2' END],
-                                                '\[CLIENT: ([^\]]*)\]', 1)}
+            THEN MAP {
+                '@client': regexp_extract(coalesce(data['param3'], data['param2']), '^\s*\[CLIENT: ([^\]]*)\]', 1),
+                '@user': regexp_extract(data['param1'], '\nsession_server_principal_name:([^\r\n]*)', 1)}
             -- Failed password for invalid user NAME from ADDRESS port 1 ssh2. The client chooses the name and the reason
             -- of a disconnect, which can look like another address.
             WHEN provider = 'OpenSSH'

@@ -203,6 +203,7 @@
     ('Microsoft-Windows-WMI-Activity', [5859], 'User', NULL, NULL, NULL, 'manifest'),
     ('Microsoft-Windows-WMI-Activity', [5860], 'User', NULL, 'ClientMachine', NULL, 'logs'),
     ('MSSQLSERVER', [18453, 18454, 18456], 'param1', NULL, '@client', NULL, 'message'),
+    ('MSSQLSERVER', [33205], '@user', NULL, NULL, NULL, 'logs'),
     ('NETLOGON', [5722], 'param2', NULL, 'param1', NULL, 'message'),
     ('NETLOGON', [5723, 5805], NULL, NULL, 'param1', NULL, 'message'),
     ('NETLOGON', [5827, 5829, 5830], 'param1', 'param2', NULL, NULL, 'message'),
