@@ -1,0 +1,502 @@
+"""A second evaluator of the macros in plain Python: from the JSON of evtx_dump (the evtx crate) to their rows.
+
+Written from docs/macros.md. Of the extension, it uses neither the reader nor the SQL, only the names of codes, which have tests of their own.
+"""
+
+import collections
+import dataclasses
+import datetime
+import functools
+import json
+import re
+import statistics
+
+import evtx
+
+Microsecond = datetime.timedelta(microseconds=1)
+Second = datetime.timedelta(seconds=1)
+SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
+NOBODY = "S-1-0-0"
+
+
+# ---- Events
+
+
+@dataclasses.dataclass
+class Event:
+    computer: str
+    channel: str
+    provider: str
+    id: int
+    level: int
+    record: int
+    time: datetime.datetime
+    user_sid: str
+    process_id: int
+    data: dict
+    log: str
+    # The number of the record in its log. The place of the record in the case: logs by time, then by this number.
+    number: int
+    place: tuple = ()
+
+    def get(self, *names):
+        """The first value among some fields. An empty value or a hyphen is none."""
+        return next((self.data[name] for name in names if self.data.get(name, "") not in ("", "-")), None)
+
+    def is_a(self, provider, *ids):
+        return self.provider == provider and self.id in ids
+
+
+def text_of(value):
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def fields_of(element):
+    """The fields of EventData, or of the one element in UserData. Those without a name are param1, param2, …"""
+    fields = {}
+    for name, value in (element or {}).items():
+        if name == "#attributes":
+            continue
+        if isinstance(value, dict) and "#text" in value:
+            value = value["#text"]
+        if name == "Data":
+            fields.update({f"param{at}": text_of(item) for at, item in enumerate(value if isinstance(value, list) else [value], 1)})
+        else:
+            fields[name] = json.dumps(value) if isinstance(value, (dict, list)) else text_of(value)
+    return fields
+
+
+def event_of(log, record):
+    event = json.loads(record["data"])["Event"]
+    system = event["System"]
+
+    def attribute(element, name):
+        return ((system.get(element) or {}).get("#attributes") or {}).get(name)
+
+    # A time of 0, and the SID S-0-0, are those that nobody set.
+    time, user_sid = datetime.datetime.fromisoformat(attribute("TimeCreated", "SystemTime")[:26].rstrip("Z")), attribute("Security", "UserID")
+    event_id = system["EventID"]["#text"] if isinstance(system["EventID"], dict) else system["EventID"]
+    user_data = event.get("UserData")
+    content = next((value for name, value in user_data.items() if name != "#attributes"), None) if user_data else event.get("EventData")
+    return Event(
+        computer=system.get("Computer"), channel=text_of(system["Channel"]) if "Channel" in system else None, provider=attribute("Provider", "Name"), id=int(event_id),
+        level=None if system.get("Level") is None else int(system["Level"]), record=int(system["EventRecordID"]),
+        time=None if time.year == 1601 else time, user_sid=None if user_sid == "S-0-0" else user_sid,
+        process_id=attribute("Execution", "ProcessID"), data=fields_of(content) if isinstance(content, dict) else {}, log=str(log),
+        number=record["event_record_id"],
+    )  # fmt: skip
+
+
+def read(log):
+    """The events of a log that the parser can read."""
+    try:
+        records = iter(evtx.PyEvtxParser(str(log)).records_json())
+    except (RuntimeError, OSError):
+        return
+    while True:
+        try:
+            record = next(records)
+        except StopIteration:
+            return
+        except (RuntimeError, OSError):
+            continue
+        try:
+            yield event_of(log, record)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            # The parser reads records of damaged chunks too, which can have any content.
+            continue
+
+
+def case(events):
+    """The events of a case in the order of their records, without those of copies."""
+    starts = collections.defaultdict(list)
+    for event in events:
+        starts[event.log].append(event.time or datetime.datetime.min)
+    # A record whose time is broken does not move its log.
+    starts = {log: statistics.median_low(times) for log, times in starts.items()}
+    found = {}
+    for event in sorted(events, key=lambda event: (starts[event.log], event.log, event.number)):
+        event.place = (starts[event.log], event.record)
+        found.setdefault((event.computer, event.channel, event.record, event.time, event.provider, event.id), event)
+    return list(found.values())
+
+
+def full_name(domain, name):
+    return name if domain in (None, "", "-") else f"{domain}\\{name}"
+
+
+# ---- evtx_accounts
+
+# Other events have the name of a computer in the field for the domain.
+NAMING = {
+    SECURITY: {4624, 4634, 4647, 4648, 4672, 4688, 4720, 4722, 4723, 4724, 4725, 4726, 4738, 4741, 4742, 4768, 4781, 4798, 4799, 5145, 5379},
+    "Microsoft-Windows-Eventlog": {1102},
+    "User32": {1074},
+}
+
+
+def names_in(event):
+    """What an event says about names: SID, domain, name, time, and whether the name has changed."""
+    data = event.data
+    target = data.get("TargetUserSid", data.get("TargetSid"))
+    if event.id == 1074:
+        *domain, name = data.get("param7", "").split("\\")
+        yield event.user_sid, domain[-1] if domain else None, name, event.time, None
+    elif event.id == 4781:
+        yield target, data.get("TargetDomainName"), data.get("OldTargetUserName"), event.time - Microsecond, event.time - Microsecond
+        yield target, data.get("TargetDomainName"), data.get("NewTargetUserName"), event.time, event.time
+    else:
+        yield data.get("SubjectUserSid"), data.get("SubjectDomainName"), data.get("SubjectUserName"), event.time, None
+        yield target, data.get("TargetDomainName"), data.get("TargetUserName"), event.time, None
+
+
+def accounts(events):
+    found = collections.defaultdict(list)
+    for event in events:
+        if event.id in NAMING.get(event.provider, ()):
+            for sid, domain, name, time, changed in names_in(event):
+                # Fixed SIDs have one number, as S-1-5-18.
+                if sid and re.match(r"S-1-\d+-.*-", sid) and not sid.startswith("S-1-5-32-") and name not in (None, "", "-"):
+                    found[event.computer, sid, name.lower(), changed].append((time, full_name(domain, name)))
+    for (computer, sid, _, changed), uses in found.items():
+        spellings = sorted({name for _, name in uses}, key=lambda name: ("\\" not in name, "." in name.split("\\")[0], name))
+        yield {
+            "computer": computer, "user_sid": sid, "user_name": spellings[0], "first_seen": min(time for time, _ in uses),
+            "last_seen": max(time for time, _ in uses), "is_renamed": changed is not None,
+        }  # fmt: skip
+
+
+class Names:
+    """Names SIDs by the accounts of a case."""
+
+    def __init__(self, events, sid_name):
+        self.known, self.sid_name = collections.defaultdict(list), functools.cache(sid_name)
+        for row in sorted(accounts(events), key=lambda row: (row["first_seen"], row["user_name"])):
+            self.known[row["user_sid"]].append(row)
+
+    def name(self, sid, computer, time):
+        """The name of a SID at a time on a computer, or else on another one."""
+        rows = self.known.get(sid, [])
+        if len({row["user_name"].lower() for row in rows}) == 1:
+            return min(row["user_name"] for row in rows)
+        for some in ([row for row in rows if row["computer"] == computer], rows):
+            before = [row for row in some if row["first_seen"] <= time]
+            if before or some:
+                return (before[-1] if before else some[0])["user_name"]
+        # NT SERVICE is the name of many accounts, and so of none.
+        name = sid and self.sid_name(sid)
+        return name if name and name != self.sid_name(sid + "-0") else sid
+
+
+# ---- evtx_logons
+
+LOGON_TYPES = {
+    2: "Interactive", 3: "Network", 4: "Batch", 5: "Service", 7: "Unlock", 8: "Network, password in clear", 9: "New credentials", 10: "Remote Desktop",
+    11: "Cached credentials", 12: "Remote Desktop, cached credentials", 13: "Unlock, cached credentials",
+}  # fmt: skip
+
+
+def without_mapping(address):
+    return address[7:] if address and address.lower().startswith("::ffff:") else address
+
+
+def logons(events):
+    chains = collections.defaultdict(list)
+    for event in events:
+        if event.is_a(SECURITY, 4624, 4634, 4647, 4672):
+            logon_id = event.data.get("TargetLogonId", event.data.get("SubjectLogonId"))
+            sid = event.data.get("TargetUserSid", event.data.get("SubjectUserSid")) or ""
+            if logon_id is None and (event.id != 4624 or sid in ("S-1-5-18", "S-1-5-19", "S-1-5-20")):
+                continue
+            if (logon_id or "").lower() in ("0x3e7", "0x3e5", "0x3e4") or sid.startswith(("S-1-5-90-", "S-1-5-96-")):
+                continue
+            chains[event.computer, logon_id and logon_id.lower()].append(event)
+    for (computer, logon_id), chain in chains.items():
+        for session in sessions(sorted(chain, key=lambda event: event.place)):
+            yield logon_row(computer, logon_id, session)
+
+
+def sessions(chain):
+    """The events with a logon ID in the order of their records, told apart by session."""
+    found, waiting = [[]], []
+    for at, event in enumerate(chain):
+        if event.id == 4624:
+            found.append([*waiting, event])
+            waiting = []
+        elif event.id == 4672 and is_of_next(found[-1], event, next((other for other in chain[at + 1 :] if other.id != 4672), None)):
+            waiting.append(event)
+        else:
+            found[-1].append(event)
+    return filter(None, found)
+
+
+def is_of_next(session, event, after):
+    """Whether privileges belong to the next logon: no session is open, or that logon is nearer and at most a second later."""
+    if after is None or after.id != 4624:
+        return False
+    last = next((other for other in reversed(session) if other.id != 4672), None)
+    if last is None or last.id != 4624:
+        return True
+    return after.time - event.time <= Second and after.time - event.time < event.time - last.time
+
+
+def logon_row(computer, logon_id, session):
+    def first(*ids):
+        return min((event.time for event in session if event.id in ids), default=None)
+
+    def value(name):
+        return next((event.data[name] for event in session if name in event.data), None)
+
+    def known(name):
+        return next(filter(None, (event.get(name) for event in session)), None)
+
+    # 4672 names the account as the subject.
+    start, logon_time, logoff_time = session[0].data, first(4624), first(4634, 4647)
+    name, domain, sid = (start.get(f"Target{what}", start.get(f"Subject{what}")) for what in ("UserName", "DomainName", "UserSid"))
+    logon_type = next((int(event.data["LogonType"]) for event in session if event.data.get("LogonType", "").isdigit()), None)
+    privileges = value("PrivilegeList")
+    return {
+        "logon_time": logon_time, "logoff_time": logoff_time, "computer": computer, "user_name": full_name(domain, name), "user_sid": sid, "logon_type": logon_type, "logon_type_name": LOGON_TYPES.get(logon_type),
+        "remote_host": without_mapping(known("IpAddress")), "workstation": known("WorkstationName"), "authentication": value("AuthenticationPackageName"),
+        "process": known("ProcessName"), "logon_id": logon_id, "privileges": privileges if privileges is None else re.findall(r"\w+", privileges),
+    }  # fmt: skip
+
+
+# ---- evtx_process_tree
+
+
+def number_of(text):
+    try:
+        return int(text, 16) if text.lower().startswith("0x") else int(text)
+    except (AttributeError, ValueError):
+        return None
+
+
+def guid_of(text):
+    """A GUID in one form: in braces, in lower case."""
+    return text and "{" + text.strip("{}").lower() + "}"
+
+
+@dataclasses.dataclass
+class Process:
+    event: Event
+    pid: int
+    parent_pid: int
+    guid: str
+    path: str
+    parent_path: str
+    boot: int
+    end: datetime.datetime = None
+    ended_at: int = None
+    both: bool = False
+    parent: "Process" = None
+    children: list = dataclasses.field(default_factory=list)
+
+
+def process_order(event):
+    return (event.computer is None, event.computer or "", event.time, event.record, event.id)
+
+
+def processes(events):
+    """The processes in the order of their starts, with ends and parents."""
+    events = sorted(
+        (event for event in events
+         if event.is_a(SECURITY, 4688, 4689) or event.is_a(SYSMON, 1, 5) or event.is_a("Microsoft-Windows-Kernel-General", 12)),
+        key=process_order)  # fmt: skip
+    sysmon = collections.defaultdict(list)
+    for event in events:
+        if event.is_a(SYSMON, 1):
+            sysmon[event.computer, number_of(event.data.get("ProcessId")), event.data.get("Image", "").lower()].append(event)
+    found, last, last_of_guid, boots, twins = [], {}, {}, collections.Counter(), set()
+    starts = {}
+    for at, event in enumerate(events):
+        data = event.data
+        if event.provider not in (SECURITY, SYSMON):
+            boots[event.computer] += 1
+            continue
+        pid = number_of(data.get("NewProcessId", data.get("ProcessId")))
+        key = (event.computer, boots[event.computer], pid)
+        if event.id in (4689, 5):
+            if key in last and last[key].ended_at is None:
+                last[key].end, last[key].ended_at = event.time, at
+            continue
+        path = data.get("NewProcessName", data.get("Image"))
+        if event.id == 4688:
+            near = [other for other in sysmon[event.computer, pid, (path or "").lower()] if abs(other.time - event.time) <= Second]
+            if near:
+                twins.add(id(near[-1]))
+                continue
+        process = Process(event, pid, number_of(data.get("ParentProcessId" if event.id == 1 else "ProcessId")), guid_of(data.get("ProcessGuid")), path,
+                          data.get("ParentProcessName", data.get("ParentImage")), boots[event.computer])  # fmt: skip
+        by_guid = last_of_guid.get((event.computer, guid_of(data.get("ParentProcessGuid"))))
+        by_pid = last.get((event.computer, process.boot, process.parent_pid))
+        if by_guid:
+            process.parent = by_guid
+        elif by_pid and by_pid.ended_at is None and (process.parent_path is None or process.parent_path.lower() == (by_pid.path or "").lower()):
+            process.parent = by_pid
+        if process.parent:
+            process.parent.children.append(process)
+        found.append(process)
+        last[key] = process
+        starts[id(event)] = process
+        if process.guid:
+            last_of_guid[event.computer, process.guid] = process
+    for twin in twins:
+        starts[twin].both = True
+    return found
+
+
+def process_tree(events, names):
+    order, rest = [], []
+    found = processes(events)
+
+    def walk(process):
+        stack = [(process, 0)]
+        while stack:
+            process, depth = stack.pop()
+            (order if depth <= 50 else rest).append((process, depth if depth <= 50 else None))
+            stack.extend((child, depth + 1) for child in reversed(process.children))
+
+    for process in found:
+        if process.parent is None:
+            walk(process)
+    rest.sort(key=lambda pair: found.index(pair[0]))
+    for place, (process, depth) in enumerate(order + rest, 1):
+        event, parent, data = process.event, process.parent, process.event.data
+        yield {
+            "tree_order": place, "time_created": event.time, "end_time": process.end, "computer": event.computer, "depth": depth,
+            "tree": None if depth is None or process.path is None else ". " * depth + process.path.split("\\")[-1], "process": process.path,
+            "command_line": data.get("CommandLine") or None, "user_name": process_user(event, names), "pid": process.pid, "parent_pid": process.parent_pid,
+            "parent_process": parent.path if parent and parent.path is not None else process.parent_path,
+            "parent_command_line": parent and (parent.event.data.get("CommandLine") or None),
+            "logon_id": (lambda value: value and value.lower())(data.get("LogonId", data.get("SubjectLogonId"))), "hashes": data.get("Hashes"),
+            "process_guid": process.guid, "event_ids": [1, 4688] if process.both else [event.id],
+        }  # fmt: skip
+
+
+def process_user(event, names):
+    """Who started it. In 4688, the target is who it runs as, if that is somebody else."""
+    if event.id == 1:
+        return event.get("User")
+    for who in ("Target", "Subject"):
+        if name := event.get(f"{who}UserName"):
+            return full_name(event.data.get(f"{who}DomainName"), name)
+        sid = event.get(f"{who}UserSid")
+        if sid and sid != NOBODY:
+            return names.name(sid, event.computer, event.time)
+    return None
+
+
+# ---- evtx_script_blocks
+
+
+def script_blocks(events, decode):
+    blocks = collections.defaultdict(list)
+    for event in events:
+        if event.provider in ("Microsoft-Windows-PowerShell", "PowerShellCore") and event.id == 4104:
+            script = event.data.get("ScriptBlockId")
+            blocks[event.computer, script, (event.record, event.time) if script is None else None].append(event)
+    for (computer, script, _), events in blocks.items():
+        parts = {}
+        for event in events:
+            parts.setdefault(number_of(event.data.get("MessageNumber")), event)
+        totals = [number_of(event.data.get("MessageTotal")) for event in events]
+        numbers = [number for number in parts if number is not None]
+        total = max((number for number in totals + numbers if number is not None), default=None)
+        text = "".join(event.data["ScriptBlockText"] for _, event in sorted(parts.items(), key=lambda part: (part[0] is None, part[0])) if "ScriptBlockText" in event.data)
+        found = [decode(encoded) for encoded in re.findall(r"[A-Za-z0-9+/]{24,}={0,2}", text)]
+        yield {
+            "time_created": min(event.time for event in events), "computer": computer, "user_sid": events[0].user_sid, "process_id": events[0].process_id,
+            "script_block_id": script, "path": next((event.data["Path"] for event in events if event.data.get("Path")), None),
+            "is_suspicious": min(event.level for event in events) == 3, "parts": total,
+            "missing_parts": None if total is None else total - sum(number > 0 for number in numbers), "text": text, "decoded": [one for one in found if one is not None],
+        }  # fmt: skip
+
+
+# ---- evtx_timeline
+
+
+class Fields:
+    """The table that says which field each column of the time line comes from."""
+
+    def __init__(self, rows):
+        self.rows = {}
+        for provider, ids, account, domain, remote_host, process, _ in rows:
+            for event_id in ids:
+                self.rows[provider, event_id] = [names.split("|") if names else [] for names in (account, domain, remote_host, process)]
+
+    def of(self, event):
+        return self.rows.get((event.provider, event.id), [[], [], [], []])
+
+
+def computed(event, name):
+    """A value that the table calls @name: from several fields, or from a text in one."""
+    data = event.data
+    if name == "@remote" and event.provider == SECURITY:
+        return data.get("SourceAddress" if data.get("Direction") == "%%14592" else "DestAddress")
+    if name == "@remote":
+        return data.get("SourceIp" if data.get("Initiated") == "false" else "DestinationIp")
+    if name == "@url":
+        found = re.match(r"[^:/?#]+://(?:[^/?#\\]*@)?(\[[^\]]*\]|[^/?#\\:]*)", data.get("url", data.get("RemoteName", "")))
+        return found and found[1]
+    if event.provider == "PowerShell":
+        lines, user, program = data.get("param2" if event.id == 800 else "param3", ""), "UserId=", "HostApplication="
+    else:
+        lines, user, program = data.get("ContextInfo", ""), "User = ", "Host Application = "
+    if name == "@user":
+        found = re.search(rf"^\s*{user}([^\r\n]*)", lines, re.MULTILINE)
+    else:
+        # A command line can have several lines.
+        end = r"(.*?)(?:\r?\n\s*EngineVersion=|\s*\Z)" if event.provider == "PowerShell" else r"([^\r\n]*)"
+        found = re.search(rf"^\s*{program}{end}", lines, re.MULTILINE | re.DOTALL)
+    return found and found[1]
+
+
+def value_of(event, name):
+    value = computed(event, name) if name.startswith("@") else event.data.get(name)
+    return value if value not in (None, "", "-") else None
+
+
+def timeline(events, names, fields):
+    for event in events:
+        accounts, domains, hosts, programs = fields.of(event)
+        name, sid = timeline_user(event, accounts, domains)
+        yield {
+            "computer": event.computer, "channel": event.channel, "event_id": event.id, "provider": event.provider, "record_id": event.number,
+            "filename": event.log, "time_created": event.time, "user_name": name or names.name(sid, event.computer, event.time), "user_sid": None if sid == NOBODY else sid,
+            "remote_host": host_of(next(filter(None, (value_of(event, host) for host in hosts)), None), event.computer),
+            "process": next((path for path in (value_of(event, program) for program in programs) if path and not path.startswith("{")), None),
+        }  # fmt: skip
+
+
+def timeline_user(event, accounts, domains):
+    """The name and the SID of who logged on, who caused the event, or else whose program wrote it."""
+    def sid_next_to(field):
+        found = [event.get(field.replace("UserName", "UserSid")), event.get(field.replace("UserName", "Sid"))]
+        return next((sid for sid in found if sid and sid.startswith("S-1-")), None)
+
+    for at, field in enumerate(accounts):
+        if value := value_of(event, field):
+            if value.startswith("S-1-"):
+                return None, value
+            domain = event.data.get(domains[at]) if at < len(domains) else None
+            # The account of 4769 repeats the domain.
+            if domain not in (None, "", "-"):
+                value = full_name(domain, value.split("@")[0] if event.id == 4769 else value)
+            return value, sid_next_to(field)
+    for field in accounts:
+        if (sid := sid_next_to(field)) and sid != NOBODY:
+            return None, sid
+    # Sysmon is a service.
+    return None, None if event.provider == SYSMON else event.user_sid
+
+
+def host_of(host, computer):
+    """An address or a name in one form; none for this machine."""
+    host = (host or "").lstrip("\\")
+    own = (computer or "").lower()
+    if host.lower() in ("", "null", "localhost", "local", "127.0.0.1", "::1", "::ffff:127.0.0.1", own, own.split(".")[0]):
+        return None
+    if found := re.fullmatch(r"\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+", host):
+        host = found[1] or found[2]
+    return without_mapping(host)

@@ -1,0 +1,112 @@
+"""Each column of each macro is what a second evaluator says, which shares no code with the macros: evaluator.py.
+
+Over the samples, and over the folders in those that EVTX_CORPUS and EVTX_COLLECTIONS name. Each folder is a case.
+"""
+
+import collections
+import os
+import pathlib
+
+import evaluator
+import pytest
+from conftest import SAMPLES, loaded
+
+ROOTS = [pathlib.Path(os.environ[name]) for name in ("EVTX_CORPUS", "EVTX_COLLECTIONS") if os.environ.get(name)]
+FOLDERS = [SAMPLES, *sorted({log.parent for root in ROOTS for log in root.rglob("*.evtx")})]
+
+
+class Case:
+    """The events of a folder for both: those that both read without an error."""
+
+    def __init__(self, folder):
+        self.con = loaded()
+        self.con.execute(f"CREATE TABLE every AS FROM read_evtx('{folder}/*.evtx')")
+        sound = "error IS NULL AND record_id IS NOT NULL"
+        ours = collections.Counter(self.con.execute(f"SELECT filename, record_id FROM every WHERE {sound}").fetchall())
+        events = [event for log in sorted(folder.glob("*.evtx")) for event in evaluator.read(log)]
+        theirs = collections.Counter((event.log, event.number) for event in events)
+        both = {key for key, count in ours.items() if count == 1 == theirs[key]}
+        self.con.execute("CREATE TABLE known (filename VARCHAR, record_id UBIGINT)")
+        self.con.executemany("INSERT INTO known VALUES (?, ?)", sorted(both)) if len(both) < 1000 else self.con.execute(
+            "INSERT INTO known SELECT unnest(?), unnest(?)", [[log for log, _ in both], [number for _, number in both]])
+        self.con.execute(f"CREATE TABLE events AS FROM every SEMI JOIN known USING (filename, record_id) WHERE {sound}")
+        self.shares = len(both), len(ours)
+        self.all = [event for event in events if (event.log, event.number) in both]
+        self.events = evaluator.case(self.all)
+        self.names = evaluator.Names(self.events, lambda sid: self.word("evtx_sid_name", sid))
+
+    def word(self, function, value):
+        return self.con.execute(f"SELECT {function}(?)", [value]).fetchone()[0]
+
+    def rows(self, macro, columns):
+        return self.con.execute(f"SELECT {', '.join(columns)} FROM {macro}_of('events')").fetchall()
+
+
+@pytest.fixture(scope="module", params=FOLDERS, ids=lambda folder: folder.name)
+def case(request):
+    return Case(request.param)
+
+
+def plain(value):
+    """A value that can be compared and sorted. A GUID has braces, and any case."""
+    if isinstance(value, list):
+        return tuple(plain(item) for item in value)
+    return tuple((name, plain(item)) for name, item in value.items()) if isinstance(value, dict) else value
+
+
+def assert_same(case, macro, expected):
+    """The rows, in any order. If they differ, the first differences by column."""
+    expected = list(expected)
+    if not expected:
+        [(count,)] = case.con.execute(f"SELECT count(*) FROM {macro}_of('events')").fetchall()
+        assert count == 0
+        return
+    columns = list(expected[0])
+    ours = collections.Counter(plain(list(row)) for row in case.rows(macro, columns))
+    theirs = collections.Counter(plain([row[column] for column in columns]) for row in expected)
+    if found := differences(columns, ours - theirs, theirs - ours):
+        pytest.fail("the macro, and the evaluator:\n" + "\n".join(map(str, found)), pytrace=False)
+
+
+def differences(columns, ours, theirs):
+    """Pairs of rows that differ in the fewest columns, as the columns that differ."""
+    found, left = [], list(theirs.elements())
+    for row in list(ours.elements())[:20]:
+        nearest = max(left[:3000], key=lambda other: sum(a == b for a, b in zip(row, other)), default=None)
+        if nearest is None:
+            found.append(("only the macro", dict(zip(columns, row))))
+            continue
+        left.remove(nearest)
+        found.append({column: (a, b) if a != b else a for column, a, b in zip(columns, row, nearest) if a != b or a is not None})
+    if sum(theirs.values()) > sum(ours.values()):
+        found += [("only the evaluator", dict(zip(columns, row))) for row in left[:20]]
+    return found and [f"{sum(ours.values())} of the macro, {sum(theirs.values())} of the evaluator", *found]
+
+
+def test_both_read_the_events(case):
+    both, ours = case.shares
+    assert both > 0.9 * ours
+
+
+def test_accounts(case):
+    assert_same(case, "evtx_accounts", evaluator.accounts(case.events))
+
+
+def test_logons(case):
+    assert_same(case, "evtx_logons", evaluator.logons(case.events))
+    for start, end, duration in case.rows("evtx_logons", ["logon_time", "logoff_time", "duration"]):
+        # The parser cuts times to microseconds, so a duration can differ by one.
+        assert duration is None if start is None or end is None else abs(end - start - duration) <= evaluator.Microsecond
+
+
+def test_process_tree(case):
+    assert_same(case, "evtx_process_tree", evaluator.process_tree(case.events, case.names))
+
+
+def test_script_blocks(case):
+    assert_same(case, "evtx_script_blocks", evaluator.script_blocks(case.events, lambda text: case.word("evtx_decode_base64", text)))
+
+
+def test_timeline(case):
+    fields = evaluator.Fields(case.con.execute("SELECT unnest(evtx_timeline_fields(), max_depth := 2)").fetchall())
+    assert_same(case, "evtx_timeline", evaluator.timeline(case.all, case.names, fields))
