@@ -82,7 +82,7 @@ def event_of(log, record):
         computer=system.get("Computer"), channel=text_of(system["Channel"]) if "Channel" in system else None, provider=attribute("Provider", "Name"), id=int(event_id),
         level=None if system.get("Level") is None else int(system["Level"]), record=int(system["EventRecordID"]),
         time=None if time.year == 1601 else time, user_sid=None if user_sid == "S-0-0" else user_sid,
-        process_id=attribute("Execution", "ProcessID"), data=fields_of(content) if isinstance(content, dict) else {}, log=str(log),
+        process_id=number_of(attribute("Execution", "ProcessID")), data=fields_of(content) if isinstance(content, dict) else {}, log=str(log),
         number=record["event_record_id"],
     )  # fmt: skip
 
@@ -267,8 +267,8 @@ def logon_row(computer, logon_id, session):
 
 def number_of(text):
     try:
-        return int(text, 16) if text.lower().startswith("0x") else int(text)
-    except (AttributeError, ValueError):
+        return int(text, 16) if str(text).lower().startswith("0x") else int(text)
+    except (TypeError, ValueError):
         return None
 
 
