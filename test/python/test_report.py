@@ -1,7 +1,11 @@
 """The web page of evtx_sigma_report: its bytes, and what a browser does with it if there is one."""
 
+import asyncio
 import base64
+import collections
+import csv
 import hashlib
+import io
 import json
 import re
 
@@ -82,7 +86,7 @@ def test_hostile_texts_stay_in_the_data(hostile):
     assert html.count(b"<script") == 2 and b"<img" not in html and b"<!--<" not in html
     assert data["rules"][0] == [SCRIPT, 5, IMAGE, [IMAGE, "attack.execution"], ["execution"]]
     row = next(row for row in data["rows"] if row[0] == 0)
-    assert row == [0, IMAGE, "2024-03-05 09:00:00", 1, None, SCRIPT, IMAGE, [f"{IMAGE}: {SCRIPT} ¦ : \u202egpj.exe", f"a\0: {IMAGE}"]]
+    assert row == [0, IMAGE, "2024-03-05 09:00:00", 1, None, SCRIPT, IMAGE, [None] * 3, [f"{IMAGE}: {SCRIPT} ¦ : \u202egpj.exe", f"a\0: {IMAGE}"]]
     assert SCRIPT in data["errors"]
 
 
@@ -99,7 +103,15 @@ def test_the_size_is_bounded(matches, tmp_path):
     assert len(data["rows"]) == 50_000 and len(data["groups"]) == 100_000 and len(data["errors"]) == 100
     kept = [data["rules"][row[0]][1] for row in data["rows"]]
     assert [kept.count(level) for level in (5, 4, 3, 2)] == [2500, 7500, 10_000, 30_000]
-    assert {len(row[7][0]) for row in data["rows"]} == {300}
+    assert {len(row[-1][0]) for row in data["rows"]} == {300}
+
+
+def test_matches_have_the_account_the_program_and_the_other_machine(matches):
+    [(html,)] = matches.execute("FROM evtx_sigma_report_of('matches')").fetchall()
+    rows = sorted(([*row[2:5], *row[7]] for row in data_of(html)["rows"]), key=str)
+    expected = matches.execute("SELECT left(time_created::VARCHAR, 23), event_id, record_id, user_name, process, remote_host FROM evtx_sigma_timeline_of('matches') WHERE title IS NOT NULL")
+    assert rows == sorted(map(list, expected.fetchall()), key=str)
+    assert all(any(row[at] for row in rows) for at in (3, 4, 5))
 
 
 def test_without_a_match_there_is_a_page(matches):
@@ -145,7 +157,7 @@ def test_filters(matches, tmp_path):
         await page.run(set_value("host", "0", "change"))
         assert await page.run(COUNT) == "3 matches"
         await page.run("document.querySelector('#tactics button').click()")
-        assert await page.run("document.querySelector('#tactics [aria-pressed=true]').textContent") == "persistencehigh2"
+        assert await page.run("document.querySelector('#tactics [aria-pressed=true]').textContent") == "persistence2"
         assert await page.run(COUNT) == "2 matches"
         await page.run("document.getElementById('clear').click()")
         assert await page.run(COUNT) == "49 matches"
@@ -155,6 +167,65 @@ def test_filters(matches, tmp_path):
         return page.errors
 
     assert browser.visit(path, steps) == []
+
+
+@needs_browser
+def test_entries_count_each_level(matches, tmp_path):
+    """A host with a few critical matches among many of a low level has few critical matches."""
+    matches.execute("INSERT INTO matches BY NAME SELECT matches.* REPLACE ('low' AS rule_level) FROM matches, range(1000) WHERE rule_level = 'critical'")
+    path = written(matches, tmp_path / "report.html", "evtx_sigma_report_of('matches')")
+    hosts = "[...document.querySelectorAll('#hosts button')].map(entry => [entry.title, ...[...entry.children].map(part => part.innerText)])"
+
+    async def steps(page):
+        return await page.run(hosts), await page.run("document.getElementById('levels').innerText.split('\\n')"), page.errors
+
+    shown, levels, errors = browser.visit(path, steps)
+    counts = collections.defaultdict(collections.Counter)
+    for host, level, count in matches.execute("SELECT computer, rule_level, count(*) FROM matches WHERE rule_title IS NOT NULL GROUP BY ALL").fetchall():
+        counts[host][level] = count
+    names = ["critical", "high", "medium", "low", "informational"]
+    expected = [[(name, count[name]) for name in names if count[name]] for count in counts.values()]
+    told = [[f"{count:,} {name}" for name, count in levels] for levels in expected]
+    assert sorted(shown) == sorted([", ".join(levels), host, *[level.split()[0] for level in levels]] for host, levels in zip(counts, told))
+    assert any("low" in title and not title.startswith("1,0") for title, *_ in shown)
+    of_all = sum(counts.values(), collections.Counter())
+    assert (levels, errors) == ([f"{name} {of_all[name]:,}" for name in names if of_all[name]], [])
+
+
+@needs_browser
+def test_the_file_has_what_is_filtered(hostile, tmp_path):
+    """All of it, in the order of the table, and nothing that a spreadsheet would run."""
+    hostile.execute("INSERT INTO matches BY NAME SELECT matches.* FROM matches, range(100) WHERE rule_level = 'high'")
+    hostile.execute("INSERT INTO matches BY NAME SELECT '=cmd|''/c calc''!A0' AS rule_title, 'high' AS rule_level, MAP {'+a': '\"'} AS matched")
+    path = written(hostile, tmp_path / "report.html", "evtx_sigma_report_of('matches')")
+    saved = tmp_path / "saved" / "matches.csv"
+
+    async def save(page):
+        saved.unlink(missing_ok=True)
+        await page.run("document.getElementById('save').click()")
+        for _ in range(200):
+            await asyncio.sleep(0.05)
+            if saved.exists() and saved.stat().st_size:
+                break
+        return saved.read_bytes().decode("utf-8")
+
+    async def steps(page):
+        await page.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(saved.parent))
+        await page.run(set_value("level", "4", "change"))
+        await page.run("document.querySelectorAll('th button')[3].click()")
+        count, all_rows = await page.run(COUNT), await save(page)
+        await page.run(set_value("text", "cmd|", "input"))
+        return count, all_rows, await save(page), page.errors
+
+    count, all_rows, one, errors = browser.visit(path, steps)
+    rows = list(csv.DictReader(io.StringIO(all_rows.removeprefix("\ufeff"), newline="")))
+    high = hostile.execute("SELECT count(*) FROM matches WHERE rule_level IN ('high', 'critical') AND rule_title IS NOT NULL").fetchone()[0]
+    assert (all_rows[0], len(rows), count) == ("\ufeff", high, f"{high} matches, the first 200 shown")
+    assert [row["Rule"].lstrip("'") for row in rows] == sorted(row["Rule"].lstrip("'") for row in rows)
+    assert {row["Level"] for row in rows} == {"high", "critical"}
+    [row] = csv.DictReader(io.StringIO(one.removeprefix("\ufeff"), newline=""))
+    assert (row["Rule"], row["Matched"], row["Host"]) == ("'=cmd|'/c calc'!A0", "'+a: \"", "")
+    assert errors == []
 
 
 @needs_browser

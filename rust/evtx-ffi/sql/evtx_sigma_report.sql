@@ -11,15 +11,13 @@ WITH matches AS MATERIALIZED (
             AS severity,
         list_transform(tags::VARCHAR[], lambda tag: left(tag, 100))[:50] AS tags,
         -- To the millisecond.
-        left(time_created::VARCHAR, 23) AS time, left(computer, 300) AS host, event_id, record_id,
+        left(time_created::VARCHAR, 23) AS time, left(computer, 300) AS machine, event_id, record_id,
         left(channel, 300) AS channel, left(filename, 1000) AS filename, left(error, 1000) AS error,
         map_concat(
             CASE WHEN correlation IS NOT NULL
                  THEN MAP {'Events': concat(correlation.count, ' since ', left(correlation.first_time::VARCHAR, 23))} END,
             TRY_CAST(matched AS MAP(VARCHAR, VARCHAR))) AS matched,
-        -- UserData is one element, which contains the fields.
-        CASE WHEN user_data IS NULL THEN TRY_CAST(event_data AS MAP(VARCHAR, VARCHAR))
-             ELSE TRY_CAST((TRY_CAST(user_data AS JSON)->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS fields
+        provider, computer, time_created, user_sid, event_data, user_data
     FROM evtx_sigma(files, rules := rules, min_level := min_level, status := status, exclude := exclude,
                     logsources := logsources, placeholders := placeholders, password := password)
 ),
@@ -36,23 +34,26 @@ hits AS MATERIALIZED (
 -- The figures of the page are sums of groups: per minute, or per hour if those are too many.
 unit AS MATERIALIZED (
     SELECT CASE WHEN count(*) <= 100_000 THEN 16 ELSE 13 END AS size
-    FROM (SELECT DISTINCT rule, host, left(time, 16) FROM hits)
+    FROM (SELECT DISTINCT rule, machine, left(time, 16) FROM hits)
 ),
 sums AS (
-    SELECT rule, host, min(time) AS first, max(time) AS last, count(*) AS events
+    SELECT rule, machine, min(time) AS first, max(time) AS last, count(*) AS events
     FROM hits, unit
-    GROUP BY rule, host, left(time, size)
+    GROUP BY rule, machine, left(time, size)
 ),
+evtx_sigma_report_rows AS (FROM hits ORDER BY rule ASC, time ASC NULLS LAST LIMIT 50_000),
+evtx_sigma_report_accounts AS (FROM evtx_accounts(files, password := password)),
 lines AS (
-    SELECT rule, host, time, event_id, record_id, channel, filename,
+    SELECT rule, machine, time, event_id, record_id, channel, filename,
+        [left(value, 300) FOR value IN [user_name, process, remote_host]] AS who,
         list_transform(
             [map_entries(matched),
-             -- The values that matched does not have, without the attributes of UserData.
-             list_filter(map_entries(fields), lambda field: field.value NOT IN ('', '-') AND NOT starts_with(field.key, '#')
-                 AND NOT coalesce(list_contains(map_values(matched), field.value), false))],
+             -- The values that no other column has, without the attributes of UserData.
+             list_filter(map_entries(data), lambda field: field.value NOT IN ('', '-') AND NOT starts_with(field.key, '#')
+                 AND list_contains(map_values(matched) || [user_name, process, remote_host], field.value) IS NOT TRUE)],
             lambda entries: array_to_string(list_transform(entries[:50],
                 lambda field: concat_ws(': ', left(field.key, 300), left(field.value, 300))), ' ¦ ')) AS texts
-    FROM (FROM hits ORDER BY rule ASC, time ASC NULLS LAST LIMIT 50_000)
+    FROM evtx_event_rows('evtx_sigma_report_rows', 'evtx_sigma_report_accounts')
 ),
 page AS (
     SELECT to_json({
@@ -61,10 +62,10 @@ page AS (
         rules: (SELECT coalesce(list(json_array(title, severity, id, tags, evtx_attack_tactics(tags)) ORDER BY rule ASC), [])
                 FROM known_rules),
         -- The highest levels are kept.
-        groups: (SELECT coalesce(list(json_array(rule, host, first, last, events)), [])
+        groups: (SELECT coalesce(list(json_array(rule, machine, first, last, events)), [])
                  FROM (FROM sums ORDER BY rule ASC, first ASC NULLS LAST LIMIT 100_000)),
         rows: (SELECT coalesce(list(json_array(
-                   rule, host, time, event_id, record_id, channel, filename,
+                   rule, machine, time, event_id, record_id, channel, filename, who,
                    list_transform(texts, lambda line:
                        CASE WHEN length(line) > 300 THEN left(line, 299) || '…' ELSE line END))), [])
                FROM lines),
