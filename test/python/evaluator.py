@@ -7,9 +7,11 @@ import collections
 import dataclasses
 import datetime
 import functools
+import ipaddress
 import json
 import re
 import statistics
+import zoneinfo
 
 import evtx
 
@@ -500,3 +502,327 @@ def host_of(host, computer):
     if found := re.fullmatch(r"\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+", host):
         host = found[1] or found[2]
     return without_mapping(host)
+
+
+# ---- evtx_case_summary
+
+Day, Minute = datetime.timedelta(days=1), datetime.timedelta(minutes=1)
+EVENTLOG, KERNEL, SERVICES = "Microsoft-Windows-Eventlog", "Microsoft-Windows-Kernel-General", "Service Control Manager"
+SESSIONS, CONNECTIONS = "Microsoft-Windows-TerminalServices-LocalSessionManager", "Microsoft-Windows-TerminalServices-RemoteConnectionManager"
+GATEWAY, RDP, TASKS = "Microsoft-Windows-TerminalServices-Gateway", "Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", "Microsoft-Windows-TaskScheduler"
+ACCOUNT_CHANGES = (4720, 4722, 4724, 4725, 4726, 4728, 4732, 4738, 4740, 4756, 4781)
+
+
+def broken(events):
+    """The records whose time is far from those around it in their log, which are close to each other: two before and two after, because a
+    record of before a long pause can come right after one from after it."""
+    logs, far, found = collections.defaultdict(list), datetime.timedelta(days=30), set()
+    for event in events:
+        logs[event.log].append(event)
+    for log in logs.values():
+        log.sort(key=lambda event: event.number)
+        for at in range(1, len(log) - 1):
+            around = [event.time for event in log[max(0, at - 2) : at] + log[at + 1 : at + 3]]
+            if max(around) - min(around) <= far and min(abs(log[at].time - time) for time in around) > far:
+                found.add(id(log[at]))
+    return found
+
+
+def machines(events):
+    """The machine of each log and name: the last name in the log, or else the last name that another log gives this name. Earlier names do
+    not count, because machines of one image have the same."""
+    logs, last = collections.defaultdict(dict), {}
+    for event in events:
+        if event.record == event.number:
+            name, number = last.get(event.log, (None, -1))
+            last[event.log] = max((event.computer, event.number), (name, number), key=lambda pair: pair[1])
+            logs[event.log][event.computer] = max(event.time, logs[event.log].get(event.computer, event.time))
+    ends = sorted(((max(names.values()), last[log][0], names) for log, names in logs.items()), key=lambda end: end[:2])
+
+    def final(name):
+        later = next((end for _, end, names in reversed(ends) if name in names), name)
+        return name if later == name else final(later)
+
+    return lambda event: final(last.get(event.log, (event.computer,))[0])
+
+
+class Summary:
+    """The row of a machine."""
+
+    def __init__(self, events, own_events, names, broken_events, word):
+        # All events that have a time, and each event once.
+        self.all, self.events, self.names_of_sids, self.broken, self.word = own_events, events, names, broken_events, word
+        self.own = {event.computer.lower().split(".")[0] for event in own_events}
+
+    def row(self):
+        times = sorted(event.time for event in self.all)
+        spans = collections.defaultdict(list)
+        for event in self.all:
+            spans[event.computer].append(event.time)
+        names = sorted(({"name": name, "first": min(seen), "last": max(seen)} for name, seen in spans.items()), key=lambda name: (name["first"], name["name"]))
+        return {
+            "computer": max(names, key=lambda name: name["last"])["name"], "names": names, "first_event": times[0], "last_event": times[-1],
+            "logs": len({event.log for event in self.all}), "time_zones": self.time_zones(), "clock_changes": self.clock_changes(),
+            "gaps": [{"start": a, "duration": b - a} for a, b in zip(times, times[1:]) if b - a >= Day],
+            "cleared_logs": ordered({"time": event.time, "log": event.data.get("Channel", "Security"), "user_name": self.user(event)}
+                                    for event in self.of(EVENTLOG, 104, 1102)),
+            "boots": self.times(KERNEL, 12) or self.times("EventLog", 6005), "unexpected_shutdowns": self.times("EventLog", 6008),
+            "account_changes": self.account_changes(), "failed_logons": self.failed_logons(), "new_services": self.new_services(),
+            "new_tasks": self.new_tasks(), "remote_logons": self.remote_logons(),
+        }  # fmt: skip
+
+    def of(self, provider, *ids):
+        return [event for event in self.events if event.is_a(provider, *ids)]
+
+    def times(self, *kind):
+        return sorted(event.time for event in self.of(*kind))
+
+    def user(self, event):
+        """Who did it: the subject, or else the account of the process that wrote the event."""
+        if name := event.get("SubjectUserName", "UserContext"):
+            return full_name(event.data.get("SubjectDomainName"), name)
+        return self.names_of_sids.name(event.get("SubjectUserSid") or event.user_sid, event.computer, event.time)
+
+    def time_zones(self):
+        """Each zone or offset that differs from that before. A change of the bias has no name: the next name counts, if it fits."""
+        told = []
+        for event in sorted(self.of("EventLog", 6013) + self.of(KERNEL, 22), key=lambda event: event.time):
+            found = re.match(r"(-?\d+)(?: (.+))?$", event.data.get("param7", event.data.get("NewBias", "")))
+            if found:
+                told.append((event.time, datetime.timedelta(minutes=-int(found[1])), found[2]))
+        rows = []
+        for at, (time, bias, name) in enumerate(told):
+            after = next((other for _, _, other in told[at:] if other), None)
+            if name is None and self.offset(after, time) == bias:
+                name = after
+            offset = self.offset(name, time)
+            row = {"time": time, "zone": name and self.word("evtx_time_zone", name), "windows_zone": name, "utc_offset": bias if offset is None else offset}
+            if not rows or (row["windows_zone"] or row["utc_offset"]) != (rows[-1]["windows_zone"] or rows[-1]["utc_offset"]):
+                rows.append(row)
+        return rows
+
+    def offset(self, name, time):
+        zone = name and self.word("evtx_time_zone", name)
+        return zone and time.replace(tzinfo=datetime.timezone.utc).astimezone(zoneinfo.ZoneInfo(zone)).utcoffset()
+
+    def clock_changes(self):
+        wakes = [wake for event in self.of("Microsoft-Windows-Power-Troubleshooter", 1) if (wake := moment(event.data.get("WakeTime")))]
+        rows = []
+        for event in self.of(SECURITY, 4616) + self.of(KERNEL, 1):
+            old, new = moment(event.get("OldTime", "PreviousTime")), moment(event.get("NewTime"))
+            if old is None or new is None or abs(new - old) < Minute or event.data.get("Reason") == "2" or any(abs(wake - new) <= Minute for wake in wakes):
+                continue
+            row = {"time": event.time, "old_time": old, "new_time": new, "moved": new - old, "user_name": self.user(event), "process": event.get("ProcessName")}
+            same = next((other for other in rows if abs(other["old_time"] - old) <= 2 * Second and abs(other["new_time"] - new) <= 2 * Second), None)
+            if same:
+                same["time"] = min(same["time"], event.time)
+                same["process"] = same["process"] or row["process"]
+            else:
+                rows.append(row)
+        return ordered(rows)
+
+    def account_changes(self):
+        rows = []
+        for event in self.of(SECURITY, *ACCOUNT_CHANGES):
+            member = event.get("MemberSid")
+            detail = event.get("NewTargetUserName")
+            if member:
+                name = self.names_of_sids.name(member, event.computer, event.time)
+                detail = name if member in self.names_of_sids.known else event.get("MemberName") or name
+            # The domain of 4740 is the machine that tried the passwords.
+            domain = None if event.id == 4740 else event.data.get("TargetDomainName")
+            rows.append({"time": event.time, "event": self.word("evtx_event_name", SECURITY, event.id),
+                         "account": full_name(domain, event.get("TargetUserName", "OldTargetUserName")), "detail": detail, "user_name": self.user(event)})  # fmt: skip
+        return ordered(rows)
+
+    def installs(self, first, second, name_of):
+        """The events of a kind, each with that of another log about the same, at most 5 seconds apart."""
+        found, others = [], list(second)
+        for event in sorted(first, key=lambda event: event.time):
+            near = [other for other in others if name_of(other) == name_of(event) and abs(other.time - event.time) <= 5 * Second]
+            if near:
+                others.remove(near[0])
+            found.append((event, near[0] if near else None))
+        return found + [(None, other) for other in others]
+
+    def new_services(self):
+        pairs = self.installs(self.of(SECURITY, 4697), self.of(SERVICES, 7045), lambda event: event.data.get("ServiceName"))
+        return ordered({
+            "time": min(event.time for event in pair if event), "service": (pair[0] or pair[1]).data.get("ServiceName"),
+            "path": (pair[1] or pair[0]).get("ImagePath", "ServiceFileName"), "user_name": self.user(pair[0] or pair[1])} for pair in pairs)  # fmt: skip
+
+    def new_tasks(self):
+        pairs = self.installs(self.of(SECURITY, 4698), self.of(TASKS, 106), lambda event: event.data.get("TaskName"))
+        return ordered({
+            "time": min(event.time for event in pair if event), "task": (pair[0] or pair[1]).data.get("TaskName"), "user_name": self.user(pair[0] or pair[1])}
+            for pair in pairs)  # fmt: skip
+
+    def source(self, event):
+        """The other machine: an address, or else a name."""
+        text = " ".join([event.data.get("payload", ""), event.data.get("param3", "")])
+        found = re.search(r" from (\S+) port|\[CLIENT: ([^<\]]+)", text)
+        fields = ("IpAddress", "Address", "ClientAddress", "IPString", "Param3", "WorkstationName", "Workstation", "ClientName")
+        for host in [found and (found[1] or found[2]), *(event.data.get(name) for name in fields)]:
+            host = (host or "").strip().lstrip("\\")
+            if address := re.fullmatch(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+", host):
+                host = address[1] or address[2]
+            host = without_mapping(host)
+            here = host.lower() in ("", "-", "0.0.0.0", "::", "::1", "local", "localhost") or host.startswith("127.") or host.lower().split(".")[0] in self.own
+            if not here:
+                return host
+        return None
+
+    def failures(self):
+        """Failed logons: time, account, source and reason. What another event says of that of a 4625 is no other failure."""
+        found = []
+        for event in self.events:
+            status, sub_status, account = event.get("Status"), event.get("SubStatus"), event.get("TargetUserName")
+            if event.is_a(SECURITY, 4625):
+                reason = self.word("evtx_status", sub_status if number_of(sub_status) else status)
+            elif event.is_a(SECURITY, 4776) and number_of(status):
+                reason = self.word("evtx_status", status)
+            elif event.is_a(SECURITY, 4771) or event.is_a(SECURITY, 4768) and number_of(status):
+                reason = self.word("evtx_kerberos_failure", status)
+            elif event.is_a(RDP, 140):
+                reason, account = "user name or password is not correct", None
+            elif event.is_a("OpenSSH", 4) and (text := re.match(r"Failed \S+ for (invalid user )?(.*) from ", event.data.get("payload", ""))):
+                reason, account = "Invalid user" if text[1] else "Failed password", text[2]
+            elif (event.provider or "").startswith("MSSQL") and event.id == 18456:
+                text = re.search(r"Reason: (.*?)\s*(?:\[|$)", event.data.get("param2", ""))
+                reason, account = text and text[1], event.data.get("param1")
+            else:
+                continue
+            found.append((event.time, account, self.source(event), reason, event.id))
+        logons = [failure for failure in found if failure[4] == 4625]
+
+        def is_told(failure):
+            time, account, source, _, event_id = failure
+            return event_id != 4625 and any(
+                abs(other[0] - time) <= 2 * Second and (bare(other[1]) == bare(account) if account else other[2] == source) for other in logons)
+
+        return sorted((failure[:4] for failure in found if not is_told(failure)), key=lambda failure: failure[0])
+
+    def successes(self):
+        for event in self.events:
+            text = re.match(r"Accepted \S+ for (.*) from ", event.data.get("payload", "")) if event.is_a("OpenSSH", 4) else None
+            if event.is_a(SECURITY, 4624) or event.is_a(SECURITY, 4776, 4768) and number_of(event.data.get("Status")) == 0:
+                yield event.time, event.get("TargetUserName"), self.source(event)
+            elif text:
+                yield event.time, text[1], self.source(event)
+            elif (event.provider or "").startswith("MSSQL") and event.id in (18453, 18454):
+                yield event.time, event.data.get("param1"), self.source(event)
+
+    def failed_logons(self):
+        sources = collections.defaultdict(list)
+        for failure in self.failures():
+            sources[failure[2]].append(failure)
+        successes, rows = sorted(self.successes(), key=lambda success: success[0]), []
+        for source, failures in sources.items():
+            counts = collections.Counter(bare(account) for _, account, _, _ in failures if account)
+            first = {}
+            for time, account, _, _ in failures:
+                first.setdefault(bare(account), time)
+            success = next(((time, account) for time, account, origin in successes if origin == source and account and time > first.get(bare(account), time)), None)
+            reasons = collections.Counter(reason for *_, reason in failures)
+            minutes = collections.Counter(time.replace(second=0, microsecond=0) for time, *_ in failures)
+            rows.append({
+                "source": source, "account": {name for name, count in counts.items() if count == max(counts.values())} or {None, ""}, "accounts": len(counts),
+                "failures": len(failures), "reasons": [{"reason": reason, "failures": count} for reason, count in sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0] or ""))],
+                "most_in_a_minute": max(minutes.values()), "first": failures[0][0], "last": failures[-1][0],
+                "success": success and {"time": success[0], "account": {bare(success[1])}},
+            })  # fmt: skip
+        return rows
+
+    def remote_logons(self):
+        created = {bare(event.get("TargetUserName")) for event in self.of(SECURITY, 4720)}
+        network, desktop, linked = [], collections.defaultdict(list), {}
+        for event in sorted(self.events, key=lambda event: (event.time, event.record)):
+            logon_type, account = event.data.get("LogonType"), event.get("TargetUserName", "AccountName", "User", "Username", "Param1")
+            if event.is_a(SECURITY, 4624):
+                kind = {"10": "RemoteInteractive", "12": "RemoteInteractive", "7": "Reconnect", "13": "Reconnect", "3": "Network", "8": "NetworkCleartext"}.get(logon_type)
+            elif event.is_a(SESSIONS, 21) or event.is_a(CONNECTIONS, 1149) or event.is_a(GATEWAY, 302):
+                kind = "RemoteInteractive"
+            else:
+                kind = "Reconnect" if event.is_a(SESSIONS, 25) or event.is_a(SECURITY, 4778) else None
+            source = self.source(event)
+            if kind is None or source is None or account is None:
+                continue
+            if kind.startswith("Network") and account.endswith("$") and bare(account) not in created:
+                continue
+            # The two logons of an administrator name each other.
+            if event.id == 4624 and number_of(event.data.get("TargetLinkedLogonId")):
+                ids = event.data["TargetLogonId"].lower(), event.data["TargetLinkedLogonId"].lower()
+                if linked.pop(ids[::-1], None):
+                    continue
+                linked[ids] = event
+            if kind.startswith("Network"):
+                network.append((event.time, bare(account), source, kind))
+            else:
+                desktop[bare(account), source].append((event.time, kind, event.id))
+        logons = []
+        for (account, source), found in desktop.items():
+            groups = []
+            for one in found:
+                if not groups or one[0] - groups[-1][-1][0] >= Minute:
+                    groups.append([])
+                groups[-1].append(one)
+            for group in groups:
+                [(most, count)] = collections.Counter(event_id for *_, event_id in group).most_common(1)
+                kinds = {kind for _, kind, _ in group}
+                kind = "Reconnect" if "Reconnect" in kinds and not any(event_id == 21 for *_, event_id in group) else "RemoteInteractive"
+                logons.append((group[0][0], group[-1][0], account, source, kind, count))
+                # Each logon can have one of Network Level Authentication. NTLM often knows the name of the other machine only.
+                for start in [time for time, _, event_id in group if event_id == most]:
+                    before = [one for one in network if one[1] == account and (one[2] == source or not is_address(one[2])) and one[3] == "Network"
+                              and 0 * Second <= start - one[0] <= 30 * Second]  # fmt: skip
+                    if before:
+                        network.remove(before[-1])
+        logons += [(time, time, account, source, kind, 1) for time, account, source, kind in network]
+        pairs = collections.defaultdict(list)
+        for logon in logons:
+            pairs[logon[2:4]].append(logon)
+        return [
+            {"account": {account}, "source": source, "kinds": sorted({logon[4] for logon in found}), "logons": sum(logon[5] for logon in found),
+             "first": min(logon[0] for logon in found), "last": max(logon[1] for logon in found)}
+            for (account, source), found in pairs.items()
+        ]  # fmt: skip
+
+
+def bare(account):
+    """A name without its domain, in lower case."""
+    return account and account.split("\\")[-1].lower()
+
+
+def is_address(host):
+    try:
+        return bool(ipaddress.ip_address(host.split("%")[0]))
+    except ValueError:
+        return False
+
+
+def moment(text):
+    """A time in a field; none if no calendar has it."""
+    try:
+        return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", text).rstrip("Z"))
+    except (TypeError, ValueError):
+        return None
+
+
+def ordered(rows):
+    return sorted(rows, key=lambda row: row["time"])
+
+
+def case_summary(events, names, word):
+    """Rows of all events, those of copies too."""
+    known = [event for event in events if event.time and event.computer is not None]
+    machine_of, broken_events, rows = machines(known), broken(known), collections.defaultdict(list)
+    for event in known:
+        rows[machine_of(event)].append(event)
+    once = {id(event) for event in case(events)}
+    for own in rows.values():
+        told = [event for event in own if id(event) not in broken_events]
+        row = Summary([event for event in told if id(event) in once], told, names, broken_events, word).row()
+        row["events"] = len(told)
+        row["broken_times"] = [{"log": event.log.split("/")[-1], "record_id": event.number, "time": event.time}
+                               for event in sorted(own, key=lambda event: (event.log, event.number)) if id(event) in broken_events]  # fmt: skip
+        yield row

@@ -4,6 +4,8 @@ Over the samples, and over the folders in those that EVTX_CORPUS and EVTX_COLLEC
 """
 
 import collections
+import datetime
+import functools
 import os
 import pathlib
 
@@ -35,8 +37,10 @@ class Case:
         self.events = evaluator.case(self.all)
         self.names = evaluator.Names(self.events, lambda sid: self.word("evtx_sid_name", sid))
 
-    def word(self, function, value):
-        return self.con.execute(f"SELECT {function}(?)", [value]).fetchone()[0]
+    @functools.cache
+    def word(self, function, *values):
+        """The name of a code."""
+        return self.con.execute(f"SELECT {function}({', '.join('?' * len(values))})", values).fetchone()[0]
 
     def rows(self, macro, columns):
         return self.con.execute(f"SELECT {', '.join(columns)} FROM {macro}_of('events')").fetchall()
@@ -110,3 +114,44 @@ def test_script_blocks(case):
 def test_timeline(case):
     fields = evaluator.Fields(case.con.execute("SELECT unnest(evtx_timeline_fields(), max_depth := 2)").fetchall())
     assert_same(case, "evtx_timeline", evaluator.timeline(case.all, case.names, fields))
+
+
+def is_same(one, other):
+    """Whether values are the same. The parser cuts times to microseconds. Accounts have no domain, because several events name them, each in
+    its way; a set has the names of which one is right."""
+    if isinstance(other, dict):
+        return isinstance(one, dict) and one.keys() == other.keys() and all(is_same(one[name], other[name]) for name in other)
+    if isinstance(other, list):
+        return isinstance(one, list) and len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(other, (datetime.datetime, datetime.timedelta)):
+        return one is not None and abs(one - other) <= 2 * evaluator.Microsecond
+    return evaluator.bare(one) in other if isinstance(other, set) else one == other
+
+
+def unmatched(ours, theirs):
+    """The entries of two lists, in any order, that the other does not have."""
+    left, mine = list(theirs), []
+    for entry in ours:
+        same = next((other for other in left if is_same(entry, other)), None)
+        left.remove(same) if same is not None else mine.append(entry)
+    return mine, left
+
+
+def test_case_summary(case):
+    expected = {row["computer"]: row for row in evaluator.case_summary(case.all, case.names, case.word)}
+    columns = list(next(iter(expected.values())))
+    ours = {row[0]: dict(zip(columns, row)) for row in case.rows("evtx_case_summary", columns)}
+    found = [f"not in both: {sorted(ours.keys() ^ expected.keys())}"] * (ours.keys() != expected.keys())
+    for computer, column in ((computer, column) for computer in expected if computer in ours for column in columns):
+        one, other = ours[computer][column], expected[computer][column]
+        if isinstance(one, list):
+            times = [entry.get("time", entry.get("first")) if isinstance(entry, dict) else entry for entry in one if column not in ("broken_times", "gaps")]
+            found += [f"{computer}: {column} is not in the order of time"] * (times != sorted(times))
+            mine, theirs = unmatched(one, other)
+            if mine or theirs:
+                found.append(f"{computer}: {column}: {len(one)} of the macro, {len(other)} of the evaluator")
+                found += [f"  macro     {entry}" for entry in mine[:10]] + [f"  evaluator {entry}" for entry in theirs[:10]]
+        elif not is_same(one, other):
+            found.append(f"{computer}: {column}: {one} of the macro, {other} of the evaluator")
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
