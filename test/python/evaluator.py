@@ -514,16 +514,16 @@ ACCOUNT_CHANGES = (4720, 4722, 4724, 4725, 4726, 4728, 4732, 4738, 4740, 4756, 4
 
 
 def broken(events):
-    """The records whose time is far from those around it in their log, which are close to each other: two before and two after, because a
-    record of before a long pause can come right after one from after it."""
+    """The records whose time is far from that of the two before and the two after them in their log, while the neighbours are close to each
+    other. Not only the neighbours: around a long pause, the last record of before it can come after the first of after it."""
     logs, far, found = collections.defaultdict(list), datetime.timedelta(days=30), set()
     for event in events:
         logs[event.log].append(event)
     for log in logs.values():
         log.sort(key=lambda event: event.number)
         for at in range(1, len(log) - 1):
-            around = [event.time for event in log[max(0, at - 2) : at] + log[at + 1 : at + 3]]
-            if max(around) - min(around) <= far and min(abs(log[at].time - time) for time in around) > far:
+            around = log[max(0, at - 2) : at] + log[at + 1 : at + 3]
+            if abs(log[at + 1].time - log[at - 1].time) <= far and all(abs(log[at].time - event.time) > far for event in around):
                 found.add(id(log[at]))
     return found
 
@@ -705,7 +705,9 @@ class Summary:
     def successes(self):
         for event in self.events:
             text = re.match(r"Accepted \S+ for (.*) from ", event.data.get("payload", "")) if event.is_a("OpenSSH", 4) else None
-            if event.is_a(SECURITY, 4624) or event.is_a(SECURITY, 4776, 4768) and number_of(event.data.get("Status")) == 0:
+            if event.is_a(GATEWAY, 302) or event.is_a(CONNECTIONS, 1149) or event.is_a(SESSIONS, 21, 25):
+                yield event.time, bare(event.get("Username", "Param1", "User")), self.source(event)
+            elif event.is_a(SECURITY, 4624) or event.is_a(SECURITY, 4776, 4768) and number_of(event.data.get("Status")) == 0:
                 yield event.time, event.get("TargetUserName"), self.source(event)
             elif text:
                 yield event.time, text[1], self.source(event)
@@ -824,5 +826,5 @@ def case_summary(events, names, word):
         row = Summary([event for event in told if id(event) in once], told, names, broken_events, word).row()
         row["events"] = len(told)
         row["broken_times"] = [{"log": event.log.split("/")[-1], "record_id": event.number, "time": event.time}
-                               for event in sorted(own, key=lambda event: (event.log, event.number)) if id(event) in broken_events]  # fmt: skip
+                               for event in sorted(own, key=lambda event: (event.time, event.number)) if id(event) in broken_events & once]  # fmt: skip
         yield row
