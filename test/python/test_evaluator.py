@@ -1,6 +1,7 @@
 """Each column of each macro is what a second evaluator says, which shares no code with the macros: evaluator.py.
 
-Over the samples, and over the folders in those that EVTX_CORPUS and EVTX_COLLECTIONS name. Each folder is a case.
+Over the samples, over copies of them, and over the folders in those that EVTX_CORPUS and EVTX_COLLECTIONS name. Each folder is a case, and all
+machines of EVTX_COLLECTIONS together are one.
 """
 
 import collections
@@ -8,13 +9,15 @@ import datetime
 import functools
 import os
 import pathlib
+import shutil
 
 import evaluator
 import pytest
 from conftest import SAMPLES, loaded
 
-ROOTS = [pathlib.Path(os.environ[name]) for name in ("EVTX_CORPUS", "EVTX_COLLECTIONS") if os.environ.get(name)]
-FOLDERS = [SAMPLES, *sorted({log.parent for root in ROOTS for log in root.rglob("*.evtx")})]
+CORPUS, COLLECTIONS = ([pathlib.Path(os.environ[name])] if os.environ.get(name) else [] for name in ("EVTX_CORPUS", "EVTX_COLLECTIONS"))
+COPIES = pathlib.Path("copies")
+FOLDERS = [SAMPLES, COPIES, *sorted({log.parent for root in CORPUS + COLLECTIONS for log in root.rglob("*.evtx")} | set(COLLECTIONS))]
 
 
 class Case:
@@ -22,10 +25,10 @@ class Case:
 
     def __init__(self, folder):
         self.con = loaded()
-        self.con.execute(f"CREATE TABLE every AS FROM read_evtx('{folder}/*.evtx')")
+        self.con.execute(f"CREATE TABLE every AS FROM read_evtx('{folder}/**/*.evtx')")
         sound = "error IS NULL AND record_id IS NOT NULL"
         ours = collections.Counter(self.con.execute(f"SELECT filename, record_id FROM every WHERE {sound}").fetchall())
-        events = [event for log in sorted(folder.glob("*.evtx")) for event in evaluator.read(log)]
+        events = [event for log in sorted(folder.rglob("*.evtx")) for event in evaluator.read(log)]
         theirs = collections.Counter((event.log, event.number) for event in events)
         both = {key for key, count in ours.items() if count == 1 == theirs[key]}
         self.con.execute("CREATE TABLE known (filename VARCHAR, record_id UBIGINT)")
@@ -47,8 +50,15 @@ class Case:
 
 
 @pytest.fixture(scope="module", params=FOLDERS, ids=lambda folder: folder.name)
-def case(request):
-    return Case(request.param)
+def case(request, tmp_path_factory):
+    if request.param != COPIES:
+        return Case(request.param)
+    folder = tmp_path_factory.mktemp("copies")
+    for name in ("live", "shadow copy"):
+        (folder / name).mkdir()
+        for log in SAMPLES.glob("*.evtx"):
+            shutil.copy(log, folder / name)
+    return Case(folder)
 
 
 def plain(value):
