@@ -79,7 +79,9 @@ def event_of(log, record):
     time, user_sid = datetime.datetime.fromisoformat(attribute("TimeCreated", "SystemTime")[:26].rstrip("Z")), attribute("Security", "UserID")
     event_id = system["EventID"]["#text"] if isinstance(system["EventID"], dict) else system["EventID"]
     user_data = event.get("UserData")
-    content = next((value for name, value in user_data.items() if name != "#attributes"), None) if user_data else event.get("EventData")
+    # UserData is usually one element, which has the fields.
+    elements = [value for name, value in (user_data or {}).items() if name != "#attributes"]
+    content = elements[0] if len(elements) == 1 and isinstance(elements[0], dict) else user_data if elements else event.get("EventData")
     return Event(
         computer=system.get("Computer"), channel=text_of(system["Channel"]) if "Channel" in system else None, provider=attribute("Provider", "Name"), id=int(event_id),
         level=None if system.get("Level") is None else int(system["Level"]), record=int(system["EventRecordID"]),
@@ -428,30 +430,51 @@ class Fields:
                 self.rows[provider, event_id] = [names.split("|") if names else [] for names in (account, domain, remote_host, process)]
 
     def of(self, event):
-        return self.rows.get((event.provider, event.id), [[], [], [], []])
+        # Each instance of SQL Server is a provider.
+        provider = "MSSQLSERVER" if (event.provider or "").startswith("MSSQL$") else event.provider
+        return self.rows.get((provider, event.id), [[], [], [], []])
 
 
 def computed(event, name):
     """A value that the table calls @name: from several fields, or from a text in one."""
     data = event.data
-    if name == "@remote" and event.provider == SECURITY:
-        return data.get("SourceAddress" if data.get("Direction") == "%%14592" else "DestAddress")
-    if name == "@remote":
-        return data.get("SourceIp" if data.get("Initiated") == "false" else "DestinationIp")
-    if name == "@url":
-        found = re.match(r"[^:/?#]+://(?:[^/?#\\]*@)?(\[[^\]]*\]|[^/?#\\:]*)", data.get("url", data.get("RemoteName", "")))
-        return found and found[1]
-    if event.provider == "PowerShell":
-        lines, user, program = data.get("param2" if event.id == 800 else "param3", ""), "UserId=", "HostApplication="
-    else:
-        lines, user, program = data.get("ContextInfo", ""), "User = ", "Host Application = "
-    if name == "@user":
-        found = re.search(rf"^\s*{user}([^\r\n]*)", lines, re.MULTILINE)
-    else:
-        # A command line can have several lines.
-        end = r"(.*?)(?:\r?\n\s*EngineVersion=|\s*\Z)" if event.provider == "PowerShell" else r"([^\r\n]*)"
-        found = re.search(rf"^\s*{program}{end}", lines, re.MULTILINE | re.DOTALL)
-    return found and found[1]
+
+    def found(pattern, field, flags=0):
+        match = re.search(pattern, data.get(field, ""), flags)
+        return match and next(filter(None, match.groups()), "")
+
+    match event.provider, name:
+        case "Microsoft-Windows-Security-Auditing", "@remote":
+            return data.get("SourceAddress" if data.get("Direction") == "%%14592" else "DestAddress")
+        case _, "@remote":
+            return data.get("SourceIp" if data.get("Initiated") == "false" else "DestinationIp")
+        case _, "@url":
+            return found(r"^[^:/?#]+://(?:[^/?#\\]*@)?(\[[^\]]*\]|[^/?#\\:]*)", "url" if "url" in data else "RemoteName")
+        case _, "@client":
+            if event.provider == "OpenSSH":
+                # The client chooses the name before the address, and the reason after it.
+                return found(r"^(?:Received disconnect|Disconnected|Connection(?: closed| reset)?) (?:from|by) (\S+) port \d+|^.* (\S+) port \d+", "payload")
+            return found(r"^\s*\[CLIENT: ([^\]]*)\]", "param3" if "param3" in data else "param2")
+        case "OpenSSH", "@user":
+            return found(r"^(?:Failed|Accepted|Postponed|Partial) \S+ for (?:invalid user )?(.*) from \S+ port|^Invalid user (.*) from \S+ port| user (\S+) \S+ port", "payload")
+        case _, "@user" if event.id == 33205:
+            return found(r"^session_server_principal_name:([^\r\n]*)", "param1", re.MULTILINE)
+        case "Microsoft-Windows-User Profiles Service", "@user":
+            return found(r"\\Users\\([^\\]*)$", "LocalPath", re.IGNORECASE)
+        case "User32", "@program":
+            # The name of the machine follows.
+            return re.sub(r" \([^()]*\)$", "", data.get("param1", ""))
+        case "Windows Error Reporting", "@program":
+            return found(r"^(.*\.exe)$", "param6", re.IGNORECASE)
+        case "PowerShell", "@user":
+            return found(r"^\s*UserId=([^\r\n]*)", "param2" if event.id == 800 else "param3", re.MULTILINE)
+        case "PowerShell", "@program":
+            # A command line can have several lines.
+            return found(r"^\s*HostApplication=(.*?)(?:\r?\n\s*EngineVersion=|\s*\Z)", "param2" if event.id == 800 else "param3", re.MULTILINE | re.DOTALL)
+        case _, "@user":
+            return found(r"^\s*User = ([^\r\n]*)", "ContextInfo", re.MULTILINE)
+        case _, "@program":
+            return found(r"^\s*Host Application = ([^\r\n]*)", "ContextInfo", re.MULTILINE)
 
 
 def value_of(event, name):
@@ -466,7 +489,7 @@ def timeline(events, names, fields):
         yield {
             "computer": event.computer, "channel": event.channel, "event_id": event.id, "provider": event.provider, "record_id": event.number,
             "filename": event.log, "time_created": event.time, "user_name": name or names.name(sid, event.computer, event.time), "user_sid": None if sid == NOBODY else sid,
-            "remote_host": host_of(next(filter(None, (value_of(event, host) for host in hosts)), None), event.computer),
+            "remote_host": host_of(next((host for host in (value_of(event, host) for host in hosts) if host not in (None, "0.0.0.0", "::")), None), event.computer),
             "process": next((path for path in (value_of(event, program) for program in programs) if path and not path.startswith("{")), None),
         }  # fmt: skip
 
@@ -478,7 +501,9 @@ def timeline_user(event, accounts, domains):
         return next((sid for sid in found if sid and sid.startswith("S-1-")), None)
 
     for at, field in enumerate(accounts):
-        if value := value_of(event, field):
+        value = value_of(event, field)
+        # Some events have NULL in place of a SID.
+        if value and (not field.endswith("Sid") or value.startswith("S-1-")):
             if value.startswith("S-1-"):
                 return None, value
             domain = event.data.get(domains[at]) if at < len(domains) else None
@@ -494,14 +519,16 @@ def timeline_user(event, accounts, domains):
 
 
 def host_of(host, computer):
-    """An address or a name in one form; none for this machine."""
+    """An address or a name in one form; none for this machine, and for what is no machine."""
     host = (host or "").lstrip("\\")
-    own = (computer or "").lower()
-    if host.lower() in ("", "null", "localhost", "local", "127.0.0.1", "::1", "::ffff:127.0.0.1", own, own.split(".")[0]):
-        return None
-    if found := re.fullmatch(r"\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+", host):
+    if found := re.fullmatch(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+", host):
         host = found[1] or found[2]
-    return without_mapping(host)
+    host = without_mapping(host)
+    if found := re.fullmatch(r"([^:]*):\d+", host):
+        host = found[1]
+    own = (computer or "").lower()
+    nothing = ("", "-", "null", "localhost", "local", "::", "::1", "0.0.0.0", own, own.split(".")[0])
+    return None if host.lower() in nothing or re.match(r"127(\.\d+){3}$|localhost \(|<", host, re.IGNORECASE) else host
 
 
 # ---- evtx_case_summary
@@ -659,10 +686,10 @@ class Summary:
 
     def source(self, event):
         """The other machine: an address, or else a name."""
-        text = " ".join([event.data.get("payload", ""), event.data.get("param3", "")])
-        found = re.search(r" from (\S+) port|\[CLIENT: ([^<\]]+)", text)
+        # The client chooses the name before its address.
+        found = re.match(r".* from (\S+) port \d+", event.data.get("payload", "")) or re.match(r"\s*\[CLIENT: ([^<\]]+)", event.data.get("param3", event.data.get("param2", "")))
         fields = ("IpAddress", "Address", "ClientAddress", "IPString", "Param3", "WorkstationName", "Workstation", "ClientName")
-        for host in [found and (found[1] or found[2]), *(event.data.get(name) for name in fields)]:
+        for host in [found and found[1], *(event.data.get(name) for name in fields)]:
             host = (host or "").strip().lstrip("\\")
             if address := re.fullmatch(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+", host):
                 host = address[1] or address[2]

@@ -155,8 +155,13 @@ def test_case_summary(case):
     for computer, column in ((computer, column) for computer in expected if computer in ours for column in columns):
         one, other = ours[computer][column], expected[computer][column]
         if isinstance(one, list):
-            times = [entry.get("time", entry.get("first")) if isinstance(entry, dict) else entry for entry in one if column not in ("broken_times", "gaps")]
-            found += [f"{computer}: {column} is not in the order of time"] * (times != sorted(times))
+            if column == "failed_logons":
+                # The most failures first.
+                keys = [-entry["failures"] for entry in one]
+            else:
+                keys = [next(entry[name] for name in ("time", "first", "start") if name in entry) if isinstance(entry, dict) else entry for entry in one]
+            if column not in ("wrapped_logs", "unused_logs", "broken_times") and keys != sorted(keys):
+                found.append(f"{computer}: {column} is not in order")
             mine, theirs = unmatched(one, other)
             if mine or theirs:
                 found.append(f"{computer}: {column}: {len(one)} of the macro, {len(other)} of the evaluator")
