@@ -576,20 +576,20 @@ def machines(events):
 class Summary:
     """The row of a machine."""
 
-    def __init__(self, events, own_events, names, broken_events, word):
-        # All events that have a time, and each event once.
-        self.all, self.events, self.names_of_sids, self.broken, self.word = own_events, events, names, broken_events, word
-        self.own = {event.computer.lower().split(".")[0] for event in own_events}
+    def __init__(self, events, placed, names, word):
+        # Each event once, and all events whose time is not broken.
+        self.events, self.placed, self.names_of_sids, self.word = events, placed, names, word
+        self.own = {event.computer.lower().split(".")[0] for event in events}
 
     def row(self):
-        times = sorted(event.time for event in self.all)
+        times = sorted(event.time for event in self.placed)
         spans = collections.defaultdict(list)
-        for event in self.all:
+        for event in self.placed:
             spans[event.computer].append(event.time)
         names = sorted(({"name": name, "first": min(seen), "last": max(seen)} for name, seen in spans.items()), key=lambda name: (name["first"], name["name"]))
         return {
             "computer": max(names, key=lambda name: name["last"])["name"], "names": names, "first_event": times[0], "last_event": times[-1],
-            "logs": len({event.log for event in self.all}), "time_zones": self.time_zones(), "clock_changes": self.clock_changes(),
+            "logs": len({event.log for event in self.placed}), "time_zones": self.time_zones(), "clock_changes": self.clock_changes(),
             "gaps": [{"start": a, "duration": b - a} for a, b in zip(times, times[1:]) if b - a >= Day],
             "cleared_logs": ordered({"time": event.time, "log": event.data.get("Channel", "Security"), "user_name": self.user(event)}
                                     for event in self.of(EVENTLOG, 104, 1102)),
@@ -760,7 +760,7 @@ class Summary:
                 "most_in_a_minute": max(minutes.values()), "first": failures[0][0], "last": failures[-1][0],
                 "success": success and {"time": success[0], "account": {bare(success[1])}},
             })  # fmt: skip
-        return rows
+        return sorted(rows, key=lambda row: (-row["failures"], row["source"] is not None, row["source"]))
 
     def remote_logons(self):
         created = {bare(event.get("TargetUserName")) for event in self.of(SECURITY, 4720)}
@@ -850,8 +850,8 @@ def case_summary(events, names, word):
     once = {id(event) for event in case(events)}
     for own in rows.values():
         told = [event for event in own if id(event) not in broken_events]
-        row = Summary([event for event in told if id(event) in once], told, names, broken_events, word).row()
-        row["events"] = len(told)
+        row = Summary([event for event in own if id(event) in once], told or own, names, word).row()
+        row["events"] = len(own)
         row["broken_times"] = [{"log": event.log.split("/")[-1], "record_id": event.number, "time": event.time}
                                for event in sorted(own, key=lambda event: (event.time, event.number)) if id(event) in broken_events & once]  # fmt: skip
         yield row
