@@ -556,29 +556,28 @@ def broken(events):
 
 
 def machines(events):
-    """The machine of each log and name: the last name in the log, or else the last name that another log gives this name. Earlier names do
-    not count, because machines of one image have the same."""
-    logs, last = collections.defaultdict(dict), {}
+    """The machine of an event: the last name in its log, followed through other logs. Earlier names do not count, because machines of one
+    image have the same. A log whose records have numbers of their own has what other machines forwarded."""
+    logs = collections.defaultdict(list)
     for event in events:
-        if event.record == event.number:
-            name, number = last.get(event.log, (None, -1))
-            last[event.log] = max((event.computer, event.number), (name, number), key=lambda pair: pair[1])
-            logs[event.log][event.computer] = max(event.time, logs[event.log].get(event.computer, event.time))
-    ends = sorted(((max(names.values()), last[log][0], names) for log, names in logs.items()), key=lambda end: end[:2])
+        logs[event.log].append(event)
+    own = {log: found for log, found in logs.items() if all(event.record == event.number for event in found)}
+    last = {log: max(found, key=lambda event: event.number).computer for log, found in own.items()}
+    ends = sorted((max(event.time for event in found), last[log], {event.computer for event in found}) for log, found in own.items())
 
     def final(name):
         later = next((end for _, end, names in reversed(ends) if name in names), name)
         return name if later == name else final(later)
 
-    return lambda event: final(last.get(event.log, (event.computer,))[0])
+    return lambda event: final(last.get(event.log, event.computer))
 
 
 class Summary:
     """The row of a machine."""
 
-    def __init__(self, events, placed, names, word):
-        # Each event once, and all events whose time is not broken.
-        self.events, self.placed, self.names_of_sids, self.word = events, placed, names, word
+    def __init__(self, events, placed, created, names, word):
+        # Each event once, all events whose time is not broken, and the accounts that any machine created.
+        self.events, self.placed, self.created, self.names_of_sids, self.word = events, placed, created, names, word
         self.own = {event.computer.lower().split(".")[0] for event in events}
 
     def row(self):
@@ -763,7 +762,6 @@ class Summary:
         return sorted(rows, key=lambda row: (-row["failures"], row["source"] is not None, row["source"]))
 
     def remote_logons(self):
-        created = {bare(event.get("TargetUserName")) for event in self.of(SECURITY, 4720)}
         network, desktop, linked = [], collections.defaultdict(list), {}
         for event in sorted(self.events, key=lambda event: (event.time, event.record)):
             logon_type, account = event.data.get("LogonType"), event.get("TargetUserName", "AccountName", "User", "Username", "Param1")
@@ -776,7 +774,7 @@ class Summary:
             source = self.source(event)
             if kind is None or source is None or account is None:
                 continue
-            if kind.startswith("Network") and account.endswith("$") and bare(account) not in created:
+            if kind.startswith("Network") and account.endswith("$") and bare(account) not in self.created:
                 continue
             # The two logons of an administrator name each other.
             if event.id == 4624 and number_of(event.data.get("TargetLinkedLogonId")):
@@ -810,11 +808,12 @@ class Summary:
         pairs = collections.defaultdict(list)
         for logon in logons:
             pairs[logon[2:4]].append(logon)
-        return [
+        rows = [
             {"account": {account}, "source": source, "kinds": sorted({logon[4] for logon in found}), "logons": sum(logon[5] for logon in found),
              "first": min(logon[0] for logon in found), "last": max(logon[1] for logon in found)}
             for (account, source), found in pairs.items()
         ]  # fmt: skip
+        return sorted(rows, key=lambda row: row["first"])
 
 
 def bare(account):
@@ -848,9 +847,10 @@ def case_summary(events, names, word):
     for event in known:
         rows[machine_of(event)].append(event)
     once = {id(event) for event in case(events)}
+    created = {bare(event.get("TargetUserName")) for event in known if event.is_a(SECURITY, 4720)}
     for own in rows.values():
         told = [event for event in own if id(event) not in broken_events]
-        row = Summary([event for event in own if id(event) in once], told or own, names, word).row()
+        row = Summary([event for event in own if id(event) in once], told or own, created, names, word).row()
         row["events"] = len(own)
         row["broken_times"] = [{"log": event.log.split("/")[-1], "record_id": event.number, "time": event.time}
                                for event in sorted(own, key=lambda event: (event.time, event.number)) if id(event) in broken_events & once]  # fmt: skip

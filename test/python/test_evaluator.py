@@ -170,3 +170,41 @@ def test_case_summary(case):
             found.append(f"{computer}: {column}: {one} of the macro, {other} of the evaluator")
     if found:
         pytest.fail("\n".join(found), pytrace=False)
+
+
+# The evaluator can be wrong itself: stories know what happened.
+
+
+def event_of(row):
+    """An event of a story. UserData is one element, which has the fields."""
+    content = next(iter(row["user_data"].values())) if row["user_data"] else row["event_data"] or {}
+    data = {name: evaluator.text_of(value) for name, value in content.items() if not name.startswith("#")}
+    names = {"computer", "channel", "provider", "level", "user_sid"}
+    return evaluator.Event(id=row["event_id"], record=row["event_record_id"], number=row["record_id"], time=row["time_created"], log=row["filename"], process_id=None, data=data,
+                           **{name: row[name] for name in names})  # fmt: skip
+
+
+def one_of(entry):
+    """An entry with one of the accounts that are right."""
+    return {name: next(filter(None, value), None) if isinstance(value, set) else one_of(value) if isinstance(value, dict) else value for name, value in entry.items()}
+
+
+def test_the_evaluator_tells_the_stories(con):
+    stories, test_stories = pytest.importorskip("stories"), pytest.importorskip("test_stories")
+    word = functools.cache(lambda function, *values: con.execute(f"SELECT {function}({', '.join('?' * len(values))})", values).fetchone()[0])
+    fields = evaluator.Fields(con.execute("SELECT unnest(evtx_timeline_fields(), max_depth := 2)").fetchall())
+    for number in range(200):
+        telling = stories.Telling(stories.draw(test_stories.SEED, number))
+        rows = telling.rows()
+        every = list(map(event_of, rows))
+        events = evaluator.case(every)
+        names = evaluator.Names(events, lambda sid: word("evtx_sid_name", sid))
+        summaries = list(evaluator.case_summary(every, names, word))
+        for summary in summaries:
+            for column in ("failed_logons", "remote_logons"):
+                summary[column] = [one_of(entry) for entry in summary[column]]
+        found = {
+            "evtx_case_summary": summaries, "evtx_logons": list(evaluator.logons(events)), "evtx_process_tree": list(evaluator.process_tree(events, names)),
+            "evtx_accounts": list(evaluator.accounts(events)), "evtx_timeline": list(evaluator.timeline(every, names, fields)),
+        }  # fmt: skip
+        assert list(test_stories.of_story(telling, rows, found)) == [], telling.story
