@@ -1,0 +1,922 @@
+"""Stories: what happened in a small network, the events that Windows writes of it, and what the macros must say about it.
+
+A story is a list of facts. Each fact says both: which events it leaves, and what an analyst should read. Nothing here shares code with the SQL. The
+fields and values of the events are those of real logs and of Microsoft's pages about the events.
+"""
+
+import collections
+import dataclasses
+import datetime
+import itertools
+import json
+import random
+import zoneinfo
+
+SECURITY, SYSMON, KERNEL = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon", "Microsoft-Windows-Kernel-General"
+EVENTLOG, SCM, TASKS = "Microsoft-Windows-Eventlog", "Service Control Manager", "Microsoft-Windows-TaskScheduler"
+WAKE, SSH, RDP_CORE = "Microsoft-Windows-Power-Troubleshooter", "OpenSSH", "Microsoft-Windows-RemoteDesktopServices-RdpCoreTS"
+SESSIONS, CONNECTIONS, GATEWAY = (f"Microsoft-Windows-TerminalServices-{part}" for part in ("LocalSessionManager", "RemoteConnectionManager", "Gateway"))
+CHANNELS = {
+    SECURITY: "Security", SSH: "OpenSSH/Operational", "MSSQLSERVER": "Application", "MSSQL$ERP": "Application",
+    **{provider: f"{provider}/Operational" for provider in (SYSMON, TASKS, RDP_CORE, SESSIONS, CONNECTIONS, GATEWAY)},
+}
+TIME_ZONES = {  # As Windows calls them, and the minutes west of UTC without daylight saving time; IANA's names are from CLDR's windowsZones.xml
+    "Pacific Standard Time": (480, "America/Los_Angeles"), "Eastern Standard Time": (300, "America/New_York"),
+    "Romance Standard Time": (-60, "Europe/Paris"), "W. Europe Standard Time": (-60, "Europe/Berlin"),
+    "India Standard Time": (-330, "Asia/Calcutta"), "UTC": (0, "Etc/UTC"), "AUS Eastern Standard Time": (-600, "Australia/Sydney"),
+}
+# Status and SubStatus of 4625, and the name of the reason: MS-ERREF.
+REASONS = {
+    "wrong password": ("0xc000006d", "0xc000006a", "%%2313", "STATUS_WRONG_PASSWORD"), "unknown user": ("0xc000006d", "0xc0000064", "%%2313", "STATUS_NO_SUCH_USER"),
+    "disabled": ("0xc000006e", "0xc0000072", "%%2310", "STATUS_ACCOUNT_DISABLED"), "expired": ("0xc000006e", "0xc0000193", "%%2305", "STATUS_ACCOUNT_EXPIRED"),
+    "password expired": ("0xc000006e", "0xc0000071", "%%2309", "STATUS_PASSWORD_EXPIRED"), "locked": ("0xc0000234", "0x0", "%%2307", "STATUS_ACCOUNT_LOCKED_OUT"),
+    "must change": ("0xc0000224", "0x0", "%%2309", "STATUS_PASSWORD_MUST_CHANGE"), "not granted": ("0xc000015b", "0x0", "%%2308", "STATUS_LOGON_TYPE_NOT_GRANTED"),
+}
+# The event, its status, and the name: RFC 4120, section 7.5.9.
+KERBEROS = {
+    "wrong password": (4771, "0x18", "KDC_ERR_PREAUTH_FAILED"), "locked": (4771, "0x12", "KDC_ERR_CLIENT_REVOKED"),
+    "password expired": (4771, "0x17", "KDC_ERR_KEY_EXPIRED"), "unknown user": (4768, "0x6", "KDC_ERR_C_PRINCIPAL_UNKNOWN"),
+}
+MSSQL = {
+    "wrong password": "Password did not match that for the login provided", "unknown user": "Could not find a login matching the name provided",
+    "disabled": "The account is disabled",
+}
+PRIVILEGES = "SeSecurityPrivilege\r\n\t\t\tSeBackupPrivilege\r\n\t\t\tSeDebugPrivilege"
+
+
+def seconds(count):
+    return datetime.timedelta(seconds=count)
+
+
+def stamp(time):
+    """A time as event data has it: with seven digits."""
+    return f"{time:%Y-%m-%dT%H:%M:%S.%f}0Z"
+
+
+class OneOf(list):
+    """Several answers are right."""
+
+    def __eq__(self, other):
+        return any(item == other for item in self)
+
+    __hash__ = None
+
+    def __repr__(self):
+        return "one of " + super().__repr__()
+
+
+class Near:
+    """A time or duration that two events give slightly different."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return other is not None and abs(other - self.value) <= seconds(2)
+
+    def __repr__(self):
+        return f"about {self.value}"
+
+
+class Having(dict):
+    """An entry that can have more fields."""
+
+    def __eq__(self, other):
+        return isinstance(other, dict) and all(name in other and value == other[name] for name, value in self.items())
+
+    __hash__ = None
+
+
+class Text(str):
+    """A text that can be in any case."""
+
+    def __eq__(self, other):
+        return other is not None and self.lower() == other.lower()
+
+    def __hash__(self):
+        return hash(self.lower())
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    name: str
+    domain: str
+    sid: str
+
+    def __str__(self):
+        return f"{self.domain}\\{self.name}" if self.domain else self.name
+
+    __repr__ = __str__
+
+
+NOBODY = Account("-", "-", "S-1-0-0")
+LOCAL_SERVICE = Account("LOCAL SERVICE", "NT AUTHORITY", "S-1-5-19")
+
+
+@dataclasses.dataclass(eq=False)
+class Machine:
+    """A computer as the story begins. Its name, domain and clock can change."""
+
+    name: str
+    domain: str = "WORKGROUP"
+    suffix: str = ""
+    is_old: bool = False
+    missing: tuple = ()
+    copied: tuple = ()
+
+    def __repr__(self):
+        return self.name + "".join(f", {what}" for what in (self.is_old and "old", self.missing and f"no {self.missing}", self.copied and f"copies {self.copied}") if what)
+
+
+class Telling:
+    """Writes the events of a story, and collects what is true of it."""
+
+    def __init__(self, story):
+        self.story, self.events = story, []
+        self.names = {machine: machine.name for machine in story.machines}
+        self.suffixes = {machine: machine.suffix for machine in story.machines}
+        self.shifts = {machine: seconds(0) for machine in story.machines}
+        self.ids, self.pids = collections.Counter(), collections.Counter()
+        self.files, self.known = {}, {}
+        self.facts = {machine: collections.defaultdict(list) for machine in story.machines}
+        self.logons, self.processes = [], []
+        # What was written before a log was cleared is lost, unless the log was archived.
+        self.starts = {(fact.machine, fact.log): fact.at for fact in story.facts if isinstance(fact, Cleared) and not fact.archived}
+        for fact in story.facts:
+            fact.tell(self)
+
+    def computer(self, machine):
+        return self.names[machine] + (f".{self.suffixes[machine]}" if self.suffixes[machine] else "")
+
+    def system(self, machine):
+        """How the Security log names the machine itself."""
+        return Account(f"{self.names[machine]}$", machine.domain, "S-1-5-18")
+
+    def logon_id(self, machine):
+        self.ids[machine] += 1
+        return f"0x{0x20000 + 0x1111 * self.ids[machine]:x}"
+
+    def write(self, machine, at, provider, event_id, data=None, *, user=None, user_data=None, channel=None, names=(), told=None, level=4, version=0, time=None):
+        """Writes an event, unless the log is missing. Returns its time on the machine's clock."""
+        channel = channel or CHANNELS.get(provider, "System")
+        if channel in machine.missing or at < self.starts.get((machine, channel), at):
+            return None
+        moment = time or at + self.shifts[machine]
+        for account in names:
+            if account.sid.count("-") > 3:
+                self.known.setdefault(account, set()).add(self.computer(machine))
+        log = self.files.setdefault((machine, channel), [0])
+        self.events.append({
+            "machine": machine, "at": at, "log": (machine, channel, log[0]), "time_created": moment, "provider": provider, "event_id": event_id, "channel": channel,
+            "computer": self.computer(machine), "event_data": data if user_data is None else None, "user_data": user_data, "user_sid": user, "is_broken": time is not None,
+            "level": 0 if provider == SECURITY else level, "version": version, "told": told,
+        })
+        return moment
+
+    def add(self, machine, topic, times, **fact):
+        """Adds a fact, if an event says so."""
+        times = [time for time in times if time]
+        if times:
+            self.facts[machine][topic].append({"time": min(times), "last": max(times), **fact})
+
+    def who(self, account, is_named):
+        """The name of an account: if the event only has the SID, other events must name it. Call this at the end."""
+        fixed = {"S-1-5-18": "Local System", "S-1-5-19": "Local Service"}
+        return str(account) if is_named or account in self.known else fixed.get(account.sid, account.sid)
+
+    def rows(self):
+        """The events as rows of read_evtx: with their copies, and numbered in each log."""
+        rows, numbers = [], collections.Counter()
+        for event in sorted(self.events, key=lambda event: event["at"]):
+            machine, channel, generation = event["log"]
+            numbers[event["log"]] += 1
+            name = channel.replace("/", "%4") if generation == self.files[machine, channel][0] else f"Archive-{channel}-{generation}"
+            event["record_id"] = event["event_record_id"] = numbers[event["log"]]
+            for folder in ["C", "vss1"] if channel in machine.copied else ["C"]:
+                event["filename"] = f"story{self.story.number}/{machine.name}/{folder}/{name}.evtx"
+                rows.append({**event, "event": event})
+        return rows
+
+
+def subject(account, logon_id="0x0"):
+    return {"SubjectUserSid": account.sid, "SubjectUserName": account.name, "SubjectDomainName": account.domain, "SubjectLogonId": logon_id}
+
+
+def target(account):
+    return {"TargetUserName": account.name, "TargetDomainName": account.domain, "TargetSid": account.sid}
+
+
+@dataclasses.dataclass(eq=False)
+class Fact:
+    """Something that happened on a machine. It ends before the next fact begins."""
+
+    at: datetime.datetime
+    machine: Machine
+
+    def __str__(self):
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)[2:]}
+        return f"{self.at} {self.machine.name}: {type(self).__name__} " + ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+@dataclasses.dataclass(eq=False)
+class Noise(Fact):
+    """What Windows writes all the time."""
+
+    def tell(self, telling):
+        telling.write(self.machine, self.at, SCM, 7036, {"param1": "Windows Update", "param2": "running"})
+        system = telling.system(self.machine)
+        telling.write(self.machine, self.at, SECURITY, 4672, {**subject(Account("SYSTEM", "NT AUTHORITY", "S-1-5-18"), "0x3e7"), "PrivilegeList": PRIVILEGES})
+        logon = {**subject(system, "0x3e7"), "TargetUserSid": "S-1-5-18", "TargetUserName": "SYSTEM", "TargetDomainName": "NT AUTHORITY", "TargetLogonId": "0x3e7"}
+        logon |= {"LogonType": "5", "LogonProcessName": "Advapi  ", "AuthenticationPackageName": "Negotiate", "WorkstationName": "-", "ProcessName": "C:\\Windows\\System32\\services.exe"}
+        telling.write(self.machine, self.at, SECURITY, 4624, logon | {"IpAddress": "-", "IpPort": "-"})
+
+
+@dataclasses.dataclass(eq=False)
+class Installed(Fact):
+    """A service was installed, once or several times, as PsExec does."""
+
+    account: Account
+    service: str
+    path: str
+    offsets: tuple
+    sources: tuple
+    delay: float
+
+    def tell(self, telling):
+        for offset in self.offsets:
+            at, times = self.at + seconds(offset), []
+            if 4697 in self.sources:
+                data = {**subject(self.account, "0x6a423"), "ServiceName": self.service, "ServiceFileName": self.path, "ServiceType": "0x10"}
+                times.append(telling.write(self.machine, at, SECURITY, 4697, data | {"ServiceStartType": "3", "ServiceAccount": "LocalSystem"},
+                                           told={"user_name": (self.account, True), "process": self.path}))
+            if 7045 in self.sources:
+                data = {"ServiceName": self.service, "ImagePath": self.path, "ServiceType": "user mode service", "StartType": "demand start", "AccountName": "LocalSystem"}
+                times.append(telling.write(self.machine, at + seconds(self.delay), SCM, 7045, data, user=self.account.sid,
+                                           told={"user_name": (self.account, False), "user_sid": self.account.sid, "process": self.path}))
+            is_named = 4697 in self.sources and times[0] is not None
+            telling.add(self.machine, "services", times, service=self.service, path=self.path, user_name=(self.account, is_named))
+
+
+@dataclasses.dataclass(eq=False)
+class Scheduled(Fact):
+    """A task was created."""
+
+    account: Account
+    task: str
+    sources: tuple
+    delay: float
+
+    def tell(self, telling):
+        times = []
+        if 4698 in self.sources:
+            data = {**subject(self.account, "0x6a423"), "TaskName": self.task, "TaskContent": "<Task/>"}
+            times.append(telling.write(self.machine, self.at, SECURITY, 4698, data, told={"user_name": (self.account, True)}))
+        if 106 in self.sources:
+            data = {"TaskName": self.task, "UserContext": str(self.account)}
+            times.append(telling.write(self.machine, self.at + seconds(self.delay), TASKS, 106, data, user="S-1-5-18", told={"user_name": (self.account, True)}))
+        telling.add(self.machine, "tasks", times, task=self.task, user_name=(self.account, True))
+        # A change is not a creation.
+        telling.write(self.machine, self.at + seconds(20), TASKS, 140, {"TaskName": self.task, "UserName": str(self.account)}, user="S-1-5-18")
+
+
+@dataclasses.dataclass(eq=False)
+class Came(Fact):
+    """Somebody logged on: an account, the type of the logon, from where. The source is an address, a name, both, or neither."""
+
+    account: Account
+    type: int
+    address: str = None
+    workstation: str = None
+    form: str = "{}"
+    is_admin: bool = False
+    has_other_half: bool = False
+    lasts: float = None
+
+    @property
+    def source(self):
+        return self.address or self.workstation
+
+    def event(self, telling, at, kind):
+        """Writes 4624, and its other half if Windows split the token. Returns the time."""
+        halves = [telling.logon_id(self.machine) for _ in range(2 if self.has_other_half and not self.machine.is_old else 1)]
+        is_network = kind in (3, 8)
+        address, workstation = self.form.format(self.address) if self.address else "-" if is_network else "127.0.0.1", self.workstation or "-"
+        times, ends = [], []
+        for half, logon_id in enumerate(halves):
+            data = subject(NOBODY) if is_network else subject(telling.system(self.machine), "0x3e7")
+            data |= {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": logon_id}
+            data |= {"LogonType": str(kind), "LogonProcessName": "NtLmSsp " if kind == 3 else "User32 ", "AuthenticationPackageName": "NTLM" if kind == 3 else "Negotiate"}
+            data |= {"WorkstationName": workstation if is_network else telling.names[self.machine], "LogonGuid": "{00000000-0000-0000-0000-000000000000}"}
+            data |= {"TransmittedServices": "-", "LmPackageName": "-", "KeyLength": "0", "ProcessId": "0x0" if is_network else "0x4c4"}
+            data |= {"ProcessName": "-" if is_network else "C:\\Windows\\System32\\winlogon.exe", "IpAddress": address, "IpPort": "49165" if self.address else "-"}
+            if not self.machine.is_old:
+                data |= {"ImpersonationLevel": "%%1833", "VirtualAccount": "%%1843", "TargetLinkedLogonId": halves[1 - half] if len(halves) == 2 else "0x0"}
+                data |= {"ElevatedToken": "%%1843" if half else "%%1842"}
+            remote_host = self.source if is_network else self.address
+            told = {"user_name": (self.account, True), "user_sid": self.account.sid, "remote_host": remote_host}
+            time = telling.write(self.machine, at, SECURITY, 4624, data, names=[self.account], told=told, version=1 if self.machine.is_old else 2)
+            is_elevated = self.is_admin and half == 0
+            if is_elevated:
+                telling.write(self.machine, at, SECURITY, 4672, {**subject(self.account, logon_id), "PrivilegeList": PRIVILEGES}, names=[self.account])
+            end = None
+            if self.lasts is not None:
+                data = {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": logon_id}
+                end = telling.write(self.machine, at + seconds(self.lasts), SECURITY, 4634, data | {"LogonType": str(kind)}, names=[self.account])
+            times.append(time)
+            if time or end:
+                telling.logons.append({
+                    "computer": telling.computer(self.machine), "logon_time": time, "logoff_time": end, "logon_id": logon_id, "user_name": str(self.account),
+                    "logon_type": kind, "is_admin": is_elevated, "remote_host": self.address if self.address else None if is_network else "127.0.0.1",
+                })
+        return times[0]
+
+    def tell(self, telling):
+        """A logon at the console, over the network, or one that unlocks."""
+        time = self.event(telling, self.at, self.type)
+        kind = {3: "Network", 8: "NetworkCleartext", 7: "Reconnect", 13: "Reconnect"}.get(self.type)
+        telling.add(self.machine, "successes", [time], account=self.account, source=self.source)
+        hidden = self.account.name.endswith("$") and not any(isinstance(fact, Created) and fact.user == self.account and fact.is_told for fact in telling.story.facts)
+        if kind and self.source and not (kind.startswith("Network") and hidden):
+            telling.add(self.machine, "visits", [time], account=self.account, source=self.source, kinds={kind}, logons=1, shown={str(self.account)})
+
+
+@dataclasses.dataclass(eq=False)
+class RemoteDesktop(Came):
+    """Somebody came by Remote Desktop: to a new session or back to one, once or several times."""
+
+    sources: tuple = ()
+    offsets: tuple = (0,)
+    has_nla: bool = True
+    has_domain: bool = True
+    is_back: bool = False
+
+    def tell(self, telling):
+        times, kinds, shown, bare = [], set(), set(), Account(self.account.name, "", self.account.sid)
+        for offset in self.offsets:
+            at = self.at + seconds(offset)
+            if self.has_nla and 4624 in self.sources:
+                # CredSSP logs on over the network first.
+                times.append(dataclasses.replace(self, type=3, has_other_half=False, lasts=0.4).event(telling, at, 3))
+            steps = [(1149, 0.5, self.has_domain), (4624, 2, True), (25 if self.is_back else 21, 3, True), (4778, 3.1, True)]
+            for step, later, has_domain in steps:
+                if step not in self.sources or (step == 4778 and not self.is_back):
+                    continue
+                moment, account = at + seconds(later), self.account if has_domain else bare
+                told = {"user_name": (account, True), "remote_host": self.address}
+                if step == 4624:
+                    time = self.event(telling, moment, self.type)
+                elif step == 1149:
+                    data = {"EventXML": {"#attributes": {"xmlns": "Event_NS"}, "Param1": account.name, "Param2": account.domain or None, "Param3": self.address}}
+                    time = telling.write(self.machine, moment, CONNECTIONS, 1149, user_data=data, user="S-1-5-20", told=told)
+                elif step == 4778:
+                    data = {"AccountName": account.name, "AccountDomain": account.domain, "LogonID": "0x6a423", "SessionName": "RDP-Tcp#8", "ClientName": "JUMP01"}
+                    time = telling.write(self.machine, moment, SECURITY, 4778, data | {"ClientAddress": self.address})
+                else:
+                    data = {"EventXML": {"#attributes": {"xmlns": "Event_NS"}, "User": str(account), "SessionID": 2, "Address": self.address}}
+                    time = telling.write(self.machine, moment, SESSIONS, step, user_data=data, user="S-1-5-18", told=told)
+                    # 22 says that the shell has started.
+                    telling.write(self.machine, moment + seconds(0.2), SESSIONS, 22, user_data=data, user="S-1-5-18")
+                if time:
+                    times.append(time)
+                    shown.add(str(account))
+                    kinds.add("Reconnect" if step in (25, 4778) or step == 4624 and self.type in (7, 13) else "RemoteInteractive")
+        if kinds:
+            telling.add(self.machine, "visits", times, account=self.account, source=self.address, kinds=kinds, logons=len(self.offsets), shown=shown)
+            telling.add(self.machine, "successes", times, account=self.account, source=self.address)
+
+
+@dataclasses.dataclass(eq=False)
+class Passed(Fact):
+    """Somebody passed the RD Gateway."""
+
+    account: Account
+    address: str
+
+    def tell(self, telling):
+        data = {"#attributes": {"xmlns": "aag"}, "Username": str(self.account), "IpAddress": self.address, "AuthType": None, "Resource": "srv.example", "ConnectionProtocol": "HTTP", "ErrorCode": 0}
+        # 300 says that the policy allows it, 303 that the connection has ended.
+        telling.write(self.machine, self.at, GATEWAY, 300, user_data={"EventInfo": data}, user="S-1-5-20")
+        time = telling.write(self.machine, self.at + seconds(1), GATEWAY, 302, user_data={"EventInfo": data}, user="S-1-5-20")
+        telling.write(self.machine, self.at + seconds(50), GATEWAY, 303, user_data={"EventInfo": data}, user="S-1-5-20")
+        telling.add(self.machine, "visits", [time], account=self.account, source=self.address, kinds={"RemoteInteractive"}, logons=1, shown={str(self.account)})
+        telling.add(self.machine, "successes", [time], account=self.account, source=self.address)
+
+
+@dataclasses.dataclass(eq=False)
+class Failed(Fact):
+    """Logons failed: in turn with some accounts, in some way, for a reason."""
+
+    accounts: tuple
+    way: str
+    reason: str
+    address: str
+    workstation: str
+    count: int
+    interval: float
+    controller: Machine
+    sources: tuple
+    form: str = "{}"
+
+    def tell(self, telling):
+        for number in range(self.count):
+            account, at = self.accounts[number % len(self.accounts)], self.at + seconds(number * self.interval)
+            getattr(self, self.way)(telling, at, account)
+
+    def add(self, telling, machine, times, account, reason, source):
+        telling.add(machine, "failures", times, account=account, reason=reason, source=source)
+
+    def network(self, telling, at, account, kind=3):
+        """NTLM: 4625 on the machine, 4776 where the account is, and 140 if it was for Remote Desktop."""
+        status, sub_status, text, words = REASONS[self.reason]
+        failure = None
+        address, workstation = self.form.format(self.address) if self.address else "-", self.workstation or "-"
+        if 4625 in self.sources:
+            data = {**subject(NOBODY), "TargetUserSid": "S-1-0-0", "TargetUserName": account.name, "TargetDomainName": account.domain, "Status": status, "FailureReason": text}
+            data |= {"SubStatus": sub_status, "LogonType": str(kind), "LogonProcessName": "NtLmSsp ", "AuthenticationPackageName": "NTLM", "WorkstationName": workstation}
+            data |= {"TransmittedServices": "-", "LmPackageName": "-", "KeyLength": "0", "ProcessId": "0x0", "ProcessName": "-", "IpAddress": address, "IpPort": "49165" if self.address else "-"}
+            failure = telling.write(self.machine, at, SECURITY, 4625, data, told={"user_name": (account, True), "user_sid": None, "remote_host": self.address or self.workstation})
+            self.add(telling, self.machine, [failure], account, words, self.address or self.workstation)
+        if 4776 in self.sources and self.workstation:
+            where = self.controller or self.machine
+            data = {"PackageName": "MICROSOFT_AUTHENTICATION_PACKAGE_V1_0", "TargetUserName": account.name, "Workstation": self.workstation, "Status": status if sub_status == "0x0" else sub_status}
+            time = telling.write(where, at + seconds(0.05), SECURITY, 4776, data, told={"user_name": (Account(account.name, "", ""), True), "remote_host": self.workstation})
+            if where is not self.machine or not failure:
+                self.add(telling, where, [time], account, words, self.workstation)
+        if 140 in self.sources and self.address and self.reason == "wrong password":
+            time = telling.write(self.machine, at + seconds(0.2), RDP_CORE, 140, {"IPString": self.address}, user="S-1-5-20", level=3, told={"remote_host": self.address})
+            if not failure:
+                self.add(telling, self.machine, [time], None, "user name or password is not correct", self.address)
+
+    def console(self, telling, at, account):
+        status, sub_status, text, words = REASONS[self.reason]
+        data = {**subject(telling.system(self.machine), "0x3e7"), "TargetUserSid": "S-1-0-0", "TargetUserName": account.name, "TargetDomainName": account.domain, "Status": status}
+        data |= {"FailureReason": text, "SubStatus": sub_status, "LogonType": "2", "LogonProcessName": "User32 ", "AuthenticationPackageName": "Negotiate"}
+        data |= {"WorkstationName": telling.names[self.machine], "ProcessName": "C:\\Windows\\System32\\winlogon.exe", "IpAddress": "127.0.0.1", "IpPort": "0"}
+        time = telling.write(self.machine, at, SECURITY, 4625, data, told={"user_name": (account, True), "remote_host": None})
+        self.add(telling, self.machine, [time], account, words, None)
+
+    def kerberos(self, telling, at, account):
+        event_id, status, words = KERBEROS[self.reason]
+        data = {"TargetUserName": account.name, "TargetSid": "S-1-0-0" if event_id == 4768 else account.sid, "ServiceName": "krbtgt", "TicketOptions": "0x40810010", "Status": status}
+        data |= {"PreAuthType": "2", "IpAddress": f"::ffff:{self.address}", "IpPort": "49165"}
+        data |= {"TargetDomainName": account.domain, "ServiceSid": "S-1-0-0", "TicketEncryptionType": "0xffffffff"} if event_id == 4768 else {}
+        time = telling.write(self.controller, at, SECURITY, event_id, data, told={"remote_host": self.address})
+        self.add(telling, self.controller, [time], account, words, self.address)
+
+    def mssql(self, telling, at, account):
+        data = {"param1": account.name, "param2": f" Reason: {MSSQL[self.reason]}.", "param3": f" [CLIENT: {self.address}]", "Binary": "184800000E000000"}
+        time = telling.write(self.machine, at, "MSSQLSERVER", 18456, data, level=0)
+        self.add(telling, self.machine, [time], account, MSSQL[self.reason], self.address)
+
+    def ssh(self, telling, at, account):
+        user = f"invalid user {account.name}" if self.reason == "unknown user" else account.name
+        if self.reason == "unknown user":
+            telling.write(self.machine, at, SSH, 4, {"process": "sshd", "payload": f"Invalid user {account.name} from {self.address} port 56605"}, user="S-1-5-18")
+        time = telling.write(self.machine, at + seconds(0.3), SSH, 4, {"process": "sshd", "payload": f"Failed password for {user} from {self.address} port 56605 ssh2"}, user="S-1-5-18")
+        telling.write(self.machine, at + seconds(0.4), SSH, 4, {"process": "sshd", "payload": f"Connection closed by authenticating user {account.name} {self.address} port 56605 [preauth]"}, user="S-1-5-18")
+        self.add(telling, self.machine, [time], account, "Invalid user" if self.reason == "unknown user" else "Failed password", self.address)
+
+
+@dataclasses.dataclass(eq=False)
+class Renamed(Fact):
+    """The machine got another name, or joined a domain, and booted."""
+
+    name: str
+    suffix: str
+
+    def tell(self, telling):
+        Booted.stop(self, telling)
+        before = telling.names[self.machine]
+        telling.names[self.machine], telling.suffixes[self.machine] = self.name or before, self.suffix or telling.suffixes[self.machine]
+        Booted.start(self, telling)
+        if self.name:
+            telling.write(self.machine, self.at + seconds(40), "EventLog", 6011, {"param1": before, "param2": self.name})
+
+
+@dataclasses.dataclass(eq=False)
+class Booted(Fact):
+    """The machine was shut down, or crashed, and started."""
+
+    has_crashed: bool = False
+
+    def stop(self, telling):
+        telling.write(self.machine, self.at, "EventLog", 6006, {"Binary": "0100000000000000"})
+        telling.write(self.machine, self.at, EVENTLOG, 1100, user_data={"ServiceShutdown": {"#attributes": {}}}, channel="Security")
+
+    def start(self, telling):
+        at = self.at + seconds(30)
+        telling.ids[self.machine] = 0
+        started = telling.write(self.machine, at + seconds(1), "EventLog", 6005, {"Binary": "E40709000500120016003A0009006E000000000000000000"})
+        if not self.machine.is_old:
+            data = {"MajorVersion": "10", "MinorVersion": "0", "BuildVersion": "19041", "BootMode": "0", "StartTime": stamp(at + telling.shifts[self.machine])}
+            started = telling.write(self.machine, at, KERNEL, 12, data, user="S-1-5-18")
+        telling.write(self.machine, at + seconds(1), SECURITY, 4608, {})
+        telling.add(self.machine, "boots", [started])
+
+    def tell(self, telling):
+        if not self.has_crashed:
+            self.stop(telling)
+        self.start(telling)
+        if self.has_crashed:
+            time = telling.write(self.machine, self.at + seconds(32), "EventLog", 6008, {"param1": "10:15:12 PM", "param2": "3/5/2024", "param3": "", "param4": "", "param5": "4711"}, level=2)
+            telling.add(self.machine, "crashes", [time])
+
+
+@dataclasses.dataclass(eq=False)
+class Cleared(Fact):
+    """A log was cleared. What it had is lost, unless it was archived."""
+
+    account: Account
+    log: str
+    archived: bool
+
+    def tell(self, telling):
+        if (self.machine, self.log) in telling.files:
+            telling.files[self.machine, self.log][0] += 1
+        data = {"SubjectUserName": self.account.name, "SubjectDomainName": self.account.domain}
+        told, names = {"user_name": (self.account, True)}, [self.account] if self.log == "Security" else []
+        if self.log == "Security":
+            data = {"LogFileCleared": {"#attributes": {}, "SubjectUserSid": self.account.sid, **data, "SubjectLogonId": "0x30550"}}
+            time = telling.write(self.machine, self.at, EVENTLOG, 1102, user_data=data, channel="Security", names=names, told=told)
+        else:
+            data = {"LogFileCleared": {"#attributes": {}, **data, "Channel": self.log, "BackupPath": None}}
+            time = telling.write(self.machine, self.at, EVENTLOG, 104, user_data=data, user=self.account.sid, told=told)
+        telling.add(self.machine, "clears", [time], log=self.log, user_name=str(self.account))
+
+
+@dataclasses.dataclass(eq=False)
+class Created(Fact):
+    """An account was created, changed, and put into a group."""
+
+    account: Account
+    user: Account
+    steps: tuple
+
+    @property
+    def is_told(self):
+        return "Security" not in self.machine.missing
+
+    def tell(self, telling):
+        names = {4720: "Account created", 4722: "Account enabled", 4738: "Account changed", 4724: "Password reset tried", 4725: "Account disabled", 4726: "Account deleted",
+                 4732: "Member added to local group", 4728: "Member added to global group"}
+        for number, step in enumerate(self.steps):
+            data, shown, detail = target(self.user), str(self.user), None
+            if step in (4728, 4732):
+                member = f"CN={self.user.name},CN=Users,DC=corp,DC=example" if step == 4728 else "-"
+                group = Account("Domain Admins", self.user.domain, "S-1-5-21-1-1-1-512") if step == 4728 else Account("Administrators", "Builtin", "S-1-5-32-544")
+                data, shown, detail = {"MemberName": member, "MemberSid": self.user.sid, **target(group)}, str(group), member
+            is_named = step not in (4728, 4732)
+            time = telling.write(self.machine, self.at + seconds(number * 0.2), SECURITY, step, data | subject(self.account, "0x3c50c") | {"PrivilegeList": "-"},
+                                 names=[self.user, self.account] if is_named else [], told={"user_name": (self.account, True)})
+            telling.add(self.machine, "account_changes", [time], event=names[step], account=shown, user_name=str(self.account), detail=None if is_named else (self.user, detail))
+
+
+@dataclasses.dataclass(eq=False)
+class ClockMoved(Fact):
+    """Somebody set the clock, or Windows corrected it."""
+
+    account: Account
+    process: str
+    moved: float
+    sources: tuple
+
+    def tell(self, telling):
+        old = self.at + telling.shifts[self.machine]
+        telling.shifts[self.machine] += seconds(self.moved)
+        new, times, device = old + seconds(self.moved), [], self.process.replace("C:", "\\Device\\HarddiskVolume3")
+        if 1 in self.sources:
+            data = {"NewTime": stamp(new), "OldTime": stamp(old), **({} if self.machine.is_old else {"Reason": "1", "ProcessName": device, "ProcessID": "1292"})}
+            times.append(telling.write(self.machine, self.at, KERNEL, 1, data, user=self.account.sid, version=0 if self.machine.is_old else 2))
+        if 4616 in self.sources:
+            data = {**subject(self.account, "0x3e5"), "PreviousTime": stamp(old), "NewTime": stamp(new), "ProcessId": "0x608", "ProcessName": self.process}
+            times.append(telling.write(self.machine, self.at, SECURITY, 4616, data, told={"user_name": (self.account, True)}))
+        is_named = 4616 in self.sources and times[-1] is not None
+        process = self.process if is_named else None if self.machine.is_old else device
+        if abs(self.moved) >= 60:
+            telling.add(self.machine, "clock_changes", times, old_time=Near(old), new_time=Near(new), moved=Near(new - old), process=process, user_name=(self.account, is_named))
+
+
+@dataclasses.dataclass(eq=False)
+class Slept(Fact):
+    """The machine slept, and read the time from its hardware clock when it woke. The clock did not change."""
+
+    hours: float
+    has_audit: bool
+
+    def tell(self, telling):
+        wake = self.at + seconds(self.hours * 3600)
+        old, new = (time + telling.shifts[self.machine] for time in (self.at, wake))
+        telling.write(self.machine, self.at, "Microsoft-Windows-Kernel-Power", 42, {"TargetState": "2", "EffectiveState": "2", "Reason": "7", "Flags": "0", "TransitionsToOn": "1"})
+        reason = {} if self.machine.is_old else {"Reason": "2", "ProcessName": "", "ProcessID": "4"}
+        woke = telling.write(self.machine, wake, KERNEL, 1, {"NewTime": stamp(new), "OldTime": stamp(old), **reason}, user="S-1-5-18", version=0 if self.machine.is_old else 2)
+        if self.has_audit and woke:
+            data = {**subject(telling.system(self.machine), "0x3e7"), "PreviousTime": stamp(old), "NewTime": stamp(new), "ProcessId": "0x4", "ProcessName": ""}
+            telling.write(self.machine, wake, SECURITY, 4616, data)
+        telling.write(self.machine, wake + seconds(2.8), WAKE, 1, {"SleepTime": stamp(old), "WakeTime": stamp(new + seconds(2)), "TargetState": "2"}, user="S-1-5-19")
+
+
+@dataclasses.dataclass(eq=False)
+class Reported(Fact):
+    """The System log reports how long the machine is up, and its time zone."""
+
+    zone: str
+
+    def tell(self, telling):
+        minutes, name = TIME_ZONES[self.zone]
+        data = {"param1": "", "param2": "", "param3": "", "param4": "", "param5": "427579", "param6": "60", "param7": f"{minutes} {self.zone}"}
+        time = telling.write(self.machine, self.at, "EventLog", 6013, data)
+        zones = telling.facts[self.machine]["zones"]
+        if time and (not zones or zones[-1]["windows_zone"] != self.zone):
+            offset = time.replace(tzinfo=datetime.timezone.utc).astimezone(zoneinfo.ZoneInfo(name)).utcoffset()
+            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, offset=offset)
+
+
+@dataclasses.dataclass(eq=False)
+class Broken(Fact):
+    """A record got a time that cannot be: it counts nowhere, except as broken."""
+
+    time: datetime.datetime
+    kind: int
+    account: Account
+
+    def tell(self, telling):
+        telling.write(self.machine, self.at - seconds(1), SCM if self.kind == 7045 else SECURITY, 7036 if self.kind == 7045 else 4608, {})
+        if self.kind == 7045:
+            data = {"ServiceName": "BrokenSvc", "ImagePath": "C:\\broken.exe", "ServiceType": "user mode service", "StartType": "demand start", "AccountName": "LocalSystem"}
+            time = telling.write(self.machine, self.at, SCM, 7045, data, user=self.account.sid, time=self.time)
+        else:
+            data = {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": "0x3e3", "LogonType": "3"}
+            time = telling.write(self.machine, self.at, SECURITY, 4634, data, time=self.time)
+        telling.write(self.machine, self.at + seconds(1), SCM if self.kind == 7045 else SECURITY, 7036 if self.kind == 7045 else 4608, {})
+        telling.add(self.machine, "broken", [time], event=telling.events[-2] if time else None)
+
+
+@dataclasses.dataclass(eq=False)
+class Ran(Fact):
+    """Programs started each other: each has the number of its parent before it."""
+
+    account: Account
+    tree: tuple
+    sources: tuple
+    is_named: bool
+    has_ended: bool
+
+    def tell(self, telling):
+        base = 0x1000 + 0x100 * telling.pids[self.machine]
+        telling.pids[self.machine] += not self.has_ended
+        rows = []
+        for number, (program, parent) in enumerate(self.tree):
+            at, pid, image = self.at + seconds(2 * number), base + 4 * number, f"C:\\Windows\\System32\\{program}"
+            parent_pid, parent_image = (base + 4 * parent, rows[parent]["process"]) if parent is not None else (0x44, "C:\\Windows\\explorer.exe")
+            guid = lambda value: f"{{{0x747f3d96 + self.at.microsecond:08x}-{self.at.toordinal():04x}"[:14] + f"-5d46-0000-{value:012x}}}"
+            shown, times, ids = self.account if self.is_named else dataclasses.replace(self.account, name="-", domain="-"), [], []
+            if 4688 in self.sources:
+                data = {**subject(shown, "0x6a423"), "NewProcessId": hex(pid), "NewProcessName": image, "TokenElevationType": "%%1936", "ProcessId": hex(parent_pid), "CommandLine": program}
+                data |= {"TargetUserSid": "S-1-0-0", "TargetUserName": "-", "TargetDomainName": "-", "TargetLogonId": "0x0", "ParentProcessName": parent_image, "MandatoryLabel": "S-1-16-12288"}
+                times.append(telling.write(self.machine, at, SECURITY, 4688, data, version=2, names=[self.account] if self.is_named else [],
+                                           told={"user_name": (self.account, self.is_named), "user_sid": self.account.sid, "process": image}))
+                ids += [4688] if times[-1] else []
+            if 1 in self.sources:
+                data = {"RuleName": "-", "UtcTime": f"{at:%Y-%m-%d %H:%M:%S.%f}"[:-3], "ProcessGuid": guid(pid), "ProcessId": str(pid), "Image": image, "CommandLine": program, "User": str(self.account)}
+                data |= {"LogonId": "0x6a423", "ParentProcessGuid": guid(parent_pid), "ParentProcessId": str(parent_pid), "ParentImage": parent_image}
+                times.append(telling.write(self.machine, at + seconds(0.03), SYSMON, 1, data, user="S-1-5-18", version=5, told={"user_name": (self.account, True), "process": image}))
+                ids = [1] * bool(times[-1]) + ids
+            end = None
+            if self.has_ended:
+                at = self.at + seconds(100 - number)
+                ends = [telling.write(self.machine, at, SECURITY, 4689, {**subject(shown, "0x6a423"), "Status": "0x0", "ProcessId": hex(pid), "ProcessName": image}) if 4688 in self.sources else None]
+                data = {"RuleName": "-", "UtcTime": "", "ProcessGuid": guid(pid), "ProcessId": str(pid), "Image": image}
+                ends += [telling.write(self.machine, at, SYSMON, 5, data, user="S-1-5-18", version=3) if 1 in self.sources else None]
+                end = next(filter(None, ends), None)
+            rows.append({
+                "time_created": OneOf(time for time in times if time), "computer": telling.computer(self.machine), "process": image, "pid": pid, "parent_pid": parent_pid, "parent_process": parent_image,
+                "depth": rows[parent]["depth"] + 1 if parent is not None else 0, "event_ids": ids, "end_time": end, "user_name": (self.account, self.is_named or 1 in ids),
+            })
+            if ids:
+                telling.processes.append(rows[-1])
+
+
+class Story:
+    """A number of facts on some machines."""
+
+    def __init__(self, number, machines, facts):
+        self.number, self.machines, self.facts = number, machines, facts
+
+    def __str__(self):
+        return f"Story {self.number} with {self.machines}:\n" + "\n".join(f"  {fact}" for fact in self.facts)
+
+    def without(self, fact):
+        return Story(self.number, self.machines, [other for other in self.facts if other is not fact])
+
+
+def draw(seed, number):
+    """A random story. Its machines, accounts and SIDs are its own, so many stories can be in one table."""
+    chance = random.Random(f"{seed}/{number}")
+    domain, authority = f"CORP{number}", f"S-1-5-21-{1000 + number}-{chance.randrange(10**9)}-77"
+    suffix = f"corp{number}.example"
+    people = [Account(name, domain, f"{authority}-{rid}") for rid, name in [(500, "Administrator"), (1101, "alice"), (1102, "bob"), (1103, "carol"), (1104, "svc-backup")]]
+    hidden, system = Account("support$", domain, f"{authority}-1199"), Account("SYSTEM", "NT AUTHORITY", "S-1-5-18")
+    optional = [SYSMON, TASKS, RDP_CORE, SESSIONS, CONNECTIONS]
+
+    def machine(name, is_joined):
+        missing = [log for log in ["Security", "System"] if chance.random() < 0.1] + [CHANNELS[log] for log in optional if chance.random() < 0.2]
+        copied = [log for log in ["Security", "System"] if chance.random() < 0.1]
+        joined = {"domain": domain, "suffix": suffix} if is_joined else {}
+        return Machine(f"{name}{number}", **joined, is_old=chance.random() < 0.3, missing=tuple(missing), copied=tuple(copied))
+
+    controller = machine("DC", True)
+    machines = [controller] + [machine(f"WIN-{letter}", chance.random() < 0.6) for letter in "ABC"[:chance.randint(1, 3)]]
+    sources = [(f"10.{number % 200}.0.{chance.randint(2, 250)}", name) for name in ("KALI", "LAPTOP7")] + [("203.0.113.45", None), (None, "kali"), ("fe80::2dcf:e660:be73:d220", None)]
+    addressed = [source for source in sources if source[0]]
+    at = datetime.datetime(2024, 1, 1) + seconds(chance.randrange(300 * 86400)) + datetime.timedelta(microseconds=chance.randrange(10**6))
+    facts, moved = [], collections.Counter()
+
+    def subset(*values):
+        return tuple(value for value in values if chance.random() < 0.7) or (chance.choice(values),)
+
+    def fact():
+        place, account, (address, workstation) = chance.choice(machines), chance.choice(people), chance.choice(sources)
+        kind = chance.choice(["noise", "service", "task", "console", "network", "rdp", "rdp", "failed", "failed", "gateway", "renamed", "booted", "cleared", "created", "clock", "slept", "zone", "zone", "broken", "ran", "ran"])
+        if kind == "noise":
+            return Noise(at, place)
+        if kind == "service":
+            offsets = tuple(itertools.accumulate(chance.uniform(3, 20) for _ in range(chance.choice([1, 1, 2, 5]))))
+            who = chance.choice([account, account, telling_system(place)])
+            return Installed(at, place, who, chance.choice(["PSEXESVC", "BTOBTO"]), chance.choice(["%SystemRoot%\\PSEXESVC.exe", "C:\\tools\\x.exe"]), offsets, subset(4697, 7045), chance.uniform(-1, 1))
+        if kind == "task":
+            return Scheduled(at, place, account, chance.choice(["\\CYAlyNSS", "\\Updater"]), subset(4698, 106), chance.uniform(0, 3))
+        if kind == "console":
+            return Came(at, place, account, chance.choice([2, 11, 7]), is_admin=chance.random() < 0.5, has_other_half=chance.random() < 0.3, lasts=chance.choice([None, 90]))
+        if kind == "network":
+            account = chance.choice([account, hidden, Account(f"{chance.choice(machines).name}$", domain, f"{authority}-1601"), Account("ANONYMOUS LOGON", "NT AUTHORITY", "S-1-5-7")])
+            address, workstation = chance.choice([(address, workstation)] * 3 + [("::1", None), ("127.0.0.1", None)])
+            form = chance.choice(["{}", "::ffff:{}"]) if address and "." in address else "{}"
+            return Came(at, place, account, chance.choice([3, 3, 8]), address, workstation, form, is_admin=chance.random() < 0.3, lasts=chance.choice([None, 0.5, 80]))
+        if kind == "rdp":
+            (address, workstation), is_back = chance.choice(addressed), chance.random() < 0.4
+            offsets = chance.choice([(0,), (0,), (0, 20), (0, 10, 90)])
+            return RemoteDesktop(at, place, chance.choice([account, account, hidden]), chance.choice([7, 13] if is_back else [10, 10, 12]), address, workstation, is_admin=chance.random() < 0.5,
+                                 has_other_half=chance.random() < 0.3, lasts=chance.choice([None, 100]), sources=subset(4624, 4778 if is_back else 1149, 1149, 25 if is_back else 21), offsets=offsets,
+                                 has_nla=chance.random() < 0.6, has_domain=chance.random() < 0.7, is_back=is_back)
+        if kind == "failed":
+            way = chance.choice(["network", "network", "console", "kerberos", "mssql", "ssh"])
+            reason = chance.choice(list({"network": REASONS, "console": REASONS, "kerberos": KERBEROS, "mssql": MSSQL, "ssh": {"wrong password": 0, "unknown user": 0}}[way]))
+            accounts = tuple(chance.sample(people, chance.choice([1, 1, 1, 3, 5])))
+            if reason == "unknown user":
+                accounts = tuple(Account(name, "", "S-1-0-0") for name in ("sa", "test", "oracle")[:chance.randint(1, 3)])
+            if way not in ("network",) or chance.random() < 0.5:
+                address, workstation = chance.choice(addressed)
+            if way == "kerberos":
+                address, workstation = chance.choice([source for source in addressed if "." in source[0]])
+            where = chance.choice([None, controller])
+            return Failed(at, place, accounts, way, reason, address, workstation, chance.choice([1, 2, 3, 12, 30]), chance.choice([0.1, 0.7, 3.3, 31]), controller if way == "kerberos" else where,
+                          subset(4625, 4776, 140))
+        if kind == "gateway":
+            return Passed(at, place, account, chance.choice(addressed)[0])
+        if kind == "renamed":
+            place = chance.choice(machines[1:])
+            name = f"{chance.choice(['SRV', 'WS', 'FILE'])}{chance.randint(1, 9)}-{number}"
+            return Renamed(at, place, name, chance.choice(["", suffix]))
+        if kind == "booted":
+            return Booted(at, place, chance.random() < 0.4)
+        if kind == "cleared":
+            return Cleared(at, place, account, chance.choice(["Security", "System", CHANNELS[TASKS]]), chance.random() < 0.7)
+        if kind == "created":
+            return Created(at, place, account, chance.choice([hidden, Account("mallory", domain, f"{authority}-1198")]), chance.choice([(4720, 4722, 4738, 4732), (4720, 4724, 4728), (4725,), (4726,), (4732,), (4720,)]))
+        if kind == "clock":
+            who, process = chance.choice([(account, "C:\\Windows\\System32\\SystemSettingsAdminFlows.exe"), (LOCAL_SERVICE, "C:\\Windows\\System32\\svchost.exe")])
+            # The clock is never set back into what happened before, so the order of the facts is clear.
+            return ClockMoved(at, place, who, process, chance.choice([0.02, 59, 61.5, 3600, 86400, -61.5, -100]), subset(1, 4616))
+        if kind == "slept":
+            return Slept(at, place, chance.choice([0.1, 5, 40]), chance.random() < 0.5)
+        if kind == "zone":
+            return Reported(at, place, chance.choice(list(TIME_ZONES)))
+        if kind == "broken":
+            return Broken(at, place, chance.choice([datetime.datetime(1760, 5, 1, 3), datetime.datetime(2099, 1, 1), datetime.datetime(1700, 1, 1)]), chance.choice([7045, 4634]), account)
+        tree = (("cmd.exe", None), ("powershell.exe", 0), ("whoami.exe", 1), ("net.exe", chance.choice([0, 1, None])))[:chance.randint(1, 4)]
+        return Ran(at, place, chance.choice([account, account, system]), tree, subset(4688, 1), chance.random() < 0.6, chance.random() < 0.7)
+
+    def telling_system(place):
+        return system if "Security" in place.missing else Account(f"{place.name}$", place.domain, "S-1-5-18")
+
+    for _ in range(chance.randint(1, 14)):
+        facts.append(fact())
+        # Every fact ends within its time. Sleeps and bursts of failures last longest.
+        last = facts[-1]
+        at += seconds({Slept: 40 * 3600 + 300, Failed: 1200}.get(type(last), 300)) + seconds(chance.choice([0, 600, 20000, 200000, 3000000]) * chance.random())
+    return Story(number, machines, facts)
+
+
+def day_or_more(times):
+    return [{"start": first, "duration": second - first} for first, second in itertools.pairwise(times) if second - first >= datetime.timedelta(days=1)]
+
+
+def by_time(facts, *names):
+    """The entries of a list of the summary."""
+    return [{name: fact[name] for name in names} for fact in sorted(facts, key=lambda fact: fact["time"])]
+
+
+def forms(accounts):
+    """How events write an account: with the domain or without."""
+    return OneOf(Text(form) for account in accounts for form in (str(account), account.name)) if accounts else None
+
+
+def bare(account):
+    return account and account.name.lower()
+
+
+def failed_logons(facts):
+    """The failures of each source, and the first success after them."""
+    entries = []
+    for source, failures in groups(facts["failures"], lambda fact: fact["source"]):
+        failures.sort(key=lambda fact: fact["time"])
+        counts = collections.Counter(bare(fact["account"]) for fact in failures)
+        first = {}
+        for fact in failures:
+            first.setdefault(bare(fact["account"]), fact["time"])
+        top = [fact["account"] for fact in failures if counts[bare(fact["account"])] == max(counts.values()) and fact["account"]]
+        successes = [fact for fact in facts["successes"] if fact["source"] == source and bare(fact["account"]) in first and fact["time"] > first[bare(fact["account"])]]
+        success = min(successes, key=lambda fact: fact["time"], default=None)
+        reasons = collections.Counter(fact["reason"] for fact in failures)
+        entries.append({
+            "source": source, "account": forms(top), "accounts": len(counts.keys() - {None}), "failures": len(failures),
+            "reasons": [{"reason": reason, "failures": count} for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))],
+            "most_in_a_minute": max(collections.Counter(fact["time"].replace(second=0, microsecond=0) for fact in failures).values()),
+            "first": failures[0]["time"], "last": failures[-1]["time"],
+            "success": success and {"time": success["time"], "account": forms([success["account"]])},
+        })
+    return sorted(entries, key=lambda entry: entry["first"])
+
+
+def remote_logons(facts):
+    """The logons of each account and source."""
+    entries = []
+    for (_, source), visits in groups(facts["visits"], lambda fact: (bare(fact["account"]), fact["source"])):
+        visits.sort(key=lambda fact: fact["time"])
+        entries.append({
+            "account": forms([visit["account"] for visit in visits]), "source": source, "kinds": sorted(set().union(*(visit["kinds"] for visit in visits))),
+            "logons": sum(visit["logons"] for visit in visits), "first": visits[0]["time"], "last": Between(visits[-1]["time"], visits[-1]["last"]),
+        })
+    return sorted(entries, key=lambda entry: entry["first"])
+
+
+def groups(items, key):
+    found = collections.defaultdict(list)
+    for item in items:
+        found[key(item)].append(item)
+    return found.items()
+
+
+class Between:
+    """A time from the first to the last event of a fact."""
+
+    def __init__(self, first, last):
+        self.first, self.last = first, last
+
+    def __eq__(self, other):
+        return other is not None and self.first <= other <= self.last
+
+    def __repr__(self):
+        return f"from {self.first} to {self.last}"
+
+
+def summary(telling, rows, machine):
+    """The row of evtx_case_summary, but for what only files say. None if no log connects the names of a machine."""
+    own = [row for row in rows if row["machine"] is machine and not row["is_broken"]]
+    if not own:
+        return None
+    files = [{row["computer"] for row in of_file} for _, of_file in groups(own, lambda row: row["filename"])]
+    connected = files.pop()
+    while other := next((names for names in files if names & connected), None):
+        files.remove(other)
+        connected |= other
+    if files:
+        return None
+    facts, who = telling.facts[machine], lambda fact: {**fact, "user_name": telling.who(*fact["user_name"])}
+    times = sorted(row["time_created"] for row in own)
+    names = [{"name": name, "first": min(row["time_created"] for row in of_name), "last": max(row["time_created"] for row in of_name)} for name, of_name in groups(own, lambda row: row["computer"])]
+    changes = [{**fact, "detail": member(telling, machine, fact["detail"])} for fact in facts["account_changes"]]
+    number_of = {id(event): row["record_id"] for row in rows for event in [row["event"]]}
+    return {
+        "computer": own[-1]["computer"], "names": sorted(names, key=lambda name: name["first"]), "first_event": times[0], "last_event": times[-1],
+        "events": OneOf([len({id(row["event"]) for row in own}), len(own)]), "logs": len({row["filename"] for row in own}),
+        "broken_times": sorted((Having(record_id=number_of[id(fact["event"])], time=fact["time"]) for fact in facts["broken"]), key=lambda entry: entry["time"]),
+        "time_zones": by_time(facts["zones"], "time", "zone", "windows_zone", "offset"),
+        "clock_changes": by_time(map(who, facts["clock_changes"]), "time", "old_time", "new_time", "moved", "user_name", "process"),
+        "gaps": day_or_more(times), "cleared_logs": by_time(facts["clears"], "time", "log", "user_name"),
+        "boots": sorted(fact["time"] for fact in facts["boots"]), "unexpected_shutdowns": sorted(fact["time"] for fact in facts["crashes"]),
+        "account_changes": by_time(changes, "time", "event", "account", "detail", "user_name"), "failed_logons": failed_logons(facts),
+        "new_services": by_time(map(who, facts["services"]), "time", "service", "path", "user_name"),
+        "new_tasks": by_time(map(who, facts["tasks"]), "time", "task", "user_name"), "remote_logons": remote_logons(facts),
+    }
+
+
+def member(telling, machine, detail):
+    """A member of a group: the name on this computer, else that in the directory, else the name on another computer, else the SID."""
+    if detail is None:
+        return None
+    account, directory = detail
+    computers = telling.known.get(account, set())
+    if any(computer.split(".")[0] in {row["computer"].split(".")[0] for row in telling.events if row["machine"] is machine} for computer in computers):
+        return str(account)
+    return directory if directory != "-" else telling.who(account, False)
