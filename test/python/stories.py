@@ -41,6 +41,8 @@ MSSQL = {
     "wrong password": "Password did not match that for the login provided", "unknown user": "Could not find a login matching the name provided",
     "disabled": "The account is disabled",
 }
+# No session has this logon ID.
+BROKEN_ID = "0x3e3"
 PRIVILEGES = "SeSecurityPrivilege\r\n\t\t\tSeBackupPrivilege\r\n\t\t\tSeDebugPrivilege"
 
 
@@ -85,6 +87,19 @@ class Having(dict):
         return isinstance(other, dict) and all(name in other and value == other[name] for name, value in self.items())
 
     __hash__ = None
+
+
+class Any:
+    """Something, or nothing."""
+
+    def __init__(self, is_something):
+        self.is_something = is_something
+
+    def __eq__(self, other):
+        return bool(other) == self.is_something
+
+    def __repr__(self):
+        return "something" if self.is_something else "nothing"
 
 
 class Text(str):
@@ -182,7 +197,9 @@ class Telling:
     def who(self, account, is_named):
         """The name of an account: if the event only has the SID, other events must name it. Call this at the end."""
         fixed = {"S-1-5-18": "Local System", "S-1-5-19": "Local Service"}
-        return str(account) if is_named or account in self.known else fixed.get(account.sid, account.sid)
+        # The number 500 is that of Administrator in every domain.
+        last_resort = "Administrator" if account.sid.endswith("-500") else account.sid
+        return str(account) if is_named or account in self.known else fixed.get(account.sid, last_resort)
 
     def rows(self):
         """The events as rows of read_evtx: with their copies, and numbered in each log."""
@@ -293,8 +310,12 @@ class Came(Fact):
     lasts: float = None
 
     @property
+    def is_local(self):
+        return self.address in ("::1", "127.0.0.1")
+
+    @property
     def source(self):
-        return self.address or self.workstation
+        return None if self.is_local else self.address or self.workstation
 
     def event(self, telling, at, kind):
         """Writes 4624, and its other half if Windows split the token. Returns the time."""
@@ -312,7 +333,7 @@ class Came(Fact):
             if not self.machine.is_old:
                 data |= {"ImpersonationLevel": "%%1833", "VirtualAccount": "%%1843", "TargetLinkedLogonId": halves[1 - half] if len(halves) == 2 else "0x0"}
                 data |= {"ElevatedToken": "%%1843" if half else "%%1842"}
-            remote_host = self.source if is_network else self.address
+            remote_host = None if self.is_local else self.source if is_network else self.address
             told = {"user_name": (self.account, True), "user_sid": self.account.sid, "remote_host": remote_host}
             time = telling.write(self.machine, at, SECURITY, 4624, data, names=[self.account], told=told, version=1 if self.machine.is_old else 2)
             is_elevated = self.is_admin and half == 0
@@ -326,7 +347,7 @@ class Came(Fact):
             if time or end:
                 telling.logons.append({
                     "computer": telling.computer(self.machine), "logon_time": time, "logoff_time": end, "logon_id": logon_id, "user_name": str(self.account),
-                    "logon_type": kind, "is_admin": is_elevated, "remote_host": self.address if self.address else None if is_network else "127.0.0.1",
+                    "logon_type": kind, "privileges": Any(is_elevated), "remote_host": self.address if self.address else None if is_network else "127.0.0.1",
                 })
         return times[0]
 
@@ -645,7 +666,7 @@ class Broken(Fact):
             data = {"ServiceName": "BrokenSvc", "ImagePath": "C:\\broken.exe", "ServiceType": "user mode service", "StartType": "demand start", "AccountName": "LocalSystem"}
             time = telling.write(self.machine, self.at, SCM, 7045, data, user=self.account.sid, time=self.time)
         else:
-            data = {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": "0x3e3", "LogonType": "3"}
+            data = {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": BROKEN_ID, "LogonType": "3"}
             time = telling.write(self.machine, self.at, SECURITY, 4634, data, time=self.time)
         telling.write(self.machine, self.at + seconds(1), SCM if self.kind == 7045 else SECURITY, 7036 if self.kind == 7045 else 4608, {})
         telling.add(self.machine, "broken", [time], event=telling.events[-2] if time else None)
@@ -703,7 +724,11 @@ class Story:
         self.number, self.machines, self.facts = number, machines, facts
 
     def __str__(self):
-        return f"Story {self.number} with {self.machines}:\n" + "\n".join(f"  {fact}" for fact in self.facts)
+        involved = [machine for machine in self.machines if any(machine in vars(fact).values() for fact in self.facts)]
+        return f"Story {self.number} with {involved}:\n" + "\n".join(f"  {fact}" for fact in self.facts)
+
+    def accounts(self):
+        return {value for fact in self.facts for value in vars(fact).values() if isinstance(value, Account)}
 
     def without(self, fact):
         return Story(self.number, self.machines, [other for other in self.facts if other is not fact])
@@ -748,7 +773,9 @@ def draw(seed, number):
         if kind == "console":
             return Came(at, place, account, chance.choice([2, 11, 7]), is_admin=chance.random() < 0.5, has_other_half=chance.random() < 0.3, lasts=chance.choice([None, 90]))
         if kind == "network":
-            account = chance.choice([account, hidden, Account(f"{chance.choice(machines).name}$", domain, f"{authority}-1601"), Account("ANONYMOUS LOGON", "NT AUTHORITY", "S-1-5-7")])
+            other = chance.choice(machines)
+            computer = Account(f"{other.name}$", domain, f"{authority}-{1600 + machines.index(other)}")
+            account = chance.choice([account, hidden, computer, Account("ANONYMOUS LOGON", "NT AUTHORITY", "S-1-5-7")])
             address, workstation = chance.choice([(address, workstation)] * 3 + [("::1", None), ("127.0.0.1", None)])
             form = chance.choice(["{}", "::ffff:{}"]) if address and "." in address else "{}"
             return Came(at, place, account, chance.choice([3, 3, 8]), address, workstation, form, is_admin=chance.random() < 0.3, lasts=chance.choice([None, 0.5, 80]))
@@ -909,6 +936,29 @@ def summary(telling, rows, machine):
         "new_services": by_time(map(who, facts["services"]), "time", "service", "path", "user_name"),
         "new_tasks": by_time(map(who, facts["tasks"]), "time", "task", "user_name"), "remote_logons": remote_logons(facts),
     }
+
+
+def sessions(telling):
+    """The rows of evtx_logons."""
+    return [Having(logon) for logon in telling.logons]
+
+
+def process_tree(telling):
+    """The rows of evtx_process_tree."""
+    return [Having(process, user_name=telling.who(*process["user_name"])) for process in telling.processes]
+
+
+def accounts(telling):
+    """The rows that evtx_accounts must have. It can have others with the same names."""
+    return [Having(computer=computer, user_sid=account.sid, user_name=str(account)) for account, computers in telling.known.items() for computer in computers]
+
+
+def time_line(telling, rows):
+    """Who, from where, and which program: of the rows of evtx_timeline that the story knows about."""
+    for row in rows:
+        if row["told"]:
+            told = {name: telling.who(*value) if name == "user_name" else value for name, value in row["told"].items()}
+            yield Having(told, filename=row["filename"], record_id=row["record_id"])
 
 
 def member(telling, machine, detail):

@@ -9,6 +9,7 @@ import stories
 from conftest import SAMPLES
 
 SEED, COUNT, BATCH = int(os.environ.get("EVTX_STORIES_SEED", 20261126)), int(os.environ.get("EVTX_STORIES", 200)), 200
+MACROS = ["evtx_case_summary", "evtx_logons", "evtx_process_tree", "evtx_accounts", "evtx_timeline"]
 COLUMNS = ["record_id", "event_record_id", "time_created", "event_id", "level", "version", "provider", "channel", "computer", "user_sid", "filename"]
 
 
@@ -33,18 +34,52 @@ def rows_of(con, sql):
 
 
 def differences(con, told):
-    """Runs each macro once over some stories. Returns (story, text) for each answer that is not that of its story."""
-    found = []
+    """Runs each macro once over some stories. Returns (story, label, expected, found) for each answer that is not that of its story."""
     tellings = tell(con, told)
-    summaries = {row["computer"]: row for row in rows_of(con, "FROM evtx_case_summary_of('events')")}
-    for telling, rows in tellings:
-        for machine in telling.story.machines:
-            expected = stories.summary(telling, rows, machine)
-            row = expected and summaries.get(expected["computer"])
-            for column, value in (expected or {}).items():
-                if not row or not value == row.get(column):
-                    found.append((telling.story, f"{expected['computer']}.{column}", value, row and row.get(column)))
-    return found
+    answers = {macro: rows_of(con, f"FROM {macro}_of('events')") for macro in MACROS}
+    story_of = {row["computer"]: telling.story for telling, rows in tellings for row in rows}
+    by_story = collections.defaultdict(list)
+    for macro, rows in answers.items():
+        for row in rows:
+            by_story[macro, story_of[row["computer"]]].append(row)
+    return [(telling.story, *difference) for telling, rows in tellings for difference in of_story(telling, rows, {macro: by_story[macro, telling.story] for macro in MACROS})]
+
+
+def of_story(telling, rows, found):
+    """Compares the answers about one story."""
+    summaries = {row["computer"]: row for row in found["evtx_case_summary"]}
+    for machine in telling.story.machines:
+        expected = stories.summary(telling, rows, machine)
+        row = expected and summaries.get(expected["computer"], {})
+        for column, value in (expected or {}).items():
+            if not value == row.get(column):
+                yield f"{expected['computer']}.{column}", value, row.get(column)
+    # Sessions that have no more than the end in a record with a broken time.
+    logons = [row for row in found["evtx_logons"] if row["logon_id"] != stories.BROKEN_ID]
+    yield from unmatched("evtx_logons", stories.sessions(telling), logons)
+    yield from unmatched("evtx_process_tree", stories.process_tree(telling), found["evtx_process_tree"])
+    truth = {(account.sid, str(account)) for account in telling.story.accounts()}
+    others = [row for row in found["evtx_accounts"] if (row["user_sid"], row["user_name"]) not in truth]
+    yield from unmatched("evtx_accounts", stories.accounts(telling), found["evtx_accounts"], others)
+    of_record = {(row["filename"], row["record_id"]): row for row in found["evtx_timeline"]}
+    for expected in stories.time_line(telling, rows):
+        value = of_record.get((expected["filename"], expected["record_id"]))
+        for column in expected:
+            if not value or not expected[column] == value[column]:
+                yield f"evtx_timeline.{column}", expected, value
+
+
+def unmatched(macro, expected, found, others=None):
+    """Pairs rows with what is expected, in any order."""
+    left = list(found)
+    for row in expected:
+        match = next((other for other in left if row == other), None)
+        if match is None:
+            yield f"{macro}, a row is missing", row, [other for other in left if other["computer"] == row["computer"]]
+        else:
+            left.remove(match)
+    for row in left if others is None else others:
+        yield f"{macro}, a row is wrong", None, row
 
 
 def shrunk(con, story, label):
