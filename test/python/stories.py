@@ -39,7 +39,7 @@ KERBEROS = {
 }
 MSSQL = {
     "wrong password": "Password did not match that for the login provided", "unknown user": "Could not find a login matching the name provided",
-    "disabled": "The account is disabled",
+    "only Windows": "An attempt to login using SQL authentication failed. Server is configured for Windows authentication only",
 }
 # No session has this logon ID.
 BROKEN_ID = "0x3e3"
@@ -78,6 +78,20 @@ class Near:
 
     def __repr__(self):
         return f"about {self.value}"
+
+
+class InAnyOrder(list):
+    """Entries whose order says nothing."""
+
+    def __eq__(self, other):
+        left = list(other or [])
+        for entry in self:
+            if entry not in left:
+                return False
+            left.remove(entry)
+        return other is not None and not left
+
+    __hash__ = None
 
 
 class Having(dict):
@@ -154,7 +168,7 @@ class Telling:
         self.ids, self.pids = collections.Counter(), collections.Counter()
         self.files, self.known = {}, {}
         self.facts = {machine: collections.defaultdict(list) for machine in story.machines}
-        self.logons, self.processes = [], []
+        self.logons, self.processes, self.created = [], [], set()
         # What was written before a log was cleared is lost, unless the log was archived.
         self.starts = {(fact.machine, fact.log): fact.at for fact in story.facts if isinstance(fact, Cleared) and not fact.archived}
         for fact in story.facts:
@@ -207,7 +221,8 @@ class Telling:
         for event in sorted(self.events, key=lambda event: event["at"]):
             machine, channel, generation = event["log"]
             numbers[event["log"]] += 1
-            name = channel.replace("/", "%4") if generation == self.files[machine, channel][0] else f"Archive-{channel}-{generation}"
+            name = channel.replace("/", "%4")
+            name = name if generation == self.files[machine, channel][0] else f"Archive-{name}-{generation}"
             event["record_id"] = event["event_record_id"] = numbers[event["log"]]
             for folder in ["C", "vss1"] if channel in machine.copied else ["C"]:
                 event["filename"] = f"story{self.story.number}/{machine.name}/{folder}/{name}.evtx"
@@ -356,9 +371,8 @@ class Came(Fact):
         time = self.event(telling, self.at, self.type)
         kind = {3: "Network", 8: "NetworkCleartext", 7: "Reconnect", 13: "Reconnect"}.get(self.type)
         telling.add(self.machine, "successes", [time], account=self.account, source=self.source)
-        hidden = self.account.name.endswith("$") and not any(isinstance(fact, Created) and fact.user == self.account and fact.is_told for fact in telling.story.facts)
-        if kind and self.source and not (kind.startswith("Network") and hidden):
-            telling.add(self.machine, "visits", [time], account=self.account, source=self.source, kinds={kind}, logons=1, shown={str(self.account)})
+        if kind and self.source:
+            telling.add(self.machine, "visits", [time], account=self.account, source=self.source, kinds={kind}, logons=1)
 
 
 @dataclasses.dataclass(eq=False)
@@ -372,7 +386,7 @@ class RemoteDesktop(Came):
     is_back: bool = False
 
     def tell(self, telling):
-        times, kinds, shown, bare = [], set(), set(), Account(self.account.name, "", self.account.sid)
+        times, kinds, bare = [], set(), Account(self.account.name, "", self.account.sid)
         for offset in self.offsets:
             at = self.at + seconds(offset)
             if self.has_nla and 4624 in self.sources:
@@ -399,10 +413,11 @@ class RemoteDesktop(Came):
                     telling.write(self.machine, moment + seconds(0.2), SESSIONS, 22, user_data=data, user="S-1-5-18")
                 if time:
                     times.append(time)
-                    shown.add(str(account))
                     kinds.add("Reconnect" if step in (25, 4778) or step == 4624 and self.type in (7, 13) else "RemoteInteractive")
         if kinds:
-            telling.add(self.machine, "visits", times, account=self.account, source=self.address, kinds=kinds, logons=len(self.offsets), shown=shown)
+            # 1149 does not say whether the session is new.
+            kinds = {"Reconnect"} if "Reconnect" in kinds else kinds
+            telling.add(self.machine, "visits", times, account=self.account, source=self.address, kinds=kinds, logons=len(self.offsets))
             telling.add(self.machine, "successes", times, account=self.account, source=self.address)
 
 
@@ -419,7 +434,7 @@ class Passed(Fact):
         telling.write(self.machine, self.at, GATEWAY, 300, user_data={"EventInfo": data}, user="S-1-5-20")
         time = telling.write(self.machine, self.at + seconds(1), GATEWAY, 302, user_data={"EventInfo": data}, user="S-1-5-20")
         telling.write(self.machine, self.at + seconds(50), GATEWAY, 303, user_data={"EventInfo": data}, user="S-1-5-20")
-        telling.add(self.machine, "visits", [time], account=self.account, source=self.address, kinds={"RemoteInteractive"}, logons=1, shown={str(self.account)})
+        telling.add(self.machine, "visits", [time], account=self.account, source=self.address, kinds={"RemoteInteractive"}, logons=1)
         telling.add(self.machine, "successes", [time], account=self.account, source=self.address)
 
 
@@ -487,7 +502,7 @@ class Failed(Fact):
     def mssql(self, telling, at, account):
         data = {"param1": account.name, "param2": f" Reason: {MSSQL[self.reason]}.", "param3": f" [CLIENT: {self.address}]", "Binary": "184800000E000000"}
         time = telling.write(self.machine, at, "MSSQLSERVER", 18456, data, level=0)
-        self.add(telling, self.machine, [time], account, MSSQL[self.reason], self.address)
+        self.add(telling, self.machine, [time], account, MSSQL[self.reason] + ".", self.address)
 
     def ssh(self, telling, at, account):
         user = f"invalid user {account.name}" if self.reason == "unknown user" else account.name
@@ -573,10 +588,6 @@ class Created(Fact):
     user: Account
     steps: tuple
 
-    @property
-    def is_told(self):
-        return "Security" not in self.machine.missing
-
     def tell(self, telling):
         names = {4720: "Account created", 4722: "Account enabled", 4738: "Account changed", 4724: "Password reset tried", 4725: "Account disabled", 4726: "Account deleted",
                  4732: "Member added to local group", 4728: "Member added to global group"}
@@ -589,6 +600,8 @@ class Created(Fact):
             is_named = step not in (4728, 4732)
             time = telling.write(self.machine, self.at + seconds(number * 0.2), SECURITY, step, data | subject(self.account, "0x3c50c") | {"PrivilegeList": "-"},
                                  names=[self.user, self.account] if is_named else [], told={"user_name": (self.account, True)})
+            if step == 4720 and time:
+                telling.created.add(self.user)
             telling.add(self.machine, "account_changes", [time], event=names[step], account=shown, user_name=str(self.account), detail=None if is_named else (self.user, detail))
 
 
@@ -649,7 +662,7 @@ class Reported(Fact):
         zones = telling.facts[self.machine]["zones"]
         if time and (not zones or zones[-1]["windows_zone"] != self.zone):
             offset = time.replace(tzinfo=datetime.timezone.utc).astimezone(zoneinfo.ZoneInfo(name)).utcoffset()
-            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, offset=offset)
+            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, utc_offset=offset)
 
 
 @dataclasses.dataclass(eq=False)
@@ -740,7 +753,7 @@ def draw(seed, number):
     domain, authority = f"CORP{number}", f"S-1-5-21-{1000 + number}-{chance.randrange(10**9)}-77"
     suffix = f"corp{number}.example"
     people = [Account(name, domain, f"{authority}-{rid}") for rid, name in [(500, "Administrator"), (1101, "alice"), (1102, "bob"), (1103, "carol"), (1104, "svc-backup")]]
-    hidden, system = Account("support$", domain, f"{authority}-1199"), Account("SYSTEM", "NT AUTHORITY", "S-1-5-18")
+    hidden, system = Account(f"support{number}$", domain, f"{authority}-1199"), Account("SYSTEM", "NT AUTHORITY", "S-1-5-18")
     optional = [SYSMON, TASKS, RDP_CORE, SESSIONS, CONNECTIONS]
 
     def machine(name, is_joined):
@@ -872,19 +885,20 @@ def failed_logons(facts):
             "first": failures[0]["time"], "last": failures[-1]["time"],
             "success": success and {"time": success["time"], "account": forms([success["account"]])},
         })
-    return sorted(entries, key=lambda entry: entry["first"])
+    return InAnyOrder(entries)
 
 
-def remote_logons(facts):
-    """The logons of each account and source."""
+def remote_logons(telling, facts):
+    """The logons of each account and source. Network logons of names that end in $ are those of machines, unless an event says that the account was created."""
     entries = []
-    for (_, source), visits in groups(facts["visits"], lambda fact: (bare(fact["account"]), fact["source"])):
+    of_people = [fact for fact in facts["visits"] if not fact["account"].name.endswith("$") or fact["account"] in telling.created or not fact["kinds"] & {"Network", "NetworkCleartext"}]
+    for (_, source), visits in groups(of_people, lambda fact: (bare(fact["account"]), fact["source"])):
         visits.sort(key=lambda fact: fact["time"])
         entries.append({
             "account": forms([visit["account"] for visit in visits]), "source": source, "kinds": sorted(set().union(*(visit["kinds"] for visit in visits))),
-            "logons": sum(visit["logons"] for visit in visits), "first": visits[0]["time"], "last": Between(visits[-1]["time"], visits[-1]["last"]),
+            "logons": sum(visit["logons"] for visit in visits), "first": Between(visits[0]["time"], visits[0]["time"] + seconds(2.1)), "last": Between(visits[-1]["time"], visits[-1]["last"]),
         })
-    return sorted(entries, key=lambda entry: entry["first"])
+    return entries
 
 
 def groups(items, key):
@@ -928,13 +942,13 @@ def summary(telling, rows, machine):
         "computer": own[-1]["computer"], "names": sorted(names, key=lambda name: name["first"]), "first_event": times[0], "last_event": times[-1],
         "events": OneOf([len({id(row["event"]) for row in own}), len(own)]), "logs": len({row["filename"] for row in own}),
         "broken_times": sorted((Having(record_id=number_of[id(fact["event"])], time=fact["time"]) for fact in facts["broken"]), key=lambda entry: entry["time"]),
-        "time_zones": by_time(facts["zones"], "time", "zone", "windows_zone", "offset"),
+        "time_zones": by_time(facts["zones"], "time", "zone", "windows_zone", "utc_offset"),
         "clock_changes": by_time(map(who, facts["clock_changes"]), "time", "old_time", "new_time", "moved", "user_name", "process"),
         "gaps": day_or_more(times), "cleared_logs": by_time(facts["clears"], "time", "log", "user_name"),
         "boots": sorted(fact["time"] for fact in facts["boots"]), "unexpected_shutdowns": sorted(fact["time"] for fact in facts["crashes"]),
         "account_changes": by_time(changes, "time", "event", "account", "detail", "user_name"), "failed_logons": failed_logons(facts),
         "new_services": by_time(map(who, facts["services"]), "time", "service", "path", "user_name"),
-        "new_tasks": by_time(map(who, facts["tasks"]), "time", "task", "user_name"), "remote_logons": remote_logons(facts),
+        "new_tasks": by_time(map(who, facts["tasks"]), "time", "task", "user_name"), "remote_logons": remote_logons(telling, facts),
     }
 
 

@@ -82,21 +82,22 @@ def unmatched(macro, expected, found, others=None):
         yield f"{macro}, a row is wrong", None, row
 
 
-def shrunk(con, story, label):
-    """The story with only the facts that an answer needs to be wrong."""
-    for fact in list(story.facts):
+def shrunk(con, story, label, has_answer):
+    """The story with only the facts that an answer needs to be wrong, with the right and the wrong answer."""
+    answers = None, None
+    for fact in [None, *story.facts]:
         smaller = story.without(fact)
-        if any(other == label for _, other, *_ in differences(con, [smaller])):
-            story = smaller
-    return story
+        wrong = next((values for _, other, *values in differences(con, [smaller]) if other == label and (values[1] is not None) == has_answer), None)
+        if wrong:
+            story, answers = smaller, wrong
+    return story, *answers
 
 
 def test_stories(con):
     for first in range(0, COUNT, BATCH):
         found = differences(con, [stories.draw(SEED, number) for number in range(first, min(first + BATCH, COUNT))])
         if found:
-            story, label, *_ = found[0]
-            story = shrunk(con, story, label)
-            expected, value = next(values for _, other, *values in differences(con, [story]) if other == label)
-            counts = collections.Counter(label.split(".")[-1] for _, label, *_ in found)
-            raise AssertionError(f"{dict(counts)}\n{story}\n{label}\nexpected: {expected}\nfound:    {value}")
+            story, label, _, value = found[0]
+            story, expected, value = shrunk(con, story, label, value is not None)
+            counts = dict(collections.Counter(label.split(".")[-1] for _, label, *_ in found))
+            raise AssertionError(f"{counts}\n{story}\n{label}\nexpected: {expected}\nfound:    {value}")
