@@ -55,7 +55,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
 .PHONY: release checked sanitized portable portable_checked wheel package query shell samples docs repository
-.PHONY: test test-rust test-sql test-python test-portable test-spark test-long generate soak campaign fuzz compare-rsigma
+.PHONY: test test-rust test-sql test-python test-portable test-spark test-long generate soak campaign stories fuzz compare-rsigma
 .PHONY: sanitize sanitize-logs sanitize-sql sanitize-python
 .PHONY: bench bench-logs bench-phases bench-python bench-scale bench-sigma format lint clean distclean check-tools
 .DELETE_ON_ERROR:
@@ -406,7 +406,7 @@ LONG_SECONDS ?= 600
 SEED := $(or $(SEED),$(shell date +%s))
 
 # Every search reads the logs that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or the samples.
-test-long: generate soak campaign
+test-long: generate soak campaign stories
 
 # The tests that generate tokens, events, rules and conditions, with another seed than `make test`. 300,000 cases find what one in 10,000 has.
 generate:
@@ -422,6 +422,11 @@ soak: checked $(VENV)/.test
 campaign: checked $(VENV)/.test
 	$(VENV_PYTHON) tools/campaign.py $(CHECKED) $(LONG_SECONDS) --seed $(SEED)
 
+# Other stories than `make test`, and more of them: see test/python/stories.py.
+STORIES ?= 10000
+stories: checked package $(VENV)/.test
+	@echo "seed $(SEED)"
+	EVTX_STORIES=$(STORIES) EVTX_STORIES_SEED=$(SEED) $(PYTEST) test/python/test_stories.py
 
 # The seconds that `make fuzz` runs each target, and the targets.
 FUZZ_SECONDS ?= 60

@@ -815,7 +815,7 @@ def draw(seed, number):
             return Passed(at, place, account, chance.choice(addressed)[0])
         if kind == "renamed":
             place = chance.choice(machines[1:])
-            name = f"{chance.choice(['SRV', 'WS', 'FILE'])}{chance.randint(1, 9)}-{number}"
+            name = f"{chance.choice(['SRV', 'WS', 'FILE'])}{len(facts)}-{number}"
             return Renamed(at, place, name, chance.choice(["", suffix]))
         if kind == "booted":
             return Booted(at, place, chance.random() < 0.4)
@@ -858,7 +858,7 @@ def by_time(facts, *names):
 
 def forms(accounts):
     """How events write an account: with the domain or without."""
-    return OneOf(Text(form) for account in accounts for form in (str(account), account.name)) if accounts else None
+    return OneOf(dict.fromkeys(Text(form) for account in accounts for form in (str(account), account.name))) if accounts else None
 
 
 def bare(account):
