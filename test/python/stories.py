@@ -206,7 +206,7 @@ class Telling:
         """Adds a fact, if an event says so."""
         times = [time for time in times if time]
         if times:
-            self.facts[machine][topic].append({"time": min(times), "last": max(times), **fact})
+            self.facts[machine][topic].append({"time": min(times), "last": max(times), "computer": self.computer(machine), **fact})
 
     def who(self, account, is_named):
         """The name of an account: if the event only has the SID, other events must name it. Call this at the end."""
@@ -973,6 +973,35 @@ def time_line(telling, rows):
         if row["told"]:
             told = {name: telling.who(*value) if name == "user_name" else value for name, value in row["told"].items()}
             yield Having(told, filename=row["filename"], record_id=row["record_id"])
+
+
+def why(tellings):
+    """Why did logons fail? The failures of each reason."""
+    facts = [fact for telling in tellings for of_machine in telling.facts.values() for fact in of_machine["failures"]]
+    return collections.Counter(fact["reason"] for fact in facts)
+
+
+def moves(tellings):
+    """Which account moves from machine to machine? The machines, by their first names, on which an account of a person did something, if there are several."""
+    found = collections.defaultdict(set)
+    for telling in tellings:
+        for event in telling.events:
+            if event["event_id"] in (4624, 4688, 4697) and event["told"]:
+                account = event["told"]["user_name"][0]
+                if account.sid.startswith("S-1-5-21-") and not account.name.endswith("$"):
+                    found[account.sid].add(event["machine"])
+    return {sid: len(machines) for sid, machines in found.items() if len(machines) > 1}
+
+
+def remote_desktop(tellings):
+    """Who came in by Remote Desktop? The logons of each account from each address to each computer."""
+    found = collections.Counter()
+    for telling in tellings:
+        for of_machine in telling.facts.values():
+            for visit in of_machine["visits"]:
+                if visit["kinds"] & {"RemoteInteractive", "Reconnect"}:
+                    found[visit["computer"], bare(visit["account"]), visit["source"]] += visit["logons"]
+    return found
 
 
 def member(telling, machine, detail):
