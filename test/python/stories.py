@@ -80,20 +80,6 @@ class Near:
         return f"about {self.value}"
 
 
-class InAnyOrder(list):
-    """Entries whose order says nothing."""
-
-    def __eq__(self, other):
-        left = list(other or [])
-        for entry in self:
-            if entry not in left:
-                return False
-            left.remove(entry)
-        return other is not None and not left
-
-    __hash__ = None
-
-
 class Having(dict):
     """An entry that can have more fields."""
 
@@ -667,7 +653,7 @@ class Reported(Fact):
 
 @dataclasses.dataclass(eq=False)
 class Broken(Fact):
-    """A record got a time that cannot be: it counts nowhere, except as broken."""
+    """A record got a time that cannot be. What it says is kept, but it is not the first or last of anything."""
 
     time: datetime.datetime
     kind: int
@@ -678,9 +664,10 @@ class Broken(Fact):
         if self.kind == 7045:
             data = {"ServiceName": "BrokenSvc", "ImagePath": "C:\\broken.exe", "ServiceType": "user mode service", "StartType": "demand start", "AccountName": "LocalSystem"}
             time = telling.write(self.machine, self.at, SCM, 7045, data, user=self.account.sid, time=self.time)
+            telling.add(self.machine, "services", [time], service="BrokenSvc", path="C:\\broken.exe", user_name=(self.account, False))
         else:
             data = {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": BROKEN_ID, "LogonType": "3"}
-            time = telling.write(self.machine, self.at, SECURITY, 4634, data, time=self.time)
+            time = telling.write(self.machine, self.at, SECURITY, 4634, data, time=self.time, names=[self.account])
         telling.write(self.machine, self.at + seconds(1), SCM if self.kind == 7045 else SECURITY, 7036 if self.kind == 7045 else 4608, {})
         telling.add(self.machine, "broken", [time], event=telling.events[-2] if time else None)
 
@@ -832,7 +819,7 @@ def draw(seed, number):
         if kind == "zone":
             return Reported(at, place, chance.choice(list(TIME_ZONES)))
         if kind == "broken":
-            return Broken(at, place, chance.choice([datetime.datetime(1760, 5, 1, 3), datetime.datetime(2099, 1, 1), datetime.datetime(1700, 1, 1)]), chance.choice([7045, 4634]), account)
+            return Broken(at, place, datetime.datetime(chance.choice([1700, 2030]), 5, 1) + seconds(chance.randrange(3 * 10**9)), chance.choice([7045, 4634]), account)
         tree = (("cmd.exe", None), ("powershell.exe", 0), ("whoami.exe", 1), ("net.exe", chance.choice([0, 1, None])))[:chance.randint(1, 4)]
         return Ran(at, place, chance.choice([account, account, system]), tree, subset(4688, 1), chance.random() < 0.6, chance.random() < 0.7)
 
@@ -885,7 +872,7 @@ def failed_logons(facts):
             "first": failures[0]["time"], "last": failures[-1]["time"],
             "success": success and {"time": success["time"], "account": forms([success["account"]])},
         })
-    return InAnyOrder(entries)
+    return sorted(entries, key=lambda entry: (-entry["failures"], entry["source"] is not None, entry["source"]))
 
 
 def remote_logons(telling, facts):
@@ -940,7 +927,7 @@ def summary(telling, rows, machine):
     number_of = {id(event): row["record_id"] for row in rows for event in [row["event"]]}
     return {
         "computer": own[-1]["computer"], "names": sorted(names, key=lambda name: name["first"]), "first_event": times[0], "last_event": times[-1],
-        "events": OneOf([len({id(row["event"]) for row in own}), len(own)]), "logs": len({row["filename"] for row in own}),
+        "events": sum(row["machine"] is machine for row in rows), "logs": len({row["filename"] for row in own}),
         "broken_times": sorted((Having(record_id=number_of[id(fact["event"])], time=fact["time"]) for fact in facts["broken"]), key=lambda entry: entry["time"]),
         "time_zones": by_time(facts["zones"], "time", "zone", "windows_zone", "utc_offset"),
         "clock_changes": by_time(map(who, facts["clock_changes"]), "time", "old_time", "new_time", "moved", "user_name", "process"),

@@ -35,7 +35,9 @@ def tell(con, told):
     tellings = [(telling := stories.Telling(story), telling.rows()) for story in told]
     rows = [row for _, rows in tellings for row in rows]
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
-    columns["time_created"] = pyarrow.array(columns["time_created"], pyarrow.timestamp("us"))
+    times = pyarrow.array(columns["time_created"], pyarrow.timestamp("us")).cast(pyarrow.int64()).to_pylist()
+    # Windows counts tenths of microseconds. Python cuts them off, but before 1970, it would round up.
+    columns["time_created"] = pyarrow.array([time * 1000 + 700 * (time > 0) for time in times], pyarrow.timestamp("ns"))
     columns["data"] = pyarrow.array([row["event_data"] and list(row["event_data"].items()) for row in rows], pyarrow.map_(pyarrow.string(), pyarrow.string()))
     columns["user_data"] = [row["user_data"] and json.dumps(row["user_data"]) for row in rows]
     con.register("told", pyarrow.table(columns))
