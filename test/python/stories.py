@@ -41,6 +41,8 @@ MSSQL = {
     "wrong password": "Password did not match that for the login provided", "unknown user": "Could not find a login matching the name provided",
     "only Windows": "An attempt to login using SQL authentication failed. Server is configured for Windows authentication only",
 }
+# The name of the machine, whatever that is at the time.
+ITSELF = "itself"
 # No session has this logon ID.
 BROKEN_ID = "0x3e3"
 PRIVILEGES = "SeSecurityPrivilege\r\n\t\t\tSeBackupPrivilege\r\n\t\t\tSeDebugPrivilege"
@@ -312,7 +314,7 @@ class Came(Fact):
 
     @property
     def is_local(self):
-        return self.address in ("::1", "127.0.0.1")
+        return self.address in ("::1", "127.0.0.1") or not self.address and self.workstation == ITSELF
 
     @property
     def source(self):
@@ -323,6 +325,7 @@ class Came(Fact):
         halves = [telling.logon_id(self.machine) for _ in range(2 if self.has_other_half and not self.machine.is_old else 1)]
         is_network = kind in (3, 8)
         address, workstation = self.form.format(self.address) if self.address else "-" if is_network else "127.0.0.1", self.workstation or "-"
+        workstation = telling.names[self.machine] if workstation == ITSELF else workstation
         times, ends = [], []
         for half, logon_id in enumerate(halves):
             data = subject(NOBODY) if is_network else subject(telling.system(self.machine), "0x3e7")
@@ -500,6 +503,23 @@ class Failed(Fact):
 
 
 @dataclasses.dataclass(eq=False)
+class Accepted(Fact):
+    """SSH or SQL Server accepted the password of an account."""
+
+    account: Account
+    way: str
+    address: str
+
+    def tell(self, telling):
+        if self.way == "ssh":
+            time = telling.write(self.machine, self.at, SSH, 4, {"process": "sshd", "payload": f"Accepted password for {self.account.name} from {self.address} port 56605 ssh2"}, user="S-1-5-18")
+        else:
+            data = {"param1": self.account.name, "param2": f" [CLIENT: {self.address}]", "Binary": "164800000A000000"}
+            time = telling.write(self.machine, self.at, "MSSQLSERVER", 18454, data, level=0)
+        telling.add(self.machine, "successes", [time], account=self.account, source=self.address)
+
+
+@dataclasses.dataclass(eq=False)
 class Renamed(Fact):
     """The machine got another name, or joined a domain, and booted."""
 
@@ -640,15 +660,21 @@ class Reported(Fact):
     """The System log reports how long the machine is up, and its time zone."""
 
     zone: str
+    is_changed: bool
 
     def tell(self, telling):
         minutes, name = TIME_ZONES[self.zone]
+        zones = telling.facts[self.machine]["zones"]
+        offset_of = lambda name: (self.at + telling.shifts[self.machine]).replace(tzinfo=datetime.timezone.utc).astimezone(zoneinfo.ZoneInfo(name)).utcoffset()
+        if self.is_changed and zones and offset_of(zones[-1]["zone"]) != offset_of(name):
+            # Somebody chose the zone. The next report names it.
+            old, new = (str(int(-offset_of(zone).total_seconds() // 60)) for zone in (zones[-1]["zone"], name))
+            time = telling.write(self.machine, self.at - seconds(60), KERNEL, 22, {"NewBias": new, "OldBias": old}, user="S-1-5-18")
+            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, utc_offset=offset_of(name))
         data = {"param1": "", "param2": "", "param3": "", "param4": "", "param5": "427579", "param6": "60", "param7": f"{minutes} {self.zone}"}
         time = telling.write(self.machine, self.at, "EventLog", 6013, data)
-        zones = telling.facts[self.machine]["zones"]
         if time and (not zones or zones[-1]["windows_zone"] != self.zone):
-            offset = time.replace(tzinfo=datetime.timezone.utc).astimezone(zoneinfo.ZoneInfo(name)).utcoffset()
-            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, utc_offset=offset)
+            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, utc_offset=offset_of(name))
 
 
 @dataclasses.dataclass(eq=False)
@@ -759,7 +785,22 @@ def draw(seed, number):
     def subset(*values):
         return tuple(value for value in values if chance.random() < 0.7) or (chance.choice(values),)
 
+    def broke_in(failed):
+        """One of the accounts whose logons failed logs on from the same machine."""
+        account = next((account for account in failed.accounts if account.domain), people[1])
+        place, address, workstation = failed.machine, failed.address, failed.workstation
+        if failed.way == "console":
+            return Came(at, place, account, 2, lasts=50)
+        if failed.way in ("ssh", "mssql"):
+            return Accepted(at, place, failed.accounts[0], failed.way, address)
+        place = failed.controller if failed.way == "kerberos" else place
+        if not address or chance.random() < 0.5:
+            return Came(at, place, account, 3, address, workstation, lasts=chance.choice([None, 0.5]))
+        return RemoteDesktop(at, place, account, 10, address, workstation, sources=subset(4624, 1149, 21), lasts=100)
+
     def fact():
+        if facts and isinstance(facts[-1], Failed) and chance.random() < 0.3:
+            return broke_in(facts[-1])
         place, account, (address, workstation) = chance.choice(machines), chance.choice(people), chance.choice(sources)
         kind = chance.choice(["noise", "service", "task", "console", "network", "rdp", "rdp", "failed", "failed", "gateway", "renamed", "booted", "cleared", "created", "clock", "slept", "zone", "zone", "broken", "ran", "ran"])
         if kind == "noise":
@@ -776,7 +817,7 @@ def draw(seed, number):
             other = chance.choice(machines)
             computer = Account(f"{other.name}$", domain, f"{authority}-{1600 + machines.index(other)}")
             account = chance.choice([account, hidden, computer, Account("ANONYMOUS LOGON", "NT AUTHORITY", "S-1-5-7")])
-            address, workstation = chance.choice([(address, workstation)] * 3 + [("::1", None), ("127.0.0.1", None)])
+            address, workstation = chance.choice([(address, workstation)] * 4 + [("::1", None), ("127.0.0.1", None), (None, ITSELF)])
             form = chance.choice(["{}", "::ffff:{}"]) if address and "." in address else "{}"
             return Came(at, place, account, chance.choice([3, 3, 8]), address, workstation, form, is_admin=chance.random() < 0.3, lasts=chance.choice([None, 0.5, 80]))
         if kind == "rdp":
@@ -817,7 +858,7 @@ def draw(seed, number):
         if kind == "slept":
             return Slept(at, place, chance.choice([0.1, 5, 40]), chance.random() < 0.5)
         if kind == "zone":
-            return Reported(at, place, chance.choice(list(TIME_ZONES)))
+            return Reported(at, place, chance.choice(list(TIME_ZONES)), chance.random() < 0.4)
         if kind == "broken":
             return Broken(at, place, datetime.datetime(chance.choice([1700, 2030]), 5, 1) + seconds(chance.randrange(3 * 10**9)), chance.choice([7045, 4634]), account)
         tree = (("cmd.exe", None), ("powershell.exe", 0), ("whoami.exe", 1), ("net.exe", chance.choice([0, 1, None])))[:chance.randint(1, 4)]
