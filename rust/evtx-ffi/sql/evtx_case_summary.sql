@@ -10,13 +10,14 @@
 WITH hours AS MATERIALIZED (
     SELECT coalesce(filename, '') AS filename, computer, date_trunc('hour', time_created) AS hour, count(*) AS records,
            min(time_created) AS first, max(time_created) AS last, min(record_id) AS first_id, max(record_id) AS last_id,
-           max(record_id) FILTER (record_id = event_record_id AND filename <> '') AS last_own_id
+           bool_and(record_id = event_record_id AND filename <> '') AS is_own
     FROM read_evtx(files, password := password)
     WHERE computer IS NOT NULL AND time_created IS NOT NULL
     GROUP BY ALL
 ),
 logs AS (
-    SELECT filename, parse_dirpath(filename) AS folder, arg_max(computer, last_own_id) AS final_name, max(last) AS last
+    SELECT filename, parse_dirpath(filename) AS folder, max(last) AS last,
+           bool_and(is_own) AS is_own, CASE WHEN bool_and(is_own) THEN arg_max(computer, last_id) END AS final_name
     FROM hours
     GROUP BY ALL
 ),
@@ -24,7 +25,7 @@ logs AS (
 renames AS (
     SELECT folder, computer, arg_max(final_name, logs.last) AS final_name
     FROM hours JOIN logs USING (filename)
-    WHERE last_own_id IS NOT NULL
+    WHERE logs.is_own
     GROUP BY ALL
 ),
 machines AS MATERIALIZED (
@@ -34,15 +35,23 @@ machines AS MATERIALIZED (
     FROM (SELECT DISTINCT filename, computer FROM hours) AS named JOIN logs USING (filename)
     LEFT JOIN renames ON renames.folder = logs.folder AND renames.computer = coalesce(logs.final_name, named.computer)
 ),
--- The time of a record is broken if no other of its log is within 30 days, and its ID is not where its time is.
-placed_hours AS MATERIALIZED (
-    SELECT machine, hours.*, records = 1 AND coalesce(epoch(hour) - epoch(lag(hour) OVER in_order) > 30 * 86400, true)
-           AND coalesce(epoch(lead(hour) OVER in_order) - epoch(hour) > 30 * 86400, true)
-           AND coalesce(first_id < max(last_id) OVER (in_order ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-                        OR first_id > min(first_id) OVER (in_order ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING), false) AS is_broken
-    FROM hours JOIN machines USING (filename, computer)
-    WINDOW in_order AS (PARTITION BY filename ORDER BY hour ASC)
+placed_hours AS (FROM hours JOIN machines USING (filename, computer)),
+-- The time of a record is broken if it is far from those of the two records before and after it, which are close to each
+-- other. It is alone then, and only logs with such records are read again.
+broken AS MATERIALIZED (
+    SELECT filename, record_id, date_trunc('hour', time_created) AS hour
+    FROM (SELECT filename, record_id, time_created, lag(time_created) OVER of_log AS before, lead(time_created) OVER of_log AS after,
+                 [before, after, lag(time_created, 2) OVER of_log, lead(time_created, 2) OVER of_log] AS near
+          FROM read_evtx(files, password := password)
+          WHERE time_created IS NOT NULL AND filename IN (
+              SELECT filename FROM hours
+              QUALIFY records = 1 AND count(*) OVER (PARTITION BY filename ORDER BY hour ASC RANGE BETWEEN INTERVAL 30 DAYS PRECEDING
+                                                     AND INTERVAL 30 DAYS FOLLOWING) = 1)
+          WINDOW of_log AS (PARTITION BY filename ORDER BY record_id ASC NULLS LAST))
+    WHERE before IS NOT NULL AND after IS NOT NULL AND epoch(list_max(near)) - epoch(list_min(near)) <= 30 * 86400
+      AND (epoch(time_created) - epoch(list_max(near)) > 30 * 86400 OR epoch(list_min(near)) - epoch(time_created) > 30 * 86400)
 ),
+sound_hours AS MATERIALIZED (FROM placed_hours ANTI JOIN broken USING (filename, hour)),
 -- An event in several copies of a log counts once.
 records AS MATERIALIZED (
     SELECT DISTINCT ON (machine, channel, coalesce(event_record_id, record_id), time_created, event_id)
@@ -105,13 +114,11 @@ topics AS (
                                          CASE WHEN provider LIKE 'MSSQL%' THEN data['param1'] END), '-')), '') AS target,
         -- NTLM often records the name of the other machine, but no address. Nothing comes from the machine itself.
         list_filter(
-            list_transform(
-                [data['IpAddress'], data['Address'], data['ClientAddress'], data['IPString'], data['Param3'],
-                 regexp_extract(text, ' from (\S+) port', 1), regexp_extract(text, '\[CLIENT: ([^<\]]+)', 1),
-                 data['WorkstationName'], data['Workstation'], data['ClientName']],
-                lambda host: regexp_replace(regexp_replace(host, '^(?:\[(.*)\]|([^:]*))(?::\d+)?$', '\1\2'), '^::ffff:', '', 'i')),
-            lambda host: lower(host) NOT IN ('', '-', '0.0.0.0', '::', '::1', 'local', 'localhost', 'unknown')
-                AND NOT starts_with(host, '127.') AND NOT list_contains(own_names, lower(split_part(host, '.', 1))))[1] AS source
+            [evtx_remote_host(host) FOR host IN [
+                data['IpAddress'], data['Address'], data['ClientAddress'], data['IPString'], data['Param3'],
+                regexp_extract(text, ' from (\S+) port', 1), regexp_extract(text, '\[CLIENT: ([^<\]]+)', 1),
+                data['WorkstationName'], data['Workstation'], data['ClientName']]],
+            lambda host: NOT list_contains(own_names, lower(split_part(host, '.', 1))))[1] AS source
     FROM (SELECT *, CASE WHEN provider = 'OpenSSH' THEN data['payload']
                          WHEN provider LIKE 'MSSQL%' THEN concat_ws(' ', data['param2'], data['param3']) END AS text
           FROM records)
@@ -258,7 +265,7 @@ authentications AS (
     WHERE sessions.first - remote.time <= INTERVAL 30 SECONDS
       AND (remote.source = sessions.source OR NOT regexp_full_match(remote.source, '[0-9a-fA-F.:]+'))
     QUALIFY row_number() OVER (PARTITION BY sessions.machine, sessions.account, sessions.source, sessions.first
-                               ORDER BY remote.time ASC) <= sessions.logons
+                               ORDER BY remote.time DESC) <= sessions.logons
 ),
 remote_logons AS (
     SELECT machine, list({account: target, source: source, kinds: kinds, logons: logons, first: first, last: last}
@@ -306,7 +313,7 @@ successes AS (
     FROM failed_accounts AS failed JOIN facts
       ON facts.machine = failed.machine AND coalesce(facts.source, '') = failed.source AND facts.account = failed.account
      AND facts.time > failed.first
-    WHERE facts.topic = 'password' OR facts.event_id IN (302, 4624)
+    WHERE facts.topic IN ('logon', 'password')
     GROUP BY ALL
 ),
 failed_logons AS (
@@ -328,21 +335,22 @@ failed_logons AS (
 gaps AS (
     SELECT machine, list({start: last, duration: next_first - last} ORDER BY last ASC) AS list
     FROM (SELECT machine, max(last) AS last, lead(min(first)) OVER (PARTITION BY machine ORDER BY hour ASC) AS next_first
-          FROM placed_hours WHERE NOT is_broken GROUP BY machine, hour)
+          FROM sound_hours GROUP BY machine, hour)
     WHERE next_first - last >= INTERVAL 1 DAY
     GROUP BY machine
 ),
 spans AS (
-    SELECT machine, min(first) FILTER (NOT is_broken) AS first_event, max(last) FILTER (NOT is_broken) AS last_event,
-           sum(records)::BIGINT AS events, count(DISTINCT filename) AS logs,
-           list({log: parse_filename(filename), record_id: first_id, time: first} ORDER BY filename ASC, first_id ASC)
-               FILTER (is_broken) AS broken_times
+    SELECT machine, min(sound_hours.first) AS first_event, max(sound_hours.last) AS last_event, sum(placed_hours.records)::BIGINT AS events,
+           count(DISTINCT filename) AS logs,
+           list_sort(list(DISTINCT {log: parse_filename(filename), record_id: record_id, time: placed_hours.first})
+                     FILTER (record_id IS NOT NULL), 'ASC') AS broken_times
     FROM placed_hours
+    LEFT JOIN broken USING (filename, hour) LEFT JOIN sound_hours USING (filename, hour, machine, computer)
     GROUP BY machine
 ),
 names AS (
     SELECT machine, list({name: computer, first: first, last: last} ORDER BY first ASC, computer ASC) AS list
-    FROM (SELECT machine, computer, min(first) AS first, max(last) AS last FROM placed_hours WHERE NOT is_broken GROUP BY ALL)
+    FROM (SELECT machine, computer, min(first) AS first, max(last) AS last FROM sound_hours GROUP BY ALL)
     GROUP BY machine
 ),
 writers AS (

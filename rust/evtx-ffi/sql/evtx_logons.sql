@@ -93,8 +93,7 @@ SELECT
         WHEN 12 THEN 'Remote Desktop, cached credentials'
         WHEN 13 THEN 'Unlock, cached credentials'
     END AS logon_type_name,
-    list_filter([regexp_replace(address, '^::ffff:', '', 'i')],
-                lambda host: host NOT IN ('', '-', '::', '::1', '0.0.0.0') AND NOT starts_with(host, '127.'))[1] AS remote_host,
+    evtx_remote_host(address) AS remote_host,
     nullif(nullif(workstation, '-'), '') AS workstation, package AS authentication,
     nullif(nullif(process, '-'), '') AS process, logon_id, regexp_extract_all(privileges, '\w+') AS privileges
 FROM sessions
