@@ -143,6 +143,8 @@ fields AS (
     SELECT *,
         ['', '-', '{00000000-0000-0000-0000-000000000000}', computer, process, remote_host, user_name, account, domain,
          CASE WHEN remote_host IS NOT NULL AND starts_with(lower(host), '::ffff:') THEN host END] AS shown,
+        -- A lambda copies what it uses for each field.
+        data['ObjectType'] AS object_type, json_keys(user_data)[1] AS root,
         list_filter(map_entries(data) || coalesce(attributes, []), lambda field: NOT list_contains(shown, field.value)
             AND field.key NOT IN ('CommandLine', '#attributes')) AS fields
     FROM named
@@ -176,7 +178,7 @@ explained AS (
                     THEN evtx_kerberos_failure(field.value) ELSE evtx_status(field.value) END
                 WHEN field.key = 'LogonType' THEN evtx_logon_type(field.value)
                 WHEN field.key = 'AccessMask'
-                THEN array_to_string(evtx_access_mask(field.value, data['ObjectType']), ', ')
+                THEN array_to_string(evtx_access_mask(field.value, object_type), ', ')
                 WHEN field.key = 'TicketOptions' THEN array_to_string(evtx_ticket_options(field.value), ', ')
                 WHEN field.key = 'TicketEncryptionType' THEN evtx_encryption_type(field.value)
                 WHEN field.key = 'PreAuthType' THEN evtx_preauth_type(field.value)
@@ -194,7 +196,7 @@ explained AS (
 parts AS (
     SELECT *,
         list_transform(fields, lambda field: {
-            text: CASE field.key WHEN '#text' THEN json_keys(user_data)[1] ELSE field.key END || ': ' || field.value,
+            text: CASE field.key WHEN '#text' THEN root ELSE field.key END || ': ' || field.value,
             is_last: ends_with(field.key, 'Id') OR ends_with(field.key, 'id') OR ends_with(field.key, 'ID')
                 OR starts_with(field.key, 'Subject') OR field.key = 'UtcTime'
         }) AS texts,
