@@ -75,8 +75,8 @@ computed AS (
             THEN MAP {
                 '@client': regexp_extract(coalesce(data['param3'], data['param2']), '^\s*\[CLIENT: ([^\]]*)\]', 1),
                 '@user': regexp_extract(data['param1'], '\nsession_server_principal_name:([^\r\n]*)', 1)}
-            -- Failed password for invalid user NAME from ADDRESS port 1 ssh2. The client chooses the name and the reason
-            -- of a disconnect, which can look like another address.
+            -- Failed password for invalid user NAME from ADDRESS port 1 ssh2. The client chooses the name and the
+            -- reason of a disconnect. Both can look like another address.
             WHEN provider = 'OpenSSH'
             THEN list_transform(
                 [regexp_extract(
