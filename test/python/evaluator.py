@@ -261,7 +261,7 @@ def logon_row(computer, logon_id, session):
     privileges = value("PrivilegeList")
     return {
         "logon_time": logon_time, "logoff_time": logoff_time, "computer": computer, "user_name": full_name(domain, name), "user_sid": sid, "logon_type": logon_type, "logon_type_name": LOGON_TYPES.get(logon_type),
-        "remote_host": without_mapping(known("IpAddress")), "workstation": known("WorkstationName"), "authentication": value("AuthenticationPackageName"),
+        "remote_host": host_of(known("IpAddress"), None), "workstation": known("WorkstationName"), "authentication": value("AuthenticationPackageName"),
         "process": known("ProcessName"), "logon_id": logon_id, "privileges": privileges if privileges is None else re.findall(r"\w+", privileges),
     }  # fmt: skip
 
@@ -610,9 +610,9 @@ class Summary:
         return self.names_of_sids.name(event.get("SubjectUserSid") or event.user_sid, event.computer, event.time)
 
     def time_zones(self):
-        """Each zone or offset that differs from that before. A change of the bias has no name: the next name counts, if it fits."""
+        """Each zone or offset that differs from that before, in the order of the log, because the clock often changes too. A change of the bias has no name: the next name counts, if it fits."""
         told = []
-        for event in sorted(self.of("EventLog", 6013) + self.of(KERNEL, 22), key=lambda event: event.time):
+        for event in sorted(self.of("EventLog", 6013) + self.of(KERNEL, 22), key=lambda event: event.place):
             found = re.match(r"(-?\d+)(?: (.+))?$", event.data.get("param7", event.data.get("NewBias", "")))
             if found:
                 told.append((event.time, datetime.timedelta(minutes=-int(found[1])), found[2]))
@@ -639,7 +639,7 @@ class Summary:
             if old is None or new is None or abs(new - old) < Minute or event.data.get("Reason") == "2" or any(abs(wake - new) <= Minute for wake in wakes):
                 continue
             row = {"time": event.time, "old_time": old, "new_time": new, "moved": new - old, "user_name": self.user(event), "process": event.get("ProcessName")}
-            same = next((other for other in rows if abs(other["old_time"] - old) <= 2 * Second and abs(other["new_time"] - new) <= 2 * Second), None)
+            same = next((other for other in rows if other["new_time"] == new), None)
             if same:
                 same["time"] = min(same["time"], event.time)
                 same["process"] = same["process"] or row["process"]
@@ -650,6 +650,9 @@ class Summary:
     def account_changes(self):
         rows = []
         for event in self.of(SECURITY, *ACCOUNT_CHANGES):
+            # Windows Setup renames groups to the name that they have.
+            if event.id == 4781 and event.data.get("OldTargetUserName") == event.data.get("NewTargetUserName"):
+                continue
             member = event.get("MemberSid")
             detail = event.get("NewTargetUserName")
             if member:
@@ -772,7 +775,9 @@ class Summary:
             else:
                 kind = "Reconnect" if event.is_a(SESSIONS, 25) or event.is_a(SECURITY, 4778) else None
             source = self.source(event)
-            if kind is None or source is None or account is None:
+            # Through a tunnel, Remote Desktop comes from the machine itself.
+            is_tunnel = source is None and (event.is_a(CONNECTIONS, 1149) or event.is_a(SECURITY, 4624) and logon_type in ("10", "12"))
+            if kind is None or account is None or source is None and not is_tunnel:
                 continue
             if kind.startswith("Network") and account.endswith("$") and bare(account) not in self.created:
                 continue
