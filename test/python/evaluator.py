@@ -860,3 +860,24 @@ def case_summary(events, names, word):
         row["broken_times"] = [{"log": event.log.split("/")[-1], "record_id": event.number, "time": event.time}
                                for event in sorted(own, key=lambda event: (event.time, event.number)) if id(event) in broken_events & once]  # fmt: skip
         yield row
+
+
+def log_states(logs):
+    """The wrapped and the unused logs of each machine, from the events of each log in the order of the file."""
+    events = [event for found in logs.values() for event in found if event.time and event.computer is not None]
+    machine_of, states = machines(events), collections.defaultdict(lambda: ([], []))
+    writers, folders = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
+    for event in events:
+        writers[event.log][machine_of(event)] += 1
+        folders[event.log.rpartition("/")[0]][machine_of(event)] += 1
+        states[machine_of(event)]
+    for log, found in logs.items():
+        # A log without records belongs to the machine that wrote most of its folder.
+        folder, _, name = log.rpartition("/")
+        [(machine, _)] = (writers[log] or folders[folder]).most_common(1) or [(None, 0)]
+        numbers = [event.number for event in found]
+        if not numbers:
+            states[machine][1].append(name)
+        elif numbers[0] > 1 or numbers[0] != min(numbers):
+            states[machine][0].append(name)
+    return states

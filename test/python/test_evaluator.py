@@ -13,6 +13,8 @@ import shutil
 
 import evaluator
 import pytest
+import stories
+import test_stories
 from conftest import SAMPLES, loaded
 
 CORPUS, COLLECTIONS = ([pathlib.Path(os.environ[name])] if os.environ.get(name) else [] for name in ("EVTX_CORPUS", "EVTX_COLLECTIONS"))
@@ -28,7 +30,8 @@ class Case:
         self.con.execute(f"CREATE TABLE every AS FROM read_evtx('{folder}/**/*.evtx')")
         sound = "error IS NULL AND record_id IS NOT NULL"
         ours = collections.Counter(self.con.execute(f"SELECT filename, record_id FROM every WHERE {sound}").fetchall())
-        events = [event for log in sorted(folder.rglob("*.evtx")) for event in evaluator.read(log)]
+        self.folder, self.logs = folder, {str(log): list(evaluator.read(log)) for log in sorted(folder.rglob("*.evtx"))}
+        events = [event for found in self.logs.values() for event in found]
         theirs = collections.Counter((event.log, event.number) for event in events)
         both = {key for key, count in ours.items() if count == 1 == theirs[key]}
         self.con.execute("CREATE TABLE known (filename VARCHAR, record_id UBIGINT)")
@@ -172,6 +175,11 @@ def test_case_summary(case):
         pytest.fail("\n".join(found), pytrace=False)
 
 
+def test_states_of_logs(case):
+    rows = case.con.execute(f"SELECT computer, wrapped_logs, unused_logs FROM evtx_case_summary('{case.folder}/**/*.evtx')").fetchall()
+    assert {computer: (wrapped, unused) for computer, wrapped, unused in rows} == evaluator.log_states(case.logs)
+
+
 # The evaluator can be wrong itself: stories know what happened.
 
 
@@ -190,7 +198,6 @@ def one_of(entry):
 
 
 def test_the_evaluator_tells_the_stories(con):
-    stories, test_stories = pytest.importorskip("stories"), pytest.importorskip("test_stories")
     word = functools.cache(lambda function, *values: con.execute(f"SELECT {function}({', '.join('?' * len(values))})", values).fetchone()[0])
     fields = evaluator.Fields(con.execute("SELECT unnest(evtx_timeline_fields(), max_depth := 2)").fetchall())
     for number in range(200):
