@@ -140,9 +140,10 @@ class Machine:
     is_old: bool = False
     missing: tuple = ()
     copied: tuple = ()
+    forwarded: tuple = ()
 
     def __repr__(self):
-        return self.name + "".join(f", {what}" for what in (self.is_old and "old", self.missing and f"no {self.missing}", self.copied and f"copies {self.copied}") if what)
+        return self.name + "".join(f", {what}" for what in (self.is_old and "old", self.missing and f"no {self.missing}", self.copied and f"copies {self.copied}", self.forwarded and f"forwards {self.forwarded}") if what)
 
 
 class Telling:
@@ -214,7 +215,12 @@ class Telling:
             event["record_id"] = event["event_record_id"] = numbers[event["log"]]
             for folder in ["C", "vss1"] if channel in machine.copied else ["C"]:
                 event["filename"] = f"story{self.story.number}/{machine.name}/{folder}/{name}.evtx"
-                rows.append({**event, "event": event})
+                rows.append({**event, "event": event, "is_own": True})
+            if channel in machine.forwarded:
+                # The first machine collects what others forward, in a log with record IDs of its own.
+                collector = f"story{self.story.number}/{self.story.machines[0].name}/C/ForwardedEvents.evtx"
+                numbers[collector] += 1
+                rows.append({**event, "event": event, "is_own": False, "filename": collector, "record_id": numbers[collector]})
         return rows
 
 
@@ -371,16 +377,19 @@ class RemoteDesktop(Came):
     sources: tuple = ()
     offsets: tuple = (0,)
     has_nla: bool = True
+    nla_has_address: bool = True
     has_domain: bool = True
     is_back: bool = False
 
     def tell(self, telling):
-        times, kinds, bare = [], set(), Account(self.account.name, "", self.account.sid)
+        times, own, kinds, bare = [], [], set(), Account(self.account.name, "", self.account.sid)
         for offset in self.offsets:
             at = self.at + seconds(offset)
             if self.has_nla and 4624 in self.sources:
                 # CredSSP logs on over the network first.
-                times.append(dataclasses.replace(self, type=3, has_other_half=False, lasts=0.4).event(telling, at, 3))
+                first = dataclasses.replace(self, type=3, has_other_half=False, lasts=0.4, address=self.address if self.nla_has_address or not self.workstation else None)
+                times.append(first.event(telling, at, 3))
+                telling.add(self.machine, "successes", times[-1:], account=self.account, source=first.source)
             steps = [(1149, 0.5, self.has_domain), (4624, 2, True), (25 if self.is_back else 21, 3, True), (4778, 3.1, True)]
             for step, later, has_domain in steps:
                 if step not in self.sources or (step == 4778 and not self.is_back):
@@ -402,12 +411,13 @@ class RemoteDesktop(Came):
                     telling.write(self.machine, moment + seconds(0.2), SESSIONS, 22, user_data=data, user="S-1-5-18")
                 if time:
                     times.append(time)
+                    own.append(time)
                     kinds.add("Reconnect" if step in (25, 4778) or step == 4624 and self.type in (7, 13) else "RemoteInteractive")
         if kinds:
             # 1149 does not say whether the session is new.
             kinds = {"Reconnect"} if "Reconnect" in kinds else kinds
             telling.add(self.machine, "visits", times, account=self.account, source=self.address, kinds=kinds, logons=len(self.offsets))
-            telling.add(self.machine, "successes", times, account=self.account, source=self.address)
+            telling.add(self.machine, "successes", own or times, account=self.account, source=self.address)
 
 
 @dataclasses.dataclass(eq=False)
@@ -595,7 +605,7 @@ class Created(Fact):
     steps: tuple
 
     def tell(self, telling):
-        names = {4720: "Account created", 4722: "Account enabled", 4738: "Account changed", 4724: "Password reset tried", 4725: "Account disabled", 4726: "Account deleted",
+        names = {4720: "Account created", 4722: "Account enabled", 4738: "Account changed", 4724: "Password reset tried", 4725: "Account disabled", 4740: "Account locked out", 4726: "Account deleted",
                  4732: "Member added to local group", 4728: "Member added to global group"}
         for number, step in enumerate(self.steps):
             data, shown, detail = target(self.user), str(self.user), None
@@ -603,12 +613,16 @@ class Created(Fact):
                 member = f"CN={self.user.name},CN=Users,DC=corp,DC=example" if step == 4728 else "-"
                 group = Account("Domain Admins", self.user.domain, "S-1-5-21-1-1-1-512") if step == 4728 else Account("Administrators", "Builtin", "S-1-5-32-544")
                 data, shown, detail = {"MemberName": member, "MemberSid": self.user.sid, **target(group)}, str(group), member
-            is_named = step not in (4728, 4732)
-            time = telling.write(self.machine, self.at + seconds(number * 0.2), SECURITY, step, data | subject(self.account, "0x3c50c") | {"PrivilegeList": "-"},
-                                 names=[self.user, self.account] if is_named else [], told={"user_name": (self.account, True)})
+            is_named, account = step not in (4728, 4732), self.account
+            if step == 4740:
+                # The machine itself locks. What looks like a domain is the machine that tried.
+                data, shown, account = {**data, "TargetDomainName": "KALI"}, OneOf([str(self.user), self.user.name]), telling.system(self.machine)
+            data |= subject(account, "0x3c50c") | {"PrivilegeList": "-"}
+            time = telling.write(self.machine, self.at + seconds(number * 0.2), SECURITY, step, data, names=[self.user, account] if is_named and step != 4740 else [],
+                                 told={"user_name": (account, True)} if step != 4740 else None)
             if step == 4720 and time:
                 telling.created.add(self.user)
-            telling.add(self.machine, "account_changes", [time], event=names[step], account=shown, user_name=str(self.account), detail=None if is_named else (self.user, detail))
+            telling.add(self.machine, "account_changes", [time], event=names[step], account=shown, user_name=str(account), detail=None if is_named else (self.user, detail))
 
 
 @dataclasses.dataclass(eq=False)
@@ -767,13 +781,15 @@ def draw(seed, number):
     suffix = f"corp{number}.example"
     people = [Account(name, domain, f"{authority}-{rid}") for rid, name in [(500, "Administrator"), (1101, "alice"), (1102, "bob"), (1103, "carol"), (1104, "svc-backup")]]
     hidden, system = Account(f"support{number}$", domain, f"{authority}-1199"), Account("SYSTEM", "NT AUTHORITY", "S-1-5-18")
+    forwards = chance.random() < 0.2
     optional = [SYSMON, TASKS, RDP_CORE, SESSIONS, CONNECTIONS]
 
     def machine(name, is_joined):
         missing = [log for log in ["Security", "System"] if chance.random() < 0.1] + [CHANNELS[log] for log in optional if chance.random() < 0.2]
         copied = [log for log in ["Security", "System"] if chance.random() < 0.1]
         joined = {"domain": domain, "suffix": suffix} if is_joined else {}
-        return Machine(f"{name}{number}", **joined, is_old=chance.random() < 0.3, missing=tuple(missing), copied=tuple(copied))
+        forwarded = tuple(log for log in ["Security", "System"] if name != "DC" and forwards and chance.random() < 0.5)
+        return Machine(f"{name}{number}", forwarded=forwarded, **joined, is_old=chance.random() < 0.3, missing=tuple(missing), copied=tuple(copied))
 
     controller = machine("DC", True)
     machines = [controller] + [machine(f"WIN-{letter}", chance.random() < 0.6) for letter in "ABC"[:chance.randint(1, 3)]]
@@ -825,7 +841,7 @@ def draw(seed, number):
             offsets = chance.choice([(0,), (0,), (0, 20), (0, 10, 90)])
             return RemoteDesktop(at, place, chance.choice([account, account, hidden]), chance.choice([7, 13] if is_back else [10, 10, 12]), address, workstation, is_admin=chance.random() < 0.5,
                                  has_other_half=chance.random() < 0.3, lasts=chance.choice([None, 100]), sources=subset(4624, 4778 if is_back else 1149, 1149, 25 if is_back else 21), offsets=offsets,
-                                 has_nla=chance.random() < 0.6, has_domain=chance.random() < 0.7, is_back=is_back)
+                                 has_nla=chance.random() < 0.6, nla_has_address=chance.random() < 0.7, has_domain=chance.random() < 0.7, is_back=is_back)
         if kind == "failed":
             way = chance.choice(["network", "network", "console", "kerberos", "mssql", "ssh"])
             reason = chance.choice(list({"network": REASONS, "console": REASONS, "kerberos": KERBEROS, "mssql": MSSQL, "ssh": {"wrong password": 0, "unknown user": 0}}[way]))
@@ -850,7 +866,7 @@ def draw(seed, number):
         if kind == "cleared":
             return Cleared(at, place, account, chance.choice(["Security", "System", CHANNELS[TASKS]]), chance.random() < 0.7)
         if kind == "created":
-            return Created(at, place, account, chance.choice([hidden, Account("mallory", domain, f"{authority}-1198")]), chance.choice([(4720, 4722, 4738, 4732), (4720, 4724, 4728), (4725,), (4726,), (4732,), (4720,)]))
+            return Created(at, place, account, chance.choice([hidden, Account("mallory", domain, f"{authority}-1198")]), chance.choice([(4720, 4722, 4738, 4732), (4720, 4724, 4728), (4740, 4725), (4726,), (4732,), (4720,)]))
         if kind == "clock":
             who, process = chance.choice([(account, "C:\\Windows\\System32\\SystemSettingsAdminFlows.exe"), (LOCAL_SERVICE, "C:\\Windows\\System32\\svchost.exe")])
             # The clock is never set back into what happened before, so the order of the facts is clear.
@@ -859,6 +875,8 @@ def draw(seed, number):
             return Slept(at, place, chance.choice([0.1, 5, 40]), chance.random() < 0.5)
         if kind == "zone":
             return Reported(at, place, chance.choice(list(TIME_ZONES)), chance.random() < 0.4)
+        if kind == "broken" and forwards:
+            return Noise(at, place)
         if kind == "broken":
             return Broken(at, place, datetime.datetime(chance.choice([1700, 2030]), 5, 1) + seconds(chance.randrange(3 * 10**9)), chance.choice([7045, 4634]), account)
         tree = (("cmd.exe", None), ("powershell.exe", 0), ("whoami.exe", 1), ("net.exe", chance.choice([0, 1, None])))[:chance.randint(1, 4)]
@@ -954,7 +972,7 @@ def summary(telling, rows, machine):
     own = [row for row in rows if row["machine"] is machine and not row["is_broken"]]
     if not own:
         return None
-    files = [{row["computer"] for row in of_file} for _, of_file in groups(own, lambda row: row["filename"])]
+    files = [{row["computer"] for row in of_file} for _, of_file in groups(own, lambda row: row["is_own"] and row["filename"] or row["computer"])]
     connected = files.pop()
     while other := next((names for names in files if names & connected), None):
         files.remove(other)
@@ -965,7 +983,7 @@ def summary(telling, rows, machine):
     times = sorted(row["time_created"] for row in own)
     names = [{"name": name, "first": min(row["time_created"] for row in of_name), "last": max(row["time_created"] for row in of_name)} for name, of_name in groups(own, lambda row: row["computer"])]
     changes = [{**fact, "detail": member(telling, machine, fact["detail"])} for fact in facts["account_changes"]]
-    number_of = {id(event): row["record_id"] for row in rows for event in [row["event"]]}
+    number_of = {id(event): row["record_id"] for row in rows for event in [row["event"]] if row["is_own"]}
     return {
         "computer": own[-1]["computer"], "names": sorted(names, key=lambda name: name["first"]), "first_event": times[0], "last_event": times[-1],
         "events": sum(row["machine"] is machine for row in rows), "logs": len({row["filename"] for row in own}),
@@ -1005,14 +1023,21 @@ def time_line(telling, rows):
 
 def why(tellings):
     """Why did logons fail? The failures of each reason."""
-    facts = [fact for telling in tellings for of_machine in telling.facts.values() for fact in of_machine["failures"]]
+    facts = [fact for telling, _ in tellings for of_machine in telling.facts.values() for fact in of_machine["failures"]]
     return collections.Counter(fact["reason"] for fact in facts)
+
+
+def of_summaries(tellings, column):
+    """The entries of a list, with the computer."""
+    for telling, rows in tellings:
+        for row in filter(None, (summary(telling, rows, machine) for machine in telling.story.machines)):
+            yield from ((row["computer"], entry) for entry in row[column])
 
 
 def moves(tellings):
     """Which account moves from machine to machine? The machines, by their first names, on which an account of a person did something, if there are several."""
     found = collections.defaultdict(set)
-    for telling in tellings:
+    for telling, _ in tellings:
         for event in telling.events:
             if event["event_id"] in (4624, 4688, 4697) and event["told"]:
                 account = event["told"]["user_name"][0]
@@ -1024,7 +1049,7 @@ def moves(tellings):
 def remote_desktop(tellings):
     """Who came in by Remote Desktop? The logons of each account from each address to each computer."""
     found = collections.Counter()
-    for telling in tellings:
+    for telling, _ in tellings:
         for of_machine in telling.facts.values():
             for visit in of_machine["visits"]:
                 if visit["kinds"] & {"RemoteInteractive", "Reconnect"}:

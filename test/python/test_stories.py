@@ -15,9 +15,25 @@ MACROS = ["evtx_case_summary", "evtx_logons", "evtx_process_tree", "evtx_account
 COLUMNS = ["record_id", "event_record_id", "time_created", "event_id", "level", "version", "provider", "channel", "computer", "user_sid", "filename"]
 
 
+def counted(entries, *names):
+    return collections.Counter((computer, *(entry[name] for name in names)) for computer, entry in entries)
+
+
+def computers(rows):
+    return ((row["computer"], row) for row in rows)
+
+
 # Recipes of the cookbook: what of their rows a story says, and the answer.
 RECIPES = {
     "Why did logons fail?": (lambda rows: {row["reason"]: row["failures"] for row in rows}, stories.why),
+    "How many logons failed in a minute?": (
+        lambda rows: counted(computers(rows), "source", "most_in_a_minute", "failures", "accounts"),
+        lambda told: counted(((computer, entry) for computer, entry in stories.of_summaries(told, "failed_logons") if entry["most_in_a_minute"] >= 5), "source", "most_in_a_minute", "failures", "accounts")),
+    "Did it work?": (
+        lambda rows: collections.Counter((row["computer"], row["source"], row["failures"], row["logon_time"]) for row in rows),
+        lambda told: collections.Counter((computer, entry["source"], entry["failures"], (entry["success"] or {}).get("time")) for computer, entry in stories.of_summaries(told, "failed_logons"))),
+    "Which services were installed?": (
+        lambda rows: counted(computers(rows), "time", "service", "path", "user_name"), lambda told: counted(stories.of_summaries(told, "new_services"), "time", "service", "path", "user_name")),
     "Which account moves from machine to machine?": (lambda rows: collections.Counter(len(row["machines"]) for row in rows), lambda told: collections.Counter(stories.moves(told).values())),
     "Who came in by Remote Desktop?": (
         lambda rows: collections.Counter((row["computer"], row["user_name"].split("\\")[-1].lower(), row["remote_host"]) for row in rows), stories.remote_desktop),
@@ -103,7 +119,7 @@ def unmatched(macro, expected, found, others=None):
 
 def recipe_differences(con, told):
     """Asks the recipes about some stories. Returns (None, question, expected, found) for each answer that is not that of the stories."""
-    tellings = [telling for telling, _ in tell(con, told)]
+    tellings = tell(con, told)
     for question, (of_rows, of_stories) in RECIPES.items():
         expected, found = of_stories(tellings), of_rows(rows_of(con, recipe(question)))
         if expected != found:
