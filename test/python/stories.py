@@ -157,7 +157,7 @@ class Telling:
         self.ids, self.pids = collections.Counter(), collections.Counter()
         self.files, self.known = {}, {}
         self.facts = {machine: collections.defaultdict(list) for machine in story.machines}
-        self.logons, self.processes, self.created = [], [], set()
+        self.logons, self.open, self.processes, self.created = [], [], [], set()
         # What was written before a log was cleared is lost, unless the log was archived.
         self.starts = {(fact.machine, fact.log): fact.at for fact in story.facts if isinstance(fact, Cleared) and not fact.archived}
         for fact in story.facts:
@@ -241,6 +241,7 @@ class Fact:
 
     def __str__(self):
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)[2:]}
+        values = {name: value.at if isinstance(value, Fact) else value for name, value in values.items()}
         return f"{self.at} {self.machine.name}: {type(self).__name__} " + ", ".join(f"{name}={value}" for name, value in values.items())
 
 
@@ -332,7 +333,7 @@ class Came(Fact):
         is_network = kind in (3, 8)
         address, workstation = self.form.format(self.address) if self.address else "-" if is_network else "127.0.0.1", self.workstation or "-"
         workstation = telling.names[self.machine] if workstation == ITSELF else workstation
-        times, ends = [], []
+        times, source = [], self.address if self.address else None if is_network else "127.0.0.1"
         for half, logon_id in enumerate(halves):
             data = subject(NOBODY) if is_network else subject(telling.system(self.machine), "0x3e7")
             data |= {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": logon_id}
@@ -349,17 +350,26 @@ class Came(Fact):
             is_elevated = self.is_admin and half == 0
             if is_elevated:
                 telling.write(self.machine, at, SECURITY, 4672, {**subject(self.account, logon_id), "PrivilegeList": PRIVILEGES}, names=[self.account])
-            end = None
-            if self.lasts is not None:
-                data = {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": logon_id}
-                end = telling.write(self.machine, at + seconds(self.lasts), SECURITY, 4634, data | {"LogonType": str(kind)}, names=[self.account])
             times.append(time)
-            if time or end:
-                telling.logons.append({
-                    "computer": telling.computer(self.machine), "logon_time": time, "logoff_time": end, "logon_id": logon_id, "user_name": str(self.account),
-                    "logon_type": kind, "privileges": Any(is_elevated), "remote_host": self.address if self.address else None if is_network else "127.0.0.1",
-                })
+            telling.open.append((self, {
+                "computer": telling.computer(self.machine), "logon_time": time, "logoff_time": None, "logon_id": logon_id, "user_name": str(self.account),
+                "logon_type": kind, "privileges": Any(bool(time and is_elevated)), "remote_host": OneOf([source] if time and self.address and not self.is_local else [None, source]),
+            }))
+            if time:
+                telling.logons.append(telling.open[-1][1])
+        if self.lasts is not None:
+            self.leave(telling, at + seconds(self.lasts))
         return times[0]
+
+    def leave(self, telling, at):
+        """Ends the open sessions of this fact."""
+        for session in [session for came, session in telling.open if came is self]:
+            data = {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": session["logon_id"]}
+            session["logoff_time"] = telling.write(self.machine, at, SECURITY, 4634, data | {"LogonType": str(session["logon_type"])}, names=[self.account])
+            if session["logoff_time"] and not session["logon_time"]:
+                # The logon was lost, so the account and the type are all that is known.
+                telling.logons.append(session)
+        telling.open = [(came, session) for came, session in telling.open if came is not self]
 
     def tell(self, telling):
         """A logon at the console, over the network, or one that unlocks."""
@@ -418,6 +428,16 @@ class RemoteDesktop(Came):
             kinds = {"Reconnect"} if "Reconnect" in kinds else kinds
             telling.add(self.machine, "visits", times, account=self.account, source=self.address, kinds=kinds, logons=len(self.offsets))
             telling.add(self.machine, "successes", own or times, account=self.account, source=self.address)
+
+
+@dataclasses.dataclass(eq=False)
+class Left(Fact):
+    """Somebody logged off, after whatever happened since the logon."""
+
+    came: Came
+
+    def tell(self, telling):
+        self.came.leave(telling, self.at)
 
 
 @dataclasses.dataclass(eq=False)
@@ -558,6 +578,7 @@ class Booted(Fact):
     def start(self, telling):
         at = self.at + seconds(30)
         telling.ids[self.machine] = 0
+        telling.open = [(came, session) for came, session in telling.open if came.machine is not self.machine]
         started = telling.write(self.machine, at + seconds(1), "EventLog", 6005, {"Binary": "E40709000500120016003A0009006E000000000000000000"})
         if not self.machine.is_old:
             data = {"MajorVersion": "10", "MinorVersion": "0", "BuildVersion": "19041", "BootMode": "0", "StartTime": stamp(at + telling.shifts[self.machine])}
@@ -815,6 +836,9 @@ def draw(seed, number):
         return RemoteDesktop(at, place, account, 10, address, workstation, sources=subset(4624, 1149, 21), lasts=100)
 
     def fact():
+        stays = [came for came in facts if isinstance(came, Came) and came.lasts is None]
+        if stays and chance.random() < 0.15:
+            return Left(at, stays[-1].machine, stays[-1])
         if facts and isinstance(facts[-1], Failed) and chance.random() < 0.3:
             return broke_in(facts[-1])
         place, account, (address, workstation) = chance.choice(machines), chance.choice(people), chance.choice(sources)
