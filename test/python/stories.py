@@ -817,10 +817,13 @@ def draw(seed, number):
     sources = [(f"10.{number % 200}.0.{chance.randint(2, 250)}", name) for name in ("KALI", "LAPTOP7")] + [("203.0.113.45", None), (None, "kali"), ("fe80::2dcf:e660:be73:d220", None)]
     addressed = [source for source in sources if source[0]]
     at = datetime.datetime(2024, 1, 1) + seconds(chance.randrange(300 * 86400)) + datetime.timedelta(microseconds=chance.randrange(10**6))
-    facts, moved = [], collections.Counter()
+    facts, planned = [], []
 
     def subset(*values):
         return tuple(value for value in values if chance.random() < 0.7) or (chance.choice(values),)
+
+    def far():
+        return datetime.datetime(chance.choice([1700, 2030]), 5, 1) + seconds(chance.randrange(3 * 10**9))
 
     def broke_in(failed):
         """One of the accounts whose logons failed logs on from the same machine."""
@@ -837,6 +840,13 @@ def draw(seed, number):
 
     def fact():
         stays = [came for came in facts if isinstance(came, Came) and came.lasts is None]
+        if planned:
+            return planned.pop(0)()
+        if stays and chance.random() < 0.05 and not forwards:
+            # The session goes on in another log than that of its start, where a record has a broken time.
+            place = stays[-1].machine
+            planned.extend([lambda: Noise(at, place), lambda: Broken(at, place, far(), 4634, people[0]), lambda: Left(at, place, stays[-1])])
+            return Cleared(at, place, people[0], "Security", True)
         if stays and chance.random() < 0.15:
             return Left(at, stays[-1].machine, stays[-1])
         if facts and isinstance(facts[-1], Failed) and chance.random() < 0.3:
@@ -902,7 +912,7 @@ def draw(seed, number):
         if kind == "broken" and forwards:
             return Noise(at, place)
         if kind == "broken":
-            return Broken(at, place, datetime.datetime(chance.choice([1700, 2030]), 5, 1) + seconds(chance.randrange(3 * 10**9)), chance.choice([7045, 4634]), account)
+            return Broken(at, place, far(), chance.choice([7045, 4634]), account)
         tree = (("cmd.exe", None), ("powershell.exe", 0), ("whoami.exe", 1), ("net.exe", chance.choice([0, 1, None])))[:chance.randint(1, 4)]
         return Ran(at, place, chance.choice([account, account, system]), tree, subset(4688, 1), chance.random() < 0.6, chance.random() < 0.7)
 
