@@ -30,26 +30,31 @@ renames AS (
 ),
 machines AS MATERIALIZED (
     SELECT filename, logs.last AS log_end, named.computer,
-           coalesce(renames.final_name, logs.final_name, named.computer) AS machine,
+           coalesce(renames.final_name, elsewhere.final_name, logs.final_name, named.computer) AS machine,
            list(lower(split_part(named.computer, '.', 1))) OVER (PARTITION BY machine) AS own_names
     FROM (SELECT DISTINCT filename, computer FROM hours) AS named JOIN logs USING (filename)
     LEFT JOIN renames ON renames.folder = logs.folder AND renames.computer = coalesce(logs.final_name, named.computer)
+    LEFT JOIN (SELECT computer, min(final_name) AS final_name FROM renames GROUP BY computer HAVING count(DISTINCT final_name) = 1)
+           AS elsewhere ON elsewhere.computer = coalesce(logs.final_name, named.computer)
 ),
 placed_hours AS (FROM hours JOIN machines USING (filename, computer)),
--- The time of a record is broken if it is far from those of the two records before and after it, which are close to each
--- other. It is alone then, and only logs with such records are read again.
+-- The time of a record is broken if it is far from those of the two records before and after it, on the same side of all,
+-- and no other of its log is near. Only logs with such a time are read again.
+lonely AS MATERIALIZED (
+    SELECT filename, hour FROM hours
+    QUALIFY records = 1 AND count(*) OVER (PARTITION BY filename ORDER BY hour ASC
+                                           RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND INTERVAL 30 DAYS FOLLOWING) = 1
+),
 broken AS MATERIALIZED (
-    SELECT filename, record_id, date_trunc('hour', time_created) AS hour
-    FROM (SELECT filename, record_id, time_created, lag(time_created) OVER of_log AS before, lead(time_created) OVER of_log AS after,
-                 [before, after, lag(time_created, 2) OVER of_log, lead(time_created, 2) OVER of_log] AS near
+    SELECT filename, record_id, hour
+    FROM (SELECT filename, record_id, date_trunc('hour', time_created) AS hour, epoch(time_created) AS time,
+                 lag(time) OVER of_log AS before, lead(time) OVER of_log AS after,
+                 [before, after, lag(time, 2) OVER of_log, lead(time, 2) OVER of_log] AS near
           FROM read_evtx(files, password := password)
-          WHERE time_created IS NOT NULL AND filename IN (
-              SELECT filename FROM hours
-              QUALIFY records = 1 AND count(*) OVER (PARTITION BY filename ORDER BY hour ASC RANGE BETWEEN INTERVAL 30 DAYS PRECEDING
-                                                     AND INTERVAL 30 DAYS FOLLOWING) = 1)
+          WHERE time_created IS NOT NULL AND filename IN (SELECT filename FROM lonely)
           WINDOW of_log AS (PARTITION BY filename ORDER BY record_id ASC NULLS LAST))
-    WHERE before IS NOT NULL AND after IS NOT NULL AND epoch(list_max(near)) - epoch(list_min(near)) <= 30 * 86400
-      AND (epoch(time_created) - epoch(list_max(near)) > 30 * 86400 OR epoch(list_min(near)) - epoch(time_created) > 30 * 86400)
+    SEMI JOIN lonely USING (filename, hour)
+    WHERE before IS NOT NULL AND after IS NOT NULL AND (time < list_min(near) OR time > list_max(near))
 ),
 sound_hours AS MATERIALIZED (FROM placed_hours ANTI JOIN broken USING (filename, hour)),
 -- An event in several copies of a log counts once.
@@ -342,7 +347,7 @@ gaps AS (
 spans AS (
     SELECT machine, min(sound_hours.first) AS first_event, max(sound_hours.last) AS last_event, sum(placed_hours.records)::BIGINT AS events,
            count(DISTINCT filename) AS logs,
-           list_sort(list(DISTINCT {log: parse_filename(filename), record_id: record_id, time: placed_hours.first})
+           list_sort(list(DISTINCT {time: placed_hours.first, log: parse_filename(filename), record_id: record_id})
                      FILTER (record_id IS NOT NULL), 'ASC') AS broken_times
     FROM placed_hours
     LEFT JOIN broken USING (filename, hour) LEFT JOIN sound_hours USING (filename, hour, machine, computer)
