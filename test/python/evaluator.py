@@ -15,8 +15,8 @@ import zoneinfo
 
 import evtx
 
-Microsecond = datetime.timedelta(microseconds=1)
-Second = datetime.timedelta(seconds=1)
+MICROSECOND = datetime.timedelta(microseconds=1)
+SECOND = datetime.timedelta(seconds=1)
 SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
 NOBODY = "S-1-0-0"
 
@@ -37,8 +37,9 @@ class Event:
     process_id: int
     data: dict
     log: str
-    # The number of the record in its log. The place of the record in the case: logs by time, then by this number.
+    # The number of the record in its log.
     number: int
+    # The place of the record in the case: logs by time, then by the number of the event.
     place: tuple = ()
 
     def get(self, *names):
@@ -147,7 +148,7 @@ def names_in(event):
         *domain, name = data.get("param7", "").split("\\")
         yield event.user_sid, domain[-1] if domain else None, name, event.time, None
     elif event.id == 4781:
-        yield target, data.get("TargetDomainName"), data.get("OldTargetUserName"), event.time - Microsecond, event.time - Microsecond
+        yield target, data.get("TargetDomainName"), data.get("OldTargetUserName"), event.time - MICROSECOND, event.time - MICROSECOND
         yield target, data.get("TargetDomainName"), data.get("NewTargetUserName"), event.time, event.time
     else:
         yield data.get("SubjectUserSid"), data.get("SubjectDomainName"), data.get("SubjectUserName"), event.time, None
@@ -241,7 +242,7 @@ def is_of_next(session, event, after):
     last = next((other for other in reversed(session) if other.id != 4672), None)
     if last is None or last.id != 4624:
         return True
-    return after.time - event.time <= Second and after.time - event.time < event.time - last.time
+    return after.time - event.time <= SECOND and after.time - event.time < event.time - last.time
 
 
 def logon_row(computer, logon_id, session):
@@ -326,7 +327,7 @@ def processes(events):
             continue
         path = data.get("NewProcessName", data.get("Image"))
         if event.id == 4688:
-            near = [other for other in sysmon[event.computer, pid, (path or "").lower()] if abs(other.time - event.time) <= Second]
+            near = [other for other in sysmon[event.computer, pid, (path or "").lower()] if abs(other.time - event.time) <= SECOND]
             if near:
                 twins.add(id(near[-1]))
                 continue
@@ -496,6 +497,7 @@ def timeline(events, names, fields):
 
 def timeline_user(event, accounts, domains):
     """The name and the SID of who logged on, who caused the event, or else whose program wrote it."""
+
     def sid_next_to(field):
         found = [event.get(field.replace("UserName", "UserSid")), event.get(field.replace("UserName", "Sid"))]
         return next((sid for sid in found if sid and sid.startswith("S-1-")), None)
@@ -533,7 +535,7 @@ def host_of(host, computer):
 
 # ---- evtx_case_summary
 
-Day, Minute = datetime.timedelta(days=1), datetime.timedelta(minutes=1)
+DAY, MINUTE = datetime.timedelta(days=1), datetime.timedelta(minutes=1)
 EVENTLOG, KERNEL, SERVICES = "Microsoft-Windows-Eventlog", "Microsoft-Windows-Kernel-General", "Service Control Manager"
 SESSIONS, CONNECTIONS = "Microsoft-Windows-TerminalServices-LocalSessionManager", "Microsoft-Windows-TerminalServices-RemoteConnectionManager"
 GATEWAY, RDP, TASKS = "Microsoft-Windows-TerminalServices-Gateway", "Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", "Microsoft-Windows-TaskScheduler"
@@ -589,7 +591,7 @@ class Summary:
         return {
             "computer": max(names, key=lambda name: name["last"])["name"], "names": names, "first_event": times[0], "last_event": times[-1],
             "logs": len({event.log for event in self.placed}), "time_zones": self.time_zones(), "clock_changes": self.clock_changes(),
-            "gaps": [{"start": a, "duration": b - a} for a, b in zip(times, times[1:]) if b - a >= Day],
+            "gaps": [{"start": a, "duration": b - a} for a, b in zip(times, times[1:]) if b - a >= DAY],
             "cleared_logs": ordered({"time": event.time, "log": event.data.get("Channel", "Security"), "user_name": self.user(event)}
                                     for event in self.of(EVENTLOG, 104, 1102)),
             "boots": self.times(KERNEL, 12) or self.times("EventLog", 6005), "unexpected_shutdowns": self.times("EventLog", 6008),
@@ -610,7 +612,8 @@ class Summary:
         return self.names_of_sids.name(event.get("SubjectUserSid") or event.user_sid, event.computer, event.time)
 
     def time_zones(self):
-        """Each zone or offset that differs from that before, in the order of the log, because the clock often changes too. A change of the bias has no name: the next name counts, if it fits."""
+        """Each zone or offset that differs from that before, in the order of the log, because the clock often changes too. A change of the bias
+        has no name: the next name counts, if it fits."""
         told = []
         for event in sorted(self.of("EventLog", 6013) + self.of(KERNEL, 22), key=lambda event: event.place):
             found = re.match(r"(-?\d+)(?: (.+))?$", event.data.get("param7", event.data.get("NewBias", "")))
@@ -636,7 +639,7 @@ class Summary:
         rows = []
         for event in self.of(SECURITY, 4616) + self.of(KERNEL, 1):
             old, new = moment(event.get("OldTime", "PreviousTime")), moment(event.get("NewTime"))
-            if old is None or new is None or abs(new - old) < Minute or event.data.get("Reason") == "2" or any(abs(wake - new) <= Minute for wake in wakes):
+            if old is None or new is None or abs(new - old) < MINUTE or event.data.get("Reason") == "2" or any(abs(wake - new) <= MINUTE for wake in wakes):
                 continue
             row = {"time": event.time, "old_time": old, "new_time": new, "moved": new - old, "user_name": self.user(event), "process": event.get("ProcessName")}
             same = next((other for other in rows if other["new_time"] == new), None)
@@ -668,7 +671,7 @@ class Summary:
         """The events of a kind, each with that of another log about the same, at most 5 seconds apart."""
         found, others = [], list(second)
         for event in sorted(first, key=lambda event: event.time):
-            near = [other for other in others if name_of(other) == name_of(event) and abs(other.time - event.time) <= 5 * Second]
+            near = [other for other in others if name_of(other) == name_of(event) and abs(other.time - event.time) <= 5 * SECOND]
             if near:
                 others.remove(near[0])
             found.append((event, near[0] if near else None))
@@ -727,15 +730,15 @@ class Summary:
         def is_told(failure):
             time, account, source, _, event_id = failure
             return event_id != 4625 and any(
-                abs(other[0] - time) <= 2 * Second and (bare(other[1]) == bare(account) if account else other[2] == source) for other in logons)
+                abs(other[0] - time) <= 2 * SECOND and (bare(other[1]) == bare(account) if account else other[2] == source) for other in logons)
 
         return sorted((failure[:4] for failure in found if not is_told(failure)), key=lambda failure: failure[0])
 
     def successes(self):
         for event in self.events:
             text = re.match(r"Accepted \S+ for (.*) from ", event.data.get("payload", "")) if event.is_a("OpenSSH", 4) else None
-            if event.is_a(GATEWAY, 302) or event.is_a(CONNECTIONS, 1149) or event.is_a(SESSIONS, 21, 25):
-                yield event.time, bare(event.get("Username", "Param1", "User")), self.source(event)
+            if event.is_a(GATEWAY, 302) or event.is_a(CONNECTIONS, 1149) or event.is_a(SESSIONS, 21, 25) or event.is_a(SECURITY, 4778):
+                yield event.time, bare(event.get("Username", "Param1", "User", "AccountName")), self.source(event)
             elif event.is_a(SECURITY, 4624) or event.is_a(SECURITY, 4776, 4768) and number_of(event.data.get("Status")) == 0:
                 yield event.time, event.get("TargetUserName"), self.source(event)
             elif text:
@@ -795,7 +798,7 @@ class Summary:
         for (account, source), found in desktop.items():
             groups = []
             for one in found:
-                if not groups or one[0] - groups[-1][-1][0] >= Minute:
+                if not groups or one[0] - groups[-1][-1][0] >= MINUTE:
                     groups.append([])
                 groups[-1].append(one)
             for group in groups:
@@ -806,7 +809,7 @@ class Summary:
                 # Each logon can have one of Network Level Authentication. NTLM often knows the name of the other machine only.
                 for start in [time for time, _, event_id in group if event_id == most]:
                     before = [one for one in network if one[1] == account and (one[2] == source or not is_address(one[2])) and one[3] == "Network"
-                              and 0 * Second <= start - one[0] <= 30 * Second]  # fmt: skip
+                              and 0 * SECOND <= start - one[0] <= 30 * SECOND]  # fmt: skip
                     if before:
                         network.remove(before[-1])
         logons += [(time, time, account, source, kind, 1) for time, account, source, kind in network]

@@ -113,7 +113,7 @@ def test_logons(case):
     assert_same(case, "evtx_logons", evaluator.logons(case.events))
     for start, end, duration in case.rows("evtx_logons", ["logon_time", "logoff_time", "duration"]):
         # The parser cuts times to microseconds, so a duration can differ by one.
-        assert duration is None if start is None or end is None else abs(end - start - duration) <= evaluator.Microsecond
+        assert duration is None if start is None or end is None else abs(end - start - duration) <= evaluator.MICROSECOND
 
 
 def test_process_tree(case):
@@ -137,7 +137,7 @@ def is_same(one, other):
     if isinstance(other, list):
         return isinstance(one, list) and len(one) == len(other) and all(map(is_same, one, other))
     if isinstance(other, (datetime.datetime, datetime.timedelta)):
-        return one is not None and abs(one - other) <= 2 * evaluator.Microsecond
+        return one is not None and abs(one - other) <= 2 * evaluator.MICROSECOND
     return evaluator.bare(one) in other if isinstance(other, set) else one == other
 
 
