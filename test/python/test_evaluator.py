@@ -9,9 +9,11 @@ import datetime
 import functools
 import os
 import pathlib
+import random
 import shutil
 
 import evaluator
+import pyarrow
 import pytest
 import stories
 import test_stories
@@ -215,3 +217,55 @@ def test_the_evaluator_tells_the_stories(con):
             "evtx_accounts": list(evaluator.accounts(events)), "evtx_timeline": list(evaluator.timeline(every, names, fields)),
         }  # fmt: skip
         assert list(test_stories.of_story(telling, rows, found)) == [], telling.story
+
+
+# Real logs do not have every order of events: random ones do.
+
+
+def random_rows(chance):
+    """Events of two machines that often have the same IDs, programs and accounts. A shadow copy has the first of each log."""
+    time, numbers, rows, copied = datetime.datetime(2024, 3, 5), collections.Counter(), [], chance.randrange(20)
+    pick = chance.choice
+    for _ in range(chance.randrange(5, 120)):
+        time += pick([0.001, 0.3, 0.9, 1, 1.1, 4, 100, 5000]) * evaluator.SECOND
+        computer, pid, parent = pick(["A", "B"]), pick([4, 8, 12]), pick([4, 8, 12])
+        sid, name = pick([("S-1-5-21-1-2-3-1001", "anna"), ("S-1-5-21-1-2-3-1001", "Anna"), ("S-1-5-21-1-2-3-1002", "-"), ("S-1-5-18", "A$")])
+        who = {"UserSid": sid, "UserName": name, "DomainName": pick(["CORP", "corp.example"]), "LogonId": pick(["0x1", "0x2", "0x3e7"])}
+        target, subject = ({f"{kind}{field}": value for field, value in who.items()} for kind in ("Target", "Subject"))
+        programs = ["C:\\a.exe", "C:\\A.EXE", "C:\\b.exe"]
+        guids = {"ProcessGuid": "{" + f"{chance.randrange(9):08}-0000-0000-0000-000000000000" + "}"}
+        guids |= {"ParentProcessGuid": "{" + f"{chance.randrange(9):08}-0000-0000-0000-000000000000" + "}"} if chance.random() < 0.5 else {}
+        named = {"ParentProcessName": pick(programs)} if chance.random() < 0.5 else {}
+        provider, event_id, data = pick([
+            (evaluator.SECURITY, 4624, target | {"LogonType": pick("2357"), "IpAddress": pick(["-", "::1", "10.0.0.1", "::ffff:10.0.0.2"])}),
+            (evaluator.SECURITY, pick([4634, 4647]), target), (evaluator.SECURITY, 4672, subject | {"PrivilegeList": "SeA\n\tSeB"}),
+            (evaluator.SECURITY, 4688, subject | named | {"NewProcessId": hex(pid), "ProcessId": hex(parent), "NewProcessName": pick(programs), "CommandLine": pick(["", "x"])}),
+            (evaluator.SECURITY, 4689, subject | {"ProcessId": hex(pid), "ProcessName": pick(programs)}),
+            (evaluator.SYSMON, 1, guids | {"ProcessId": str(pid), "ParentProcessId": str(parent), "Image": pick(programs), "User": "CORP\\anna"}),
+            (evaluator.SYSMON, 5, guids | {"ProcessId": str(pid), "Image": pick(programs)}), ("Microsoft-Windows-Kernel-General", 12, {}),
+            (evaluator.SECURITY, 4781, {"TargetSid": "S-1-5-21-1-2-3-1001", "TargetDomainName": "CORP", "OldTargetUserName": "anna", "NewTargetUserName": "eve"} | subject),
+            ("Microsoft-Windows-PowerShell", 4104, {"ScriptBlockId": pick("ab"), "MessageNumber": pick("0123"), "MessageTotal": "3", "ScriptBlockText": "x", "Path": ""}),
+        ])  # fmt: skip
+        numbers[computer, provider] += 1
+        row = {"record_id": numbers[computer, provider], "event_record_id": numbers[computer, provider], "time_created": time, "event_id": event_id, "level": pick([3, 5]), "version": 0,
+               "provider": provider, "channel": provider, "computer": computer, "user_sid": None, "event_data": data, "user_data": None}  # fmt: skip
+        rows += [row | {"filename": f"{folder}/{computer}/{provider}"} for folder in ["live", "shadow copy"][: 1 + (numbers[computer, provider] <= copied)]]
+    return rows
+
+
+def test_random_events(con):
+    con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0")
+    for seed in range(40):
+        rows = random_rows(random.Random(seed))
+        columns = {name: [row[name] for row in rows] for name in test_stories.COLUMNS}
+        columns["data"] = pyarrow.array([list(row["event_data"].items()) for row in rows], pyarrow.map_(pyarrow.string(), pyarrow.string()))
+        con.register("rows", pyarrow.table(columns))
+        con.execute("DELETE FROM events")
+        con.execute("INSERT INTO events BY NAME SELECT * RENAME (data AS event_data) FROM rows")
+        case = Case.__new__(Case)
+        case.con, case.events = con, evaluator.case(list(map(event_of, rows)))
+        names = evaluator.Names(case.events, lambda sid: case.word("evtx_sid_name", sid))
+        assert_same(case, "evtx_accounts", evaluator.accounts(case.events))
+        assert_same(case, "evtx_logons", evaluator.logons(case.events))
+        assert_same(case, "evtx_process_tree", evaluator.process_tree(case.events, names))
+        assert_same(case, "evtx_script_blocks", evaluator.script_blocks(case.events, lambda text: None))
