@@ -226,8 +226,10 @@ def random_rows(chance):
     """Events of two machines that often have the same IDs, programs and accounts. A shadow copy has the first of each log."""
     time, numbers, rows, copied = datetime.datetime(2024, 3, 5), collections.Counter(), [], chance.randrange(20)
     pick = chance.choice
+    # Logons, processes, or all.
+    kinds = pick([range(3), range(3, 8), range(10)])
     for _ in range(chance.randrange(5, 120)):
-        time += pick([0.001, 0.3, 0.9, 1, 1.1, 4, 100, 5000]) * evaluator.SECOND
+        time += pick([0.001, 0.3, 0.9, 1, 1.1, 4, 100, 5000, -7.7]) * evaluator.SECOND
         computer, pid, parent = pick(["A", "B"]), pick([4, 8, 12]), pick([4, 8, 12])
         sid, name = pick([("S-1-5-21-1-2-3-1001", "anna"), ("S-1-5-21-1-2-3-1001", "Anna"), ("S-1-5-21-1-2-3-1002", "-"), ("S-1-5-18", "A$")])
         who = {"UserSid": sid, "UserName": name, "DomainName": pick(["CORP", "corp.example"]), "LogonId": pick(["0x1", "0x2", "0x3e7"])}
@@ -236,7 +238,7 @@ def random_rows(chance):
         guids = {"ProcessGuid": "{" + f"{chance.randrange(9):08}-0000-0000-0000-000000000000" + "}"}
         guids |= {"ParentProcessGuid": "{" + f"{chance.randrange(9):08}-0000-0000-0000-000000000000" + "}"} if chance.random() < 0.5 else {}
         named = {"ParentProcessName": pick(programs)} if chance.random() < 0.5 else {}
-        provider, event_id, data = pick([
+        provider, event_id, data = [
             (evaluator.SECURITY, 4624, target | {"LogonType": pick("2357"), "IpAddress": pick(["-", "::1", "10.0.0.1", "::ffff:10.0.0.2"])}),
             (evaluator.SECURITY, pick([4634, 4647]), target), (evaluator.SECURITY, 4672, subject | {"PrivilegeList": "SeA\n\tSeB"}),
             (evaluator.SECURITY, 4688, subject | named | {"NewProcessId": hex(pid), "ProcessId": hex(parent), "NewProcessName": pick(programs), "CommandLine": pick(["", "x"])}),
@@ -245,7 +247,7 @@ def random_rows(chance):
             (evaluator.SYSMON, 5, guids | {"ProcessId": str(pid), "Image": pick(programs)}), ("Microsoft-Windows-Kernel-General", 12, {}),
             (evaluator.SECURITY, 4781, {"TargetSid": "S-1-5-21-1-2-3-1001", "TargetDomainName": "CORP", "OldTargetUserName": "anna", "NewTargetUserName": "eve"} | subject),
             ("Microsoft-Windows-PowerShell", 4104, {"ScriptBlockId": pick("ab"), "MessageNumber": pick("0123"), "MessageTotal": "3", "ScriptBlockText": "x", "Path": ""}),
-        ])  # fmt: skip
+        ][pick(kinds)]  # fmt: skip
         numbers[computer, provider] += 1
         row = {"record_id": numbers[computer, provider], "event_record_id": numbers[computer, provider], "time_created": time, "event_id": event_id, "level": pick([3, 5]), "version": 0,
                "provider": provider, "channel": provider, "computer": computer, "user_sid": None, "event_data": data, "user_data": None}  # fmt: skip
