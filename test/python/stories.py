@@ -240,7 +240,7 @@ class Fact:
     machine: Machine
 
     def __str__(self):
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)[2:]}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)[2:] if getattr(self, field.name) != field.default}
         values = {name: value.at if isinstance(value, Fact) else value for name, value in values.items()}
         return f"{self.at} {self.machine.name}: {type(self).__name__} " + ", ".join(f"{name}={value}" for name, value in values.items())
 
@@ -795,136 +795,183 @@ class Story:
         return Story(self.number, self.machines, [other for other in self.facts if other is not fact])
 
 
-def draw(seed, number):
-    """A random story. Its machines, accounts and SIDs are its own, so many stories can be in one table."""
-    chance = random.Random(f"{seed}/{number}")
-    domain, authority = f"CORP{number}", f"S-1-5-21-{1000 + number}-{chance.randrange(10**9)}-77"
-    suffix = f"corp{number}.example"
-    people = [Account(name, domain, f"{authority}-{rid}") for rid, name in [(500, "Administrator"), (1101, "alice"), (1102, "bob"), (1103, "carol"), (1104, "svc-backup")]]
-    hidden, system = Account(f"support{number}$", domain, f"{authority}-1199"), Account("SYSTEM", "NT AUTHORITY", "S-1-5-18")
-    forwards = chance.random() < 0.2
-    optional = [SYSMON, TASKS, RDP_CORE, SESSIONS, CONNECTIONS]
+class Author:
+    """Makes up a story. Its machines, accounts and SIDs are its own, so many stories can be in one table."""
 
-    def machine(name, is_joined):
-        missing = [log for log in ["Security", "System"] if chance.random() < 0.1] + [CHANNELS[log] for log in optional if chance.random() < 0.2]
-        copied = [log for log in ["Security", "System"] if chance.random() < 0.1]
-        joined = {"domain": domain, "suffix": suffix} if is_joined else {}
-        forwarded = tuple(log for log in ["Security", "System"] if name != "DC" and forwards and chance.random() < 0.5)
-        return Machine(f"{name}{number}", forwarded=forwarded, **joined, is_old=chance.random() < 0.3, missing=tuple(missing), copied=tuple(copied))
+    # The methods, as often as they are wanted.
+    KINDS = """noise service task console network remote_desktop remote_desktop failure failure gateway rename boot clear account_change clock sleep zone
+        zone broken processes processes""".split()
 
-    controller = machine("DC", True)
-    machines = [controller] + [machine(f"WIN-{letter}", chance.random() < 0.6) for letter in "ABC"[:chance.randint(1, 3)]]
-    sources = [(f"10.{number % 200}.0.{chance.randint(2, 250)}", name) for name in ("KALI", "LAPTOP7")] + [("203.0.113.45", None), (None, "kali"), ("fe80::2dcf:e660:be73:d220", None)]
-    addressed = [source for source in sources if source[0]]
-    at = datetime.datetime(2024, 1, 1) + seconds(chance.randrange(300 * 86400)) + datetime.timedelta(microseconds=chance.randrange(10**6))
-    facts, planned = [], []
+    def __init__(self, seed, number):
+        self.chance, self.number, self.facts, self.planned = random.Random(f"{seed}/{number}"), number, [], []
+        self.domain, self.suffix = f"CORP{number}", f"corp{number}.example"
+        self.authority = f"S-1-5-21-{1000 + number}-{self.chance.randrange(10**9)}-77"
+        names = {500: "Administrator", 1101: "alice", 1102: "bob", 1103: "carol", 1104: "svc-backup"}
+        self.people = [self.account_of(name, rid) for rid, name in names.items()]
+        self.hidden = self.account_of(f"support{number}$", 1199)
+        self.forwards = self.odds(0.2)
+        self.machines = [self.machine("DC", True), *(self.machine(f"WIN-{letter}", self.odds(0.6)) for letter in "ABC"[:self.chance.randint(1, 3)])]
+        self.sources = [(f"10.{number % 200}.0.{self.chance.randint(2, 250)}", name) for name in ("KALI", "LAPTOP7")]
+        self.sources += [("203.0.113.45", None), (None, "kali"), ("fe80::2dcf:e660:be73:d220", None)]
+        self.at = datetime.datetime(2024, 1, 1) + seconds(self.chance.randrange(300 * 86400)) + datetime.timedelta(microseconds=self.chance.randrange(10**6))
 
-    def subset(*values):
-        return tuple(value for value in values if chance.random() < 0.7) or (chance.choice(values),)
+    def story(self):
+        for _ in range(self.chance.randint(1, 14)):
+            self.facts.append(self.next_fact())
+            # Every fact ends within its time. Sleeps and bursts of failures last longest.
+            lasts = {Slept: 40 * 3600 + 300, Failed: 1200}.get(type(self.facts[-1]), 300)
+            self.at += seconds(lasts + round(self.pick(0, 600, 20000, 200000, 3000000) * self.chance.random(), 3))
+        return Story(self.number, self.machines, self.facts)
 
-    def far():
-        return datetime.datetime(chance.choice([1700, 2030]), 5, 1) + seconds(chance.randrange(3 * 10**9))
+    def pick(self, *values):
+        return self.chance.choice(values)
 
-    def broke_in(failed):
+    def odds(self, probability):
+        return self.chance.random() < probability
+
+    def some(self, *values):
+        return tuple(value for value in values if self.odds(0.7)) or (self.pick(*values),)
+
+    def account_of(self, name, rid):
+        return Account(name, self.domain, f"{self.authority}-{rid}")
+
+    def machine(self, name, is_joined):
+        logs, others = ["Security", "System"], [SYSMON, TASKS, RDP_CORE, SESSIONS, CONNECTIONS]
+        missing = [log for log in logs if self.odds(0.1)] + [CHANNELS[log] for log in others if self.odds(0.2)]
+        forwarded = [log for log in logs if name != "DC" and self.forwards and self.odds(0.5)]
+        copied = [log for log in logs if self.odds(0.1)]
+        joined = {"domain": self.domain, "suffix": self.suffix} if is_joined else {}
+        return Machine(f"{name}{self.number}", **joined, is_old=self.odds(0.3), missing=tuple(missing), copied=tuple(copied), forwarded=tuple(forwarded))
+
+    def next_fact(self):
+        self.place, self.account = self.pick(*self.machines), self.pick(*self.people)
+        self.address, self.workstation = self.pick(*self.sources)
+        last = self.facts[-1] if self.facts else None
+        stays = [came for came in self.facts if isinstance(came, Came) and came.lasts is None]
+        if self.planned:
+            return self.planned.pop(0)()
+        if stays and self.odds(0.2):
+            return self.end_of(stays[-1])
+        if isinstance(last, Failed) and self.odds(0.3):
+            return self.success_after(last)
+        return getattr(self, self.pick(*self.KINDS))()
+
+    def end_of(self, came):
+        """The session ends. It can be in another log than its start, in which a record has a broken time."""
+        def end():
+            return Left(self.at, came.machine, came)
+        if self.forwards or self.odds(0.7):
+            return end()
+        self.planned = [lambda: Noise(self.at, came.machine), lambda: Broken(self.at, came.machine, self.far(), 4634, self.people[0]), end]
+        return Cleared(self.at, came.machine, self.people[0], "Security", True)
+
+    def success_after(self, failed):
         """One of the accounts whose logons failed logs on from the same machine."""
-        account = next((account for account in failed.accounts if account.domain), people[1])
-        place, address, workstation = failed.machine, failed.address, failed.workstation
+        account = next((account for account in failed.accounts if account.domain), self.people[1])
         if failed.way == "console":
-            return Came(at, place, account, 2, lasts=50)
+            return Came(self.at, failed.machine, account, 2, lasts=50)
         if failed.way in ("ssh", "mssql"):
-            return Accepted(at, place, failed.accounts[0], failed.way, address)
-        place = failed.controller if failed.way == "kerberos" else place
-        if not address or chance.random() < 0.5:
-            return Came(at, place, account, 3, address, workstation, lasts=chance.choice([None, 0.5]))
-        return RemoteDesktop(at, place, account, 10, address, workstation, sources=subset(4624, 1149, 21), lasts=100)
+            return Accepted(self.at, failed.machine, failed.accounts[0], failed.way, failed.address)
+        source = failed.controller if failed.way == "kerberos" else failed.machine, account
+        if not failed.address or self.odds(0.5):
+            return Came(self.at, *source, 3, failed.address, failed.workstation, lasts=self.pick(None, 0.5))
+        return RemoteDesktop(self.at, *source, 10, failed.address, failed.workstation, sources=self.some(4624, 1149, 21), lasts=100)
 
-    def fact():
-        stays = [came for came in facts if isinstance(came, Came) and came.lasts is None]
-        if planned:
-            return planned.pop(0)()
-        if stays and chance.random() < 0.05 and not forwards:
-            # The session goes on in another log than that of its start, where a record has a broken time.
-            place = stays[-1].machine
-            planned.extend([lambda: Noise(at, place), lambda: Broken(at, place, far(), 4634, people[0]), lambda: Left(at, place, stays[-1])])
-            return Cleared(at, place, people[0], "Security", True)
-        if stays and chance.random() < 0.15:
-            return Left(at, stays[-1].machine, stays[-1])
-        if facts and isinstance(facts[-1], Failed) and chance.random() < 0.3:
-            return broke_in(facts[-1])
-        place, account, (address, workstation) = chance.choice(machines), chance.choice(people), chance.choice(sources)
-        kind = chance.choice(["noise", "service", "task", "console", "network", "rdp", "rdp", "failed", "failed", "gateway", "renamed", "booted", "cleared", "created", "clock", "slept", "zone", "zone", "broken", "ran", "ran"])
-        if kind == "noise":
-            return Noise(at, place)
-        if kind == "service":
-            offsets = tuple(itertools.accumulate(chance.uniform(3, 20) for _ in range(chance.choice([1, 1, 2, 5]))))
-            who = chance.choice([account, account, telling_system(place)])
-            return Installed(at, place, who, chance.choice(["PSEXESVC", "BTOBTO"]), chance.choice(["%SystemRoot%\\PSEXESVC.exe", "C:\\tools\\x.exe"]), offsets, subset(4697, 7045), chance.uniform(-1, 1))
-        if kind == "task":
-            return Scheduled(at, place, account, chance.choice(["\\CYAlyNSS", "\\Updater"]), subset(4698, 106), chance.uniform(0, 3))
-        if kind == "console":
-            return Came(at, place, account, chance.choice([2, 11, 7]), is_admin=chance.random() < 0.5, has_other_half=chance.random() < 0.3, lasts=chance.choice([None, 90]))
-        if kind == "network":
-            other = chance.choice(machines)
-            computer = Account(f"{other.name}$", domain, f"{authority}-{1600 + machines.index(other)}")
-            account = chance.choice([account, hidden, computer, Account("ANONYMOUS LOGON", "NT AUTHORITY", "S-1-5-7")])
-            address, workstation = chance.choice([(address, workstation)] * 4 + [("::1", None), ("127.0.0.1", None), (None, ITSELF)])
-            form = chance.choice(["{}", "::ffff:{}"]) if address and "." in address else "{}"
-            return Came(at, place, account, chance.choice([3, 3, 8]), address, workstation, form, is_admin=chance.random() < 0.3, lasts=chance.choice([None, 0.5, 80]))
-        if kind == "rdp":
-            (address, workstation), is_back = chance.choice(addressed), chance.random() < 0.4
-            offsets = chance.choice([(0,), (0,), (0, 20), (0, 10, 90)])
-            return RemoteDesktop(at, place, chance.choice([account, account, hidden]), chance.choice([7, 13] if is_back else [10, 10, 12]), address, workstation, is_admin=chance.random() < 0.5,
-                                 has_other_half=chance.random() < 0.3, lasts=chance.choice([None, 100]), sources=subset(4624, 4778 if is_back else 1149, 1149, 25 if is_back else 21), offsets=offsets,
-                                 has_nla=chance.random() < 0.6, nla_has_address=chance.random() < 0.7, has_domain=chance.random() < 0.7, is_back=is_back)
-        if kind == "failed":
-            way = chance.choice(["network", "network", "console", "kerberos", "mssql", "ssh"])
-            reason = chance.choice(list({"network": REASONS, "console": REASONS, "kerberos": KERBEROS, "mssql": MSSQL, "ssh": {"wrong password": 0, "unknown user": 0}}[way]))
-            accounts = tuple(chance.sample(people, chance.choice([1, 1, 1, 3, 5])))
-            if reason == "unknown user":
-                accounts = tuple(Account(name, "", "S-1-0-0") for name in ("sa", "test", "oracle")[:chance.randint(1, 3)])
-            if way not in ("network",) or chance.random() < 0.5:
-                address, workstation = chance.choice(addressed)
-            if way == "kerberos":
-                address, workstation = chance.choice([source for source in addressed if "." in source[0]])
-            where = chance.choice([None, controller])
-            return Failed(at, place, accounts, way, reason, address, workstation, chance.choice([1, 2, 3, 12, 30]), chance.choice([0.1, 0.7, 3.3, 31]), controller if way == "kerberos" else where,
-                          subset(4625, 4776, 140))
-        if kind == "gateway":
-            return Passed(at, place, account, chance.choice(addressed)[0])
-        if kind == "renamed":
-            place = chance.choice(machines[1:])
-            name = f"{chance.choice(['SRV', 'WS', 'FILE'])}{len(facts)}-{number}"
-            return Renamed(at, place, name, chance.choice(["", suffix]))
-        if kind == "booted":
-            return Booted(at, place, chance.random() < 0.4)
-        if kind == "cleared":
-            return Cleared(at, place, account, chance.choice(["Security", "System", CHANNELS[TASKS]]), chance.random() < 0.7)
-        if kind == "created":
-            return Created(at, place, account, chance.choice([hidden, Account("mallory", domain, f"{authority}-1198")]), chance.choice([(4720, 4722, 4738, 4732), (4720, 4724, 4728), (4740, 4725), (4726,), (4732,), (4720,)]))
-        if kind == "clock":
-            who, process = chance.choice([(account, "C:\\Windows\\System32\\SystemSettingsAdminFlows.exe"), (LOCAL_SERVICE, "C:\\Windows\\System32\\svchost.exe")])
-            # The clock is never set back into what happened before, so the order of the facts is clear.
-            return ClockMoved(at, place, who, process, chance.choice([0.02, 59, 61.5, 3600, 86400, -61.5, -100]), subset(1, 4616))
-        if kind == "slept":
-            return Slept(at, place, chance.choice([0.1, 5, 40]), chance.random() < 0.5)
-        if kind == "zone":
-            return Reported(at, place, chance.choice(list(TIME_ZONES)), chance.random() < 0.4)
-        if kind == "broken" and forwards:
-            return Noise(at, place)
-        if kind == "broken":
-            return Broken(at, place, far(), chance.choice([7045, 4634]), account)
-        tree = (("cmd.exe", None), ("powershell.exe", 0), ("whoami.exe", 1), ("net.exe", chance.choice([0, 1, None])))[:chance.randint(1, 4)]
-        return Ran(at, place, chance.choice([account, account, system]), tree, subset(4688, 1), chance.random() < 0.6, chance.random() < 0.7)
+    def far(self):
+        return datetime.datetime(self.pick(1700, 2030), 5, 1) + seconds(self.chance.randrange(3 * 10**9))
 
-    def telling_system(place):
-        return system if "Security" in place.missing else Account(f"{place.name}$", place.domain, "S-1-5-18")
+    def with_address(self):
+        self.address, self.workstation = self.pick(*(source for source in self.sources if source[0]))
+        return self.address, self.workstation
 
-    for _ in range(chance.randint(1, 14)):
-        facts.append(fact())
-        # Every fact ends within its time. Sleeps and bursts of failures last longest.
-        last = facts[-1]
-        at += seconds({Slept: 40 * 3600 + 300, Failed: 1200}.get(type(last), 300)) + seconds(chance.choice([0, 600, 20000, 200000, 3000000]) * chance.random())
-    return Story(number, machines, facts)
+    def noise(self):
+        return Noise(self.at, self.place)
+
+    def service(self):
+        system = Account("SYSTEM", "NT AUTHORITY", "S-1-5-18") if "Security" in self.place.missing else Account(f"{self.place.name}$", self.place.domain, "S-1-5-18")
+        offsets = itertools.accumulate(round(self.chance.uniform(3, 20), 1) for _ in range(self.pick(1, 1, 2, 5)))
+        service, path = self.pick("PSEXESVC", "BTOBTO"), self.pick("%SystemRoot%\\PSEXESVC.exe", "C:\\tools\\x.exe")
+        who, delay = self.pick(self.account, self.account, system), round(self.chance.uniform(-1, 1), 1)
+        return Installed(self.at, self.place, who, service, path, tuple(offsets), self.some(4697, 7045), delay)
+
+    def task(self):
+        return Scheduled(self.at, self.place, self.account, self.pick("\\CYAlyNSS", "\\Updater"), self.some(4698, 106), round(self.chance.uniform(0, 3), 1))
+
+    def console(self):
+        return Came(self.at, self.place, self.account, self.pick(2, 11, 7), is_admin=self.odds(0.5), has_other_half=self.odds(0.3), lasts=self.pick(None, 90))
+
+    def network(self):
+        number = self.chance.randrange(len(self.machines))
+        computer = self.account_of(f"{self.machines[number].name}$", 1600 + number)
+        account = self.pick(self.account, self.hidden, computer, Account("ANONYMOUS LOGON", "NT AUTHORITY", "S-1-5-7"))
+        source = self.pick(*[(self.address, self.workstation)] * 4, ("::1", None), ("127.0.0.1", None), (None, ITSELF))
+        form = self.pick("{}", "::ffff:{}") if source[0] and "." in source[0] else "{}"
+        return Came(self.at, self.place, account, self.pick(3, 3, 8), *source, form, is_admin=self.odds(0.3), lasts=self.pick(None, 0.5, 80))
+
+    def remote_desktop(self):
+        is_back = self.odds(0.4)
+        kind, sources = (self.pick(7, 13), self.some(4624, 1149, 25, 4778)) if is_back else (self.pick(10, 10, 12), self.some(4624, 1149, 21))
+        return RemoteDesktop(
+            self.at, self.place, self.pick(self.account, self.account, self.hidden), kind, *self.with_address(), is_admin=self.odds(0.5),
+            has_other_half=self.odds(0.3), lasts=self.pick(None, 100), sources=sources, offsets=self.pick((0,), (0,), (0, 20), (0, 10, 90)),
+            has_nla=self.odds(0.6), nla_has_address=self.odds(0.7), has_domain=self.odds(0.7), is_back=is_back)
+
+    def failure(self):
+        way = self.pick("network", "network", "console", "kerberos", "mssql", "ssh")
+        reasons = {"kerberos": KERBEROS, "mssql": MSSQL, "ssh": ["wrong password", "unknown user"]}.get(way, REASONS)
+        reason, accounts = self.pick(*reasons), self.chance.sample(self.people, self.pick(1, 1, 1, 3, 5))
+        if reason == "unknown user":
+            accounts = [Account(name, "", "S-1-0-0") for name in ("sa", "test", "oracle")[:self.chance.randint(1, 3)]]
+        if way != "network" or self.odds(0.5):
+            self.with_address()
+        if way == "kerberos":
+            # The controller writes addresses of IPv4 as those of IPv6.
+            self.address, self.workstation = self.pick(*self.sources[:3])
+        controller = self.machines[0] if way == "kerberos" or self.odds(0.5) else None
+        return Failed(self.at, self.place, tuple(accounts), way, reason, self.address, self.workstation, self.pick(1, 2, 3, 12, 30), self.pick(0.1, 0.7, 3.3, 31),
+                      controller, self.some(4625, 4776, 140))
+
+    def gateway(self):
+        return Passed(self.at, self.place, self.account, self.with_address()[0])
+
+    def rename(self):
+        name = f"{self.pick('SRV', 'WS', 'FILE')}{len(self.facts)}-{self.number}"
+        return Renamed(self.at, self.pick(*self.machines[1:]), name, self.pick("", self.suffix))
+
+    def boot(self):
+        return Booted(self.at, self.place, self.odds(0.4))
+
+    def clear(self):
+        return Cleared(self.at, self.place, self.account, self.pick("Security", "System", CHANNELS[TASKS]), self.odds(0.7))
+
+    def account_change(self):
+        steps = self.pick((4720, 4722, 4738, 4732), (4720, 4724, 4728), (4740, 4725), (4726,), (4732,), (4720,))
+        return Created(self.at, self.place, self.account, self.pick(self.hidden, self.account_of("mallory", 1198)), steps)
+
+    def clock(self):
+        # The clock is never set back into what happened before, so the order of the facts is clear.
+        moved, folder = self.pick(0.02, 59, 61.5, 3600, 86400, -61.5, -100), "C:\\Windows\\System32\\"
+        who, program = self.pick((self.account, "SystemSettingsAdminFlows.exe"), (LOCAL_SERVICE, "svchost.exe"))
+        return ClockMoved(self.at, self.place, who, folder + program, moved, self.some(1, 4616))
+
+    def sleep(self):
+        return Slept(self.at, self.place, self.pick(0.1, 5, 40), self.odds(0.5))
+
+    def zone(self):
+        return Reported(self.at, self.place, self.pick(*TIME_ZONES), self.odds(0.4))
+
+    def broken(self):
+        return self.noise() if self.forwards else Broken(self.at, self.place, self.far(), self.pick(7045, 4634), self.account)
+
+    def processes(self):
+        tree = (("cmd.exe", None), ("powershell.exe", 0), ("whoami.exe", 1), ("net.exe", self.pick(0, 1, None)))[:self.chance.randint(1, 4)]
+        account = self.pick(self.account, self.account, Account("SYSTEM", "NT AUTHORITY", "S-1-5-18"))
+        return Ran(self.at, self.place, account, tree, self.some(4688, 1), self.odds(0.6), self.odds(0.7))
+
+
+def draw(seed, number):
+    """A random story."""
+    return Author(seed, number).story()
 
 
 def day_or_more(times):
