@@ -721,7 +721,13 @@ class Broken(Fact):
     account: Account
 
     def tell(self, telling):
-        telling.write(self.machine, self.at - seconds(1), SCM if self.kind == 7045 else SECURITY, 7036 if self.kind == 7045 else 4608, {})
+        def noise(*offsets):
+            for offset in offsets:
+                provider, event_id = (SCM, 7036) if self.kind == 7045 else (SECURITY, 4608)
+                telling.write(self.machine, self.at + seconds(offset), provider, event_id, {})
+
+        # The records before and after it say what time it was.
+        noise(-2, -1)
         if self.kind == 7045:
             data = {"ServiceName": "BrokenSvc", "ImagePath": "C:\\broken.exe", "ServiceType": "user mode service", "StartType": "demand start", "AccountName": "LocalSystem"}
             time = telling.write(self.machine, self.at, SCM, 7045, data, user=self.account.sid, time=self.time)
@@ -729,8 +735,8 @@ class Broken(Fact):
         else:
             data = {"TargetUserSid": self.account.sid, "TargetUserName": self.account.name, "TargetDomainName": self.account.domain, "TargetLogonId": BROKEN_ID, "LogonType": "3"}
             time = telling.write(self.machine, self.at, SECURITY, 4634, data, time=self.time, names=[self.account])
-        telling.write(self.machine, self.at + seconds(1), SCM if self.kind == 7045 else SECURITY, 7036 if self.kind == 7045 else 4608, {})
-        telling.add(self.machine, "broken", [time], event=telling.events[-2] if time else None)
+        telling.add(self.machine, "broken", [time], event=telling.events[-1] if time else None)
+        noise(1, 2)
 
 
 @dataclasses.dataclass(eq=False)
@@ -911,9 +917,11 @@ class Author:
     def remote_desktop(self):
         is_back = self.odds(0.4)
         kind, sources = (self.pick(7, 13), self.some(4624, 1149, 25, 4778)) if is_back else (self.pick(10, 10, 12), self.some(4624, 1149, 21))
+        # The recipe of the cookbook cannot tell two such events from one logon if they are close.
+        offsets = self.pick((0,), (0,), (0, 20), (0, 10, 90)) if {1149, 4624} & set(sources) else self.pick((0,), (0, 90))
         return RemoteDesktop(
             self.at, self.place, self.pick(self.account, self.account, self.hidden), kind, *self.with_address(), is_admin=self.odds(0.5),
-            has_other_half=self.odds(0.3), lasts=self.pick(None, 100), sources=sources, offsets=self.pick((0,), (0,), (0, 20), (0, 10, 90)),
+            has_other_half=self.odds(0.3), lasts=self.pick(None, 100), sources=sources, offsets=offsets,
             has_nla=self.odds(0.6), nla_has_address=self.odds(0.7), has_domain=self.odds(0.7), is_back=is_back)
 
     def failure(self):
@@ -935,6 +943,9 @@ class Author:
         return Passed(self.at, self.place, self.account, self.with_address()[0])
 
     def rename(self):
+        # Nothing connects forwarded records with an old name to the machine.
+        if self.forwards:
+            return self.noise()
         name = f"{self.pick('SRV', 'WS', 'FILE')}{len(self.facts)}-{self.number}"
         return Renamed(self.at, self.pick(*self.machines[1:]), name, self.pick("", self.suffix))
 
