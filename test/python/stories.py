@@ -917,11 +917,9 @@ class Author:
     def remote_desktop(self):
         is_back = self.odds(0.4)
         kind, sources = (self.pick(7, 13), self.some(4624, 1149, 25, 4778)) if is_back else (self.pick(10, 10, 12), self.some(4624, 1149, 21))
-        # The recipe of the cookbook cannot tell two such events from one logon if they are close.
-        offsets = self.pick((0,), (0,), (0, 20), (0, 10, 90)) if {1149, 4624} & set(sources) else self.pick((0,), (0, 90))
         return RemoteDesktop(
             self.at, self.place, self.pick(self.account, self.account, self.hidden), kind, *self.with_address(), is_admin=self.odds(0.5),
-            has_other_half=self.odds(0.3), lasts=self.pick(None, 100), sources=sources, offsets=offsets,
+            has_other_half=self.odds(0.3), lasts=self.pick(None, 100), sources=sources, offsets=self.pick((0,), (0,), (0, 20), (0, 10, 90)),
             has_nla=self.odds(0.6), nla_has_address=self.odds(0.7), has_domain=self.odds(0.7), is_back=is_back)
 
     def failure(self):
