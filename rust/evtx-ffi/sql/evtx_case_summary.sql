@@ -16,7 +16,7 @@ WITH hours AS MATERIALIZED (
     GROUP BY ALL
 ),
 logs AS (
-    SELECT filename, parse_dirpath(filename) AS folder, max(last) AS last,
+    SELECT filename, parse_dirpath(filename) AS folder, arg_max(last, last_id) AS last,
            bool_and(is_own) AS is_own, CASE WHEN bool_and(is_own) THEN arg_max(computer, last_id) END AS final_name
     FROM hours
     GROUP BY ALL
