@@ -941,9 +941,6 @@ class Author:
         return Passed(self.at, self.place, self.account, self.with_address()[0])
 
     def rename(self):
-        # Nothing connects forwarded records with an old name to the machine.
-        if self.forwards:
-            return self.noise()
         name = f"{self.pick('SRV', 'WS', 'FILE')}{len(self.facts)}-{self.number}"
         return Renamed(self.at, self.pick(*self.machines[1:]), name, self.pick("", self.suffix))
 
@@ -1010,7 +1007,8 @@ def failed_logons(facts):
         first = {}
         for fact in failures:
             first.setdefault(bare(fact["account"]), fact["time"])
-        top = [fact["account"] for fact in failures if counts[bare(fact["account"])] == max(counts.values()) and fact["account"]]
+        named = [fact["account"] for fact in failures if fact["account"]]
+        top = [account for account in named if counts[bare(account)] == max(counts[bare(other)] for other in named)]
         successes = [fact for fact in facts["successes"] if fact["source"] == source and bare(fact["account"]) in first and fact["time"] > first[bare(fact["account"])]]
         success = min(successes, key=lambda fact: fact["time"], default=None)
         reasons = collections.Counter(fact["reason"] for fact in failures)
