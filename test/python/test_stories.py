@@ -10,7 +10,7 @@ import stories
 from conftest import SAMPLES
 from test_cookbook import COOKBOOK, RECIPE
 
-SEED, COUNT, BATCH = int(os.environ.get("EVTX_STORIES_SEED", 20261126)), int(os.environ.get("EVTX_STORIES", 200)), 1000
+SEED, COUNT, BATCH = int(os.environ.get("EVTX_STORIES_SEED", 20261126)), int(os.environ.get("EVTX_STORIES", 200)), 200
 MACROS = ["evtx_case_summary", "evtx_logons", "evtx_process_tree", "evtx_accounts", "evtx_timeline"]
 COLUMNS = ["record_id", "event_record_id", "time_created", "event_id", "level", "version", "provider", "channel", "computer", "user_sid", "filename"]
 
