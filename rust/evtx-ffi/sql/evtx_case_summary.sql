@@ -121,7 +121,7 @@ topics AS (
         list_filter(
             [evtx_remote_host(host) FOR host IN [
                 data['IpAddress'], data['Address'], data['ClientAddress'], data['IPString'], data['Param3'],
-                regexp_extract(text, ' from (\S+) port', 1), regexp_extract(text, '\[CLIENT: ([^<\]]+)', 1),
+                regexp_extract(text, '.* from (\S+) port', 1), regexp_extract(text, '\[CLIENT: ([^<\]]+)', 1),
                 data['WorkstationName'], data['Workstation'], data['ClientName']]],
             lambda host: NOT list_contains(own_names, lower(split_part(host, '.', 1))))[1] AS source
     FROM (SELECT *, CASE WHEN provider = 'OpenSSH' THEN data['payload']

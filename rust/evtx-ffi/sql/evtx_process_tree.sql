@@ -20,9 +20,9 @@ WITH RECURSIVE events AS MATERIALIZED (
         coalesce(
             event_data['User'],
             CASE WHEN event_data['TargetUserName'] NOT IN ('', '-')
-                 THEN event_data['TargetDomainName'] || '\' || event_data['TargetUserName'] END,
+                 THEN concat_ws('\', nullif(nullif(event_data['TargetDomainName'], '-'), ''), event_data['TargetUserName']) END,
             CASE WHEN event_data['SubjectUserName'] NOT IN ('', '-')
-                 THEN event_data['SubjectDomainName'] || '\' || event_data['SubjectUserName'] END) AS user_name,
+                 THEN concat_ws('\', nullif(nullif(event_data['SubjectDomainName'], '-'), ''), event_data['SubjectUserName']) END) AS user_name,
         CASE WHEN event_data['SubjectUserSid'] <> 'S-1-0-0' THEN event_data['SubjectUserSid'] END AS user_sid,
         lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])) AS logon_id,
         event_data['Hashes'] AS hashes
