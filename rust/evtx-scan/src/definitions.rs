@@ -6,9 +6,8 @@ use evtx_arrow::Definitions;
 use evtx_format::container::chunk::CHUNK_SIZE;
 
 use crate::file::{Buffer, LogFile};
-use crate::sample::unless_failed;
 use crate::scan_path::ScanPath;
-use crate::storage::{Call, ScanError, WAIT};
+use crate::storage::{Call, ScanError, WAIT, unless_failed};
 
 /// The definitions, once they are collected.
 #[derive(Default)]

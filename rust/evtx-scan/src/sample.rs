@@ -16,7 +16,7 @@ use evtx_format::container::records::PromisedIds;
 
 use crate::file::{Buffer, LogFile};
 use crate::scan_path::ScanPath;
-use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, StorageError};
+use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, unless_failed};
 use crate::threads::{MAX_THREADS, on_threads};
 
 /// The most bytes that are read of local files for the fields of events: by default, and of a given number of files.
@@ -148,15 +148,6 @@ fn chosen<'p>(paths: &'p [ScanPath], size: SampleSize, storage: &dyn Storage) ->
             let some = spread(REMOTE_FILES, remote.len()).map(|at| remote[at]);
             local.into_iter().chain(some).collect()
         }
-    }
-}
-
-/// The result of the storage; `None` if it failed.
-pub(crate) fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanError> {
-    match outcome {
-        Ok(found) => Ok(Some(found)),
-        Err(StorageError::Interrupted(interrupted)) => Err(interrupted.into()),
-        Err(_) => Ok(None),
     }
 }
 

@@ -411,6 +411,15 @@ impl Call<'_> {
     }
 }
 
+/// The result of the storage; `None` if it failed.
+pub(crate) fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanError> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(StorageError::Interrupted(interrupted)) => Err(interrupted.into()),
+        Err(_) => Ok(None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
