@@ -725,19 +725,44 @@ class Summary:
             else:
                 continue
             found.append((event.time, account, self.source(event), reason, event.id))
-        logons = [failure for failure in found if failure[4] == 4625]
+        found.sort(key=lambda failure: failure[0])
 
-        def is_told(failure):
-            time, account, source, _, event_id = failure
-            return event_id != 4625 and any(
-                abs(other[0] - time) <= 2 * SECOND and (bare(other[1]) == bare(account) if account else other[2] == source) for other in logons)
+        def runs(failures):
+            """Failures at most two seconds apart."""
+            run = []
+            for failure in failures:
+                if run and failure[0] - run[-1][0] > 2 * SECOND:
+                    yield run
+                    run = []
+                run.append(failure)
+            if run:
+                yield run
 
-        return sorted((failure[:4] for failure in found if not is_told(failure)), key=lambda failure: failure[0])
+        kept, of_account = [], collections.defaultdict(list)
+        # Each 4625 is one of the 140, which name no account.
+        for run in runs([failure for failure in found if failure[4] in (140, 4625)]):
+            logons = sum(failure[4] == 4625 for failure in run)
+            kept += [failure for failure in run if failure[4] == 140][logons:]
+        for failure in found:
+            if failure[4] != 140:
+                of_account[bare(failure[1] or "")].append(failure)
+        for failures in of_account.values():
+            for run in runs(failures):
+                # As many failures as the most frequent event tells of, and those from other addresses.
+                def rank(event_id, run=run):
+                    own = [failure for failure in run if failure[4] == event_id]
+                    return -len(own), -sum(failure[2] is not None for failure in own), event_id != 4625, event_id
+
+                best = min({failure[4] for failure in run}, key=rank)
+                sources = {failure[2] for failure in run if failure[4] == best}
+                has_address = any(source and is_address(source) for source in sources)
+                kept += [failure for failure in run if failure[4] == best or has_address and failure[2] and is_address(failure[2]) and failure[2] not in sources]
+        return sorted((failure[:4] for failure in kept), key=lambda failure: failure[0])
 
     def successes(self):
         for event in self.events:
             text = re.match(r"Accepted \S+ for (.*) from ", event.data.get("payload", "")) if event.is_a("OpenSSH", 4) else None
-            if event.is_a(GATEWAY, 302) or event.is_a(CONNECTIONS, 1149) or event.is_a(SESSIONS, 21, 25) or event.is_a(SECURITY, 4778):
+            if event.is_a(GATEWAY, 302) or event.is_a(SESSIONS, 21, 25) or event.is_a(SECURITY, 4778):
                 yield event.time, bare(event.get("Username", "Param1", "User", "AccountName")), self.source(event)
             elif event.is_a(SECURITY, 4624) or event.is_a(SECURITY, 4776, 4768) and number_of(event.data.get("Status")) == 0:
                 yield event.time, event.get("TargetUserName"), self.source(event)
@@ -756,7 +781,9 @@ class Summary:
             first = {}
             for time, account, _, _ in failures:
                 first.setdefault(bare(account), time)
-            success = next(((time, account) for time, account, origin in successes if origin == source and account and time > first.get(bare(account), time)), None)
+            nobody = min((time for time, account, _, _ in failures if not account), default=None)
+            success = next(((time, account) for time, account, origin in successes if (origin or "").lower() == (source or "").lower() and account
+                            and (time > first.get(bare(account), time) or nobody and time > nobody)), None)  # fmt: skip
             reasons = collections.Counter(reason for *_, reason in failures)
             minutes = collections.Counter(time.replace(second=0, microsecond=0) for time, *_ in failures)
             rows.append({

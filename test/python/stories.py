@@ -421,13 +421,15 @@ class RemoteDesktop(Came):
                     telling.write(self.machine, moment + seconds(0.2), SESSIONS, 22, user_data=data, user="S-1-5-18")
                 if time:
                     times.append(time)
-                    own.append(time)
+                    # 1149 can come before the password.
+                    own += [time] if step != 1149 else []
                     kinds.add("Reconnect" if step in (25, 4778) or step == 4624 and self.type in (7, 13) else "RemoteInteractive")
         if kinds:
             # 1149 does not say whether the session is new.
             kinds = {"Reconnect"} if "Reconnect" in kinds else kinds
             telling.add(self.machine, "visits", times, account=self.account, source=self.address, kinds=kinds, logons=len(self.offsets))
-            telling.add(self.machine, "successes", own or times, account=self.account, source=self.address)
+            if own:
+                telling.add(self.machine, "successes", own, account=self.account, source=self.address)
 
 
 @dataclasses.dataclass(eq=False)
@@ -1009,7 +1011,10 @@ def failed_logons(facts):
             first.setdefault(bare(fact["account"]), fact["time"])
         named = [fact["account"] for fact in failures if fact["account"]]
         top = [account for account in named if counts[bare(account)] == max(counts[bare(other)] for other in named)]
-        successes = [fact for fact in facts["successes"] if fact["source"] == source and bare(fact["account"]) in first and fact["time"] > first[bare(fact["account"])]]
+        # RdpCoreTS 140 names no account, so anybody's logon counts.
+        nobody = [fact["time"] for fact in failures if not fact["account"]][:1]
+        successes = [fact for fact in facts["successes"] if fact["source"] == source
+                     and any(fact["time"] > time for time in [*nobody, *[first[name] for name in [bare(fact["account"])] if name in first]])]  # fmt: skip
         success = min(successes, key=lambda fact: fact["time"], default=None)
         reasons = collections.Counter(fact["reason"] for fact in failures)
         entries.append({

@@ -148,7 +148,7 @@ facts AS MATERIALIZED (
         coalesce(data['ImagePath'], data['ServiceFileName']) AS path,
         coalesce(nullif(subject, ''), list_filter(who.names, lambda entry: entry.computer = topics.computer)[1].name,
                  who.names[1].name, evtx_sid_name(topics.user_sid), topics.user_sid) AS user_name,
-        lower(split_part(target, '\', -1)) AS account,
+        lower(split_part(split_part(target, '\', -1), '@', 1)) AS account,
         -- Times that no clock has, such as infinity or 290000 BC, are no times.
         TRY_CAST(coalesce(data['NewTime'], data['WakeTime']) AS TIMESTAMP_NS) AS new_time,
         TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP_NS) AS old_time
@@ -174,22 +174,23 @@ lists AS (
 -- Two logs can have the same fact: a new service or task, or a change of the clock. Of those at most 5 seconds apart, the
 -- first in one log is the first in the other.
 told AS (
-    SELECT *, row_number() OVER (PARTITION BY machine, topic, item, run, event_id ORDER BY time ASC, record_id ASC) AS number
+    SELECT *, row_number() OVER (PARTITION BY machine, topic, key, run, event_id ORDER BY time ASC, record_id ASC) AS number
     FROM (SELECT *, count(*) FILTER (is_first) OVER in_order AS run
           FROM (SELECT *, coalesce(time - lag(time) OVER in_order > INTERVAL 5 SECONDS, true) AS is_first
-                FROM facts WHERE topic IN ('service', 'task', 'clock')
-                WINDOW in_order AS (PARTITION BY machine, topic, item ORDER BY time ASC, event_id ASC, record_id ASC))
-          WINDOW in_order AS (PARTITION BY machine, topic, item ORDER BY time ASC, event_id ASC, record_id ASC))
+                -- The System log has the name of a service as it is shown, the Security log its key. The path is the same.
+                FROM (SELECT *, lower(coalesce(path, item)) AS key FROM facts WHERE topic IN ('service', 'task', 'clock'))
+                WINDOW in_order AS (PARTITION BY machine, topic, key ORDER BY time ASC, event_id ASC, record_id ASC))
+          WINDOW in_order AS (PARTITION BY machine, topic, key ORDER BY time ASC, event_id ASC, record_id ASC))
 ),
 once AS (
-    SELECT machine, topic, item, min(time) AS time, min(path) AS path, min(data['ProcessName']) AS process,
+    SELECT machine, topic, max(item) AS item, min(time) AS time, min(path) AS path, min(data['ProcessName']) AS process,
            -- The subject of the event, or else the user of the process that wrote it.
            coalesce(max(user_name) FILTER (subject <> ''), max(user_name)) AS user_name,
            min(old_time) AS old_time, min(new_time) AS new_time,
            -- The clock of the hardware goes on while Windows sleeps.
            coalesce(bool_or(data['Reason'] = '2'), false) AS is_sleep
     FROM told
-    GROUP BY machine, topic, item, run, number
+    GROUP BY machine, topic, key, run, number
 ),
 new AS (
     SELECT once.machine,
@@ -241,7 +242,8 @@ remote AS (
     WHERE topic = 'logon' AND account <> '' AND kind IS NOT NULL
       AND (source IS NOT NULL OR event_id = 1149 OR coalesce(data['LogonType'], '') IN ('10', '12'))
       -- Machines log on over the network, too. Their names end like those of hidden accounts.
-      AND (kind NOT LIKE 'Network%' OR account NOT LIKE '%$' OR account IN (SELECT account FROM facts WHERE event_id = 4720))
+      AND (kind NOT LIKE 'Network%' OR account NOT LIKE '%$' OR account IN (SELECT lower(coalesce(data['NewTargetUserName'], account)) FROM facts
+                                                                       WHERE event_id = 4720 OR data['OldTargetUserName'] NOT LIKE '%$'))
     QUALIFY linked IS NULL OR coalesce(time - lag(time) OVER (
         PARTITION BY machine, event_id, least(linked, data['TargetLogonId']), greatest(linked, data['TargetLogonId'])
         ORDER BY time ASC, record_id ASC) > INTERVAL 5 SECONDS, true)
@@ -264,11 +266,13 @@ sessions AS (
 -- Network Level Authentication logs on over the network before.
 authentications AS (
     SELECT remote.machine, remote.record_id
-    FROM (FROM remote WHERE kind = 'Network') AS remote ASOF JOIN sessions
-      ON remote.machine = sessions.machine AND remote.account = sessions.account AND remote.time <= sessions.last
+    FROM (FROM remote WHERE kind = 'Network') AS remote
+    -- Of two sessions that end at one time, the one with a source.
+    ASOF JOIN (SELECT *, last + to_microseconds((source IS NULL)::BIGINT) AS until FROM sessions) AS sessions
+      ON remote.machine = sessions.machine AND remote.account = sessions.account AND remote.time <= sessions.until
     -- NTLM may have logged the name of the machine in place of its address.
     WHERE sessions.first - remote.time <= INTERVAL 30 SECONDS
-      AND (remote.source = sessions.source OR NOT regexp_full_match(remote.source, '[0-9a-fA-F.:]+'))
+      AND (remote.source = sessions.source OR NOT regexp_full_match(remote.source, '[0-9a-fA-F]*[.:][0-9a-fA-F.:]*'))
     QUALIFY row_number() OVER (PARTITION BY sessions.machine, sessions.account, sessions.source, sessions.first
                                ORDER BY remote.time DESC) <= sessions.logons
 ),
@@ -288,24 +292,39 @@ remote_logons AS (
     )
     GROUP BY machine
 ),
--- A failure can have an event for the logon, 4625, and others for the password.
+-- A failure can have an event for the logon, 4625, and others for the password. Those of an account that are at most two
+-- seconds apart tell of as many failures as the most frequent of them, unless they name different addresses. RdpCoreTS 140
+-- names no account: each 4625 is one of them.
+told_failures AS (
+    SELECT *, first_value(event_id) OVER (
+                  PARTITION BY machine, account, run ORDER BY events DESC, sources DESC, event_id = 4625 DESC, event_id ASC) AS best,
+           row_number() OVER (PARTITION BY machine, of_rdp, rdp_run, event_id ORDER BY time ASC, record_id ASC) AS number,
+           count(*) FILTER (event_id = 4625) OVER (PARTITION BY machine, of_rdp, rdp_run) AS logons,
+           regexp_matches(source, '[.:]') AND source NOT SIMILAR TO '.*[g-zG-Z_-].*' AS is_address
+    FROM (SELECT *, count(*) OVER (PARTITION BY machine, account, run, event_id) AS events,
+                 count(source) OVER (PARTITION BY machine, account, run, event_id) AS sources
+          FROM (SELECT *, count(*) FILTER (is_first) OVER (PARTITION BY machine, account ORDER BY time ASC, record_id ASC) AS run,
+                       count(*) FILTER (is_first_rdp) OVER (PARTITION BY machine, of_rdp ORDER BY time ASC, record_id ASC) AS rdp_run
+                FROM (SELECT *, event_id IN (140, 4625) AS of_rdp,
+                             coalesce(time - lag(time) OVER (PARTITION BY machine, account ORDER BY time ASC, record_id ASC)
+                                      > INTERVAL 2 SECONDS, true) AS is_first,
+                             coalesce(time - lag(time) OVER (PARTITION BY machine, of_rdp ORDER BY time ASC, record_id ASC)
+                                      > INTERVAL 2 SECONDS, true) AS is_first_rdp
+                      FROM facts WHERE topic = 'failure')))
+),
 failures AS MATERIALIZED (
     SELECT machine, coalesce(source, '') AS source, account, target, time, date_trunc('minute', time) AS minute,
-        CASE WHEN event_id IN (4768, 4771) THEN evtx_kerberos_failure(data['Status'])
-             WHEN event_id = 4625 AND data['SubStatus'] <> '0x0' THEN evtx_status(data['SubStatus'])
-             WHEN event_id IN (4625, 4776) THEN evtx_status(data['Status'])
+        CASE WHEN event_id IN (4768, 4771) THEN coalesce(evtx_kerberos_failure(data['Status']), data['Status'])
+             WHEN event_id = 4625 AND data['SubStatus'] <> '0x0' THEN coalesce(evtx_status(data['SubStatus']), data['SubStatus'])
+             WHEN event_id IN (4625, 4776) THEN coalesce(evtx_status(data['Status']), data['Status'])
              WHEN event_id = 18456 THEN regexp_extract(text, 'Reason: (.*?)\s*(?:\[|$)', 1)
              WHEN event_id = 140 THEN 'user name or password is not correct'
              WHEN contains(text, ' invalid user ') THEN 'Invalid user' ELSE 'Failed password' END AS reason
-    FROM facts
-    WHERE topic = 'failure'
-    QUALIFY event_id = 4625 OR 0 = CASE
-        WHEN account IS NULL THEN count(*) FILTER (event_id = 4625) OVER (
-            PARTITION BY machine, facts.source ORDER BY time ASC
-            RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND INTERVAL 2 SECONDS FOLLOWING)
-        ELSE count(*) FILTER (event_id = 4625) OVER (
-            PARTITION BY machine, account ORDER BY time ASC
-            RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND INTERVAL 2 SECONDS FOLLOWING) END
+    FROM told_failures
+    WHERE event_id <> 140 OR number > logons
+    QUALIFY event_id = best OR coalesce(is_address, false)
+        AND coalesce(bool_or(is_address) FILTER (event_id = best) OVER (PARTITION BY machine, account, run), false)
+        AND count(*) FILTER (event_id = best) OVER (PARTITION BY machine, account, run, source) = 0
 ),
 failed_accounts AS (
     SELECT failures.machine, failures.source, account, min(target) AS target, count(*) AS failures, min(time) AS first,
@@ -313,12 +332,17 @@ failed_accounts AS (
     FROM failures
     GROUP BY ALL
 ),
+-- Of an account in two domains, one can have failed and the other not. An 1149 can come before the password.
 successes AS (
-    SELECT failed.machine, failed.source, min({time: time, account: CASE WHEN contains(facts.target, '\') THEN facts.target ELSE failed.target END}) AS success
+    SELECT failed.machine, failed.source, arg_min(
+        {time: facts.time, account: CASE WHEN contains(facts.target, '\') THEN facts.target ELSE coalesce(failed.target, facts.target) END},
+        (facts.time, NOT contains(facts.target, '\'))) AS success
     FROM failed_accounts AS failed JOIN facts
-      ON facts.machine = failed.machine AND coalesce(facts.source, '') = failed.source AND facts.account = failed.account
-     AND facts.time > failed.first
-    WHERE facts.topic IN ('logon', 'password')
+      ON facts.machine = failed.machine AND lower(coalesce(facts.source, '')) = lower(failed.source) AND facts.time > failed.first
+     AND (failed.account IS NULL OR facts.account = failed.account)
+    WHERE facts.topic IN ('logon', 'password') AND facts.event_id <> 1149
+      AND (NOT contains(facts.target, '\') OR NOT coalesce(contains(failed.target, '\'), false)
+           OR lower(regexp_extract(facts.target, '^[^.\\]*')) = lower(regexp_extract(failed.target, '^[^.\\]*')))
     GROUP BY ALL
 ),
 failed_logons AS (
