@@ -31,13 +31,12 @@ renames AS (
 machines AS MATERIALIZED (
     SELECT filename, logs.last AS log_end, named.computer,
            coalesce(renames.final_name, elsewhere.final_name, logs.final_name, named.computer) AS machine,
-           list(lower(split_part(named.computer, '.', 1))) OVER (PARTITION BY machine) AS own_names
+           list(DISTINCT lower(split_part(named.computer, '.', 1))) OVER (PARTITION BY machine) AS own_names
     FROM (SELECT DISTINCT filename, computer FROM hours) AS named JOIN logs USING (filename)
     LEFT JOIN renames ON renames.folder = logs.folder AND renames.computer = coalesce(logs.final_name, named.computer)
     LEFT JOIN (SELECT computer, min(final_name) AS final_name FROM renames GROUP BY computer HAVING count(DISTINCT final_name) = 1)
            AS elsewhere ON elsewhere.computer = coalesce(logs.final_name, named.computer)
 ),
-placed_hours AS (FROM hours JOIN machines USING (filename, computer)),
 -- The time of a record is broken if it is far from those of the two records before and after it, on the same side of all,
 -- and no other of its log is near. Only logs with such a time are read again.
 lonely AS MATERIALIZED (
@@ -56,7 +55,10 @@ broken AS MATERIALIZED (
     SEMI JOIN lonely USING (filename, hour)
     WHERE before IS NOT NULL AND after IS NOT NULL AND (time < list_min(near) OR time > list_max(near))
 ),
-sound_hours AS MATERIALIZED (FROM placed_hours ANTI JOIN broken USING (filename, hour)),
+placed_hours AS MATERIALIZED (
+    SELECT machine, hours.*, broken.record_id AS broken_id
+    FROM hours JOIN machines USING (filename, computer) LEFT JOIN broken USING (filename, hour)
+),
 -- An event in several copies of a log counts once.
 records AS MATERIALIZED (
     SELECT DISTINCT ON (machine, channel, coalesce(event_record_id, record_id), time_created, event_id)
@@ -149,7 +151,7 @@ facts AS MATERIALIZED (
         coalesce(nullif(subject, ''), list_filter(who.names, lambda entry: entry.computer = topics.computer)[1].name,
                  who.names[1].name, evtx_sid_name(topics.user_sid), topics.user_sid) AS user_name,
         lower(split_part(split_part(target, '\', -1), '@', 1)) AS account,
-        -- Times that no clock has, such as infinity or 290000 BC, are no times.
+        -- Infinity and 290000 BC, which no clock shows, become NULL.
         TRY_CAST(coalesce(data['NewTime'], data['WakeTime']) AS TIMESTAMP_NS) AS new_time,
         TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP_NS) AS old_time
     FROM topics
@@ -364,22 +366,21 @@ failed_logons AS (
 gaps AS (
     SELECT machine, list({start: last, duration: next_first - last} ORDER BY last ASC) AS list
     FROM (SELECT machine, max(last) AS last, lead(min(first)) OVER (PARTITION BY machine ORDER BY hour ASC) AS next_first
-          FROM sound_hours GROUP BY machine, hour)
+          FROM placed_hours WHERE broken_id IS NULL GROUP BY machine, hour)
     WHERE next_first - last >= INTERVAL 1 DAY
     GROUP BY machine
 ),
 spans AS (
-    SELECT machine, min(sound_hours.first) AS first_event, max(sound_hours.last) AS last_event, sum(placed_hours.records)::BIGINT AS events,
-           count(DISTINCT filename) AS logs,
-           list_sort(list(DISTINCT {time: placed_hours.first, log: parse_filename(filename), record_id: record_id})
-                     FILTER (record_id IS NOT NULL), 'ASC') AS broken_times
+    SELECT machine, min(first) FILTER (broken_id IS NULL) AS first_event, max(last) FILTER (broken_id IS NULL) AS last_event,
+           sum(records)::BIGINT AS events, count(DISTINCT filename) AS logs,
+           list_sort(list(DISTINCT {time: first, log: parse_filename(filename), record_id: broken_id})
+                     FILTER (broken_id IS NOT NULL), 'ASC') AS broken_times
     FROM placed_hours
-    LEFT JOIN broken USING (filename, hour) LEFT JOIN sound_hours USING (filename, hour, machine, computer)
     GROUP BY machine
 ),
 names AS (
     SELECT machine, list({name: computer, first: first, last: last} ORDER BY first ASC, computer ASC) AS list
-    FROM (SELECT machine, computer, min(first) AS first, max(last) AS last FROM sound_hours GROUP BY ALL)
+    FROM (SELECT machine, computer, min(first) AS first, max(last) AS last FROM placed_hours WHERE broken_id IS NULL GROUP BY ALL)
     GROUP BY machine
 ),
 writers AS (
