@@ -502,23 +502,21 @@ impl ScanCall {
         let scan = Scan::filtered(self.table.clone(), columns, &predicates);
         // Correlations need the events of all files.
         let is_kept = |index: &usize| scan.correlates() || is_kept(*index);
-        let indices: Arc<[usize]> = (0..self.paths.len()).filter(&is_kept).collect();
-        let kept = indices.iter().map(|&index| self.paths[index].clone()).collect();
-        let is_left_out = |index: &usize| self.options.recover && !is_kept(index);
-        let left_out = (0..self.paths.len())
-            .filter(is_left_out)
-            .map(|index| self.paths[index].clone());
-        let left_out = left_out.collect();
+        let (kept, mut left_out): (Vec<_>, Vec<_>) = (0..self.paths.len()).partition(is_kept);
+        if !self.options.recover {
+            left_out.clear();
+        }
+        let paths = |indices: &[usize]| indices.iter().map(|&index| self.paths[index].clone()).collect();
         let finder = MessageFinder::new(&self.messages, memory);
         let scan = if keeps_plans { scan.keeping_plans() } else { scan };
-        let files = FileScan::new(Arc::new(scan), kept, Some(finder)).leaving_out(left_out);
+        let files = FileScan::new(Arc::new(scan), paths(&kept), Some(finder)).leaving_out(paths(&left_out));
         // The columns of folders have one value for all rows of a batch.
         let files = if self.folders.is_empty() {
             files.joining_files()
         } else {
             files
         };
-        (files, indices)
+        (files, kept.into())
     }
 }
 

@@ -314,6 +314,21 @@ fn first_undecided(scan: &Scan, has_system: bool) -> Stage {
     }
 }
 
+/// The record ID and the time in the event of the current record: `None` if the event has no such element, `Some(None)` if
+/// the element has another value.
+fn id_and_time(
+    scan: &Scan,
+    group: &RecordGroup<'_>,
+    templates: &ChunkTemplates,
+) -> (Option<Option<u64>>, Option<Option<i64>>) {
+    let places = group.current().places(templates);
+    let at = |place| scan.projection.place_id(place).and_then(|place| places.get(place));
+    (
+        at(EVENT_RECORD_ID).map(|id| id.number()),
+        at(TIME_CREATED).map(|time| time.nanos()),
+    )
+}
+
 /// Whether the event of the current record is read by its own definition: it names the definition, whose names are sound,
 /// and has the ID and the time in the record's header.
 #[cold]
@@ -327,20 +342,15 @@ fn has_its_event(scan: &Scan, group: &RecordGroup<'_>, templates: &ChunkTemplate
     };
     let event = group.current().event_template(templates);
     let is_own = event.is_some_and(|(compiled, _)| compiled.fault(&instance).is_none());
-    let places = group.current().places(templates);
-    let at = |place| scan.projection.place_id(place).and_then(|place| places.get(place));
-    is_own
-        && at(EVENT_RECORD_ID).and_then(|id| id.number()) == Some(record.id)
-        && at(TIME_CREATED).and_then(|time| time.nanos()) == record.written_nanos()
+    let (id, time) = id_and_time(scan, group, templates);
+    is_own && id.flatten() == Some(record.id) && time.flatten() == record.written_nanos()
 }
 
 /// Whether the event of the current record has another ID or time than the record's header.
 #[cold]
 fn has_other_event(scan: &Scan, group: &RecordGroup<'_>, templates: &ChunkTemplates, record: &Record) -> bool {
-    let places = group.current().places(templates);
-    let at = |place| scan.projection.place_id(place).and_then(|place| places.get(place));
-    at(EVENT_RECORD_ID).is_some_and(|id| id.number() != Some(record.id))
-        || at(TIME_CREATED).is_some_and(|time| time.nanos() != record.written_nanos())
+    let (id, time) = id_and_time(scan, group, templates);
+    id.is_some_and(|id| id != Some(record.id)) || time.is_some_and(|time| time != record.written_nanos())
 }
 
 /// With `recover`: whether the bytes of the current record are a record, and not a copy of one that was read before.
