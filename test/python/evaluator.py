@@ -521,7 +521,7 @@ def timeline_user(event, accounts, domains):
 
 
 def host_of(host, computer):
-    """An address or a name in one form; none for this machine, and for what is no machine."""
+    """An address or a name in one form; none for this machine, and for values that name no machine."""
     host = (host or "").lstrip("\\")
     if found := re.fullmatch(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+", host):
         host = found[1] or found[2]
@@ -705,7 +705,7 @@ class Summary:
         return None
 
     def failures(self):
-        """Failed logons: time, account, source and reason. What another event says of that of a 4625 is no other failure."""
+        """Failed logons: time, account, source and reason. A failure that several events tell of counts once."""
         found = []
         for event in self.events:
             status, sub_status, account = event.get("Status"), event.get("SubStatus"), event.get("TargetUserName")

@@ -157,7 +157,7 @@ DEFENDER, POLICY = "Microsoft-Windows-Windows Defender", "Microsoft-Windows-Grou
     (DEFENDER, {"Source Name": "%%818", "Origin Name": "%%845"}, "Source Name: Real-Time Protection ¦ Origin Name: Local machine"),
     (POLICY, {"InfoDescription": "%%4168"}, "InfoDescription: The Group Policy Client service is currently configured as a shared service"),
     (POLICY, {"LinkDescription": "%%4113"}, "LinkDescription: fast"),
-    # Unknown ones stay, and are no Win32 errors.
+    # Unknown numbers stay as they are. They are not Win32 errors.
     (DEFENDER, {"Action Name": "%%5"}, "Action Name: %%5"), (POLICY, {"InfoDescription": "%%809"}, "InfoDescription: %%809"),
     (DEFENDER, {"Path": "a %%809"}, "Path: a %%809"),
 ])

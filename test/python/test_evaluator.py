@@ -132,8 +132,8 @@ def test_timeline(case):
 
 
 def is_same(one, other):
-    """Whether values are the same. The parser cuts times to microseconds. Accounts have no domain, because several events name them, each in
-    its way; a set has the names of which one is right."""
+    """Whether values are the same. The parser cuts times to microseconds. Accounts have no domain, because each event
+    of a failure or logon writes it in its own way. A set holds names of which any one is right."""
     if isinstance(other, dict):
         return isinstance(one, dict) and one.keys() == other.keys() and all(is_same(one[name], other[name]) for name in other)
     if isinstance(other, list):
