@@ -5,15 +5,8 @@
 --
 -- SELECT * FROM evtx_sigma_summary('logs', 'rules') ORDER BY level DESC, matches DESC
 
-WITH matches AS (
-    SELECT computer, rule_level::evtx_level AS level, rule_title AS title, evtx_attack_tactics(tags) AS tactics,
-        coalesce(correlation.first_time, time_created) AS first_time, time_created, rule_id
+WITH evtx_sigma_rows AS NOT MATERIALIZED (
     FROM evtx_sigma(files, rules := rules, min_level := min_level, status := status, exclude := exclude,
                     logsources := logsources, placeholders := placeholders, password := password)
-    -- Damage has no rule.
-    WHERE rule_title IS NOT NULL
 )
-SELECT computer, level, title, tactics, count(*) AS matches, min(first_time) AS first_match,
-       max(time_created) AS last_match, rule_id
-FROM matches
-GROUP BY ALL
+FROM evtx_sigma_summary_of('evtx_sigma_rows')

@@ -7,24 +7,9 @@
 --
 -- SELECT * FROM evtx_sigma_timeline('logs', 'rules') WHERE level >= 'high' ORDER BY time_created
 
-WITH evtx_sigma_timeline_matches AS (
+WITH evtx_logs AS NOT MATERIALIZED (FROM read_evtx(files, password := password)),
+evtx_sigma_rows AS NOT MATERIALIZED (
     FROM evtx_sigma(files, rules := rules, min_level := min_level, status := status, exclude := exclude,
                     logsources := logsources, placeholders := placeholders, messages := messages, password := password)
-),
-evtx_sigma_timeline_accounts AS (FROM evtx_accounts(files, password := password)),
-lines AS (
-    SELECT *,
-        -- The values share 200 characters. A rule that only denies has none.
-        greatest(40, 200 // greatest(1, cardinality(matched)))::BIGINT AS room,
-        list_transform(map_entries(matched), lambda field: {
-            name: field.key, value: regexp_replace(field.value, '\s+', ' ', 'g')}) AS found
-    FROM evtx_event_rows('evtx_sigma_timeline_matches', 'evtx_sigma_timeline_accounts')
 )
-SELECT
-    time_created, computer, rule_level::evtx_level AS level, rule_title AS title, evtx_attack_tactics(tags) AS tactics,
-    evtx_attack_techniques(tags) AS techniques, event, user_name, remote_host, process,
-    left(details, 1000) || CASE WHEN length(details) > 1000 THEN '…' ELSE '' END AS details,
-    nullif(array_to_string(list_transform(found, lambda field: concat_ws(': ', field.name,
-        left(field.value, room) || CASE WHEN length(field.value) > room THEN '…' ELSE '' END)), ' ¦ '), '') AS matched,
-    correlation.first_time AS first_time, correlation.count AS events, channel, event_id, rule_id, record_id, filename, error, message
-FROM lines
+FROM evtx_sigma_timeline_of('evtx_sigma_rows', table_of_events := 'evtx_logs')

@@ -5,9 +5,5 @@
 --
 -- SELECT * FROM evtx_timeline('logs') WHERE remote_host = '203.0.113.45' ORDER BY time_created
 
-WITH evtx_timeline_records AS (FROM read_evtx(files, messages := messages, password := password)),
-evtx_timeline_accounts AS (FROM evtx_accounts(files, password := password))
-SELECT
-    time_created, computer, channel, event_id, event, evtx_level_name(level) AS level, provider, record_id, filename,
-    error, user_name, user_sid, remote_host, process, details, message
-FROM evtx_event_rows('evtx_timeline_records', 'evtx_timeline_accounts')
+WITH evtx_logs AS NOT MATERIALIZED (FROM read_evtx(files, messages := messages, password := password))
+FROM evtx_timeline_of('evtx_logs')

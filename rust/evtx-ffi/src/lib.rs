@@ -16,7 +16,6 @@ mod storage;
 mod vectors;
 mod arguments;
 mod paths;
-mod macros_of_tables;
 mod macros;
 mod answers;
 mod redaction;

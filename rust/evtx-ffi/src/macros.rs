@@ -3,8 +3,9 @@
 //! A file starts with a comment of three paragraphs: the signature, the description, and an example. The rest is the
 //! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a VARCHAR or NULL.
 //! In one of its texts, `{{page.html}}` stands for the text of that file of the folder.
-//! A macro whose first parameter is `files` starts with `WITH`, and has another one [over a table](over_table).
-//! A table macro that others call has a name that sorts before theirs, because DuckDB 1.5 looks for it at once.
+//! A macro over files, whose first parameter is `files`, calls the one over a table of events, which has `_of` after its
+//! name. A table macro over tables that others call has a name that sorts before theirs, because DuckDB 1.5 looks for it
+//! at once.
 //!
 //! ```sql
 //! -- evtx_name(first, second := NULL, third := 'text')
@@ -17,7 +18,6 @@
 //! ```
 
 use crate::boundary::{EvtxFunction, EvtxSlice, EvtxText};
-use crate::macros_of_tables::over_table;
 
 /// The names and the texts of the files, sorted by name.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/macros.rs"));
@@ -108,12 +108,17 @@ fn parameter(text: &str) -> Option<EvtxParameter> {
     })
 }
 
-/// All macros: those of the files, and those over tables.
+/// Whether a macro is over files.
+fn is_of_files(found: &EvtxMacro) -> bool {
+    let first = found.parameters.get().first();
+    first.is_some_and(|parameter| parameter.name.get() == b"files")
+}
+
+/// All macros, those over files last, because they call others.
 pub(crate) fn macros() -> EvtxSlice<'static, EvtxMacro> {
-    let sources = sources();
-    let of_files = sources.iter().filter_map(|source| parse(source));
-    let of_tables = sources.iter().filter_map(|source| parse(&over_table(source)?));
-    EvtxSlice::leaked(of_files.chain(of_tables).collect::<Vec<_>>())
+    let mut macros: Vec<_> = sources().iter().filter_map(|source| parse(source)).collect();
+    macros.sort_by_key(is_of_files);
+    EvtxSlice::leaked(macros)
 }
 
 #[cfg(test)]
@@ -127,35 +132,14 @@ mod tests {
     #[test]
     fn every_file_is_a_macro() {
         let macros = macros().get();
-        let (of_files, of_tables) = macros.split_at(sources().len());
-        assert!(of_files.is_sorted_by_key(|found| text(found.function.name)));
-        let reads_files = |found: &&EvtxMacro| {
-            found
-                .parameters
-                .get()
-                .first()
-                .is_some_and(|it| text(it.name) == "files")
-        };
-        let names = of_files.iter().filter(reads_files);
-        let names: Vec<_> = names.map(|found| format!("{}_of", text(found.function.name))).collect();
-        assert_eq!(
-            of_tables
-                .iter()
-                .map(|found| text(found.function.name))
-                .collect::<Vec<_>>(),
-            names
-        );
+        assert_eq!(macros.len(), sources().len());
         assert!(macros.iter().all(|found| !text(found.body).contains(".html}}")));
-        for found in of_tables {
-            let body = text(found.body);
-            assert!(
-                found.is_table
-                    && !body.contains("(files,")
-                    && !body.contains("(files)")
-                    && !body.contains("password :=")
-                    && !body.contains("messages :="),
-                "{body}"
-            );
+        // A macro over files has no more SQL than the call of the one over a table, which comes before it.
+        let (others, of_files) = macros.split_at(macros.iter().position(is_of_files).expect("a macro over files"));
+        for found in of_files {
+            let called = format!("{}_of", text(found.function.name));
+            assert!(is_of_files(found) && others.iter().any(|other| text(other.function.name) == called));
+            assert!(text(found.body).contains(&format!("\nFROM {called}('")), "{called}");
         }
     }
 

@@ -1,0 +1,99 @@
+-- evtx_logons_of(table_name)
+--
+-- evtx_logons over a table, a view or a Parquet file with the columns of read_evtx.
+--
+-- SELECT * FROM evtx_logons_of('events') WHERE logon_type = 10 ORDER BY logon_time
+
+-- An event that stands in several copies of a log counts once.
+WITH evtx_logons_events AS (
+    SELECT
+        computer, event_record_id, time_created, event_id,
+        lower(coalesce(event_data['TargetLogonId'], event_data['SubjectLogonId'])) AS id,
+        -- 4672 names the account as the subject.
+        coalesce(event_data['TargetUserName'], event_data['SubjectUserName']) AS account,
+        coalesce(event_data['TargetDomainName'], event_data['SubjectDomainName']) AS domain,
+        coalesce(event_data['TargetUserSid'], event_data['SubjectUserSid']) AS sid,
+        TRY_CAST(event_data['LogonType'] AS INTEGER) AS type,
+        event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
+        event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
+        event_data['PrivilegeList'] AS privileges,
+        -- A cleared log starts at record 1 again, in another file than the archived records. Half of the records are before
+        -- the median, whatever the broken time of one.
+        min(log_time) AS log_time
+    FROM (
+        SELECT computer, filename, event_record_id, time_created, event_id, event_data,
+               quantile_disc(time_created, 0.5) OVER (PARTITION BY computer, filename) AS log_time
+        FROM query_table(table_name)
+        WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
+    )
+    GROUP BY ALL
+),
+-- Leaves out the sessions of SYSTEM, LOCAL SERVICE and NETWORK SERVICE by their fixed IDs, because a machine that logs on
+-- to another has the SID of SYSTEM too. Leaves out the window manager and the font driver. An event without an ID belongs
+-- to no known session, unless it is a logon.
+own AS (
+    SELECT *,
+           CASE WHEN event_id <> 4672 THEN event_id END AS other_id,
+           CASE WHEN event_id <> 4672 THEN time_created END AS other_time,
+           lag(other_id IGNORE NULLS) OVER of_id AS event_before,
+           lag(other_time IGNORE NULLS) OVER of_id AS time_before,
+           lead(other_id IGNORE NULLS) OVER of_id AS event_after,
+           lead(other_time IGNORE NULLS) OVER of_id AS time_after,
+           count(*) FILTER (event_id = 4624) OVER of_id AS logons
+    FROM evtx_logons_events
+    WHERE CASE WHEN id IS NULL THEN event_id = 4624 AND coalesce(sid, '') NOT IN ('S-1-5-18', 'S-1-5-19', 'S-1-5-20')
+               ELSE id NOT IN ('0x3e7', '0x3e4', '0x3e5') END
+      AND NOT starts_with(coalesce(sid, ''), 'S-1-5-90-') AND NOT starts_with(coalesce(sid, ''), 'S-1-5-96-')
+    -- Records are in the order of events, even if the clock was set back between them.
+    WINDOW of_id AS (
+        PARTITION BY computer, id
+        ORDER BY log_time ASC NULLS LAST, event_record_id ASC NULLS LAST, time_created ASC NULLS LAST
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    )
+),
+-- IDs repeat after boots. Each 4624 starts a session; events before the first belong to a session from before the log. A
+-- 4672 comes after its 4624, or up to a second before it. While no session is open, it belongs to the next 4624, however
+-- long that takes.
+numbered AS (
+    SELECT *, logons + CASE
+        WHEN event_id = 4672 AND event_after = 4624
+         AND (event_before IS DISTINCT FROM 4624
+              OR time_after - time_created <= INTERVAL 1 SECOND
+             AND time_after - time_created < time_created - time_before)
+        THEN 1 ELSE 0 END AS session
+    FROM own
+),
+sessions AS (
+    SELECT
+        computer, id AS logon_id,
+        min(time_created) FILTER (event_id = 4624) AS logon_time,
+        min(time_created) FILTER (event_id IN (4634, 4647)) AS logoff_time,
+        arg_min(account, (log_time, event_record_id)) AS account,
+        arg_min(domain, (log_time, event_record_id)) AS domain,
+        arg_min(sid, (log_time, event_record_id)) AS user_sid,
+        arg_min(type, (log_time, event_record_id)) AS logon_type,
+        any_value(address) AS address, any_value(workstation) AS workstation,
+        any_value(package) AS package, any_value(process) AS process, any_value(privileges) AS privileges
+    FROM numbered
+    GROUP BY computer, id, session
+)
+SELECT
+    logon_time, logoff_time, logoff_time - logon_time AS duration, computer,
+    CASE WHEN domain NOT IN ('', '-') THEN domain || '\' || account ELSE account END AS user_name, user_sid, logon_type,
+    CASE logon_type
+        WHEN 2 THEN 'Interactive'
+        WHEN 3 THEN 'Network'
+        WHEN 4 THEN 'Batch'
+        WHEN 5 THEN 'Service'
+        WHEN 7 THEN 'Unlock'
+        WHEN 8 THEN 'Network, password in clear'
+        WHEN 9 THEN 'New credentials'
+        WHEN 10 THEN 'Remote Desktop'
+        WHEN 11 THEN 'Cached credentials'
+        WHEN 12 THEN 'Remote Desktop, cached credentials'
+        WHEN 13 THEN 'Unlock, cached credentials'
+    END AS logon_type_name,
+    evtx_remote_host(address) AS remote_host,
+    nullif(nullif(workstation, '-'), '') AS workstation, package AS authentication,
+    nullif(nullif(process, '-'), '') AS process, logon_id, regexp_extract_all(privileges, '\w+') AS privileges
+FROM sessions

@@ -1,0 +1,133 @@
+-- evtx_process_tree_of(table_name)
+--
+-- evtx_process_tree over a table, a view or a Parquet file with the columns of read_evtx.
+--
+-- SELECT time_created, tree, command_line, user_name FROM evtx_process_tree_of('events') ORDER BY computer, tree_order
+
+-- Starts and ends, and boots, after which process IDs begin anew. An event of several copies of a log counts once.
+WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
+    SELECT computer, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data FROM query_table(table_name)
+),
+events AS MATERIALIZED (
+    SELECT DISTINCT
+        computer, time_created, event_record_id, event_id,
+        CASE event_id WHEN 1 THEN 'start' WHEN 4688 THEN 'start' WHEN 12 THEN 'boot' ELSE 'end' END AS kind,
+        TRY_CAST(coalesce(event_data['NewProcessId'], event_data['ProcessId']) AS UBIGINT) AS pid,
+        TRY_CAST(CASE event_id WHEN 1 THEN event_data['ParentProcessId'] WHEN 4688 THEN event_data['ProcessId'] END
+                 AS UBIGINT) AS parent_pid,
+        lower(event_data['ProcessGuid']) AS guid, lower(event_data['ParentProcessGuid']) AS parent_guid,
+        coalesce(event_data['NewProcessName'], event_data['Image']) AS process,
+        coalesce(event_data['ParentProcessName'], event_data['ParentImage']) AS parent_process,
+        nullif(event_data['CommandLine'], '') AS command_line,
+        coalesce(
+            event_data['User'],
+            CASE WHEN event_data['TargetUserName'] NOT IN ('', '-')
+                 THEN concat_ws('\', nullif(nullif(event_data['TargetDomainName'], '-'), ''), event_data['TargetUserName']) END,
+            CASE WHEN event_data['SubjectUserName'] NOT IN ('', '-')
+                 THEN concat_ws('\', nullif(nullif(event_data['SubjectDomainName'], '-'), ''), event_data['SubjectUserName']) END) AS user_name,
+        CASE WHEN event_data['SubjectUserSid'] <> 'S-1-0-0' THEN event_data['SubjectUserSid'] END AS user_sid,
+        lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])) AS logon_id,
+        event_data['Hashes'] AS hashes
+    FROM evtx_process_tree_records
+    WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing'
+       OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
+       OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General'
+),
+-- Numbers the events by time, and counts the boots before each.
+numbered AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
+                                          event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number,
+           count(*) FILTER (kind = 'boot') OVER (
+               PARTITION BY computer
+               ORDER BY time_created ASC NULLS LAST, event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS boot
+    FROM events
+),
+-- Events in both logs have the same ID and program, at most a second apart. Here and below, the greatest number so far is
+-- that of the last event before.
+twins AS MATERIALIZED (
+    SELECT security.number, sysmon.number AS twin
+    FROM (
+        SELECT *, max(CASE WHEN event_id = 1 THEN number END) OVER (
+            PARTITION BY computer, pid
+            ORDER BY CASE event_id WHEN 4688 THEN time_created + INTERVAL 1 SECOND ELSE time_created END ASC NULLS LAST
+        ) AS candidate
+        FROM numbered
+        WHERE kind = 'start'
+    ) security
+    JOIN numbered sysmon ON sysmon.number = security.candidate
+    WHERE security.event_id = 4688 AND lower(sysmon.process) = lower(security.process)
+      AND sysmon.time_created >= security.time_created - INTERVAL 1 SECOND
+),
+-- Starts, each with its end if that is the next event of the process ID.
+starts AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT *, lead(kind) OVER same_id AS next_kind, lead(time_created) OVER same_id AS next_time,
+               lead(number) OVER same_id AS next_number
+        FROM numbered
+        WHERE kind <> 'boot' AND number NOT IN (SELECT number FROM twins)
+        WINDOW same_id AS (PARTITION BY computer, boot, pid ORDER BY number ASC NULLS LAST)
+    ) WHERE kind = 'start'
+),
+-- The parent: by Sysmon's GUID, or else the last earlier process with this ID that had not ended, if it runs the program
+-- that the event names. A parent starts before its child, so there are no cycles.
+candidates AS MATERIALIZED (
+    SELECT number,
+        max(own) FILTER (guid IS NULL) OVER (
+            PARTITION BY computer, boot, pid
+            ORDER BY number ASC NULLS LAST, own ASC NULLS FIRST ROWS UNBOUNDED PRECEDING) AS by_pid,
+        max(own) FILTER (guid IS NOT NULL) OVER (
+            PARTITION BY computer, guid
+            ORDER BY number ASC NULLS LAST, own ASC NULLS FIRST ROWS UNBOUNDED PRECEDING) AS by_guid,
+        own
+    FROM (
+        SELECT computer, boot, pid, NULL AS guid, number, number AS own FROM starts
+        UNION ALL SELECT computer, boot, parent_pid, NULL, number, NULL FROM starts
+        UNION ALL SELECT computer, NULL, NULL, guid, number, number FROM starts WHERE guid IS NOT NULL
+        UNION ALL SELECT computer, NULL, NULL, parent_guid, number, NULL FROM starts WHERE parent_guid IS NOT NULL
+    )
+),
+links AS (
+    SELECT number, max(by_guid) AS by_guid, max(by_pid) AS by_pid FROM candidates WHERE own IS NULL GROUP BY number
+),
+linked AS MATERIALIZED (
+    SELECT starts.*, coalesce(
+        links.by_guid,
+        CASE WHEN (parent.next_kind = 'end' AND parent.next_number < starts.number) IS NOT TRUE
+              AND (starts.parent_process IS NULL OR lower(starts.parent_process) = lower(parent.process))
+             THEN parent.number END) AS parent
+    FROM starts
+    LEFT JOIN links ON links.number = starts.number
+    LEFT JOIN starts parent ON parent.number = links.by_pid
+),
+edges AS MATERIALIZED (SELECT number, parent FROM linked),
+-- The names of SIDs, those on the computer first.
+accounts AS MATERIALIZED (
+    SELECT user_sid, list({computer: computer, name: user_name} ORDER BY last_seen DESC, user_name DESC) AS names
+    FROM evtx_accounts_of('evtx_process_tree_records')
+    GROUP BY ALL
+),
+-- Follows a branch for 50 generations.
+walked AS (
+    SELECT number, 0 AS depth, [number] AS path FROM edges WHERE parent IS NULL
+    UNION ALL
+    SELECT edges.number, depth + 1, list_append(path, edges.number)
+    FROM walked JOIN edges ON edges.parent = walked.number
+    WHERE depth < 50
+)
+SELECT
+    row_number() OVER (ORDER BY walked.path ASC NULLS LAST, linked.number ASC NULLS LAST) AS tree_order,
+    linked.time_created,
+    CASE WHEN linked.next_kind = 'end' THEN linked.next_time END AS end_time,
+    linked.computer, walked.depth,
+    repeat('. ', walked.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,
+    linked.process, linked.command_line,
+    coalesce(linked.user_name, list_filter(names, lambda entry: entry.computer = linked.computer)[1].name, names[1].name,
+             evtx_sid_name(linked.user_sid), linked.user_sid) AS user_name, linked.pid, linked.parent_pid,
+    coalesce(parent.process, linked.parent_process) AS parent_process, parent.command_line AS parent_command_line,
+    linked.logon_id, linked.hashes, linked.guid AS process_guid,
+    CASE WHEN twins.twin IS NULL THEN [linked.event_id] ELSE [1, 4688] END AS event_ids
+FROM linked
+LEFT JOIN walked ON walked.number = linked.number
+LEFT JOIN accounts ON accounts.user_sid = linked.user_sid
+LEFT JOIN linked parent ON parent.number = linked.parent
+LEFT JOIN (SELECT DISTINCT twin FROM twins) twins ON twins.twin = linked.number
