@@ -539,7 +539,7 @@ DAY, MINUTE = datetime.timedelta(days=1), datetime.timedelta(minutes=1)
 EVENTLOG, KERNEL, SERVICES = "Microsoft-Windows-Eventlog", "Microsoft-Windows-Kernel-General", "Service Control Manager"
 SESSIONS, CONNECTIONS = "Microsoft-Windows-TerminalServices-LocalSessionManager", "Microsoft-Windows-TerminalServices-RemoteConnectionManager"
 GATEWAY, RDP, TASKS = "Microsoft-Windows-TerminalServices-Gateway", "Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", "Microsoft-Windows-TaskScheduler"
-ACCOUNT_CHANGES = (4720, 4722, 4724, 4725, 4726, 4728, 4732, 4738, 4740, 4756, 4781)
+ACCOUNT_CHANGES = (4720, 4722, 4723, 4724, 4725, 4726, 4728, 4729, 4732, 4733, 4738, 4740, 4741, 4756, 4757, 4767, 4781)
 
 
 def broken(events):

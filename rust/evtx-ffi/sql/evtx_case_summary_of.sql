@@ -66,18 +66,14 @@ placed_hours AS MATERIALIZED (
     FROM hours JOIN machines USING (filename, computer) LEFT JOIN broken USING (filename, hour)
 ),
 -- An event in several copies of a log counts once.
-records AS MATERIALIZED (
+evtx_case_summary_records AS MATERIALIZED (
     SELECT DISTINCT ON (machine, channel, coalesce(event_record_id, record_id), time_created, event_id)
-        machine, own_names, log_end, events.computer, time_created AS time, provider, event_id, user_sid,
-        coalesce(event_record_id, record_id) AS record_id,
-        -- UserData is one element, which contains the fields.
-        CASE WHEN user_data IS NULL THEN event_data
-             ELSE TRY_CAST((user_data->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS data
+        machine, own_names, log_end, events.*
     FROM evtx_case_summary_events AS events
     JOIN machines ON machines.filename = coalesce(events.filename, '') AND machines.computer = events.computer
-    WHERE time_created IS NOT NULL AND event_id IN (1, 4, 12, 21, 22, 25, 104, 106, 140, 302, 1102, 1149, 4616, 4624, 4625, 4697, 4698, 4720, 4722, 4724,
-                       4725, 4726, 4728, 4732, 4738, 4740, 4756, 4768, 4771, 4776, 4778, 4781, 6005, 6008, 6013, 7045, 18453,
-                       18454, 18456)
+    WHERE time_created IS NOT NULL AND event_id IN (1, 4, 12, 21, 22, 25, 104, 106, 140, 302, 1102, 1149, 4616, 4624, 4625, 4697, 4698, 4720, 4722, 4723,
+                       4724, 4725, 4726, 4728, 4729, 4732, 4733, 4738, 4740, 4741, 4756, 4757, 4767, 4768, 4771, 4776, 4778,
+                       4781, 6005, 6008, 6013, 7045, 18453, 18454, 18456)
       AND (provider IN ('Microsoft-Windows-Security-Auditing', 'Microsoft-Windows-Eventlog', 'EventLog', 'OpenSSH',
                         'Microsoft-Windows-Kernel-General', 'Microsoft-Windows-Power-Troubleshooter',
                         'Service Control Manager', 'Microsoft-Windows-TaskScheduler',
@@ -87,9 +83,13 @@ records AS MATERIALIZED (
            OR provider LIKE 'MSSQL%')
     ORDER BY events.filename
 ),
--- What an event is about, and its fields in columns that all topics share. Texts of OpenSSH and MSSQL name the others.
+evtx_case_summary_accounts AS MATERIALIZED (FROM evtx_accounts_of('evtx_case_summary_events')),
+-- What an event is about, and its fields in columns that all topics share.
 topics AS (
-    SELECT *,
+    SELECT machine, log_end, computer, time_created AS time, provider, event_id, data, full_name AS subject,
+        -- A locked account did not lock itself.
+        CASE event_id WHEN 4740 THEN concat_ws('\', data['SubjectDomainName'], data['SubjectUserName']) ELSE user_name END AS user_name,
+        coalesce(event_record_id, record_id) AS record_id,
         CASE provider
             WHEN 'Microsoft-Windows-Security-Auditing' THEN CASE
                 WHEN event_id = 4616 THEN 'clock'
@@ -109,36 +109,24 @@ topics AS (
             WHEN 'Service Control Manager' THEN CASE event_id WHEN 7045 THEN 'service' END
             WHEN 'Microsoft-Windows-TaskScheduler' THEN CASE event_id WHEN 106 THEN 'task' END
             WHEN 'Microsoft-Windows-RemoteDesktopServices-RdpCoreTS' THEN CASE event_id WHEN 140 THEN 'failure' END
-            WHEN 'OpenSSH' THEN CASE WHEN event_id = 4 AND starts_with(text, 'Failed ') THEN 'failure'
-                                     WHEN event_id = 4 AND starts_with(text, 'Accepted ') THEN 'password' END
+            WHEN 'OpenSSH' THEN CASE WHEN event_id = 4 AND starts_with(data['payload'], 'Failed ') THEN 'failure'
+                                     WHEN event_id = 4 AND starts_with(data['payload'], 'Accepted ') THEN 'password' END
             WHEN 'Microsoft-Windows-TerminalServices-Gateway' THEN CASE event_id WHEN 302 THEN 'logon' END
             WHEN 'Microsoft-Windows-TerminalServices-LocalSessionManager' THEN CASE WHEN event_id IN (21, 25) THEN 'logon' END
             WHEN 'Microsoft-Windows-TerminalServices-RemoteConnectionManager' THEN CASE event_id WHEN 1149 THEN 'logon' END
             ELSE CASE event_id WHEN 18456 THEN 'failure' WHEN 18453 THEN 'password' WHEN 18454 THEN 'password' END
         END AS topic,
-        concat_ws('\', nullif(coalesce(data['SubjectDomainName'], ''), ''),
-                  coalesce(nullif(data['SubjectUserName'], '-'), data['UserContext'])) AS subject,
         -- A locked account has the machine that tried its password as its domain.
-        nullif(concat_ws('\', nullif(nullif(CASE WHEN event_id <> 4740
-                             THEN coalesce(data['TargetDomainName'], data['AccountDomain'], data['Param2'], '') END, ''), '-'),
-                         nullif(coalesce(data['TargetUserName'], data['OldTargetUserName'], data['AccountName'], data['User'],
-                                         data['Username'], data['Param1'],
-                                         nullif(regexp_extract(text, ' for (?:invalid user )?(.*) from ', 1), ''),
-                                         CASE WHEN provider LIKE 'MSSQL%' THEN data['param1'] END), '-')), '') AS target,
+        CASE topic WHEN 'account' THEN
+            concat_ws('\', CASE WHEN event_id <> 4740 THEN nullif(nullif(data['TargetDomainName'], ''), '-') END,
+                      coalesce(data['TargetUserName'], data['OldTargetUserName'])) ELSE full_name END AS target,
         -- NTLM often records the name of the other machine, but no address. Nothing comes from the machine itself.
-        list_filter(
-            [evtx_remote_host(host) FOR host IN [
-                data['IpAddress'], data['Address'], data['ClientAddress'], data['IPString'], data['Param3'],
-                regexp_extract(text, '.* from (\S+) port', 1), regexp_extract(text, '\[CLIENT: ([^<\]]+)', 1),
-                data['WorkstationName'], data['Workstation'], data['ClientName']]],
-            lambda host: NOT list_contains(own_names, lower(split_part(host, '.', 1))))[1] AS source
-    FROM (SELECT *, CASE WHEN provider = 'OpenSSH' THEN data['payload']
-                         WHEN provider LIKE 'MSSQL%' THEN concat_ws(' ', data['param2'], data['param3']) END AS text
-          FROM records)
+        CASE WHEN NOT list_contains(own_names, lower(split_part(remote_host, '.', 1))) THEN remote_host END AS source
+    FROM evtx_event_rows('evtx_case_summary_records', 'evtx_case_summary_accounts')
 ),
-accounts AS (
+members AS (
     SELECT user_sid, list({computer: computer, name: user_name} ORDER BY last_seen DESC, user_name DESC) AS names
-    FROM evtx_accounts_of('evtx_case_summary_events')
+    FROM evtx_case_summary_accounts
     GROUP BY ALL
 ),
 facts AS MATERIALIZED (
@@ -150,19 +138,15 @@ facts AS MATERIALIZED (
             WHEN 'clock' THEN data['NewTime']
             -- The name of a member on this computer, in the directory, or on another computer.
             WHEN 'account' THEN coalesce(
-                list_filter(member.names, lambda entry: entry.computer = topics.computer)[1].name, nullif(data['MemberName'], '-'),
-                member.names[1].name, evtx_sid_name(data['MemberSid']), data['MemberSid'], data['NewTargetUserName'])
+                list_filter(names, lambda entry: entry.computer = topics.computer)[1].name, nullif(data['MemberName'], '-'),
+                names[1].name, evtx_sid_name(data['MemberSid']), data['MemberSid'], data['NewTargetUserName'])
         END AS item,
         coalesce(data['ImagePath'], data['ServiceFileName']) AS path,
-        coalesce(nullif(subject, ''), list_filter(who.names, lambda entry: entry.computer = topics.computer)[1].name,
-                 who.names[1].name, evtx_sid_name(topics.user_sid), topics.user_sid) AS user_name,
         lower(split_part(split_part(target, '\', -1), '@', 1)) AS account,
         -- Infinity and 290000 BC, which no clock shows, become NULL.
         TRY_CAST(coalesce(data['NewTime'], data['WakeTime']) AS TIMESTAMP_NS) AS new_time,
         TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP_NS) AS old_time
-    FROM topics
-    LEFT JOIN accounts AS who ON who.user_sid = topics.user_sid
-    LEFT JOIN accounts AS member ON member.user_sid = data['MemberSid']
+    FROM topics LEFT JOIN members ON members.user_sid = data['MemberSid']
     WHERE topic IS NOT NULL
 ),
 -- Events can have the same time.
@@ -193,7 +177,7 @@ told AS (
 once AS (
     SELECT machine, topic, max(item) AS item, min(time) AS time, min(path) AS path, min(data['ProcessName']) AS process,
            -- The subject of the event, or else the user of the process that wrote it.
-           coalesce(max(user_name) FILTER (subject <> ''), max(user_name)) AS user_name,
+           coalesce(max(subject), max(user_name)) AS user_name,
            min(old_time) AS old_time, min(new_time) AS new_time,
            -- The clock of the hardware goes on while Windows sleeps.
            coalesce(bool_or(data['Reason'] = '2'), false) AS is_sleep
@@ -325,9 +309,9 @@ failures AS MATERIALIZED (
         CASE WHEN event_id IN (4768, 4771) THEN coalesce(evtx_kerberos_failure(data['Status']), data['Status'])
              WHEN event_id = 4625 AND data['SubStatus'] <> '0x0' THEN coalesce(evtx_status(data['SubStatus']), data['SubStatus'])
              WHEN event_id IN (4625, 4776) THEN coalesce(evtx_status(data['Status']), data['Status'])
-             WHEN event_id = 18456 THEN regexp_extract(text, 'Reason: (.*?)\s*(?:\[|$)', 1)
+             WHEN event_id = 18456 THEN regexp_extract(concat_ws(' ', data['param2'], data['param3']), 'Reason: (.*?)\s*(?:\[|$)', 1)
              WHEN event_id = 140 THEN 'user name or password is not correct'
-             WHEN contains(text, ' invalid user ') THEN 'Invalid user' ELSE 'Failed password' END AS reason
+             WHEN contains(data['payload'], ' invalid user ') THEN 'Invalid user' ELSE 'Failed password' END AS reason
     FROM told_failures
     WHERE event_id <> 140 OR number > logons
     QUALIFY event_id = best OR coalesce(is_address, false)
