@@ -628,20 +628,25 @@ class Created(Fact):
     steps: tuple
 
     def tell(self, telling):
-        names = {4720: "Account created", 4722: "Account enabled", 4738: "Account changed", 4724: "Password reset tried", 4725: "Account disabled", 4740: "Account locked out", 4726: "Account deleted",
-                 4732: "Member added to local group", 4728: "Member added to global group"}
+        names = {4720: "Account created", 4722: "Account enabled", 4723: "Password change tried", 4738: "Account changed", 4724: "Password reset tried", 4725: "Account disabled",
+                 4740: "Account locked out", 4767: "Account unlocked", 4726: "Account deleted", 4732: "Member added to local group", 4733: "Member removed from local group",
+                 4728: "Member added to global group", 4729: "Member removed from global group", 4756: "Member added to universal group", 4757: "Member removed from universal group"}
+        groups = dict.fromkeys((4732, 4733), Account("Administrators", "Builtin", "S-1-5-32-544"))
+        groups |= dict.fromkeys((4728, 4729, 4756, 4757), Account("Domain Admins", self.user.domain, "S-1-5-21-1-1-1-512"))
         for number, step in enumerate(self.steps):
             data, shown, detail = target(self.user), str(self.user), None
-            if step in (4728, 4732):
-                member = f"CN={self.user.name},CN=Users,DC=corp,DC=example" if step == 4728 else "-"
-                group = Account("Domain Admins", self.user.domain, "S-1-5-21-1-1-1-512") if step == 4728 else Account("Administrators", "Builtin", "S-1-5-32-544")
+            group = groups.get(step)
+            if group:
+                member = "-" if group.domain == "Builtin" else f"CN={self.user.name},CN=Users,DC=corp,DC=example"
                 data, shown, detail = {"MemberName": member, "MemberSid": self.user.sid, **target(group)}, str(group), member
-            is_named, account = step not in (4728, 4732), self.account
+            # Everybody changes their own password.
+            account = self.user if step == 4723 else self.account
+            is_named = not group
             if step == 4740:
                 # The machine itself locks. What looks like a domain is the machine that tried.
                 data, shown, account = {**data, "TargetDomainName": "KALI"}, OneOf([str(self.user), self.user.name]), telling.system(self.machine)
             data |= subject(account, "0x3c50c") | {"PrivilegeList": "-"}
-            time = telling.write(self.machine, self.at + seconds(number * 0.2), SECURITY, step, data, names=[self.user, account] if is_named and step != 4740 else [],
+            time = telling.write(self.machine, self.at + seconds(number * 0.2), SECURITY, step, data, names=[self.user, account] if is_named and step not in (4740, 4767) else [],
                                  told={"user_name": (account, True)} if step != 4740 else None)
             if step == 4720 and time:
                 telling.created.add(self.user)
@@ -953,7 +958,7 @@ class Author:
         return Cleared(self.at, self.place, self.account, self.pick("Security", "System", CHANNELS[TASKS]), self.odds(0.7))
 
     def account_change(self):
-        steps = self.pick((4720, 4722, 4738, 4732), (4720, 4724, 4728), (4740, 4725), (4726,), (4732,), (4720,))
+        steps = self.pick((4720, 4722, 4738, 4732), (4720, 4724, 4728), (4740, 4767, 4725), (4726,), (4732,), (4720,), (4756, 4723, 4757), (4729, 4733))
         return Created(self.at, self.place, self.account, self.pick(self.hidden, self.account_of("mallory", 1198)), steps)
 
     def clock(self):

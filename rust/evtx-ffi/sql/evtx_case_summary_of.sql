@@ -7,7 +7,7 @@
 
 -- Hours, because there can be any number of records. A log that was forwarded or merged has record IDs of its own; in the
 -- log of a machine, they are those of the events.
-WITH evtx_case_summary_events AS NOT MATERIALIZED (
+WITH RECURSIVE evtx_case_summary_events AS NOT MATERIALIZED (
     SELECT record_id, event_record_id, time_created, event_id, provider, channel, computer, user_sid, event_data, user_data,
            filename
     FROM query_table(table_name)
@@ -27,13 +27,22 @@ logs AS (
     FROM hours
     GROUP BY ALL
 ),
--- What machines with a name were called later, by the logs of a folder. Machines of one image had the same name once.
-renames AS (
+-- What machines with a name were called last, by the logs of a folder: in the last log with the name, and in the logs with
+-- the name that it ends with. Machines of one image had the same name once.
+called AS (
     SELECT folder, computer, arg_max(final_name, logs.last) AS final_name
     FROM hours JOIN logs USING (filename)
     WHERE logs.is_own
     GROUP BY ALL
 ),
+followed AS (
+    SELECT *, 0 AS steps FROM called
+    UNION ALL
+    SELECT followed.folder, followed.computer, called.final_name, steps + 1
+    FROM followed JOIN called ON called.folder = followed.folder AND called.computer = followed.final_name
+    WHERE called.final_name <> followed.final_name AND steps < 50
+),
+renames AS (SELECT folder, computer, arg_max(final_name, steps) AS final_name FROM followed GROUP BY ALL),
 machines AS MATERIALIZED (
     SELECT filename, logs.last AS log_end, named.computer,
            coalesce(renames.final_name, elsewhere.final_name, logs.final_name, named.computer) AS machine,

@@ -6,8 +6,16 @@
 
 -- Starts and ends, and boots, after which process IDs begin anew. An event of several copies of a log counts once.
 WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
-    SELECT computer, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data FROM query_table(table_name)
+    SELECT record_id, computer, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data
+    FROM query_table(table_name)
 ),
+evtx_process_tree_events AS NOT MATERIALIZED (
+    FROM evtx_process_tree_records
+    WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing'
+       OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
+       OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General'
+),
+evtx_process_tree_accounts AS (FROM evtx_accounts_of('evtx_process_tree_records')),
 events AS MATERIALIZED (
     SELECT DISTINCT
         computer, time_created, event_record_id, event_id,
@@ -18,20 +26,10 @@ events AS MATERIALIZED (
         lower(event_data['ProcessGuid']) AS guid, lower(event_data['ParentProcessGuid']) AS parent_guid,
         coalesce(event_data['NewProcessName'], event_data['Image']) AS process,
         coalesce(event_data['ParentProcessName'], event_data['ParentImage']) AS parent_process,
-        nullif(event_data['CommandLine'], '') AS command_line,
-        coalesce(
-            event_data['User'],
-            CASE WHEN event_data['TargetUserName'] NOT IN ('', '-')
-                 THEN concat_ws('\', nullif(nullif(event_data['TargetDomainName'], '-'), ''), event_data['TargetUserName']) END,
-            CASE WHEN event_data['SubjectUserName'] NOT IN ('', '-')
-                 THEN concat_ws('\', nullif(nullif(event_data['SubjectDomainName'], '-'), ''), event_data['SubjectUserName']) END) AS user_name,
-        CASE WHEN event_data['SubjectUserSid'] <> 'S-1-0-0' THEN event_data['SubjectUserSid'] END AS user_sid,
+        nullif(event_data['CommandLine'], '') AS command_line, user_name,
         lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])) AS logon_id,
         event_data['Hashes'] AS hashes
-    FROM evtx_process_tree_records
-    WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing'
-       OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
-       OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General'
+    FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_accounts')
 ),
 -- Numbers the events by time, and counts the boots before each.
 numbered AS MATERIALIZED (
@@ -100,12 +98,6 @@ linked AS MATERIALIZED (
     LEFT JOIN starts parent ON parent.number = links.by_pid
 ),
 edges AS MATERIALIZED (SELECT number, parent FROM linked),
--- The names of SIDs, those on the computer first.
-accounts AS MATERIALIZED (
-    SELECT user_sid, list({computer: computer, name: user_name} ORDER BY last_seen DESC, user_name DESC) AS names
-    FROM evtx_accounts_of('evtx_process_tree_records')
-    GROUP BY ALL
-),
 -- Follows a branch for 50 generations.
 walked AS (
     SELECT number, 0 AS depth, [number] AS path FROM edges WHERE parent IS NULL
@@ -121,13 +113,11 @@ SELECT
     linked.computer, walked.depth,
     repeat('. ', walked.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,
     linked.process, linked.command_line,
-    coalesce(linked.user_name, list_filter(names, lambda entry: entry.computer = linked.computer)[1].name, names[1].name,
-             evtx_sid_name(linked.user_sid), linked.user_sid) AS user_name, linked.pid, linked.parent_pid,
+    linked.user_name, linked.pid, linked.parent_pid,
     coalesce(parent.process, linked.parent_process) AS parent_process, parent.command_line AS parent_command_line,
     linked.logon_id, linked.hashes, linked.guid AS process_guid,
     CASE WHEN twins.twin IS NULL THEN [linked.event_id] ELSE [1, 4688] END AS event_ids
 FROM linked
 LEFT JOIN walked ON walked.number = linked.number
-LEFT JOIN accounts ON accounts.user_sid = linked.user_sid
 LEFT JOIN linked parent ON parent.number = linked.parent
 LEFT JOIN (SELECT DISTINCT twin FROM twins) twins ON twins.twin = linked.number
