@@ -1018,7 +1018,8 @@ def failed_logons(facts):
         top = [account for account in named if counts[bare(account)] == max(counts[bare(other)] for other in named)]
         # RdpCoreTS 140 names no account, so anybody's logon counts.
         nobody = [fact["time"] for fact in failures if not fact["account"]][:1]
-        successes = [fact for fact in facts["successes"] if fact["source"] == source
+        # The case of a machine's name can differ.
+        successes = [fact for fact in facts["successes"] if (fact["source"] or "").lower() == (source or "").lower()
                      and any(fact["time"] > time for time in [*nobody, *[first[name] for name in [bare(fact["account"])] if name in first]])]  # fmt: skip
         success = min(successes, key=lambda fact: fact["time"], default=None)
         reasons = collections.Counter(fact["reason"] for fact in failures)
