@@ -36,14 +36,13 @@ def test_the_fields_agree_with_evtxecmd(con):
         if not set(line["fields"].split("|")) <= ours[line["provider"], line["event_id"], line["property"]]
     ]
     known = lines("differences.tsv")
+    declared = set(con.execute("SELECT DISTINCT provider, event_id::VARCHAR, field_name FROM evtx_event_catalog()").fetchall())
     assert sorted(different) == sorted((line["provider"], line["event_id"], line["property"], line["fields"]) for line in known)
     assert collections.Counter(line["reason"] for line in known) == REASONS
     for line in known:
         # The reason claims that the time line has a field for this.
         assert line["reason"] not in ("extracted", "detail", "role") or ours[line["provider"], line["event_id"], line["property"]], line
-        declared = "SELECT count(*) FROM evtx_event_catalog() WHERE provider = ? AND event_id = ? AND field_name = ?"
-        counts = [con.execute(declared, [line["provider"], line["event_id"], field]).fetchone()[0] for field in line["fields"].split("|")]
-        assert line["reason"] != "undeclared" or counts == [0] * len(counts)
+        assert line["reason"] != "undeclared" or not any((line["provider"], line["event_id"], field) in declared for field in line["fields"].split("|"))
 
 
 def test_every_entry_has_all_columns(con):

@@ -252,8 +252,7 @@ CONSUMERS = {
 
 
 @on_unix
-@pytest.mark.parametrize(("workers", "options"), [(4, ""), (1, ", filesystem=fs.LocalFileSystem()")], ids=["local", "python"])
-@pytest.mark.parametrize("consumer", CONSUMERS)
+@pytest.mark.parametrize(("consumer", "workers", "options"), [(consumer, 4, "") for consumer in CONSUMERS] + [("batches", 1, ", filesystem=fs.LocalFileSystem()")])
 def test_ctrl_c_ends_a_read(big_log, consumer, workers, options):
     script = textwrap.dedent(INTERRUPTED).format(work=CONSUMERS[consumer], threads=workers, options=options)
     done = subprocess.run([sys.executable, "-c", script, str(LOG), str(big_log)], capture_output=True, text=True, timeout=60)

@@ -95,14 +95,14 @@ def test_the_size_is_bounded(matches, tmp_path):
     matches.execute(
         """CREATE TABLE many AS
            SELECT * REPLACE (time_created + to_minutes(n) AS time_created, computer || n || '-' || record_id AS computer, MAP {repeat('k', 400): repeat('v', 400)} AS matched)
-           FROM matches, range(2500) numbers(n)"""
+           FROM matches, range(2100) numbers(n)"""
     )
     path = written(matches, tmp_path / "many.html", "evtx_sigma_report_of('many')")
     data = data_of(path.read_bytes())
-    assert data["matches"] == 49 * 2500 and data["finest"] == 13
+    assert data["matches"] == 49 * 2100 and data["finest"] == 13
     assert len(data["rows"]) == 50_000 and len(data["groups"]) == 100_000 and len(data["errors"]) == 100
     kept = [data["rules"][row[0]][1] for row in data["rows"]]
-    assert [kept.count(level) for level in (5, 4, 3, 2)] == [2500, 7500, 10_000, 30_000]
+    assert [kept.count(level) for level in (5, 4, 3, 2)] == [2100, 6300, 8400, 33_200]
     assert {len(row[-1][0]) for row in data["rows"]} == {300}
 
 

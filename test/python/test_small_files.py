@@ -1,5 +1,6 @@
 """Folders of small logs, whose rows share batches, compared with the same logs one by one."""
 
+import functools
 import random
 import shutil
 import threading
@@ -35,6 +36,17 @@ def ask(threads, *statements):
     return [con.execute(statement).fetchall() for statement in statements]
 
 
+@functools.cache
+def rows_of_each(folder, options):
+    """A connection with a table of the rows of each file, in order."""
+    con = loaded(threads=1)
+    con.execute(f"CREATE TABLE each AS FROM read_evtx('{folder}/*.evtx'{options}) LIMIT 0")
+    for file in sorted(folder.iterdir()):
+        # The glob turns errors of non-logs into rows.
+        con.execute(f"INSERT INTO each BY NAME FROM read_evtx('{file}*'{options})")
+    return con
+
+
 @pytest.mark.parametrize(
     ("select", "options"),
     [
@@ -49,13 +61,7 @@ def ask(threads, *statements):
 @pytest.mark.parametrize("where", ["", "WHERE event_id = 4625", "WHERE filename LIKE '%5.evtx' OR error IS NOT NULL"])
 def test_rows_are_those_of_each_file_in_order(folder, select, options, where):
     columns = select.removeprefix("count(*) OVER () AS rows, ")
-    files = sorted(folder.iterdir())
-    each = []
-    con = loaded(threads=1)
-    con.execute(f"CREATE TEMP TABLE of_folder AS FROM read_evtx('{folder}/*.evtx'{options}) LIMIT 0")
-    for file in files:
-        # The glob turns errors of non-logs into rows. UNION ALL adds the columns of the whole folder.
-        each += con.execute(f"SELECT {columns} FROM (FROM of_folder UNION ALL BY NAME FROM read_evtx('{file}*'{options})) {where}").fetchall()
+    each = rows_of_each(folder, options).execute(f"SELECT {columns} FROM each {where}").fetchall()
     for threads in (1, 2, 5):
         (rows,) = ask(threads, f"SELECT {select} FROM read_evtx('{folder}/*.evtx'{options}) {where}")
         if select != columns:

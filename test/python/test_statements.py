@@ -11,7 +11,7 @@ from statement_templates import MODES, QUERIES, SHAPES, WORDS
 from statements import BOTH_WRONG, FAULT, OFF, SCANS, TABLES, WRONG
 from statements import Call, Comparison, Constant, Form, Statement, make_statements, partition
 
-SEED, STATEMENTS, CALLS = 20261126, 900, 60
+SEED, STATEMENTS, CALLS = 20261126, 600, 40
 TYPES = """UTINYINT USMALLINT UINTEGER UBIGINT TINYINT SMALLINT INTEGER BIGINT FLOAT DOUBLE BOOLEAN VARCHAR UUID TIMESTAMP_NS BLOB
     JSON VARCHAR[] UINTEGER[]""".split()
 # Features that must occur among the statements.

@@ -145,10 +145,10 @@ facts AS MATERIALIZED (
             WHEN 'task' THEN data['TaskName']
             WHEN 'clear' THEN coalesce(data['Channel'], 'Security')
             WHEN 'clock' THEN data['NewTime']
-            -- The name of a member on this computer, in the directory, or on another computer.
+            -- The name of a member on this computer or on another, or in the directory.
             WHEN 'account' THEN coalesce(
-                list_filter(names, lambda entry: entry.computer = topics.computer)[1].name, nullif(data['MemberName'], '-'),
-                names[1].name, evtx_sid_name(data['MemberSid']), data['MemberSid'], data['NewTargetUserName'])
+                list_filter(names, lambda entry: entry.computer = topics.computer)[1].name, names[1].name,
+                nullif(data['MemberName'], '-'), evtx_sid_name(data['MemberSid']), data['MemberSid'], data['NewTargetUserName'])
         END AS item,
         coalesce(data['ImagePath'], data['ServiceFileName']) AS path,
         lower(split_part(split_part(target, '\', -1), '@', 1)) AS account,

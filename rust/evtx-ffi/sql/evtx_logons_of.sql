@@ -18,13 +18,14 @@ WITH evtx_logons_events AS (
         event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
         event_data['PrivilegeList'] AS privileges,
         -- A cleared log starts at record 1 again, in another file than the archived records. Half of the records are before
-        -- the median, whatever the broken time of one.
-        min(log_time) AS log_time
+        -- the median, whatever the broken time of one. A log of forwarded events has records of both.
+        coalesce(min(log_time) FILTER (is_own), min(log_time)) AS log_time
     FROM (
-        SELECT computer, filename, event_record_id, time_created, event_id, event_data,
-               quantile_disc(time_created, 0.5) OVER (PARTITION BY computer, filename) AS log_time
+        SELECT computer, event_record_id, time_created, event_id, event_data,
+               quantile_disc(time_created, 0.5) OVER of_log AS log_time, bool_and(record_id = event_record_id) OVER of_log AS is_own
         FROM query_table(table_name)
         WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
+        WINDOW of_log AS (PARTITION BY computer, filename)
     )
     GROUP BY ALL
 ),
