@@ -1081,7 +1081,7 @@ def summary(telling, rows, machine):
     facts, who = telling.facts[machine], lambda fact: {**fact, "user_name": telling.who(*fact["user_name"])}
     times = sorted(row["time_created"] for row in own)
     names = [{"name": name, "first": min(row["time_created"] for row in of_name), "last": max(row["time_created"] for row in of_name)} for name, of_name in groups(own, lambda row: row["computer"])]
-    changes = [{**fact, "detail": member(telling, machine, fact["detail"])} for fact in facts["account_changes"]]
+    changes = [{**fact, "detail": member(telling, fact["detail"])} for fact in facts["account_changes"]]
     number_of = {id(event): row["record_id"] for row in rows for event in [row["event"]] if row["is_own"]}
     return {
         "computer": own[-1]["computer"], "names": sorted(names, key=lambda name: name["first"]), "first_event": times[0], "last_event": times[-1],
@@ -1156,12 +1156,11 @@ def remote_desktop(tellings):
     return found
 
 
-def member(telling, machine, detail):
-    """A member of a group: the name on this computer, else that in the directory, else the name on another computer, else the SID."""
+def member(telling, detail):
+    """A member of a group: the name in any log, else that in the directory, else the SID."""
     if detail is None:
         return None
     account, directory = detail
-    computers = telling.known.get(account, set())
-    if any(computer.split(".")[0] in {row["computer"].split(".")[0] for row in telling.events if row["machine"] is machine} for computer in computers):
+    if account in telling.known:
         return str(account)
     return directory if directory != "-" else telling.who(account, False)
