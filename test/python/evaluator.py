@@ -490,7 +490,7 @@ def timeline(events, names, fields):
         yield {
             "computer": event.computer, "channel": event.channel, "event_id": event.id, "provider": event.provider, "record_id": event.number,
             "filename": event.log, "time_created": event.time, "user_name": name or names.name(sid, event.computer, event.time), "user_sid": None if sid == NOBODY else sid,
-            "remote_host": host_of(next((host for host in (value_of(event, host) for host in hosts) if host not in (None, "0.0.0.0", "::")), None), event.computer),
+            "remote_host": host_of(next((host for host in (value_of(event, host) for host in hosts) if host not in (None, "0.0.0.0", "::") and (event.provider != SESSIONS or is_address(host))), None), event.computer),
             "process": next((path for path in (value_of(event, program) for program in programs) if path and not path.startswith("{")), None),
         }  # fmt: skip
 
@@ -700,7 +700,8 @@ class Summary:
                 host = address[1] or address[2]
             host = without_mapping(host)
             here = host.lower() in ("", "-", "0.0.0.0", "::", "::1", "local", "localhost") or host.startswith("127.") or host.lower().split(".")[0] in self.own
-            if not here:
+            # Windows translates LOCAL.
+            if not here and (event.provider != SESSIONS or is_address(host)):
                 return host
         return None
 
@@ -837,8 +838,9 @@ class Summary:
                 for start in [time for time, _, event_id in group if event_id == most]:
                     before = [one for one in network if one[1] == account and (one[2] == source or not is_address(one[2])) and one[3] == "Network"
                               and 0 * SECOND <= start - one[0] <= 30 * SECOND]  # fmt: skip
-                    if before:
-                        network.remove(before[-1])
+                    # It can have two, at once.
+                    for one in [one for one in before if before[-1][0] - one[0] <= SECOND]:
+                        network.remove(one)
         logons += [(time, time, account, source, kind, 1) for time, account, source, kind in network]
         pairs = collections.defaultdict(list)
         for logon in logons:

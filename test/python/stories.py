@@ -268,8 +268,15 @@ class Installed(Fact):
     offsets: tuple
     sources: tuple
     delay: float
+    other: str = None
 
     def tell(self, telling):
+        if self.other:
+            # Another service of this program, which is not audited yet.
+            at = self.at + seconds(self.offsets[0] - 1.5)
+            data = {"ServiceName": self.other, "ImagePath": self.path, "ServiceType": "user mode service", "StartType": "demand start", "AccountName": "LocalSystem"}
+            time = telling.write(self.machine, at, SCM, 7045, data, user=self.account.sid, told={"user_name": (self.account, False), "user_sid": self.account.sid, "process": self.path})
+            telling.add(self.machine, "services", [time], service=self.other, path=self.path, user_name=(self.account, False))
         for offset in self.offsets:
             at, times = self.at + seconds(offset), []
             if 4697 in self.sources:
@@ -318,6 +325,7 @@ class Came(Fact):
     is_admin: bool = False
     has_other_half: bool = False
     lasts: float = None
+    local: str = None  # The word for LOCAL in the language of Windows.
 
     @property
     def is_local(self):
@@ -374,6 +382,10 @@ class Came(Fact):
     def tell(self, telling):
         """A logon at the console, over the network, or one that unlocks."""
         time = self.event(telling, self.at, self.type)
+        if self.local:
+            data = {"EventXML": {"#attributes": {"xmlns": "Event_NS"}, "User": str(self.account), "SessionID": 1, "Address": self.local}}
+            told = {"user_name": (self.account, True), "remote_host": None}
+            telling.write(self.machine, self.at + seconds(1), SESSIONS, 21, user_data=data, user="S-1-5-18", told=told)
         kind = {3: "Network", 8: "NetworkCleartext", 7: "Reconnect", 13: "Reconnect"}.get(self.type)
         telling.add(self.machine, "successes", [time], account=self.account, source=self.source)
         if kind and self.source:
@@ -386,7 +398,7 @@ class RemoteDesktop(Came):
 
     sources: tuple = ()
     offsets: tuple = (0,)
-    has_nla: bool = True
+    nla: tuple = (0,)
     nla_has_address: bool = True
     has_domain: bool = True
     is_back: bool = False
@@ -395,10 +407,10 @@ class RemoteDesktop(Came):
         times, own, kinds, bare = [], [], set(), Account(self.account.name, "", self.account.sid)
         for offset in self.offsets:
             at = self.at + seconds(offset)
-            if self.has_nla and 4624 in self.sources:
-                # CredSSP logs on over the network first.
+            # CredSSP logs on over the network first.
+            for later in self.nla if 4624 in self.sources else ():
                 first = dataclasses.replace(self, type=3, has_other_half=False, lasts=0.4, address=self.address if self.nla_has_address or not self.workstation else None)
-                times.append(first.event(telling, at, 3))
+                times.append(first.event(telling, at + seconds(later), 3))
                 telling.add(self.machine, "successes", times[-1:], account=self.account, source=first.source)
             steps = [(1149, 0.5, self.has_domain), (4624, 2, True), (25 if self.is_back else 21, 3, True), (4778, 3.1, True)]
             for step, later, has_domain in steps:
@@ -473,10 +485,13 @@ class Failed(Fact):
     controller: Machine
     sources: tuple
     form: str = "{}"
+    typed: str = None
 
     def tell(self, telling):
         for number in range(self.count):
             account, at = self.accounts[number % len(self.accounts)], self.at + seconds(number * self.interval)
+            # 4625 has the domain that somebody typed.
+            account = dataclasses.replace(account, domain=self.typed) if self.typed and self.way == "network" else account
             getattr(self, self.way)(telling, at, account)
 
     def add(self, telling, machine, times, account, reason, source):
@@ -904,14 +919,15 @@ class Author:
         system = Account("SYSTEM", "NT AUTHORITY", "S-1-5-18") if "Security" in self.place.missing else Account(f"{self.place.name}$", self.place.domain, "S-1-5-18")
         offsets = itertools.accumulate(round(self.chance.uniform(3, 20), 1) for _ in range(self.pick(1, 1, 2, 5)))
         service, path = self.pick("PSEXESVC", "BTOBTO"), self.pick("%SystemRoot%\\PSEXESVC.exe", "C:\\tools\\x.exe")
-        who, delay = self.pick(self.account, self.account, system), round(self.chance.uniform(-1, 1), 1)
-        return Installed(self.at, self.place, who, service, path, tuple(offsets), self.some(4697, 7045), delay)
+        who, delay, sources = self.pick(self.account, self.account, system), round(self.chance.uniform(-1, 1), 1), self.some(4697, 7045)
+        return Installed(self.at, self.place, who, service, path, tuple(offsets), sources, delay, other=self.pick(None, None, "AAAA") if 7045 in sources else None)
 
     def task(self):
         return Scheduled(self.at, self.place, self.account, self.pick("\\CYAlyNSS", "\\Updater"), self.some(4698, 106), round(self.chance.uniform(0, 3), 1))
 
     def console(self):
-        return Came(self.at, self.place, self.account, self.pick(2, 11, 7), is_admin=self.odds(0.5), has_other_half=self.odds(0.3), lasts=self.pick(None, 90))
+        local = self.pick(None, None, "LOCAL", "YEREL", "LOKAL", "ローカル")
+        return Came(self.at, self.place, self.account, self.pick(2, 11, 7), is_admin=self.odds(0.5), has_other_half=self.odds(0.3), lasts=self.pick(None, 90), local=local)
 
     def network(self):
         number = self.chance.randrange(len(self.machines))
@@ -927,7 +943,7 @@ class Author:
         return RemoteDesktop(
             self.at, self.place, self.pick(self.account, self.account, self.hidden), kind, *self.with_address(), is_admin=self.odds(0.5),
             has_other_half=self.odds(0.3), lasts=self.pick(None, 100), sources=sources, offsets=self.pick((0,), (0,), (0, 20), (0, 10, 90)),
-            has_nla=self.odds(0.6), nla_has_address=self.odds(0.7), has_domain=self.odds(0.7), is_back=is_back)
+            nla=self.pick((), (), (0,), (0,), (0, 0.16)), nla_has_address=self.odds(0.7), has_domain=self.odds(0.7), is_back=is_back)
 
     def failure(self):
         way = self.pick("network", "network", "console", "kerberos", "mssql", "ssh")
@@ -942,7 +958,7 @@ class Author:
             self.address, self.workstation = self.pick(*self.sources[:3])
         controller = self.machines[0] if way == "kerberos" or self.odds(0.5) else None
         return Failed(self.at, self.place, tuple(accounts), way, reason, self.address, self.workstation, self.pick(1, 2, 3, 12, 30), self.pick(0.1, 0.7, 3.3, 31),
-                      controller, self.some(4625, 4776, 140))
+                      controller, self.some(4625, 4776, 140), typed=self.pick(None, None, "WORKGROUP", ".", "KALI"))
 
     def gateway(self):
         return Passed(self.at, self.place, self.account, self.with_address()[0])

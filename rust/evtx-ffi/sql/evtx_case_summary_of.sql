@@ -173,15 +173,17 @@ lists AS (
     GROUP BY machine
 ),
 -- Two logs can have the same fact: a new service or task, or a change of the clock. Of those at most 5 seconds apart, the
--- first in one log is the first in the other.
+-- first with a name in one log is the first with it in the other. Of names in one log only, the first is the first.
 told AS (
-    SELECT *, row_number() OVER (PARTITION BY machine, topic, key, run, event_id ORDER BY time ASC, record_id ASC) AS number
-    FROM (SELECT *, count(*) FILTER (is_first) OVER in_order AS run
-          FROM (SELECT *, coalesce(time - lag(time) OVER in_order > INTERVAL 5 SECONDS, true) AS is_first
-                -- The System log has the name of a service as it is shown, the Security log its key. The path is the same.
-                FROM (SELECT *, lower(coalesce(path, item)) AS key FROM facts WHERE topic IN ('service', 'task', 'clock'))
+    SELECT *, row_number() OVER (PARTITION BY machine, topic, key, run, shared, event_id ORDER BY time ASC, record_id ASC) AS number
+    FROM (SELECT *, CASE WHEN min(event_id) OVER of_name < max(event_id) OVER of_name THEN item END AS shared
+          FROM (SELECT *, count(*) FILTER (is_first) OVER in_order AS run
+                FROM (SELECT *, coalesce(time - lag(time) OVER in_order > INTERVAL 5 SECONDS, true) AS is_first
+                      -- The System log has the name of a service as it is shown, the Security log its key. The path is the same.
+                      FROM (SELECT *, lower(coalesce(path, item)) AS key FROM facts WHERE topic IN ('service', 'task', 'clock'))
+                      WINDOW in_order AS (PARTITION BY machine, topic, key ORDER BY time ASC, event_id ASC, record_id ASC))
                 WINDOW in_order AS (PARTITION BY machine, topic, key ORDER BY time ASC, event_id ASC, record_id ASC))
-          WINDOW in_order AS (PARTITION BY machine, topic, key ORDER BY time ASC, event_id ASC, record_id ASC))
+          WINDOW of_name AS (PARTITION BY machine, topic, key, run, item))
 ),
 once AS (
     SELECT machine, topic, max(item) AS item, min(time) AS time, min(path) AS path, min(data['ProcessName']) AS process,
@@ -191,7 +193,7 @@ once AS (
            -- The clock of the hardware goes on while Windows sleeps.
            coalesce(bool_or(data['Reason'] = '2'), false) AS is_sleep
     FROM told
-    GROUP BY machine, topic, key, run, number
+    GROUP BY machine, topic, key, run, shared, number
 ),
 new AS (
     SELECT once.machine,
@@ -264,18 +266,20 @@ sessions AS (
     )
     GROUP BY machine, account, source, run
 ),
--- Network Level Authentication logs on over the network before.
+-- Network Level Authentication logs on over the network before, often twice at once.
 authentications AS (
     SELECT remote.machine, remote.record_id, remote.time
-    FROM (FROM remote WHERE kind = 'Network') AS remote
+    FROM (SELECT *, coalesce(lead(time) OVER (PARTITION BY machine, account ORDER BY time ASC, record_id ASC) - time
+                             > INTERVAL 1 SECOND, true) AS is_last
+          FROM remote WHERE kind = 'Network') AS remote
     -- Of two sessions that end at one time, the one with a source.
     ASOF JOIN (SELECT *, last + to_microseconds((source IS NULL)::BIGINT) AS until FROM sessions) AS sessions
       ON remote.machine = sessions.machine AND remote.account = sessions.account AND remote.time <= sessions.until
     -- NTLM may have logged the name of the machine in place of its address.
     WHERE sessions.first - remote.time <= INTERVAL 30 SECONDS
       AND (remote.source = sessions.source OR NOT regexp_full_match(remote.source, '[0-9a-fA-F]*[.:][0-9a-fA-F.:]*'))
-    QUALIFY row_number() OVER (PARTITION BY sessions.machine, sessions.account, sessions.source, sessions.first
-                               ORDER BY remote.time DESC) <= sessions.logons
+    QUALIFY count(*) FILTER (is_last) OVER (PARTITION BY sessions.machine, sessions.account, sessions.source, sessions.first
+                                            ORDER BY remote.time DESC) <= sessions.logons
 ),
 remote_logons AS (
     SELECT machine, list({account: target, source: source, kinds: kinds, logons: logons, first: first, last: last}
@@ -316,7 +320,7 @@ told_failures AS (
 failures AS MATERIALIZED (
     SELECT machine, coalesce(source, '') AS source, account, target, time, date_trunc('minute', time) AS minute,
         CASE WHEN event_id IN (4768, 4771) THEN coalesce(evtx_kerberos_failure(data['Status']), data['Status'])
-             WHEN event_id = 4625 AND data['SubStatus'] <> '0x0' THEN coalesce(evtx_status(data['SubStatus']), data['SubStatus'])
+             WHEN event_id = 4625 AND data['SubStatus'] NOT IN ('', '0x0') THEN coalesce(evtx_status(data['SubStatus']), data['SubStatus'])
              WHEN event_id IN (4625, 4776) THEN coalesce(evtx_status(data['Status']), data['Status'])
              WHEN event_id = 18456 THEN regexp_extract(concat_ws(' ', data['param2'], data['param3']), 'Reason: (.*?)\s*(?:\[|$)', 1)
              WHEN event_id = 140 THEN 'user name or password is not correct'
@@ -333,7 +337,8 @@ failed_accounts AS (
     FROM failures
     GROUP BY ALL
 ),
--- Of an account in two domains, one can have failed and the other not. An 1149 can come before the password.
+-- A failure has the domain that somebody typed. If that is an account of its own, another did not succeed. An 1149 can come
+-- before the password.
 successes AS (
     SELECT failed.machine, failed.source, arg_min(
         {time: facts.time, account: CASE WHEN contains(facts.target, '\') THEN facts.target ELSE coalesce(failed.target, facts.target) END},
@@ -342,8 +347,9 @@ successes AS (
       ON facts.machine = failed.machine AND lower(coalesce(facts.source, '')) = lower(failed.source) AND facts.time > failed.first
      AND (failed.account IS NULL OR facts.account = failed.account)
     WHERE facts.topic IN ('logon', 'password') AND facts.event_id <> 1149
-      AND (NOT contains(facts.target, '\') OR NOT coalesce(contains(failed.target, '\'), false)
-           OR lower(regexp_extract(facts.target, '^[^.\\]*')) = lower(regexp_extract(failed.target, '^[^.\\]*')))
+      AND (NOT contains(facts.target, '\')
+           OR lower(regexp_extract(facts.target, '^[^.\\]*')) = lower(regexp_extract(failed.target, '^[^.\\]*'))
+           OR lower(coalesce(failed.target, '')) NOT IN (SELECT lower(user_name) FROM evtx_case_summary_accounts))
     GROUP BY ALL
 ),
 failed_logons AS (

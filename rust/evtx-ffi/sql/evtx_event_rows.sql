@@ -111,7 +111,9 @@ found AS (
         END AS sid,
         nullif(nullif(known[domains[account_at]], ''), '-') AS domain,
         list_filter(list_transform(hosts, lambda field: known[field]),
-                    lambda value: value NOT IN ('', '-', '0.0.0.0', '::'))[1] AS host,
+                    -- In place of an address, this has the word for LOCAL in the language of Windows.
+                    lambda value: value NOT IN ('', '-', '0.0.0.0', '::')
+                        AND (provider <> 'Microsoft-Windows-TerminalServices-LocalSessionManager' OR regexp_matches(value, '[0-9.:]')))[1] AS host,
         evtx_remote_host(host, computer) AS remote_host,
         -- Old versions of 4661 have the properties of the object in place of the process.
         list_filter(list_transform(programs, lambda field: known[field]),
@@ -135,7 +137,7 @@ named AS (
                 names[1].name) END,
             -- A name that longer SIDs have too, such as NT Service account, is that of many accounts.
             nullif(evtx_sid_name(sid), evtx_sid_name(sid || '-0')),
-            sid) AS user_name
+            nullif(sid, '')) AS user_name
     FROM found LEFT JOIN names_of_sids USING (sid)
 ),
 -- The fields that add to these columns. IDs, and the account that caused the event, come last.
