@@ -270,12 +270,16 @@ class Installed(Fact):
     delay: float
     other: str = None
 
+    def event(self, telling, at, service):
+        """Writes 7045. Returns the time."""
+        data = {"ServiceName": service, "ImagePath": self.path, "ServiceType": "user mode service", "StartType": "demand start", "AccountName": "LocalSystem"}
+        told = {"user_name": (self.account, False), "user_sid": self.account.sid, "process": self.path}
+        return telling.write(self.machine, at, SCM, 7045, data, user=self.account.sid, told=told)
+
     def tell(self, telling):
         if self.other:
             # Another service of this program, which is not audited yet.
-            at = self.at + seconds(self.offsets[0] - 1.5)
-            data = {"ServiceName": self.other, "ImagePath": self.path, "ServiceType": "user mode service", "StartType": "demand start", "AccountName": "LocalSystem"}
-            time = telling.write(self.machine, at, SCM, 7045, data, user=self.account.sid, told={"user_name": (self.account, False), "user_sid": self.account.sid, "process": self.path})
+            time = self.event(telling, self.at + seconds(self.offsets[0] - 1.5), self.other)
             telling.add(self.machine, "services", [time], service=self.other, path=self.path, user_name=(self.account, False))
         for offset in self.offsets:
             at, times = self.at + seconds(offset), []
@@ -284,9 +288,7 @@ class Installed(Fact):
                 times.append(telling.write(self.machine, at, SECURITY, 4697, data | {"ServiceStartType": "3", "ServiceAccount": "LocalSystem"},
                                            told={"user_name": (self.account, True), "process": self.path}))
             if 7045 in self.sources:
-                data = {"ServiceName": self.service, "ImagePath": self.path, "ServiceType": "user mode service", "StartType": "demand start", "AccountName": "LocalSystem"}
-                times.append(telling.write(self.machine, at + seconds(self.delay), SCM, 7045, data, user=self.account.sid,
-                                           told={"user_name": (self.account, False), "user_sid": self.account.sid, "process": self.path}))
+                times.append(self.event(telling, at + seconds(self.delay), self.service))
             is_named = 4697 in self.sources and times[0] is not None
             telling.add(self.machine, "services", times, service=self.service, path=self.path, user_name=(self.account, is_named))
 
@@ -369,6 +371,11 @@ class Came(Fact):
             self.leave(telling, at + seconds(self.lasts))
         return times[0]
 
+    def session(self, telling, at, event_id, account, address, told=None):
+        """Writes an event of the local session manager. Returns the time."""
+        data = {"EventXML": {"#attributes": {"xmlns": "Event_NS"}, "User": str(account), "SessionID": 2, "Address": address}}
+        return telling.write(self.machine, at, SESSIONS, event_id, user_data=data, user="S-1-5-18", told=told)
+
     def leave(self, telling, at):
         """Ends the open sessions of this fact."""
         for session in [session for came, session in telling.open if came is self]:
@@ -383,9 +390,8 @@ class Came(Fact):
         """A logon at the console, over the network, or one that unlocks."""
         time = self.event(telling, self.at, self.type)
         if self.local:
-            data = {"EventXML": {"#attributes": {"xmlns": "Event_NS"}, "User": str(self.account), "SessionID": 1, "Address": self.local}}
             told = {"user_name": (self.account, True), "remote_host": None}
-            telling.write(self.machine, self.at + seconds(1), SESSIONS, 21, user_data=data, user="S-1-5-18", told=told)
+            self.session(telling, self.at + seconds(1), 21, self.account, self.local, told)
         kind = {3: "Network", 8: "NetworkCleartext", 7: "Reconnect", 13: "Reconnect"}.get(self.type)
         telling.add(self.machine, "successes", [time], account=self.account, source=self.source)
         if kind and self.source:
@@ -427,10 +433,9 @@ class RemoteDesktop(Came):
                     data = {"AccountName": account.name, "AccountDomain": account.domain, "LogonID": "0x6a423", "SessionName": "RDP-Tcp#8", "ClientName": "JUMP01"}
                     time = telling.write(self.machine, moment, SECURITY, 4778, data | {"ClientAddress": self.address})
                 else:
-                    data = {"EventXML": {"#attributes": {"xmlns": "Event_NS"}, "User": str(account), "SessionID": 2, "Address": self.address}}
-                    time = telling.write(self.machine, moment, SESSIONS, step, user_data=data, user="S-1-5-18", told=told)
+                    time = self.session(telling, moment, step, account, self.address, told)
                     # 22 says that the shell has started.
-                    telling.write(self.machine, moment + seconds(0.2), SESSIONS, 22, user_data=data, user="S-1-5-18")
+                    self.session(telling, moment + seconds(0.2), 22, account, self.address)
                 if time:
                     times.append(time)
                     # 1149 can come before the password.

@@ -132,8 +132,8 @@ def test_timeline(case):
 
 
 def is_same(one, other):
-    """Whether values are the same. The parser cuts times to microseconds. Accounts have no domain, because each event
-    of a failure or logon writes it in its own way. A set holds names of which any one is right."""
+    """Whether values are the same. The parser cuts times to microseconds. Accounts are compared without their domain,
+    because events write the same one in different ways. A set holds the names that count as right."""
     if isinstance(other, dict):
         return isinstance(one, dict) and one.keys() == other.keys() and all(is_same(one[name], other[name]) for name in other)
     if isinstance(other, list):
