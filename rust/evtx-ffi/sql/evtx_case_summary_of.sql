@@ -5,17 +5,17 @@
 --
 -- SELECT computer, first_event, failed_logons FROM evtx_case_summary_of('events', table_of_files := 'files')
 
--- Hours, because there can be any number of records. A log that was forwarded or merged has record IDs of its own; in the
--- log of a machine, they are those of the events.
 WITH RECURSIVE evtx_case_summary_events AS NOT MATERIALIZED (
     SELECT record_id, event_record_id, time_created, event_id, provider, channel, computer, user_sid, event_data, user_data,
            filename
     FROM query_table(table_name)
 ),
 evtx_no_files AS (SELECT NULL::VARCHAR AS filename, NULL::BOOLEAN AS is_wrapped, NULL::UBIGINT AS records LIMIT 0),
+-- Hours, because there can be any number of records. A log that was forwarded or merged has record IDs of its own; in the
+-- log of a machine, they are those of the events.
 hours AS MATERIALIZED (
     SELECT coalesce(filename, '') AS filename, computer, date_trunc('hour', time_created) AS hour, count(*) AS records,
-           min(time_created) AS first, max(time_created) AS last, min(record_id) AS first_id, max(record_id) AS last_id,
+           min(time_created) AS first, max(time_created) AS last, max(record_id) AS last_id,
            bool_and(record_id = event_record_id AND filename <> '') AS is_own
     FROM evtx_case_summary_events
     WHERE computer IS NOT NULL AND time_created IS NOT NULL

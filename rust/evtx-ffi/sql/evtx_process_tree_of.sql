@@ -6,7 +6,7 @@
 
 -- Starts and ends, and boots, after which process IDs begin anew. An event of several copies of a log counts once.
 WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
-    SELECT record_id, computer, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data
+    SELECT computer, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data
     FROM query_table(table_name)
 ),
 evtx_process_tree_events AS NOT MATERIALIZED (
@@ -66,8 +66,8 @@ starts AS MATERIALIZED (
         WINDOW same_id AS (PARTITION BY computer, boot, pid ORDER BY number ASC NULLS LAST)
     ) WHERE kind = 'start'
 ),
--- The parent: by Sysmon's GUID, or else the last earlier process with this ID that had not ended, if it runs the program
--- that the event names. A parent starts before its child, so there are no cycles.
+-- Sysmon's GUID tells the parent. Without it, the parent is the last earlier process with its ID that had not ended, if its
+-- program is the one that the event names. A parent starts before its child, so there are no cycles.
 candidates AS MATERIALIZED (
     SELECT number,
         max(own) FILTER (guid IS NULL) OVER (
@@ -112,8 +112,7 @@ SELECT
     CASE WHEN linked.next_kind = 'end' THEN linked.next_time END AS end_time,
     linked.computer, walked.depth,
     repeat('. ', walked.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,
-    linked.process, linked.command_line,
-    linked.user_name, linked.pid, linked.parent_pid,
+    linked.process, linked.command_line, linked.user_name, linked.pid, linked.parent_pid,
     coalesce(parent.process, linked.parent_process) AS parent_process, parent.command_line AS parent_command_line,
     linked.logon_id, linked.hashes, linked.guid AS process_guid,
     CASE WHEN twins.twin IS NULL THEN [linked.event_id] ELSE [1, 4688] END AS event_ids

@@ -1,7 +1,7 @@
 -- evtx_sigma_report_of(table_name, table_of_events := NULL)
 --
--- evtx_sigma_report over a table, a view or a Parquet file with the columns of evtx_sigma. `table_of_events`, with the columns of
--- read_evtx, names SIDs; without it, the matches themselves do.
+-- evtx_sigma_report over a table, a view or a Parquet file with the columns of evtx_sigma.
+-- `table_of_events`, with the columns of read_evtx, names SIDs; without it, the matches themselves do.
 --
 -- COPY (FROM evtx_sigma_report_of('matches', table_of_events := 'events')) TO 'report.html' (FORMAT blob)
 
