@@ -95,7 +95,7 @@ impl Extractor {
 
     /// The substitution whose value alone is the result, for a column of numbers, times or GUIDs. In such a column, an
     /// empty value is NULL, and so is a missing element or attribute. So the difference does not matter.
-    pub(super) fn bare_substitution(&self) -> Option<u16> {
+    pub(crate) fn bare_substitution(&self) -> Option<u16> {
         match (self.guard, &self.content) {
             (None, Content::Substitution(substitution)) => Some(*substitution),
             (Some(guard), Content::Substitution(substitution)) if guard == *substitution => Some(*substitution),

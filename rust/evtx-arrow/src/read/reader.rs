@@ -389,7 +389,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) -> Result<()> {
         match self.tree_of(instance) {
             Ok(tree) => {
-                self.tree(record, tree, root, Some(instance.values));
+                self.tree(record, tree, root, Some((at, instance.values)));
                 Ok(())
             }
             Err(error) => {
@@ -467,7 +467,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let left = self.reader.left();
         self.reader.begin_again();
         match self.tree_of(&instance) {
-            Ok(tree) => self.tree(record, tree, TreeRoot::Event, Some(instance.values)),
+            Ok(tree) => self.tree(record, tree, TreeRoot::Event, Some((at, instance.values))),
             Err(error) => {
                 self.reader.restore(left);
                 record.push(Part::of_template(at, instance.values, TreeRoot::Event, content));
@@ -487,7 +487,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                     let read = part.template().filter(|_| part.root == TreeRoot::Event);
                     self.check(templates, part.values, read, depth)?;
                 }
-                PartContent::Tree(_, Some(values)) => self.check(templates, values, None, depth)?,
+                PartContent::Tree(_, Some((_, values))) => self.check(templates, values, None, depth)?,
                 PartContent::Tree(_, None) | PartContent::Outlined(..) | PartContent::Damaged(..) => {}
             }
         }
@@ -566,7 +566,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         record: &mut RecordGroup<'r>,
         tree: &'r Element<'r>,
         root: TreeRoot,
-        filled: Option<ValueTable<'r>>,
+        filled: Option<(TemplateId, ValueTable<'r>)>,
     ) {
         let plan = Plan::new(&self.scan.projection, &self.scan.plans.keys, tree, root);
         record.push_tree(root, PartContent::Tree(tree, filled), plan);

@@ -7,8 +7,8 @@ use evtx_format::value::{Scalar, Value, ValueType};
 use evtx_messages::Insertion;
 
 use super::parts::{PartContent, RecordView};
-use super::templates::ChunkTemplates;
-use crate::plan::Resolved;
+use super::templates::{ChunkTemplates, TemplateId};
+use crate::plan::{Entry, Resolved};
 
 /// The type of the first value of an event without a manifest.
 const STRINGS: ValueType = ValueType {
@@ -31,10 +31,16 @@ pub(crate) fn insertions<'a>(
     if record.is_unread() {
         return found;
     }
-    if let Some(values) = instance_in(record) {
-        match values.get(0).filter(|first| first.value_type == STRINGS) {
-            Some(strings) => found.extend(strings.items().map(Insertion::Value)),
-            None => found.extend(all(values).map(Insertion::Value)),
+    if let Some((template, values)) = instance_in(record) {
+        if let Some(strings) = values.get(0).filter(|first| first.value_type == STRINGS) {
+            found.extend(strings.items().map(Insertion::Value));
+            return found;
+        }
+        found.extend(all(values).map(Insertion::Value));
+        for (substitution, leaf) in leaves(template, values, templates) {
+            if let Some(Insertion::Value(value)) = found.get_mut(usize::from(substitution)) {
+                value.value_type = type_of(*value, leaf.declared);
+            }
         }
         return found;
     }
@@ -51,14 +57,40 @@ pub(crate) fn insertions<'a>(
     found
 }
 
-/// The values of the instance that is the content of `EventData` or `UserData`. An event that is read as one tree has
-/// none.
-fn instance_in<'a>(record: RecordView<'a, 'a>) -> Option<ValueTable<'a>> {
+/// The template and the values of the instance that is the content of `EventData` or `UserData`. An event that is read
+/// as one tree has none.
+fn instance_in<'a>(record: RecordView<'a, 'a>) -> Option<(TemplateId, ValueTable<'a>)> {
     record.parts.iter().skip(1).find_map(|part| match part.content {
-        PartContent::Instance(instance) | PartContent::Damaged(instance) => Some(instance.values),
-        PartContent::Tree(_, values) => values,
+        PartContent::Instance(instance) | PartContent::Damaged(instance) => Some((part.template()?, instance.values)),
+        PartContent::Tree(_, filled) => filled,
         PartContent::Outlined(_) => None,
     })
+}
+
+/// The leaves of a template whose value is a substitution, with its index.
+fn leaves<'a>(
+    template: TemplateId,
+    values: ValueTable<'a>,
+    templates: &'a ChunkTemplates,
+) -> impl Iterator<Item = (u16, &'a Entry)> {
+    let plan = templates.get(template).ok().map(|compiled| &compiled.plan);
+    let entries = plan.and_then(|plan| plan.event_data(values).or_else(|| plan.user_entries(values)));
+    values_of(entries.map_or(&[][..], |entries| &entries.entries))
+}
+
+/// The entries whose value is a substitution, with its index.
+fn values_of(entries: &[Entry]) -> impl Iterator<Item = (u16, &Entry)> {
+    entries
+        .iter()
+        .filter_map(|entry| Some((entry.source.bare_substitution()?, entry)))
+}
+
+/// The type of a value. Windows stores a pointer as a hexadecimal number of its size, but shows it as a pointer.
+fn type_of(value: Value<'_>, declared: ValueType) -> ValueType {
+    match (value.value_type.scalar, declared.scalar) {
+        (Scalar::HexInt32 | Scalar::HexInt64, Scalar::SizeT) if !value.value_type.array => declared,
+        _ => value.value_type,
+    }
 }
 
 fn all(values: ValueTable<'_>) -> impl Iterator<Item = Value<'_>> {

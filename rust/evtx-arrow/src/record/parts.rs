@@ -113,8 +113,8 @@ enum PlanAt {
 #[derive(Clone, Copy)]
 pub(crate) enum PartContent<'r> {
     Instance(Instance<'r>),
-    /// A tree. If it is the tree of an instance, with the values that fill its substitutions.
-    Tree(&'r Element<'r>, Option<ValueTable<'r>>),
+    /// A tree. If it is the tree of an instance, with its template and the values that fill its substitutions.
+    Tree(&'r Element<'r>, Option<(TemplateId, ValueTable<'r>)>),
     /// An element that the record spells out, whose texts are the values of the template of its outline.
     Outlined(SpelledOut),
     /// An instance whose tree cannot be read. Only places are read from it, and entries that need no tree.
