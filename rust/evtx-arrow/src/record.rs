@@ -6,6 +6,6 @@ mod insertions;
 mod group;
 
 pub(crate) use group::{GROUP, KeptRecord, RecordGroup};
-pub(crate) use insertions::insertions;
+pub(crate) use insertions::{declaration, insertions};
 pub(crate) use parts::{Keyed, KeyedEntries, Outlined, Part, PartContent, Places, RecordView, SpelledOut};
 pub(crate) use templates::{ChunkTemplates, TemplateId};

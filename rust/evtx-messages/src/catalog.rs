@@ -20,16 +20,17 @@
 //!               keywords   a string each
 //!               fields     three each: name; input type, and output type in the second byte; map
 //!               map        name, 1 if it is a bit map, then for each entry: value, text
-//! messages    eleven u32 each, sorted by event ID: event ID and version; qualifiers; ID of the message; language, text,
-//!             channel, level, task and opcode (strings); keywords and fields (lists)
-//! parameters  three u32 each, sorted by ID: ID, language, text
+//! messages    twelve u32 each, sorted by event ID: event ID and version; qualifiers; ID of the message; language, text,
+//!             channel, level, task and opcode (strings); keywords and fields (lists); file (string)
+//! parameters  four u32 each, sorted by ID: ID, language, text, file
 //! text        UTF-8
 //! ```
 //!
-//! A reference to a string or a list is its position plus 1, or 0 for none. All numbers are little endian. What is
-//! written depends on the rows alone, not on their order.
+//! A file is the path of the one that the text came from. A reference to a string or a list is its position plus 1, or 0
+//! for none. All numbers are little endian. What is written depends on the rows alone, not on their order.
 
 mod block;
+mod text;
 mod choose;
 mod write;
 mod read;

@@ -28,7 +28,6 @@ pub struct Template {
     /// What is the same in each message, without escapes. Most messages have more of it than of values.
     literals: Box<str>,
     parts: Box<[Part]>,
-    insertions: u8,
 }
 
 /// A part of a text.
@@ -57,12 +56,7 @@ impl Template {
         };
         while parser.part().is_some() {}
         parser.end_literal();
-        let numbers = parser.parts.iter().map(|part| match part {
-            Part::Insertion { number, .. } => *number,
-            _ => 0,
-        });
         Template {
-            insertions: numbers.max().unwrap_or(0),
             // The escapes are ASCII, so what is between them is UTF-8.
             literals: String::from_utf8(parser.literals).unwrap_or_default().into(),
             parts: parser.parts.into(),
@@ -71,7 +65,15 @@ impl Template {
 
     /// The highest number of an insertion in the text; 0 if it has none.
     pub fn insertions(&self) -> usize {
-        self.insertions.into()
+        self.numbers().max().unwrap_or(0)
+    }
+
+    /// The numbers of its insertions, from 1, in the order of the text.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Insertion { number, .. } => Some(usize::from(*number)),
+            _ => None,
+        })
     }
 
     pub(crate) fn parts(&self) -> &[Part] {

@@ -112,6 +112,7 @@ fn key(provider: &str, event_id: u16, version: u8, insertions: usize) -> EventKe
         version,
         qualifiers: None,
         insertions,
+        names: &[],
     }
 }
 
@@ -264,7 +265,16 @@ fn providers_are_found_by_guid_and_name() {
         .as_deref(),
         Some("By GUID")
     );
-    assert_eq!(alone.rows(0).expect("no damage").next().expect("a row").provider, None);
+    assert_eq!(
+        alone
+            .rows(0, Interrupt::NEVER)
+            .expect("no damage")
+            .next()
+            .expect("a row")
+            .0
+            .provider,
+        None
+    );
 }
 
 #[test]
@@ -281,7 +291,8 @@ fn a_catalog_written_from_its_rows_is_the_same() {
     let catalog = Catalog::open(bytes.clone()).expect("a catalog");
     assert_eq!(catalog.providers().collect::<Vec<_>>(), ["AUDITING", "Classic"]);
     let rows: Vec<_> = (0..2)
-        .flat_map(|index| catalog.rows(index).expect("no damage"))
+        .flat_map(|index| catalog.rows(index, Interrupt::NEVER).expect("no damage"))
+        .map(|(row, _)| row)
         .collect();
     assert_eq!(rows.len(), 8);
     assert_eq!(written(&rows), bytes);
@@ -291,6 +302,140 @@ fn a_catalog_written_from_its_rows_is_the_same() {
         rows.iter()
             .any(|row| names(row) == expected && row.keywords == ["Audit Success".into()].into())
     );
+}
+
+fn of_file(file: &str, row: MessageRow) -> MessageRow {
+    MessageRow {
+        file: file.into(),
+        ..row
+    }
+}
+
+#[test]
+fn no_text_is_used_that_files_disagree_about() {
+    let own = of_file(
+        "adtschema.dll",
+        event("p", 4625, Some(0), "An account failed to log on. %6"),
+    );
+    let other = of_file("zz_evil.dll", event("p", 4625, Some(0), "A scheduled health check, %6"));
+    let catalog_of = |rows: &[MessageRow]| Catalog::open(written(rows)).expect("a catalog");
+    let found = |rows: &[MessageRow]| text(&catalog_of(rows), key("p", 4625, 0, 6));
+    let contested = |rows: &[MessageRow]| {
+        let rows = catalog_of(rows)
+            .rows(0, Interrupt::NEVER)
+            .expect("no damage")
+            .collect::<Vec<_>>();
+        rows.into_iter()
+            .map(|(row, contested)| (row.file, contested))
+            .collect::<Vec<_>>()
+    };
+    let with = |row: &MessageRow, change: fn(&mut MessageRow)| {
+        let mut changed = row.clone();
+        change(&mut changed);
+        changed
+    };
+    let message = catalog_of(std::slice::from_ref(&own)).find(&key("p", 4625, 0, 6));
+    assert_eq!(&*message.expect("no damage").expect("a message").file, "adtschema.dll");
+    let both = [own.clone(), other.clone()];
+    assert_eq!(found(&both), None);
+    assert_eq!(
+        contested(&both),
+        [("zz_evil.dll".into(), true), ("adtschema.dll".into(), true)]
+    );
+    for (change, why) in [
+        (
+            (|row| row.text = Some("An account failed\r\nto log%non. %6".into())) as fn(&mut MessageRow),
+            "whitespace",
+        ),
+        (|row| row.file = "adtschema.dll".into(), "one file has both"),
+        (|row| row.language = Some("de-DE".into()), "another language"),
+        (|row| row.version = Some(1), "another version"),
+        (|row| row.qualifiers = Some(7), "another kind of event"),
+        (|row| row.text = None, "no text"),
+    ] {
+        let rows = [own.clone(), with(&other, change)];
+        assert!(found(&rows).is_some(), "{why}");
+        assert!(contested(&rows).iter().all(|(_, contested)| !contested), "{why}");
+    }
+    // A file cannot drown the text of another one in texts of its own.
+    let drowned = |count: u32| {
+        let many = (0..count).map(|id| {
+            let row = of_file("zz_evil.dll", event("p", 4625, Some(0), &format!("{id} %6")));
+            MessageRow {
+                message_id: Some(id),
+                ..row
+            }
+        });
+        many.chain([own.clone()]).collect::<Vec<_>>()
+    };
+    for count in [1, 63, 64, 5000] {
+        assert_eq!(found(&drowned(count)), None, "{count}");
+    }
+    let parameters = |texts: &[(&str, &str)]| {
+        let rows = texts
+            .iter()
+            .map(|(file, text)| of_file(file, parameter("p", 1833, text)));
+        let catalog = catalog_of(&rows.collect::<Vec<_>>());
+        catalog.parameter("p", 1833).map(|found| found.map(str::to_owned))
+    };
+    assert_eq!(
+        parameters(&[("a.dll", "Yes"), ("b.dll", "Yes\r\n")]),
+        Ok(Some("Yes".into()))
+    );
+    assert_eq!(parameters(&[("a.dll", "Yes"), ("b.dll", "No")]), Ok(None));
+}
+
+#[test]
+fn fields_are_matched_by_name() {
+    let named = |names: &[&str]| {
+        let field = |name: &&str| Field {
+            name: (*name).into(),
+            in_type: 1,
+            ..Field::default()
+        };
+        names.iter().map(field).collect::<Arc<[_]>>()
+    };
+    let sysmon = MessageRow {
+        fields: named(&["RuleName", "Image", "OriginalFileName", "CommandLine"]),
+        ..event("p", 1, Some(5), "%2 ran %4")
+    };
+    let shown = |row: &MessageRow, names: &[&str]| {
+        let catalog = Catalog::open(written([row])).expect("a catalog");
+        let values: Vec<_> = names.iter().map(|name| format!("<{name}>")).collect();
+        let insertions: Vec<_> = values.iter().map(|value| Insertion::Text(value)).collect();
+        let found = catalog.find(&EventKey {
+            names,
+            ..key("p", 1, 5, names.len())
+        });
+        found.expect("no damage").map(|message| {
+            let mut out = Vec::new();
+            message.render(&insertions[..], &|_| None, &mut out, Limits::default());
+            String::from_utf8(out).expect("UTF-8")
+        })
+    };
+    let same = ["RuleName", "image", "OriginalFileName", "CommandLine"];
+    assert_eq!(shown(&sysmon, &same).as_deref(), Some("<image> ran <CommandLine>"));
+    let old = ["Image", "CommandLine"];
+    assert_eq!(shown(&sysmon, &old).as_deref(), Some("<Image> ran <CommandLine>"));
+    let asks = MessageRow {
+        text: Some("%2 is %3, ran %4".into()),
+        ..sysmon.clone()
+    };
+    assert_eq!(shown(&asks, &old), None, "it lacks OriginalFileName");
+    let unknown = ["", "", "", ""];
+    assert_eq!(shown(&asks, &unknown).as_deref(), Some("<> is <>, ran <>"));
+    // The text with the names of the event comes before any other, however good the rest of it is.
+    let plain = MessageRow {
+        fields: named(&old),
+        ..event("p", 1, Some(4), "%1 of an older version ran %2")
+    };
+    let catalog = Catalog::open(written([&sysmon, &plain])).expect("a catalog");
+    let found = catalog.find(&EventKey {
+        names: &old,
+        ..key("p", 1, 5, 2)
+    });
+    let found = found.expect("no damage").expect("a message");
+    assert_eq!(&*found.text, "%1 of an older version ran %2");
 }
 
 #[test]
@@ -318,10 +463,10 @@ fn damage_is_an_error_or_harmless() {
     let bytes = written(&rows());
     assert!(matches!(Catalog::open(&b"not this"[..]), Err(Error::NotACatalog(_))));
     let mut other = bytes.clone();
-    other[8] = 2;
+    other[8] = 1;
     assert_eq!(
         Catalog::open(other).expect_err("version").to_string().split(':').next(),
-        Some("the catalog of messages has version 2, but this version of the extension reads version 1")
+        Some("the catalog of messages has version 1, but this version of the extension reads version 2")
     );
     for end in 0..bytes.len() {
         let found = Catalog::open(&bytes[..end]).and_then(|catalog| catalog.find(&key("Classic", 7, 0, 1)));

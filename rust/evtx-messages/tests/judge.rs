@@ -149,6 +149,7 @@ impl Judge {
                         version,
                         qualifiers: None,
                         insertions: values.len(),
+                        names: &[],
                     };
                     let found = self
                         .catalog

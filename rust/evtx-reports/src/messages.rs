@@ -1,5 +1,6 @@
 //! The messages of event providers as a table, and rows of such a table as a catalog file.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -19,6 +20,7 @@ use crate::table::{self, MapEntry, Row, columns};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogRow {
     row: MessageRow,
+    is_contested: Option<bool>,
     error: Option<String>,
 }
 
@@ -29,13 +31,30 @@ impl CatalogRow {
             file: path.into(),
             ..MessageRow::new(MessageKind::Text)
         };
-        CatalogRow { row, error: Some(why) }
+        CatalogRow {
+            row,
+            is_contested: None,
+            error: Some(why),
+        }
+    }
+
+    /// A row of a catalog, and whether it is contested there.
+    pub fn of_catalog(row: MessageRow, is_contested: bool) -> Self {
+        CatalogRow {
+            row,
+            is_contested: Some(is_contested),
+            error: None,
+        }
     }
 }
 
 impl From<MessageRow> for CatalogRow {
     fn from(row: MessageRow) -> Self {
-        CatalogRow { row, error: None }
+        CatalogRow {
+            row,
+            is_contested: None,
+            error: None,
+        }
     }
 }
 
@@ -73,8 +92,11 @@ columns! { CatalogRow:
     fields: Fields(|row| &row.row.fields);
     /// The maps that the fields name: texts for the values, or for the bits, of a field.
     maps: Maps(|row| &row.row.maps);
-    /// The path of the file that has the text.
-    filename: Text(|row| Some((*row.row.file).into()));
+    /// The path of the file that has the text. NULL if a catalog does not say it.
+    filename: Text(|row| Some((*row.row.file).into()).filter(|file: &Cow<'_, str>| !file.is_empty()));
+    /// Whether another file of the catalog has another text for the same event or parameter, so that neither is used.
+    /// NULL if the row is not from a catalog.
+    contested: Bool(|row| row.is_contested);
     /// NULL, or what of the file cannot be read.
     error: Text(|row| row.error.as_deref().map(Into::into));
 }

@@ -13,7 +13,7 @@ use evtx_messages::binary::Binary;
 use evtx_messages::provider::{Known, ProviderFile, rows};
 use evtx_messages::registry::Registry;
 use evtx_messages::sqlite::Database;
-use evtx_messages::{Catalog, Error, MessageRow, foreign};
+use evtx_messages::{Catalog, Error, foreign};
 use evtx_reports::{CatalogRow, message_batch};
 
 use crate::file::LogFile;
@@ -184,11 +184,9 @@ impl Work {
             _ if Catalog::is_catalog(bytes) => Catalog::open(bytes).and_then(|catalog| {
                 for provider in 0..catalog.providers().len() {
                     interrupt.check()?;
-                    let rows = catalog.rows(provider)?.map(|row| MessageRow {
-                        file: path.into(),
-                        ..row
-                    });
-                    self.rows.extend(rows.map(CatalogRow::from));
+                    let rows = catalog.rows(provider, interrupt)?;
+                    self.rows
+                        .extend(rows.map(|(row, is_contested)| CatalogRow::of_catalog(row, is_contested)));
                 }
                 Ok(())
             }),

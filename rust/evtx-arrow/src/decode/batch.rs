@@ -16,7 +16,6 @@ use crate::columns::{ColumnBuilder, FileRows, LONG, MakeArrays, Rendering, Syste
 use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, KeptRecord, RecordGroup, RecordView, insertions};
 use crate::scan::Scan;
-use crate::schema::MessageSource;
 
 /// The most rows in a batch, so that engines with vectors of this size take it as one.
 const BATCH_ROWS: usize = 2048;
@@ -220,6 +219,7 @@ impl BatchBuilder {
             places,
             templates,
             arena: reader.arena,
+            keys: &scan.plans.keys,
             messages,
         };
         for builder in &mut *builders {
@@ -279,7 +279,8 @@ impl BatchBuilder {
                 ColumnBuilder::MessageSource(builder) => {
                     for (places, record) in rows.iter().zip(kept) {
                         let source = finder.as_mut().map(|finder| finder.source(event(places, record)));
-                        builder.push_option(source.transpose()?.flatten().map(MessageSource::name));
+                        let text = source.transpose()?.flatten().map(|source| source.text());
+                        builder.push_option(text.as_deref());
                     }
                 }
                 ColumnBuilder::Error(builder) => {

@@ -12,8 +12,8 @@ use evtx_messages::{EventKey, Insertion, Limits, Message};
 use hashbrown::HashMap;
 
 use crate::columns::TextBuilder;
-use crate::plan::PlaceId;
-use crate::record::{ChunkTemplates, KeptRecord, Places, insertions};
+use crate::plan::{Keys, PlaceId};
+use crate::record::{ChunkTemplates, KeptRecord, Places, declaration, insertions};
 use crate::scan::MessagePlaces;
 use crate::schema::{MessageCatalog, MessageSource};
 
@@ -43,6 +43,8 @@ pub(crate) struct Event<'a> {
     pub(crate) places: &'a Places<'a, 'a>,
     pub(crate) templates: &'a ChunkTemplates,
     pub(crate) arena: &'a Bump,
+    /// The names of `event_data`.
+    pub(crate) keys: &'a Keys,
     /// The messages beside the log.
     pub(crate) messages: Option<&'a Messages>,
 }
@@ -94,7 +96,7 @@ impl MessageFinder {
         if self.write_of_file(event, &mut Vec::new()) == Some(true) {
             return Ok(Some(MessageSource::File));
         }
-        Ok(self.find(event)?.map(|_| MessageSource::Catalog))
+        Ok(self.find(event)?.map(|(message, _)| MessageSource::Catalog(message)))
     }
 
     /// Appends the message that a file or the catalog has. Returns whether there is one.
@@ -143,6 +145,22 @@ impl MessageFinder {
         self.key.extend(qualifiers.unwrap_or_default().to_le_bytes());
         self.key.extend(insertions.len().to_le_bytes());
         self.key.extend(guid.unwrap_or_default());
+        // Messages are also found by the names of the values, which a template tells. Others are in the key themselves.
+        let declaration = declaration(event.places.record, event.templates);
+        let number = declaration.as_ref().and_then(|declared| declared.number);
+        self.key.extend(number.unwrap_or_default().to_le_bytes());
+        let names = || {
+            declaration
+                .as_ref()
+                .map_or(Vec::new(), |declared| declared.names(event.keys))
+        };
+        if number.is_none() {
+            // No name has the byte 0xff, as they are UTF-8.
+            names()
+                .iter()
+                .for_each(|name| self.key.extend(name.bytes().chain([0xff])));
+            self.key.push(0xff);
+        }
         self.provider_at = self.key.len();
         if let Some(provider) = event.places.get(self.places.provider) {
             provider.push_text(&mut self.key);
@@ -150,6 +168,8 @@ impl MessageFinder {
         if let Some(known) = self.kinds.get(&self.key) {
             return Ok(known.clone().map(|message| (message, insertions)));
         }
+        let names = names();
+        let names: Vec<_> = names.iter().map(|name| &**name).collect();
         let found = catalog.messages.find(&EventKey {
             provider: std::str::from_utf8(&self.key[self.provider_at..]).unwrap_or_default(),
             guid,
@@ -157,6 +177,7 @@ impl MessageFinder {
             version: version.unwrap_or_default(),
             qualifiers,
             insertions: insertions.len(),
+            names: &names,
         });
         let found = found.map_err(|error| ArrowError::ExternalError(format!("{}: {error}", catalog.path).into()))?;
         let found = found.filter(|message| !message.text.is_empty()).map(Arc::new);

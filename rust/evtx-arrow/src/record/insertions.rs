@@ -1,5 +1,7 @@
 //! The insertions of an event: the values that fill its message.
 
+use std::sync::Arc;
+
 use bumpalo::Bump;
 use bumpalo::collections::{String as BumpString, Vec as BumpVec};
 use evtx_format::binxml::instance::ValueTable;
@@ -8,7 +10,7 @@ use evtx_messages::Insertion;
 
 use super::parts::{PartContent, RecordView};
 use super::templates::{ChunkTemplates, TemplateId};
-use crate::plan::{Entry, Resolved};
+use crate::plan::{Entry, Keys, Resolved};
 
 /// The type of the first value of an event without a manifest.
 const STRINGS: ValueType = ValueType {
@@ -55,6 +57,56 @@ pub(crate) fn insertions<'a>(
         }
     }
     found
+}
+
+/// What an event says about its insertions.
+pub(crate) struct Declaration<'a> {
+    /// The number of the template that says it; `None` if the event spells it out.
+    pub(crate) number: Option<u64>,
+    entries: &'a [Entry],
+    /// Whether the insertions are the substitutions of a template. Otherwise they are the entries.
+    of_substitutions: bool,
+}
+
+impl Declaration<'_> {
+    /// The names of the first insertions, empty where they are not known.
+    pub(crate) fn names(&self, keys: &Keys) -> Vec<Arc<str>> {
+        let name = |entry: &Entry| Arc::from(keys.name(&entry.key).get(..entry.name_len).unwrap_or_default());
+        if !self.of_substitutions {
+            // An array without a name has several insertions.
+            let named = self.entries.iter().take_while(|entry| entry.name_len > 0);
+            return named.map(name).collect();
+        }
+        let mut names = Vec::new();
+        for (substitution, entry) in values_of(self.entries) {
+            let at = usize::from(substitution);
+            names.resize(names.len().max(at + 1), Arc::default());
+            names[at] = name(entry);
+        }
+        names
+    }
+}
+
+/// What an event says about its insertions in `EventData`; `None` if it says nothing.
+pub(crate) fn declaration<'a>(record: RecordView<'a, 'a>, templates: &'a ChunkTemplates) -> Option<Declaration<'a>> {
+    if record.is_unread() {
+        return None;
+    }
+    if let Some((template, values)) = instance_in(record) {
+        let compiled = templates.get(template).ok()?;
+        return Some(Declaration {
+            number: Some(compiled.number),
+            entries: &compiled.plan.event_data(values)?.entries,
+            of_substitutions: true,
+        });
+    }
+    let (entries, part) = record.event_data(templates)?;
+    let compiled = part.template().and_then(|template| templates.get(template).ok());
+    Some(Declaration {
+        number: compiled.map(|compiled| compiled.number),
+        entries: &entries.entries,
+        of_substitutions: false,
+    })
 }
 
 /// The template and the values of the instance that is the content of `EventData` or `UserData`. An event that is read

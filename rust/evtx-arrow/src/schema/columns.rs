@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use evtx_format::render::program::Language;
+use evtx_messages::Message;
 use evtx_sigma::Level;
 
 use super::options::Options;
@@ -63,23 +64,24 @@ pub(crate) enum ColumnSource {
 }
 
 /// Where the message of an event is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum MessageSource {
     /// The event itself, which was forwarded.
     Event,
     /// The file of messages of its log.
     File,
-    /// A catalog of messages.
-    Catalog,
+    /// A catalog of messages, which may say from which file it has the text.
+    Catalog(Arc<Message>),
 }
 
 impl MessageSource {
-    /// Its name in the column `message_source`.
-    pub(crate) fn name(self) -> &'static str {
+    /// Its text in the column `message_source`.
+    pub(crate) fn text(&self) -> Cow<'static, str> {
         match self {
-            MessageSource::Event => "event",
-            MessageSource::File => "file",
-            MessageSource::Catalog => "catalog",
+            MessageSource::Event => "event".into(),
+            MessageSource::File => "file".into(),
+            MessageSource::Catalog(message) if message.file.is_empty() => "catalog".into(),
+            MessageSource::Catalog(message) => format!("catalog: {}", message.file).into(),
         }
     }
 }
@@ -349,7 +351,7 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// The values that fill the message, as it shows them: `%1` in the text of the message stands for the first.
     insertions: Insertions;
     /// Where the message is from: the event itself (`event`), the file of messages of its log (`file`), or a catalog
-    /// (`catalog`).
+    /// (`catalog: ` and the file that its text came from, or `catalog` if that is not known).
     message_source: MessageSource;
     /// The index of the record's chunk in the file, from 0. NULL in an image.
     chunk_index: ChunkIndex;

@@ -13,7 +13,7 @@ use evtx_format::bytes::{array_at, u32_at};
 pub const MAX_MESSAGE: usize = 1 << 20;
 
 pub(super) const MAGIC: [u8; 8] = *b"EVTXMSGS";
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// The header in bytes.
 pub(super) const HEADER: usize = 24;
 /// The uncompressed size of a directory or a block, at most. *(choice)*
@@ -36,7 +36,8 @@ pub(super) mod column {
     pub(crate) const OPCODE: usize = 8;
     pub(crate) const KEYWORDS: usize = 9;
     pub(crate) const FIELDS: usize = 10;
-    pub(crate) const COUNT: usize = 11;
+    pub(crate) const FILE: usize = 11;
+    pub(crate) const COUNT: usize = 12;
 
     pub(crate) const HAS_QUALIFIERS: u32 = 1 << 16;
     pub(crate) const HAS_MESSAGE_ID: u32 = 1 << 17;
@@ -45,8 +46,8 @@ pub(super) mod column {
 /// A message as its u32.
 pub(super) type Record = [u32; column::COUNT];
 
-/// A parameter as its u32: ID, language, text.
-pub(super) type ParameterRecord = [u32; 3];
+/// A parameter as its u32: ID, language, text, file.
+pub(super) type ParameterRecord = [u32; 4];
 
 /// Where compressed bytes are in a file, and what they have to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +134,7 @@ impl Block {
         let (strings, string_count) = part(0, 4)?;
         let (lists, list_items) = part(2, 4)?;
         let (messages, message_count) = part(3, 4 * column::COUNT)?;
-        let (parameters, parameter_count) = part(4, 12)?;
+        let (parameters, parameter_count) = part(4, size_of::<ParameterRecord>())?;
         let (text, _) = part(1, 1)?;
         if at != bytes.len() || strings + 4 * string_count != lists {
             return None;
@@ -167,7 +168,7 @@ impl Block {
 
     /// The parameter at an index below [`parameter_count`](Self::parameter_count).
     pub(super) fn parameter(&self, index: usize) -> ParameterRecord {
-        self.numbers(self.parameters + index * 12)
+        self.numbers(self.parameters + index * size_of::<ParameterRecord>())
     }
 
     fn numbers<const N: usize>(&self, at: usize) -> [u32; N] {
@@ -210,6 +211,13 @@ impl Block {
     /// The number of fields in the list of a reference; `None` if there is no list.
     pub(super) fn field_count(&self, reference: u32) -> Option<usize> {
         (reference != 0).then(|| self.list(reference).len() / 3)
+    }
+
+    /// The names of the fields in the list of a reference.
+    pub(super) fn field_names(&self, reference: u32) -> impl Iterator<Item = &str> {
+        let fields = self.list(reference).as_chunks::<3>().0;
+        let name = |[name, ..]: &[[u8; 4]; 3]| self.string(u32::from_le_bytes(*name)).unwrap_or_default();
+        fields.iter().map(name)
     }
 
     /// The fields of a reference, and the maps that they name.

@@ -3,7 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use evtx_format::Interrupt;
+use hashbrown::HashMap;
+
 use super::block::{Block, Record, column};
+use super::text::{Contest, Fingerprints, visible};
+use crate::error::Result;
 use crate::row::Guid;
 use crate::template::Template;
 
@@ -22,9 +27,11 @@ pub struct EventKey<'k> {
     pub qualifiers: Option<u16>,
     /// How many insertions the event has.
     pub insertions: usize,
+    /// The names of the first insertions; empty where a name is not known.
+    pub names: &'k [&'k str],
 }
 
-/// The messages of one event that are compared, at most. *(choice)*
+/// The messages of one event that are compared, at most. An event with more has no message. *(choice)*
 const MAX_RECORDS: usize = 4096;
 
 /// The messages of one event whose texts are looked at, at most. *(choice)*
@@ -34,43 +41,110 @@ const MAX_CANDIDATES: usize = 64;
 /// six are those of several providers. *(choice)*
 const MAX_TEXTS: usize = 6;
 
-/// The characters of a text that are compared with other texts, at most. *(choice)*
+/// The characters of a text that are compared with other texts without a version, at most. *(choice)*
 const MAX_COMPARED: usize = 1000;
 
+/// The highest number of an insertion in a text.
+const MAX_INSERTION: usize = 99;
+
+/// The insertions of an event that are found by their names, at most. *(choice)*
+const MAX_NAMES: usize = 1024;
+
+/// Where an event has the insertions of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Order {
+    /// In the order of the text.
+    Same,
+    /// By insertion of the text: the index of the event's insertion of that name.
+    ByName(Box<[Option<usize>]>),
+}
+
+/// A message that an event can have.
+struct Candidate {
+    /// The lower, the better.
+    rank: (u8, bool, bool, usize, u8, u8, u8),
+    /// Whether there is a text, and its length.
+    length: Reverse<usize>,
+    record: Record,
+    order: Order,
+}
+
 /// The best message of a block for an event.
-pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<Record> {
-    let records = block
-        .messages_of(key.event_id)
-        .take(MAX_RECORDS)
-        .map(|index| block.message(index));
-    let mut ranked: Vec<_> = records
-        .filter_map(|record| Some((rank(&record, key)?, record)))
+pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)> {
+    let indexes = block.messages_of(key.event_id);
+    if indexes.len() > MAX_RECORDS {
+        return None;
+    }
+    let mut ranked: Vec<_> = indexes
+        .map(|index| block.message(index))
+        .filter_map(|record| Some((rank(block, &record, key)?, record)))
         .collect();
     ranked.sort_by_key(|(rank, _)| *rank);
-    let fitting = ranked.into_iter().take(MAX_CANDIDATES).filter_map(|(rank, record)| {
-        let text = block.string(record[column::TEXT]);
-        let asked = Template::parse(text.unwrap_or_default()).insertions();
-        let is_of_version = version_of(&record).is_none_or(|version| version == key.version);
-        if asked > key.insertions && !is_of_version {
-            return None;
-        }
-        // Without fields, the highest insertion says how many there are.
-        let declared = block.field_count(record[column::FIELDS]).unwrap_or(asked);
-        let spare = key.insertions.checked_sub(declared).unwrap_or(usize::MAX);
-        let [qualifiers, version, distance] = rank;
-        let language = language_rank(block.string(record[column::LANGUAGE]));
-        let length = Reverse(text.map_or(0, str::len));
-        let is_other = version == 2;
-        Some((
-            (qualifiers, is_other, spare, version, language, distance, length),
-            record,
-        ))
-    });
-    let fitting: Vec<_> = fitting.collect();
-    let (_, best) = fitting.iter().min_by_key(|(rank, _)| *rank)?;
-    let rivals = fitting.iter().map(|(_, record)| record);
-    let is_clear = version_of(best).is_some() || !are_of_several_providers(block, best, rivals);
-    is_clear.then_some(*best)
+    let fitting: Vec<_> = ranked
+        .iter()
+        .take(MAX_CANDIDATES)
+        .filter_map(|(rank, record)| candidate(block, key, *rank, record))
+        .collect();
+    let best = fitting
+        .iter()
+        .min_by_key(|candidate| (candidate.rank, candidate.length))?;
+    let of_other_providers = || are_of_several_providers(block, &best.record, fitting.iter().map(|of| &of.record));
+    if version_of(&best.record).is_none() && of_other_providers() {
+        return None;
+    }
+    let (mut contest, fingerprints) = (Contest::default(), Fingerprints::default());
+    for rival in fitting.iter().filter(|rival| rival.rank == best.rank) {
+        contest.add(
+            fingerprint(block, &rival.record, &fingerprints),
+            file(block, &rival.record),
+        );
+    }
+    // So many alike that some were not looked at could contest it, too.
+    let is_cut = ranked
+        .get(MAX_CANDIDATES)
+        .is_some_and(|(next, _)| Some(*next) == rank(block, &best.record, key));
+    (!contest.is_contested() && !is_cut).then(|| (best.record, best.order.clone()))
+}
+
+/// A message with its rank; `None` if the event lacks insertions that the text asks for.
+fn candidate(block: &Block, key: &EventKey<'_>, rank: [u8; 4], record: &Record) -> Option<Candidate> {
+    let text = block.string(record[column::TEXT]);
+    let template = Template::parse(text.unwrap_or_default());
+    let order = order(block, record, &template, key.names)?;
+    let asked = template.insertions();
+    let [qualifiers, version, language, distance] = rank;
+    let is_other = version == 2;
+    if order == Order::Same && is_other && asked > key.insertions {
+        return None;
+    }
+    // Without fields, the highest insertion says how many there are.
+    let declared = block.field_count(record[column::FIELDS]).unwrap_or(asked);
+    let spare = key.insertions.checked_sub(declared).unwrap_or(usize::MAX);
+    let is_by_name = order != Order::Same;
+    Some(Candidate {
+        rank: (qualifiers, is_by_name, is_other, spare, version, language, distance),
+        length: Reverse(text.map_or(0, str::len)),
+        record: *record,
+        order,
+    })
+}
+
+/// Where an event has the insertions of a text, by the names of both; `None` if it lacks one that the text asks for.
+fn order(block: &Block, record: &Record, template: &Template, names: &[&str]) -> Option<Order> {
+    let declared = || block.field_names(record[column::FIELDS]).take(MAX_INSERTION);
+    let is_other =
+        |(one, other): (&str, &&str)| !one.is_empty() && !other.is_empty() && !one.eq_ignore_ascii_case(other);
+    if !declared().zip(names).any(is_other) {
+        return Some(Order::Same);
+    }
+    let names = &names[..names.len().min(MAX_NAMES)];
+    let index = |field: &str| {
+        let is_named = |name: &&str| !name.is_empty() && name.eq_ignore_ascii_case(field);
+        names.iter().position(is_named)
+    };
+    let found: Box<[_]> = declared().map(index).collect();
+    let has = |number: usize| found.get(number - 1).is_some_and(Option::is_some);
+    template.numbers().all(has).then_some(Order::ByName(found))
 }
 
 /// Whether the texts without a version, in the language of the best one, are too many to be those of one event.
@@ -78,20 +152,74 @@ fn are_of_several_providers<'r>(block: &Block, best: &Record, rivals: impl Itera
     let alike = rivals
         .filter(|record| version_of(record).is_none() && record[column::LANGUAGE] == best[column::LANGUAGE])
         .filter_map(|record| block.string(record[column::TEXT]));
-    alike.map(without_whitespace).collect::<BTreeSet<_>>().len() > MAX_TEXTS
+    let starts = alike.map(|text| visible(text).take(MAX_COMPARED).collect::<String>());
+    starts.collect::<BTreeSet<_>>().len() > MAX_TEXTS
 }
 
-/// The start of a text, without whitespace and its escapes, which some databases have lost.
-fn without_whitespace(text: &str) -> String {
-    let start = text.chars().take(MAX_COMPARED).filter(|char| !char.is_whitespace());
-    let escapes = ["%n", "%t", "%r", "%0", r"\n", r"\t", r"\r"];
-    escapes
-        .iter()
-        .fold(start.collect(), |text: String, escape| text.replace(escape, ""))
+fn file<'b>(block: &'b Block, record: &Record) -> &'b str {
+    block.string(record[column::FILE]).unwrap_or_default()
+}
+
+fn fingerprint(block: &Block, record: &Record, fingerprints: &Fingerprints) -> Option<u64> {
+    fingerprints.of(block.string(record[column::TEXT])?)
+}
+
+/// Which messages and which parameters of a block are contested: files disagree about the text of an event with the
+/// same version, qualifiers, language and names of fields, or of a parameter in one language.
+pub(super) fn contested(block: &Block, interrupt: Interrupt<'_>) -> Result<(Vec<bool>, Vec<bool>)> {
+    let fingerprints = Fingerprints::default();
+    // Texts are stored once, so each is read once.
+    let mut known = HashMap::new();
+    let mut text = |reference: u32| {
+        let read = || block.string(reference).and_then(|text| fingerprints.of(text));
+        *known.entry(reference).or_insert_with(read)
+    };
+    let of_message = |index| {
+        let record = block.message(index);
+        let qualifiers = record[column::QUALIFIERS] & !column::HAS_MESSAGE_ID;
+        let names = block.list(record[column::FIELDS]).chunks(3).take(MAX_INSERTION);
+        let names: Vec<_> = names.filter_map(|field| field.first().copied()).collect();
+        let key = (record[column::EVENT], qualifiers, record[column::LANGUAGE], names);
+        (key, record[column::TEXT], record[column::FILE])
+    };
+    let of_parameter = |index| {
+        let [id, language, text, file] = block.parameter(index);
+        ((id, 0, language, Vec::new()), text, file)
+    };
+    let messages = contests((0..block.message_count()).map(of_message), block, &mut text, interrupt)?;
+    let parameters = contests(
+        (0..block.parameter_count()).map(of_parameter),
+        block,
+        &mut text,
+        interrupt,
+    )?;
+    Ok((messages, parameters))
+}
+
+/// What texts are for, and the references of the text and its file.
+type Contester = ((u32, u32, u32, Vec<[u8; 4]>), u32, u32);
+
+fn contests(
+    all: impl Iterator<Item = Contester>,
+    block: &Block,
+    text: &mut impl FnMut(u32) -> Option<u64>,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<bool>> {
+    let (mut indexes, mut contests, mut of) = (HashMap::new(), Vec::<Contest<'_>>::new(), Vec::new());
+    for (key, reference, file) in all {
+        interrupt.check()?;
+        let index = *indexes.entry(key).or_insert(contests.len());
+        if index == contests.len() {
+            contests.push(Contest::default());
+        }
+        contests[index].add(text(reference), block.string(file).unwrap_or_default());
+        of.push(index);
+    }
+    Ok(of.into_iter().map(|index| contests[index].is_contested()).collect())
 }
 
 /// How well a message fits an event: the lower, the better; `None` if it cannot be that of the event.
-fn rank(record: &Record, key: &EventKey<'_>) -> Option<[u8; 3]> {
+fn rank(block: &Block, record: &Record, key: &EventKey<'_>) -> Option<[u8; 4]> {
     let qualifiers = match (key.qualifiers, qualifiers_of(record)) {
         (Some(wanted), Some(found)) if wanted == found => 0,
         (Some(_), Some(_)) => return None,
@@ -105,7 +233,8 @@ fn rank(record: &Record, key: &EventKey<'_>) -> Option<[u8; 3]> {
         None => (1, 0),
         Some(version) => (2, version.abs_diff(key.version)),
     };
-    Some([qualifiers, version, distance])
+    let language = language_rank(block.string(record[column::LANGUAGE]));
+    Some([qualifiers, version, language, distance])
 }
 
 fn language_rank(found: Option<&str>) -> u8 {
@@ -126,8 +255,19 @@ pub(super) fn qualifiers_of(record: &Record) -> Option<u16> {
     (qualifiers & column::HAS_QUALIFIERS != 0).then_some(qualifiers as u16)
 }
 
+/// The text of a parameter; `None` if there is none, or if files disagree about it.
 pub(super) fn parameter(block: &Block, id: u32) -> Option<&str> {
-    let records = block.parameters_of(id).map(|index| block.parameter(index));
-    let [_, _, text] = records.min_by_key(|[_, found, _]| language_rank(block.string(*found)))?;
-    block.string(text)
+    let records = block.parameters_of(id).take(MAX_RECORDS);
+    let ranked = records.map(|index| {
+        let [_, language, text, file] = block.parameter(index);
+        (language_rank(block.string(language)), text, file)
+    });
+    let ranked: Vec<_> = ranked.collect();
+    let best = ranked.iter().min_by_key(|(language, ..)| *language)?;
+    let (mut contest, fingerprints) = (Contest::default(), Fingerprints::default());
+    for (_, text, file) in ranked.iter().filter(|(language, ..)| *language == best.0) {
+        let text = block.string(*text).and_then(|text| fingerprints.of(text));
+        contest.add(text, block.string(*file).unwrap_or_default());
+    }
+    block.string(best.1).filter(|_| !contest.is_contested())
 }

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use super::block::{Block, HEADER, MAGIC, MAX_BLOCKS, Packed, Record, VERSION, column, take};
-use super::choose::{EventKey, best, parameter, qualifiers_of, version_of};
+use super::choose::{EventKey, Order, best, contested, parameter, qualifiers_of, version_of};
 use crate::error::{Error, Result};
+use crate::insertion::Insertion;
 use crate::render::{Declared, Insertions, Limits, Parameters, render};
 use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_of_text};
 use crate::template::Template;
+use evtx_format::Interrupt;
 use evtx_format::bytes::u32_at;
 
 /// A catalog of messages. Threads share it, for example in an [`Arc`].
@@ -35,7 +37,10 @@ struct Provider {
 pub struct Message {
     /// The text as Windows stores it; empty if the event has no message.
     pub text: Box<str>,
+    /// The path of the file that the text came from; empty if the catalog does not say it.
+    pub file: Box<str>,
     template: Template,
+    order: Order,
     /// The fields, in the order of the insertions.
     fields: Vec<Field>,
     /// The maps that the fields name.
@@ -96,18 +101,21 @@ impl Catalog {
     /// wins, in this order *(choice)*:
     ///
     /// 1. one with the qualifiers of the event, then one without qualifiers; never one with others;
-    /// 2. one for the version of the event or without a version, then one for another version whose text asks for no more
+    /// 2. one whose fields have the names that the event has, if both are known, then one with these names at other
+    ///    positions; never one whose text asks for a field that the event lacks;
+    /// 3. one for the version of the event or without a version, then one for another version whose text asks for no more
     ///    insertions than the event has;
-    /// 3. one that declares as many fields as the event has insertions, then one that declares fewer, the most first.
+    /// 4. one that declares as many fields as the event has insertions, then one that declares fewer, the most first.
     ///    Where the fields are not known, the highest insertion in the text counts. Builds of Windows differ in the
     ///    fields of one version, so this says more than the version;
-    /// 4. one for the version of the event, then one without a version;
-    /// 5. one in `en-US`, then in another English, then one without a language, then any;
-    /// 6. the nearest version;
-    /// 7. the longest text, because some tables have lost the whitespace of their texts.
+    /// 5. one for the version of the event, then one without a version;
+    /// 6. one in `en-US`, then in another English, then one without a language, then any;
+    /// 7. the nearest version;
+    /// 8. the longest text of a file, because some tables have lost the whitespace of their texts.
     ///
     /// If the best one has no version and is one of more than six different texts without a version, the catalog has mixed
-    /// providers, and none is returned.
+    /// providers, and none is returned. Neither is it if files disagree: up to the nearest version, several are equally good,
+    /// with different texts of different files. Anyone can declare an event of any provider, so the longest says nothing.
     ///
     /// # Errors
     /// If the messages of the provider are damaged. Every call for this provider then returns the same error.
@@ -118,14 +126,14 @@ impl Catalog {
             .filter(|index| !by_guid.clone().any(|known| known == *index));
         for index in by_guid.clone().chain(by_name) {
             let block = self.block(index)?;
-            if let Some(record) = best(block, key) {
-                return Ok(Some(Message::new(block, &record)));
+            if let Some((record, order)) = best(block, key) {
+                return Ok(Some(Message::new(block, &record, order)));
             }
         }
         Ok(None)
     }
 
-    /// The text of a parameter message of a provider, by its name; `None` if there is none.
+    /// The text of a parameter message of a provider, by its name; `None` if there is none, or if files disagree about it.
     ///
     /// # Errors
     /// If the messages of the provider are damaged.
@@ -136,12 +144,14 @@ impl Catalog {
         }
     }
 
-    /// The rows of the provider at an index, as they were written, but without files.
+    /// The rows of the provider at an index, as they were written, each with whether it is contested: another file has
+    /// another text for the same event, so it has no message, or for the same parameter.
     ///
     /// # Errors
-    /// If the messages of the provider are damaged.
-    pub fn rows(&self, index: usize) -> Result<impl Iterator<Item = MessageRow>> {
+    /// If the messages of the provider are damaged, or if the work is interrupted.
+    pub fn rows(&self, index: usize, interrupt: Interrupt<'_>) -> Result<impl Iterator<Item = (MessageRow, bool)>> {
         let block = self.block(index)?;
+        let (contested_messages, contested_parameters) = contested(block, interrupt)?;
         let Provider { name, guid, .. } = &self.providers[index];
         // A name that is a GUID stands for none.
         let name = guid_of_text(name).is_none().then(|| name.clone());
@@ -155,15 +165,18 @@ impl Catalog {
         let messages =
             (0..block.message_count()).map(move |index| row_of(block, &block.message(index), row(MessageKind::Event)));
         let parameters = (0..block.parameter_count()).map(move |index| {
-            let [id, language, message] = block.parameter(index);
+            let [id, language, message, file] = block.parameter(index);
             MessageRow {
                 message_id: Some(id),
                 language: text(language),
                 text: text(message),
+                file: text(file).unwrap_or_default(),
                 ..parameters(MessageKind::Parameter)
             }
         });
-        Ok(messages.chain(parameters))
+        Ok(messages
+            .zip(contested_messages)
+            .chain(parameters.zip(contested_parameters)))
     }
 
     fn indexes_of(&self, guid: Option<Guid>) -> impl Iterator<Item = usize> + Clone {
@@ -271,17 +284,20 @@ fn row_of(block: &Block, record: &Record, row: MessageRow) -> MessageRow {
         keywords: block.keywords(record[column::KEYWORDS]).map(Arc::from).collect(),
         fields: fields.into(),
         maps: maps.into_iter().map(Arc::new).collect(),
+        file: text(column::FILE).unwrap_or_default(),
         ..row
     }
 }
 
 impl Message {
-    fn new(block: &Arc<Block>, record: &Record) -> Self {
+    fn new(block: &Arc<Block>, record: &Record, order: Order) -> Self {
         let text = block.string(record[column::TEXT]).unwrap_or_default();
         let (fields, maps) = block.fields(record[column::FIELDS]);
         Message {
             text: text.into(),
+            file: block.string(record[column::FILE]).unwrap_or_default().into(),
             template: Template::parse(text),
+            order,
             fields,
             maps,
             block: block.clone(),
@@ -307,13 +323,33 @@ impl Message {
             fields: &self.fields,
             maps: &self.maps,
         };
+        let arranged = Arranged {
+            insertions,
+            order: &self.order,
+        };
         render(
             (&self.text, &self.template),
-            insertions,
+            &arranged,
             declared,
             &parameters,
             out,
             limits,
         )
+    }
+}
+
+/// The insertions of an event in the order of a text.
+struct Arranged<'a, I: ?Sized> {
+    insertions: &'a I,
+    order: &'a Order,
+}
+
+impl<I: Insertions + ?Sized> Insertions for Arranged<'_, I> {
+    fn get(&self, index: usize) -> Option<Insertion<'_>> {
+        let index = match self.order {
+            Order::Same => index,
+            Order::ByName(indexes) => (*indexes.get(index)?)?,
+        };
+        self.insertions.get(index)
     }
 }

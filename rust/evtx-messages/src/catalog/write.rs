@@ -15,7 +15,8 @@ use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_text};
 
 /// Collects rows and writes them as a catalog.
 ///
-/// Texts are stored once, however many rows have them. Rows that differ in nothing but the file are stored once.
+/// Texts are stored once, however many rows have them. Rows that differ in nothing but the file are stored once, with the
+/// first of these files.
 #[derive(Debug, Default)]
 pub struct CatalogWriter {
     texts: HashSet<Arc<str>>,
@@ -92,7 +93,7 @@ impl CatalogWriter {
             keywords: keywords.into(),
             fields: fields.into(),
             maps: maps.into(),
-            file: Arc::default(),
+            file: self.text(&row.file),
             ..*row
         }
     }
@@ -185,6 +186,15 @@ fn within(what: &'static str, size: u64, limit: u64) -> Result<()> {
     })
 }
 
+/// Whether two rows that follow each other in the order of rows are equal but for their files.
+fn differ_in_file_only(one: &MessageRow, other: &MessageRow) -> bool {
+    let of_other = MessageRow {
+        file: one.file.clone(),
+        ..other.clone()
+    };
+    *one == of_other
+}
+
 fn push_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
     out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
@@ -212,14 +222,20 @@ impl<'r> Encoder<'r> {
     fn block(mut self, rows: &'r BTreeSet<MessageRow>, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
         let mut messages: Vec<Record> = Vec::new();
         let mut parameters: Vec<ParameterRecord> = Vec::new();
+        let mut last = None;
         for row in rows {
             interrupt.check()?;
+            // The file decides last in the order of rows.
+            if last.replace(row).is_some_and(|last| differ_in_file_only(last, row)) {
+                continue;
+            }
             match (row.kind, row.event_id) {
                 (MessageKind::Event, Some(event_id)) => messages.push(self.message(event_id, row)),
                 (MessageKind::Parameter, _) => parameters.push([
                     row.message_id.unwrap_or(0),
                     self.string(row.language.as_deref()),
                     self.string(row.text.as_deref()),
+                    self.file(row),
                 ]),
                 _ => {}
             }
@@ -265,6 +281,7 @@ impl<'r> Encoder<'r> {
         ] {
             record[place] = self.string(text.as_deref());
         }
+        record[column::FILE] = self.file(row);
         let keywords = row.keywords.iter().map(|text| self.string(Some(text))).collect();
         record[column::KEYWORDS] = self.list(keywords);
         let mut fields = Vec::with_capacity(3 * row.fields.len());
@@ -285,6 +302,10 @@ impl<'r> Encoder<'r> {
             list.extend([*value, self.string(Some(text))]);
         }
         self.list(list)
+    }
+
+    fn file(&mut self, row: &'r MessageRow) -> u32 {
+        self.string(Some(&*row.file).filter(|file| !file.is_empty()))
     }
 
     fn string(&mut self, text: Option<&'r str>) -> u32 {
