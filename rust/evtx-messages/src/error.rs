@@ -17,7 +17,7 @@ pub enum Error {
         need: u64,
         have: u64,
     },
-    #[error("not a Windows binary (.dll, .exe, .sys or .mui)")]
+    #[error("not a Windows binary (.dll, .exe, .sys, .mui or .mun)")]
     NotABinary,
     #[error("not a registry hive: found no \"regf\" header")]
     NotAHive,

@@ -8,6 +8,9 @@
 //! - otherwise a text whose provider is not known.
 //!
 //! A name of a level, task, opcode or keyword without a message is the name in the manifest.
+//!
+//! Any file can declare the events of any provider. If the registry says which files a provider uses, manifests and texts in other
+//! files do not count: what these say of it are texts whose provider is not known.
 
 use std::sync::Arc;
 
@@ -15,10 +18,10 @@ use evtx_format::Interrupt;
 use hashbrown::{HashMap, HashSet};
 
 use crate::binary::Binary;
-use crate::binary::manifest::{DeclaredEvent, DeclaredMap, DeclaredProvider, Named};
+use crate::binary::manifest::{DeclaredEvent, DeclaredMap, DeclaredProvider, Manifest, Named};
 use crate::binary::table::MessageTable;
 use crate::language::language_name;
-use crate::registry::{Registration, Registry, file_name};
+use crate::registry::{FilePlace, RegisteredFile, Registration, Registry};
 use crate::row::{Guid, MessageKind, MessageRow, ValueMap};
 
 /// The manifests' providers that get the other messages of a file as parameters, at most. *(choice)*
@@ -32,8 +35,8 @@ const MAX_TABLES: usize = 256;
 pub struct ProviderFile {
     /// The path, as it is shown.
     pub path: Arc<str>,
-    /// The name without folders and `.mui`, in lower case. Files with the same name belong together.
-    pub name: Box<str>,
+    /// Where a registry names it. Files of one folder with the same name belong together.
+    pub place: FilePlace,
     /// What is in it.
     pub binary: Binary,
 }
@@ -43,7 +46,7 @@ impl ProviderFile {
     pub fn new(path: &str, binary: Binary) -> Self {
         ProviderFile {
             path: path.into(),
-            name: file_name(path).into(),
+            place: FilePlace::of(path),
             binary,
         }
     }
@@ -60,13 +63,34 @@ pub struct Known<'k> {
     pub interrupt: Interrupt<'k>,
 }
 
+impl Known<'_> {
+    /// Whether the manifest of a provider counts that is in a file.
+    fn declares(self, file: &ProviderFile, provider: &DeclaredProvider) -> bool {
+        self.is_own(file, &provider.guid, |of| [&of.resource_files, &of.message_files])
+    }
+
+    /// Whether the texts of a provider's events count that are in a file.
+    fn has_texts(self, file: &ProviderFile, guid: &Guid) -> bool {
+        self.is_own(file, guid, |of| [&of.message_files, &of.resource_files])
+    }
+
+    /// Whether a file is in the first list of a provider that is not empty, or the registry has none.
+    fn is_own(self, file: &ProviderFile, guid: &Guid, lists: fn(&Registration) -> [&Vec<RegisteredFile>; 2]) -> bool {
+        let lists = self.registry.by_guid(guid).map(lists).into_iter().flatten();
+        let mut lists = lists.filter(|files| !files.is_empty());
+        lists
+            .next()
+            .is_none_or(|files| self.registry.is_file_of(files, &file.place))
+    }
+}
+
 /// The rows of binaries that belong together: `x.dll` and its `x.dll.mui`, or any files of one provider.
 pub fn rows<'f>(files: &'f [ProviderFile], known: Known<'f>) -> impl Iterator<Item = MessageRow> + 'f {
     let Used {
         names,
         messages: used,
         maps,
-    } = Used::by(files);
+    } = Used::by(files, known);
     let used = Arc::new(used);
     let manifests = Used {
         names,
@@ -80,15 +104,12 @@ pub fn rows<'f>(files: &'f [ProviderFile], known: Known<'f>) -> impl Iterator<It
         .take(MAX_TABLES)
         .map(|(file, table)| Arc::new(Table::new(file, table, &manifests, known.interrupt)));
     let tables: Arc<[_]> = tables.collect();
-    let providers = move || {
-        files
-            .iter()
-            .flat_map(|file| file.binary.manifests.iter().map(move |m| (file, m)))
-    };
     let of_events = tables.clone();
-    let events = providers()
-        .flat_map(|(file, manifest)| manifest.providers.iter().map(move |provider| (file, provider)))
-        .flat_map(move |(file, provider)| events(file, provider, of_events.clone(), name(&provider.guid, known)));
+    let events = providers(files, known).flat_map(move |(file, provider)| {
+        let tables = of_events.iter();
+        let own = tables.filter(|table| known.has_texts(table.file, &provider.guid));
+        events(file, provider, own.cloned().collect(), name(&provider.guid, known))
+    });
     let others = (0..tables.len()).flat_map(move |index| {
         let table = &tables[index];
         let owners = owners(files, table.file, known);
@@ -97,6 +118,17 @@ pub fn rows<'f>(files: &'f [ProviderFile], known: Known<'f>) -> impl Iterator<It
     events
         .chain(others)
         .take_while(move |_| known.interrupt.check().is_ok())
+}
+
+/// The providers whose manifests in these files count.
+fn providers<'f>(
+    files: &'f [ProviderFile],
+    known: Known<'f>,
+) -> impl Iterator<Item = (&'f ProviderFile, &'f DeclaredProvider)> {
+    let of_file = |file: &'f ProviderFile| file.binary.manifests.iter().map(move |manifest| (file, manifest));
+    let of_manifest = |(file, manifest): (_, &'f Manifest)| manifest.providers.iter().map(move |of| (file, of));
+    let all = files.iter().flat_map(of_file).flat_map(of_manifest);
+    all.filter(move |(file, provider)| known.declares(file, provider))
 }
 
 fn name(guid: &Guid, known: Known<'_>) -> Option<Arc<str>> {
@@ -171,10 +203,9 @@ struct Used {
 }
 
 impl Used {
-    fn by(files: &[ProviderFile]) -> Self {
+    fn by(files: &[ProviderFile], known: Known<'_>) -> Self {
         let mut used = Used::default();
-        let manifests = files.iter().flat_map(|file| &file.binary.manifests);
-        for provider in manifests.flat_map(|manifest| &manifest.providers) {
+        for (_, provider) in providers(files, known) {
             used.names.extend(provider.shown_name);
             used.names
                 .extend(provider.keywords.iter().filter_map(|(_, named)| named.message_id));
@@ -277,26 +308,25 @@ struct Owner {
 }
 
 fn owners(files: &[ProviderFile], file: &ProviderFile, known: Known<'_>) -> Vec<Owner> {
-    let registered = |kind, registrations: &[Arc<Registration>]| {
-        let owner = move |registration: &Arc<Registration>| Owner {
-            kind,
-            provider: Some(registration.name.clone()),
-            guid: registration.guid,
-        };
-        registrations.iter().map(owner).collect::<Vec<_>>()
+    let registry = known.registry;
+    let owner = |kind, registration: &Registration| Owner {
+        kind,
+        provider: Some(registration.name.clone()),
+        guid: registration.guid,
     };
-    let mut owners = registered(MessageKind::Event, known.registry.by_message_file(&file.name));
-    owners.extend(registered(
-        MessageKind::Parameter,
-        known.registry.by_parameter_file(&file.name),
-    ));
-    let declared = files
-        .iter()
-        .flat_map(|file| &file.binary.manifests)
-        .flat_map(|manifest| &manifest.providers);
-    for provider in declared.take(MAX_OWNERS) {
-        let registration = known.registry.by_guid(&provider.guid);
-        if registration.is_none_or(|registration| registration.parameter_files.is_empty()) {
+    let of_events = registry.by_message_file(file.place.name()).iter();
+    let of_events = of_events.filter(|of| registry.is_file_of(&of.message_files, &file.place));
+    let of_parameters = registry.by_parameter_file(file.place.name()).iter();
+    let of_parameters = of_parameters.filter(|of| registry.is_file_of(&of.parameter_files, &file.place));
+    let mut owners: Vec<_> = of_events
+        .map(|of| owner(MessageKind::Event, of))
+        .chain(of_parameters.map(|of| owner(MessageKind::Parameter, of)))
+        .collect();
+    for (_, provider) in providers(files, known).take(MAX_OWNERS) {
+        let registration = registry.by_guid(&provider.guid);
+        if registration.is_none_or(|registration| registration.parameter_files.is_empty())
+            && known.has_texts(file, &provider.guid)
+        {
             owners.push(Owner {
                 kind: MessageKind::Parameter,
                 provider: name(&provider.guid, known),

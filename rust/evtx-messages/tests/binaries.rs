@@ -73,7 +73,7 @@ fn a_manifest_and_its_texts_may_be_in_two_files() {
         .bytes();
         let alone = rows_of(&[file(r"C:\x.dll", &one)], &Registry::default());
         let pair = [file(r"C:\x.dll", &resource), file(r"C:\en-US\X.dll.mui", &mui)];
-        assert_eq!(pair[0].name, pair[1].name);
+        assert_eq!(pair[0].place, pair[1].place);
         let mut apart = rows_of(&pair, &Registry::default());
         apart.iter_mut().for_each(|row| row.file = alone[0].file.clone());
         assert_eq!(alone, apart);
@@ -176,6 +176,72 @@ fn the_registry_says_whose_a_classic_table_is() {
             ("parameter", "New", Some("de-DE")),
         ]
     );
+}
+
+#[test]
+fn only_the_files_that_the_registry_names_speak_for_a_provider() {
+    let pe = |text| {
+        let table = message_table(&[(0xb000_0001, text), (0x0000_0729, text)]);
+        let manifest = manifest(guid());
+        let pe = Pe {
+            is_64_bit: true,
+            manifest: Some(&manifest),
+            tables: &[(1033, &table)],
+        };
+        pe.bytes()
+    };
+    let (own, evil) = (
+        pe("An account failed to log on"),
+        pe("A scheduled health check found nothing at all"),
+    );
+    let texts = |files: &[(&str, &[u8])], registered: &str| {
+        let mut registry = Registry::default();
+        if !registered.is_empty() {
+            registry.add(Registration {
+                name: "Test-Provider".into(),
+                guid: Some(guid()),
+                resource_files: files_of(registered),
+                message_files: files_of(registered),
+                ..Registration::default()
+            });
+        }
+        let files: Vec<_> = files.iter().map(|(path, pe)| file(path, pe)).collect();
+        files.iter().for_each(|file| registry.locate(&file.place));
+        let rows = files
+            .iter()
+            .flat_map(|file| rows_of(std::slice::from_ref(file), &registry));
+        let rows: Vec<_> = rows.collect();
+        let of = |kind: MessageKind| {
+            let rows = rows.iter().filter(move |row| row.kind == kind);
+            rows.map(|row| row.file.to_string()).collect::<Vec<_>>()
+        };
+        [MessageKind::Event, MessageKind::Parameter, MessageKind::Text].map(of)
+    };
+    let files = [("System32/own.dll", &*own), ("System32/zz_evil.dll", &*evil)];
+    let [events, parameters, others] = texts(&files, r"%SystemRoot%\system32\own.dll");
+    assert_eq!([&events, &parameters], [&["System32/own.dll"]; 2]);
+    assert_eq!(
+        others, ["System32/zz_evil.dll"; 2],
+        "they are listed, but speak for nobody"
+    );
+    let [events, parameters, others] = texts(&files, "");
+    let both = ["System32/own.dll", "System32/zz_evil.dll"];
+    assert_eq!(
+        (&events[..], &parameters[..], others.len()),
+        (&both.map(String::from)[..], &both.map(String::from)[..], 0)
+    );
+    // A file of the same name in another folder.
+    let files = [("a/System32/own.dll", &*own), ("a/Users/own.dll", &*evil)];
+    assert_eq!(
+        texts(&files, r"%SystemRoot%\system32\own.dll")[0],
+        ["a/System32/own.dll"]
+    );
+    assert_eq!(
+        texts(&files[1..], r"%SystemRoot%\system32\own.dll")[0],
+        ["a/Users/own.dll"]
+    );
+    // A registry that has no file of the provider says nothing about it.
+    assert_eq!(texts(&files[..1], ";")[0], ["a/System32/own.dll"]);
 }
 
 #[test]

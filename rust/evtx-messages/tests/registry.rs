@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
-use evtx_messages::registry::{Hive, Registry, file_name, files_of};
+use evtx_messages::registry::{FilePlace, Hive, RegisteredFile, Registry, file_name, files_of};
 use evtx_messages::row::guid_of_text;
 use evtx_messages::*;
 
@@ -219,9 +219,9 @@ fn providers_have_their_files() {
         assert_eq!(names, ["Auditing", "Disk", "Long", "Only"]);
         let guid = guid_of_text(GUID).expect("a GUID");
         let auditing = registry.by_guid(&guid).expect("a provider");
-        assert_eq!(auditing.resource_files, ["adtschema.dll".into()]);
-        assert_eq!(auditing.message_files, ["adtschema.dll".into()]);
-        assert_eq!(auditing.parameter_files, ["msobjs.dll".into(), "kernel32.dll".into()]);
+        assert_eq!(names_of(&auditing.resource_files), ["adtschema.dll"]);
+        assert_eq!(names_of(&auditing.message_files), ["adtschema.dll"]);
+        assert_eq!(names_of(&auditing.parameter_files), ["msobjs.dll", "kernel32.dll"]);
         let of =
             |found: &[Arc<registry::Registration>]| found.iter().map(|found| found.name.clone()).collect::<Vec<_>>();
         assert_eq!(of(registry.by_message_file("iologmsg.dll")), ["Disk".into()]);
@@ -236,11 +236,74 @@ fn providers_have_their_files() {
     }
 }
 
+fn names_of(files: &[RegisteredFile]) -> Vec<&str> {
+    files.iter().map(RegisteredFile::name).collect()
+}
+
 #[test]
-fn files_have_no_folders() {
+fn files_are_known_by_their_names() {
     assert_eq!(file_name(r"C:\Windows/System32\en-US\X.DLL.mui"), "x.dll");
-    assert_eq!(files_of(r"a\B.dll; c.sys ;;"), ["b.dll".into(), "c.sys".into()]);
+    assert_eq!(file_name("SystemResources/x.dll.mun"), "x.dll");
+    assert_eq!(names_of(&files_of(r"a\B.dll; c.sys ;;")), ["b.dll", "c.sys"]);
     assert_eq!(files_of(&"x;".repeat(1000)).len(), 64);
+    for (path, folder, name) in [
+        ("C:/Windows/System32/x.dll", "c:/windows/system32", "x.dll"),
+        ("C:/Windows/System32/en-US/x.dll.mui", "c:/windows/system32", "x.dll"),
+        ("C:\\Windows\\sr-Latn-RS\\x.dll.mui", "c:/windows", "x.dll"),
+        ("C:/flat/x.dll.mui", "c:/flat", "x.dll"),
+        ("en-US/x.dll.mui", "", "x.dll"),
+        ("x.dll", "", "x.dll"),
+        ("C:/Windows/SystemResources/x.dll.mun", "c:/windows/system32", "x.dll"),
+        (
+            "C:/Windows/System32/drivers/en-US/x.sys.mui",
+            "c:/windows/system32",
+            "x.sys",
+        ),
+        ("C:/other/drivers/x.sys", "c:/other/drivers", "x.sys"),
+    ] {
+        let place = FilePlace::of(path);
+        assert_eq!((place.folder(), place.name()), (folder, name), "{path}");
+    }
+}
+
+#[test]
+fn a_file_has_the_path_that_the_registry_says() {
+    let file = |path| FilePlace::of(path);
+    for value in [
+        r"%SystemRoot%\System32\x.dll",
+        r"@%windir%\system32\X.dll,-1001",
+        r"\SystemRoot\system32\x.dll",
+        r"\??\C:\system32\x.dll",
+        r"system32\x.dll",
+    ] {
+        let mut registry = Registry::default();
+        registry.add(registry::Registration {
+            message_files: files_of(value),
+            ..Default::default()
+        });
+        let files = files_of(value);
+        let [own, other] = ["/mnt/c/Windows/System32/x.dll", "/mnt/c/Users/x/x.dll"].map(file);
+        assert!(
+            registry.is_file_of(&files, &other),
+            "{value}: without the own one, the name is enough"
+        );
+        registry.locate(&other);
+        registry.locate(&own);
+        assert!(registry.is_file_of(&files, &own), "{value}");
+        for stranger in [
+            &other,
+            &file("/mnt/c/Windows/System32/y.dll"),
+            &file("/mnt/system32/y/x.dll"),
+        ] {
+            assert!(!registry.is_file_of(&files, stranger), "{value}: {stranger:?}");
+        }
+        for texts in [
+            "C:/Windows/System32/de-DE/x.dll.mui",
+            "C:/Windows/SystemResources/x.dll.mun",
+        ] {
+            assert!(registry.is_file_of(&files, &file(texts)), "{value}: {texts}");
+        }
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl FileKind {
         match self {
             FileKind::Logs | FileKind::Evidence => &[".evtx"],
             FileKind::Rules => &[".yml", ".yaml"],
-            FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".db"],
+            FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".mun", ".db"],
         }
     }
 

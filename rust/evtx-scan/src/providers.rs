@@ -11,15 +11,15 @@ use evtx_arrow::DecodeError;
 use evtx_format::Interrupt;
 use evtx_messages::binary::Binary;
 use evtx_messages::provider::{Known, ProviderFile, rows};
-use evtx_messages::registry::Registry;
+use evtx_messages::registry::{RegisteredFile, Registry};
 use evtx_messages::sqlite::Database;
-use evtx_messages::{Catalog, Error, foreign};
+use evtx_messages::{Catalog, Error, MessageKind, MessageRow, foreign};
 use evtx_reports::{CatalogRow, message_batch};
 
 use crate::file::LogFile;
 use crate::reports::{ReportBatch, ReportRows, ReportThreads};
 use crate::scan_path::ScanPath;
-use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError, ends_with};
+use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 
 /// The most bytes of a file. Hives and databases have some 100 MiB.
 const MAX_FILE: u64 = 1 << 30;
@@ -83,6 +83,8 @@ struct Thread {
 #[derive(Default)]
 struct Work {
     rows: VecDeque<CatalogRow>,
+    /// Rows of databases that the caller did not name.
+    found: Vec<MessageRow>,
     groups: VecDeque<Vec<ProviderFile>>,
     registry: Registry,
 }
@@ -142,7 +144,7 @@ impl Thread {
             }
             self.reading = Some(index);
             let read = path.patiently(call, || LogFile::open(call, path)?.read_all(call, MAX_FILE));
-            let taken = read.and_then(|bytes| work.take(&path.path, &bytes, interrupt));
+            let taken = read.and_then(|bytes| work.take(path, &bytes, interrupt));
             match taken {
                 Ok(None) => {}
                 Ok(Some(binary)) => {
@@ -161,6 +163,10 @@ impl Thread {
             shared.done.store(index + 1, Ordering::Relaxed);
         }
         self.reading = None;
+        binaries.iter().for_each(|file| work.registry.locate(&file.place));
+        let found = work.found.drain(..);
+        work.rows
+            .extend(found.map(|row| unless_registered(row, &work.registry)));
         work.groups = groups(binaries, &work.registry).into();
         Ok(work)
     }
@@ -168,7 +174,14 @@ impl Thread {
 
 impl Work {
     /// Takes what a file has, by its first bytes. Returns a binary with messages, whose rows depend on other files.
-    fn take(&mut self, path: &str, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<Option<Binary>, StorageError> {
+    fn take(
+        &mut self,
+        path: &ScanPath,
+        bytes: &[u8],
+        interrupt: Interrupt<'_>,
+    ) -> Result<Option<Binary>, StorageError> {
+        let is_named = path.explicitly_named;
+        let path = &*path.path;
         let outcome = match bytes {
             [b'M', b'Z', ..] => match Binary::read(bytes, interrupt) {
                 Ok(binary) => {
@@ -193,7 +206,11 @@ impl Work {
             [b'r', b'e', b'g', b'f', ..] => self.registry.add_hive(bytes, interrupt),
             [b'S', b'Q', b'L', b'i', b't', b'e', ..] => Database::open(bytes, interrupt).and_then(|database| {
                 foreign::rows(&database, path, &mut |row| {
-                    self.rows.push_back(row.into());
+                    if is_named {
+                        self.rows.push_back(row.into());
+                    } else {
+                        self.found.push(row);
+                    }
                     Ok(())
                 })
             }),
@@ -206,12 +223,23 @@ impl Work {
     }
 }
 
+/// A row of a database that was found. Anyone can put one into an image, so it does not speak for a provider that the
+/// registry has.
+fn unless_registered(row: MessageRow, registry: &Registry) -> CatalogRow {
+    if registry.has(row.provider.as_deref(), row.guid.as_ref()) {
+        let kind = MessageKind::Text;
+        return MessageRow { kind, ..row }.into();
+    }
+    row.into()
+}
+
 /// The binaries in groups that belong together: those of one folder with the same name, as `x.dll` and
 /// `en-US/x.dll.mui`, and those that the registry names for one provider.
 fn groups(binaries: Vec<ProviderFile>, registry: &Registry) -> Vec<Vec<ProviderFile>> {
     let mut leaders: BTreeMap<Box<str>, Box<str>> = BTreeMap::new();
     for registration in registry.registrations().filter(|registration| !registration.is_classic) {
-        let mut names = registration.resource_files.iter().chain(&registration.message_files);
+        let files = registration.resource_files.iter().chain(&registration.message_files);
+        let mut names = files.map(RegisteredFile::name);
         if let Some(first) = names.next() {
             let first: Box<str> = leader(&leaders, first).into();
             for name in names {
@@ -224,7 +252,7 @@ fn groups(binaries: Vec<ProviderFile>, registry: &Registry) -> Vec<Vec<ProviderF
     }
     let mut groups: BTreeMap<(Box<str>, Box<str>), Vec<ProviderFile>> = BTreeMap::new();
     for file in binaries {
-        let key = (folder(&file.path).into(), leader(&leaders, &file.name).into());
+        let key = (file.place.folder().into(), leader(&leaders, file.place.name()).into());
         groups.entry(key).or_default().push(file);
     }
     groups.into_values().collect()
@@ -239,42 +267,22 @@ fn leader<'n>(leaders: &'n BTreeMap<Box<str>, Box<str>>, name: &'n str) -> &'n s
     name
 }
 
-/// The folder of a binary. That of texts is the one with the folder of their language, such as `en-US`.
-fn folder(path: &str) -> &str {
-    let parent = |path: &str| path.rfind(['/', '\\']).unwrap_or_default();
-    let own = &path[..parent(path)];
-    let language = own.rsplit(['/', '\\']).next().unwrap_or_default();
-    let is_language = language
-        .split('-')
-        .all(|part| (2..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    match ends_with(path, ".mui") && is_language && language.contains('-') {
-        true => &own[..parent(own)],
-        false => own,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn texts_belong_to_the_folder_above_their_language() {
-        for (path, expected) in [
-            ("C:/Windows/System32/x.dll", "C:/Windows/System32"),
-            ("C:/Windows/System32/en-US/x.dll.mui", "C:/Windows/System32"),
-            ("C:\\Windows\\sr-Latn-RS\\x.dll.mui", "C:\\Windows"),
-            ("C:/flat/x.dll.mui", "C:/flat"),
-            ("en-US/x.dll.mui", ""),
-            ("x.dll", ""),
-        ] {
-            assert_eq!(folder(path), expected, "{path}");
-        }
-    }
-
-    #[test]
     fn copies_in_other_folders_are_groups_of_their_own() {
         let file = |path: &str| ProviderFile::new(path, Binary::default());
-        let files = ["a/x.dll", "a/en-US/x.dll.mui", "b/x.dll", "b/y.dll"].map(file);
+        let files = [
+            "a/x.dll",
+            "a/en-US/x.dll.mui",
+            "b/x.dll",
+            "b/y.dll",
+            "System32/en-US/z.dll.mui",
+            "SystemResources/z.dll.mun",
+        ]
+        .map(file);
         let groups = groups(files.into(), &Registry::default());
         let paths: Vec<Vec<_>> = groups
             .iter()
@@ -282,7 +290,12 @@ mod tests {
             .collect();
         assert_eq!(
             paths,
-            [vec!["a/x.dll", "a/en-US/x.dll.mui"], vec!["b/x.dll"], vec!["b/y.dll"]]
+            [
+                vec!["a/x.dll", "a/en-US/x.dll.mui"],
+                vec!["b/x.dll"],
+                vec!["b/y.dll"],
+                vec!["System32/en-US/z.dll.mui", "SystemResources/z.dll.mun"]
+            ]
         );
     }
 }
