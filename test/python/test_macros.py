@@ -1,8 +1,10 @@
 """The macros over made-up events that no sample contains. test/sql/macros.test runs them over the samples."""
 
 import base64
+import csv
 import hashlib
 import random
+import re
 import struct
 import time
 
@@ -624,3 +626,38 @@ def test_lists_of_the_summary_have_one_order_for_events_of_one_time(over):
     events += [(1, SECURITY, 4624, {"TargetUserName": name, "LogonType": "3", "IpAddress": "10.0.0.9"}) for name in shuffled]
     for column, field in [("account_changes", "account"), ("new_services", "service"), ("new_tasks", "task"), ("remote_logons", "account")]:
         assert [row[field] for row in summary(over, events, column)] == names, column
+
+
+FORMULA_STARTS = tuple("=+-@＝＋－＠")
+NOT_SHOWN = "".join(char for char in map(chr, range(0x10000)) if char.isspace() or not char.isprintable())
+
+
+def is_formula(cell):
+    """Whether a spreadsheet would run a cell. White space and characters that are not shown do not count, nor does the quote of a field."""
+    shown = cell.lstrip(NOT_SHOWN + '"')
+    # Numbers stay as they are. Before a comma, as where the file is split elsewhere, they are no formula either.
+    return shown.startswith(FORMULA_STARTS) and not re.match(r"[+-]?[\d.]*(,|$)", shown)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONE])
+def test_no_cell_of_a_csv_file_is_a_formula(con, tmp_path, delimiter, quoting):
+    """Spreadsheets of other countries split the file in other places, as Python's csv module does with another delimiter."""
+    if delimiter == "," and quoting == csv.QUOTE_NONE:
+        pytest.skip("DuckDB quotes commas, and whoever splits at commas reads quotes")
+    draw = random.Random(51)
+    alphabet = ["=", "+", "-", "@", "＝", ";", ",", "\t", "\n", "\r", "\0", "\u00a0", "\ufeff", "\x0b", "\x1f", " ", '"', "'", "x", "1", "1+1", "cmd|'/c calc'!A0"]
+    texts = ["\t=1+1", '"\t=1+1"', "x\n\n=cmd|'/c calc'!A0", "\0=1+1", "a;;\t\r\n=1", "-1.5", "+"]
+    texts += ["".join(draw.choices(alphabet, k=draw.randint(1, 8))) for _ in range(2996)]
+    con.execute("CREATE TABLE texts AS SELECT unnest($1) AS a, unnest($2) AS b, unnest($3) AS c", [texts[at::3] for at in range(3)])
+
+    def cells(columns):
+        path = tmp_path / "texts.csv"
+        con.execute(f"COPY (SELECT {columns} FROM texts) TO '{path}' (FORMAT csv, HEADER false)")
+        with path.open(newline="", encoding="utf-8") as file:
+            return [cell for row in csv.reader(file, delimiter=delimiter, quoting=quoting) for cell in row]
+
+    assert any(map(is_formula, cells("a, b, c"))), "the judge sees formulas"
+    assert [cell for cell in cells("evtx_csv_safe(a), evtx_csv_safe(b), evtx_csv_safe(c)") if is_formula(cell)] == []
+    # Without the marks, a text is what it was.
+    assert con.execute("SELECT count(*) FROM texts WHERE replace(evtx_csv_safe(a), '''', '') <> replace(a, '''', '')").fetchone() == (0,)
