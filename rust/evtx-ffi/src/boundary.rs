@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_schema::Schema;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use evtx_format::printable;
 use evtx_scan::ScanError;
 
 /// The kind of an error.
@@ -33,8 +34,8 @@ pub struct EvtxError {
 
 impl EvtxError {
     fn new(kind: EvtxErrorKind, message: String) -> Self {
-        // DuckDB takes messages as C strings.
-        let message = EvtxText::leaked(message.replace('\0', "\\0").into_bytes());
+        // DuckDB takes messages as C strings, and clients print them.
+        let message = EvtxText::leaked(printable(&message).into_owned().into_bytes());
         EvtxError { kind, message }
     }
 }

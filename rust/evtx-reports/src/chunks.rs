@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use evtx_arrow::{Slots, SlotsError};
-use evtx_format::Interrupt;
 use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
 use evtx_format::container::header::FileHeader;
+use evtx_format::{Interrupt, printable};
 
 use crate::report::Report;
 use crate::runs::Span;
@@ -150,5 +150,5 @@ columns! { ChunkRow:
     /// that was never written. `recover := true` returns them, except copies of other records.
     slack_records: UInt64(|row| row.is_used.map(|_| row.records.slack));
     /// NULL, or the first damage in the chunk, or why the file could not be read.
-    error: Text(|row| row.records.error.as_deref().map(Into::into));
+    error: Text(|row| row.records.error.as_deref().map(printable));
 }

@@ -1,9 +1,9 @@
 //! The report on files.
 
 use evtx_arrow::{Slots, SlotsError};
-use evtx_format::Interrupt;
 use evtx_format::container::chunk::is_unused;
 use evtx_format::container::header::FileHeader;
+use evtx_format::{Interrupt, printable};
 
 use crate::event_ids::{EventIdReader, EventIds, LogSpan};
 use crate::report::Report;
@@ -250,5 +250,5 @@ columns! { FileRow:
     event_record_ids: LogSpans(|row| row.logs.as_deref());
     /// NULL, or why the file could not be read to its end, or its first damage. Starts with `not read: ` for files in
     /// folders and archives that look like other evidence, such as `.evt` or `.E01`, and says what to do about them.
-    error: Text(|row| row.error.as_deref().map(Into::into));
+    error: Text(|row| row.error.as_deref().map(printable));
 }

@@ -9,8 +9,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use evtx_format::Interrupt;
 use evtx_format::value::ValueType;
+use evtx_format::{Interrupt, printable};
 use evtx_messages::row::guid_of_text;
 use evtx_messages::{CatalogWriter, Field, Guid, MessageKind, MessageRow, ValueMap};
 
@@ -98,7 +98,7 @@ columns! { CatalogRow:
     /// NULL if the row is not from a catalog.
     contested: Bool(|row| row.is_contested);
     /// NULL, or what of the file cannot be read.
-    error: Text(|row| row.error.as_deref().map(Into::into));
+    error: Text(|row| row.error.as_deref().map(printable));
 }
 
 columns! { Field:

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use evtx_format::printable;
 use evtx_sigma::{About, Alternative, Correlation, Filter, LogSource, Rule, tactics, techniques};
 
 use crate::report::ListReport;
@@ -144,5 +145,5 @@ columns! { RuleRow:
     /// What is odd about a rule that can be used, such as fields that its events do not have; mostly empty.
     lint: Texts(|row| &row.lint);
     /// NULL, or why the rule is not used, with line and column.
-    error: Text(|row| row.error.as_deref().map(Into::into));
+    error: Text(|row| row.error.as_deref().map(printable));
 }

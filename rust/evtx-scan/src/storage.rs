@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use evtx_arrow::{DecodeError, Poisoned};
-use evtx_format::{Interrupt, Interrupted};
+use evtx_format::{Interrupt, Interrupted, printable};
 
 /// How long a thread waits for another one before it checks for an interrupt.
 pub(crate) const WAIT: Duration = Duration::from_millis(20);
@@ -291,23 +291,23 @@ impl Modified {
     }
 }
 
-/// Why a scan ends early.
+/// Why a scan ends early. Its text is [`printable`].
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
     /// The caller has interrupted the scan.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     /// The arguments of the call cannot be used. The text says why.
-    #[error("{0}")]
+    #[error("{}", printable(.0))]
     Input(String),
     /// No file matches a path or glob. The text names it.
-    #[error("{0}")]
+    #[error("{}", printable(.0))]
     NoFiles(String),
     /// The storage failed for a file that the caller named. Holds the text of the storage.
-    #[error("{0}")]
+    #[error("{}", printable(.0))]
     Storage(String),
     /// A file that the caller named is not what it should be, such as a log.
-    #[error("{path}: {why}")]
+    #[error("{}: {}", printable(path), printable(why))]
     Refused {
         /// The path of the file.
         path: String,
@@ -315,7 +315,7 @@ pub enum ScanError {
         why: String,
     },
     /// A file that the caller named cannot be used, or is damaged and the scan fails on damage. The text names the file.
-    #[error("{0}")]
+    #[error("{}", printable(.0))]
     File(String),
     /// The rows cannot be decoded.
     #[error(transparent)]

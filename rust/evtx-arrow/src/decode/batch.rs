@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use bumpalo::collections::Vec as BumpVec;
-use evtx_format::Error;
 use evtx_format::container::record::Record;
 use evtx_format::mta::Messages;
 use evtx_format::render::program::{Language, SystemTexts};
+use evtx_format::{Error, printable};
 
 use super::messages::{Event, MessageFinder};
 use super::place::ChunkPlace;
@@ -284,7 +284,8 @@ impl BatchBuilder {
                     }
                 }
                 ColumnBuilder::Error(builder) => {
-                    (0..kept.len()).for_each(|row| builder.push_option(group.reported(row)));
+                    let texts = (0..kept.len()).map(|row| group.reported(row).map(printable));
+                    texts.for_each(|text| builder.push_option(text.as_deref()));
                 }
                 ColumnBuilder::ChunkIndex(builder) => {
                     kept.iter().for_each(|_| builder.append_option(at.chunk_index()));
@@ -342,7 +343,7 @@ impl BatchBuilder {
                 ColumnBuilder::Fields(builder) => builder.push_null(),
                 ColumnBuilder::Insertions(builder) => builder.push(None)?,
                 ColumnBuilder::MessageSource(builder) => builder.push_null(),
-                ColumnBuilder::Error(builder) => builder.push_option(Some(&row.error)),
+                ColumnBuilder::Error(builder) => builder.push_option(Some(&printable(&row.error))),
                 ColumnBuilder::FileName => {}
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
                 ColumnBuilder::Recovered(builder) => builder.append_option(record.map(|_| false)),
