@@ -75,6 +75,8 @@ Sharing SharingOf(const FileSystem &files, const std::string &path) {
 
 //! Refuses files that cannot be read at offsets. Opening a pipe would block until a process writes to it.
 void CheckKind(const FileSystem &files, const std::string &path) {
+	// Fails if DuckDB's settings forbid the file. Then nobody may learn what it is.
+	files.Exists(path);
 	std::error_code ignored;
 	const auto kind = std::filesystem::status(std::filesystem::u8path(files.Expand(path)), ignored).type();
 	if (kind == std::filesystem::file_type::fifo || kind == std::filesystem::file_type::socket ||

@@ -3,14 +3,16 @@
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 import duckdb
 import fsspec
 import pytest
-from conftest import SAMPLES
+from conftest import EXTENSION, SAMPLES
 
 
 def test_a_folder_with_rubbish_in_it(con, tmp_path):
@@ -276,3 +278,72 @@ def test_an_allowed_folder_can_be_read_by_its_name(con, tmp_path):
         assert con.execute(f"SELECT count(*) FROM read_evtx('{tmp_path}/{folder}')").fetchone() == (80,)
     with pytest.raises(duckdb.PermissionException):
         con.execute(f"FROM read_evtx('{tmp_path}')")
+
+
+def test_errors_are_safe_to_print(con, tmp_path):
+    """A name can end a line, clear the screen, or turn the direction of what follows it."""
+    names = ["a\x1b[2J\x1b]0;title\x07\r\n.evtx", "b\u202etxve.evtx", "c\x9b31m\u2028\x7f.evtx", "d é '\".evtx"]
+    archive = tmp_path / "names.zip"
+    with zipfile.ZipFile(archive, "w") as files:
+        for name in names:
+            files.writestr(name, b"junkjunkjunk")
+    rows = con.execute(f"SELECT filename, error FROM read_evtx('{archive}')").fetchall()
+    assert [name.removeprefix(f"{archive}/") for name, _ in rows] == names, "the names themselves stay as they are"
+    errors = [error for _, error in rows]
+    for sql, values in [("FROM read_evtx($1, on_error := 'fail')", [str(archive)]), ("FROM read_evtx([$1 || chr(27)])", [f"{archive}/"]),
+                        *(("FROM evtx_message_catalog([$1])", [f"{archive}/{name}"]) for name in names)]:  # fmt: skip
+        with pytest.raises(duckdb.Error) as error:
+            con.execute(sql, values)
+        errors.append(str(error.value).partition("\n\nLINE 1")[0])
+    assert [error for error in errors if not error.isprintable()] == []
+    assert errors[3].startswith(f"{archive}/d é '\".evtx: "), "what can be printed is not changed"
+
+
+STATEMENTS = ["FROM read_evtx('{}')", "FROM read_evtx('{}*')", "FROM read_evtx('{}', event_id := 1)", "FROM evtx_file_metadata('{}')", "FROM evtx_message_catalog('{}')",
+              "FROM evtx_sigma('{log}', rules := '{}')", "FROM read_evtx('{log}', messages := '{}')"]  # fmt: skip
+
+
+@pytest.fixture(name="forbidden")
+def fixture_forbidden(tmp_path):
+    """A folder that may be read, and paths that may not: a folder, a log, one that does not exist, and a pipe."""
+    for folder in ["open", "secret/folder"]:
+        (tmp_path / folder).mkdir(parents=True)
+        shutil.copy(SAMPLES / "DC01-System.evtx", tmp_path / folder / "log.evtx")
+    shutil.copy(SAMPLES / "DC01-System.evtx", tmp_path / "secret" / "file")
+    if sys.platform != "win32":
+        os.mkfifo(tmp_path / "secret" / "pipe")
+    return tmp_path / "open", [tmp_path / "secret" / name for name in ["folder", "file", "missing", "pipe"]]
+
+
+def test_an_error_does_not_tell_what_a_forbidden_path_is(con, forbidden):
+    allowed, paths = forbidden
+    con.execute(f"SET allowed_directories = ['{allowed}']; SET enable_external_access = false")
+    for statement in STATEMENTS:
+        errors = set()
+        for path in paths:
+            with pytest.raises(duckdb.PermissionException) as error:
+                con.execute(statement.format(path, log=allowed / "log.evtx"))
+            errors.add(str(error.value).partition("\n\nLINE 1")[0].replace(str(path), "PATH"))
+        assert errors == {'Permission Error: Cannot access file "PATH' + "*" * ("*" in statement) + '" - file system operations are disabled by configuration'}, statement
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows what is asked of the system")
+def test_no_forbidden_path_is_asked_for(con, forbidden, tmp_path):
+    allowed, paths = forbidden
+    statements = [statement.format(path, log=allowed / "log.evtx") for statement in STATEMENTS for path in paths]
+    program = f"""
+import sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import client, duckdb
+con = client.connect({EXTENSION!r})
+con.execute("SET allowed_directories = ['{allowed}']; SET enable_external_access = false")
+for statement in {statements!r}:
+    try:
+        con.execute(statement)
+    except duckdb.PermissionException:
+        pass
+"""
+    trace = tmp_path / "trace"
+    subprocess.run(["strace", "-f", "-e", "trace=file", "-o", trace, sys.executable, "-c", program], check=True)
+    calls = [line for line in trace.read_text(errors="replace").splitlines() if str(paths[0].parent) in line]
+    # DuckDB resolves links, before it decides.
+    assert calls and [line for line in calls if "readlink" not in line] == []

@@ -281,6 +281,7 @@ pub fn expand(
         paths: Vec::new(),
     };
     let (is_glob, is_remote) = (has_glob(path), storage.is_remote(path));
+    let mut is_refused = false;
     let separators = separators(is_remote);
     // A path with wildcards is the name of a file first, and a pattern otherwise.
     if is_glob && !is_remote && storage.exists(path)? {
@@ -294,11 +295,14 @@ pub fn expand(
                 true => vec![path.into()],
                 false => Vec::new(),
             },
-            // An engine can refuse a folder, but allow what is in it.
-            false => storage.glob(path).or_else(|error| match Path::new(path).is_dir() {
-                true => Ok(Vec::new()),
-                false => Err(error),
-            })?,
+            // An engine can refuse a folder, but allow what is in it. If it refuses both, nobody may learn what it is.
+            false => match storage.glob(path) {
+                Err(StorageError::Failed(_)) => {
+                    is_refused = true;
+                    Vec::new()
+                }
+                files => files?,
+            },
         };
         files.retain(|file| !found.is_folder(file));
         let is_named = !files.is_empty();
@@ -308,7 +312,12 @@ pub fn expand(
             found.is_folder = true;
             let (folder, slash) = (path.trim_end_matches(separators), separator(path, separators));
             let start = if is_remote { path } else { folder };
-            files = storage.glob(&format!("{}{slash}**{slash}{}", literal(start), kind.glob(storage)))?;
+            let inside = storage.glob(&format!("{}{slash}**{slash}{}", literal(start), kind.glob(storage)));
+            files = match inside {
+                // The error of the path itself.
+                Err(StorageError::Failed(_)) if is_refused => storage.glob(path)?,
+                files => files?,
+            };
             files.retain(|file| kind.is_read(storage, &String::from_utf8_lossy(file)));
             let all = format!("{}{slash}**{slash}*", literal(folder));
             found.add_out_of_reach(&all, &|name| kind.is_read(storage, name), &files)?;
