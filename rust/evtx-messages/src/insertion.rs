@@ -9,7 +9,8 @@
 //! | value with a map | a number | the text of the map |
 //!
 //! All other values have the text that they have in XML. Source: what Windows shows for the events of OTRF's
-//! Security-Datasets; for output types the documentation of the manifest (`outType`).
+//! Security-Datasets, where 97,970 of 97,970 pointers with a letter have lower-case digits, and 92,996 of 92,996 hexadecimal
+//! numbers upper-case ones; for output types the documentation of the manifest (`outType`).
 //!
 //! Windows resolves SIDs to names of accounts. This crate keeps the SID, because the names are not in the catalog.
 
@@ -46,6 +47,17 @@ pub enum Insertion<'a> {
 }
 
 impl Insertion<'_> {
+    /// The insertion, as the template of its event declares it. A log stores a pointer as a hexadecimal number of its size:
+    /// only the template tells them apart.
+    pub fn declared_as(self, declared: ValueType) -> Self {
+        match self {
+            Insertion::Value(Value { value_type, bytes }) if is_hex(value_type) && declared.scalar == Scalar::SizeT => {
+                Insertion::Value(Value::new(Scalar::SizeT, bytes))
+            }
+            other => other,
+        }
+    }
+
     /// Appends the text in a message, as UTF-8. `field` is what the provider declares, and `map` the map that it names.
     pub fn push_text(self, out: &mut Vec<u8>, field: Option<&Field>, map: Option<&ValueMap>) {
         if let Some(map) = map
@@ -104,6 +116,10 @@ impl Insertion<'_> {
         }
         Some(())
     }
+}
+
+fn is_hex(value_type: ValueType) -> bool {
+    !value_type.array && matches!(value_type.scalar, Scalar::HexInt32 | Scalar::HexInt64)
 }
 
 fn push(out: &mut Vec<u8>, shown: impl std::fmt::Display) {

@@ -357,6 +357,22 @@ fn no_text_is_used_that_files_disagree_about() {
         assert!(found(&rows).is_some(), "{why}");
         assert!(contested(&rows).iter().all(|(_, contested)| !contested), "{why}");
     }
+    for (change, why) in [
+        (
+            (|row| row.text = Some("A check of %5".into())) as fn(&mut MessageRow),
+            "another number of values",
+        ),
+        (|row| row.fields = fields(6), "fields"),
+        (
+            |row| row.text = Some(format!("{} %6", "longer ".repeat(99)).into()),
+            "length",
+        ),
+        (|row| row.message_id = Some(1), "another ID of the message"),
+    ] {
+        let rows = [own.clone(), with(&other, change)];
+        assert_eq!(found(&rows), None, "{why} does not make a text better");
+        assert!(contested(&rows).iter().all(|(_, contested)| *contested), "{why}");
+    }
     // A file cannot drown the text of another one in texts of its own.
     let drowned = |count: u32| {
         let many = (0..count).map(|id| {

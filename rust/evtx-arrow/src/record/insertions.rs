@@ -40,8 +40,8 @@ pub(crate) fn insertions<'a>(
         }
         found.extend(all(values).map(Insertion::Value));
         for (substitution, leaf) in leaves(template, values, templates) {
-            if let Some(Insertion::Value(value)) = found.get_mut(usize::from(substitution)) {
-                value.value_type = type_of(*value, leaf.declared);
+            if let Some(insertion) = found.get_mut(usize::from(substitution)) {
+                *insertion = insertion.declared_as(leaf.declared);
             }
         }
         return found;
@@ -135,14 +135,6 @@ fn values_of(entries: &[Entry]) -> impl Iterator<Item = (u16, &Entry)> {
     entries
         .iter()
         .filter_map(|entry| Some((entry.source.bare_substitution()?, entry)))
-}
-
-/// The type of a value. Windows stores a pointer as a hexadecimal number of its size, but shows it as a pointer.
-fn type_of(value: Value<'_>, declared: ValueType) -> ValueType {
-    match (value.value_type.scalar, declared.scalar) {
-        (Scalar::HexInt32 | Scalar::HexInt64, Scalar::SizeT) if !value.value_type.array => declared,
-        _ => value.value_type,
-    }
 }
 
 fn all(values: ValueTable<'_>) -> impl Iterator<Item = Value<'_>> {

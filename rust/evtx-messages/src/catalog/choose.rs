@@ -93,7 +93,12 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)>
         return None;
     }
     let (mut contest, fingerprints) = (Contest::default(), Fingerprints::default());
-    for rival in fitting.iter().filter(|rival| rival.rank == best.rank) {
+    // What a file says about its own text, such as how many values it has, does not make it better than that of another.
+    let names = |of: &Candidate| block.field_names(of.record[column::FIELDS]).take(MAX_INSERTION);
+    let rivals = fitting.iter().filter(|rival| {
+        rival.rank == best.rank || subject(&rival.record) == subject(&best.record) && names(rival).eq(names(best))
+    });
+    for rival in rivals {
         contest.add(
             fingerprint(block, &rival.record, &fingerprints),
             file(block, &rival.record),
@@ -164,8 +169,14 @@ fn fingerprint(block: &Block, record: &Record, fingerprints: &Fingerprints) -> O
     fingerprints.of(block.string(record[column::TEXT])?)
 }
 
+/// What a message is about: the event, its version and qualifiers, and the language.
+fn subject(record: &Record) -> [u32; 3] {
+    let qualifiers = record[column::QUALIFIERS] & !column::HAS_MESSAGE_ID;
+    [record[column::EVENT], qualifiers, record[column::LANGUAGE]]
+}
+
 /// Which messages and which parameters of a block are contested: files disagree about the text of an event with the
-/// same version, qualifiers, language and names of fields, or of a parameter in one language.
+/// same version and qualifiers, or of a parameter, in one language.
 pub(super) fn contested(block: &Block, interrupt: Interrupt<'_>) -> Result<(Vec<bool>, Vec<bool>)> {
     let fingerprints = Fingerprints::default();
     // Texts are stored once, so each is read once.
@@ -176,15 +187,11 @@ pub(super) fn contested(block: &Block, interrupt: Interrupt<'_>) -> Result<(Vec<
     };
     let of_message = |index| {
         let record = block.message(index);
-        let qualifiers = record[column::QUALIFIERS] & !column::HAS_MESSAGE_ID;
-        let names = block.list(record[column::FIELDS]).chunks(3).take(MAX_INSERTION);
-        let names: Vec<_> = names.filter_map(|field| field.first().copied()).collect();
-        let key = (record[column::EVENT], qualifiers, record[column::LANGUAGE], names);
-        (key, record[column::TEXT], record[column::FILE])
+        (subject(&record), record[column::TEXT], record[column::FILE])
     };
     let of_parameter = |index| {
         let [id, language, text, file] = block.parameter(index);
-        ((id, 0, language, Vec::new()), text, file)
+        ([id, 0, language], text, file)
     };
     let messages = contests((0..block.message_count()).map(of_message), block, &mut text, interrupt)?;
     let parameters = contests(
@@ -197,7 +204,7 @@ pub(super) fn contested(block: &Block, interrupt: Interrupt<'_>) -> Result<(Vec<
 }
 
 /// What texts are for, and the references of the text and its file.
-type Contester = ((u32, u32, u32, Vec<[u8; 4]>), u32, u32);
+type Contester = ([u32; 3], u32, u32);
 
 fn contests(
     all: impl Iterator<Item = Contester>,

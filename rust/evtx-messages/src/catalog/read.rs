@@ -114,8 +114,9 @@ impl Catalog {
     /// 8. the longest text of a file, because some tables have lost the whitespace of their texts.
     ///
     /// If the best one has no version and is one of more than six different texts without a version, the catalog has mixed
-    /// providers, and none is returned. Neither is it if files disagree: up to the nearest version, several are equally good,
-    /// with different texts of different files. Anyone can declare an event of any provider, so the longest says nothing.
+    /// providers, and none is returned. Neither is it if files disagree: several are equally good up to the nearest version,
+    /// or are for the same version and language and have fields of the same names, with different texts of different files.
+    /// Anyone can declare an event of any provider, so what a file says about its text does not make it better.
     ///
     /// # Errors
     /// If the messages of the provider are damaged. Every call for this provider then returns the same error.
