@@ -93,10 +93,14 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)>
         return None;
     }
     let (mut contest, fingerprints) = (Contest::default(), Fingerprints::default());
-    // What a file says about its own text, such as how many values it has, does not make it better than that of another.
+    // What a manifest says about its own text, such as how many values it has, does not make it better than that of another.
+    // Texts without a version are of a database. Those of several versions of Windows differ in the values that they have.
     let names = |of: &Candidate| block.field_names(of.record[column::FIELDS]).take(MAX_INSERTION);
     let rivals = fitting.iter().filter(|rival| {
-        rival.rank == best.rank || subject(&rival.record) == subject(&best.record) && names(rival).eq(names(best))
+        rival.rank == best.rank
+            || version_of(&best.record).is_some()
+                && subject(&rival.record) == subject(&best.record)
+                && names(rival).eq(names(best))
     });
     for rival in rivals {
         contest.add(
