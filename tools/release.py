@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Prepares a release. usage:
-  tools/release.py files DIST FOLDER  copies what `make dist` built to FOLDER, under names that say version and platform, with SHA256SUMS
+  tools/release.py files DIST FOLDER  copies what `make dist` built to FOLDER, under names that say version and platform, with licences and SHA256SUMS
   tools/release.py notes TAG URL      prints what CHANGELOG.md says about the version of the tag. URL is that of the repository.
 """
 
@@ -33,6 +33,9 @@ def copy(dist, folder):
         shutil.copy(extension, folder / f"{name}.{kind}{platform}.{rest}")
     for wheel in dist.glob(f"*-{version()}-*.whl"):
         shutil.copy(wheel, folder)
+    # The licences of the code in the extension, which has no room for them.
+    for text in "LICENSE", "THIRD-PARTY-NOTICES.txt":
+        shutil.copy(ROOT / text, folder)
     files = sorted(folder.iterdir())
     sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
     (folder / "SHA256SUMS").write_text("".join(sums), "utf-8", newline="\n")

@@ -61,7 +61,23 @@ def test_files_say_for_which_duckdb_and_platform_they_are(tmp_path):
         f"evtx.v{pinned}.linux_arm64.duckdb_extension.gz": hashlib.sha256(pinned.encode()).hexdigest(),
         "evtx.linux_arm64.duckdb_extension.gz": hashlib.sha256(b"1.5.6").hexdigest(),
         f"evtx_arrow-{VERSION}-cp311-abi3-win_amd64.whl": hashlib.sha256(b"wheel").hexdigest(),
+        **{text: hashlib.sha256((ROOT / text).read_bytes()).hexdigest() for text in ["LICENSE", "THIRD-PARTY-NOTICES.txt"]},
     }
+
+
+def test_published_files_have_the_licences_of_the_crates_in_them():
+    """Of every crate that cargo says is linked, and in the wheels, too."""
+    tree = ["cargo", "tree", "--locked", "--manifest-path", ROOT / "rust/Cargo.toml", "-p", "evtx-duckdb", "-p", "evtx-duckdb-stable", "-p", "evtx-python",
+            "-e", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe", "-f", "{p}"]  # fmt: skip
+    for target in "x86_64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-pc-windows-gnu":
+        tree += ["--target", target]
+    lines = subprocess.run(tree, capture_output=True, text=True, check=True).stdout.splitlines()
+    crates = {line.split()[0] for line in lines if line and "(/" not in line}
+    headings = re.findall(r"^-{80}\n(.*)\n-{80}$", read("THIRD-PARTY-NOTICES.txt"), re.MULTILINE)
+    named = {name for heading in headings for name in heading.split(", ")}
+    assert len(crates) > 50 and crates - named == set()
+    for project in ["evtx-sql/pyproject.toml", "python/pyproject.toml"]:
+        assert re.search(r'^license-files = .*"THIRD-PARTY-NOTICES.txt"', read(project), re.MULTILINE), project
 
 
 @pytest.mark.parametrize("workflow", sorted(ROOT.glob(".github/workflows/*.yml")), ids=lambda path: path.name)
