@@ -284,7 +284,7 @@ fn the_names_of_fields_decide_which_value_a_text_has() {
         for (log, is_tree) in logs(names).iter().flat_map(|log| [(log, false), (log, true)]) {
             assert_eq!(
                 shown(log, text, &newer, is_tree),
-                [expected.clone()],
+                std::slice::from_ref(&expected),
                 "{names:?} {is_tree}"
             );
         }
