@@ -21,7 +21,7 @@ use crate::binary::Binary;
 use crate::binary::manifest::{DeclaredEvent, DeclaredMap, DeclaredProvider, Manifest, Named};
 use crate::binary::table::MessageTable;
 use crate::language::language_name;
-use crate::registry::{FilePlace, RegisteredFile, Registration, Registry};
+use crate::registry::{FilePlace, Files, Registration, Registry};
 use crate::row::{Guid, MessageKind, MessageRow, ValueMap};
 
 /// The manifests' providers that get the other messages of a file as parameters, at most. *(choice)*
@@ -75,7 +75,7 @@ impl Known<'_> {
     }
 
     /// Whether a file is in the first list of a provider that is not empty, or the registry has none.
-    fn is_own(self, file: &ProviderFile, guid: &Guid, lists: fn(&Registration) -> [&Vec<RegisteredFile>; 2]) -> bool {
+    fn is_own(self, file: &ProviderFile, guid: &Guid, lists: fn(&Registration) -> [&Files; 2]) -> bool {
         let lists = self.registry.by_guid(guid).map(lists).into_iter().flatten();
         let mut lists = lists.filter(|files| !files.is_empty());
         lists
@@ -314,9 +314,9 @@ fn owners(files: &[ProviderFile], file: &ProviderFile, known: Known<'_>) -> Vec<
         provider: Some(registration.name.clone()),
         guid: registration.guid,
     };
-    let of_events = registry.by_message_file(file.place.name()).iter();
+    let of_events = registry.by_message_file(file.place.name());
     let of_events = of_events.filter(|of| registry.is_file_of(&of.message_files, &file.place));
-    let of_parameters = registry.by_parameter_file(file.place.name()).iter();
+    let of_parameters = registry.by_parameter_file(file.place.name());
     let of_parameters = of_parameters.filter(|of| registry.is_file_of(&of.parameter_files, &file.place));
     let mut owners: Vec<_> = of_events
         .map(|of| owner(MessageKind::Event, of))

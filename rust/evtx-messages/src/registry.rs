@@ -14,22 +14,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
+use hashbrown::HashMap;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::row::{Guid, guid_of_text};
 pub use hive::{Hive, Key};
 
-/// The providers of a registry, at most. Windows has about 3,000. *(choice)*
-const MAX_PROVIDERS: usize = 1 << 16;
+/// What the providers of a registry may take of memory, in bytes. Windows has about 3,000, which take 3 MiB. *(choice)*
+const MAX_MEMORY: usize = 24 << 20;
 
 /// The files of one value, at most. *(choice)*
 const MAX_FILES: usize = 64;
+
+/// The folders of a file that are compared with those of the registry, at most. *(choice)*
+const MAX_FOLDERS: usize = 64;
 
 /// A file that a registry names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RegisteredFile {
     /// Its path below a drive or below the folder that a variable names, in lower case: `system32/x.dll`.
-    path: Box<str>,
+    path: Arc<str>,
 }
 
 impl RegisteredFile {
@@ -38,6 +42,9 @@ impl RegisteredFile {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 }
+
+/// Files that a registry names. Providers that have a value in common share them.
+pub type Files = Arc<[RegisteredFile]>;
 
 /// Where a file is that a registry may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,8 +95,14 @@ impl FilePlace {
 
     /// The ends of the path, each one or more folders and the name.
     fn ends(&self) -> impl Iterator<Item = &str> {
-        let starts = self.path.match_indices('/').map(|(at, _)| at + 1);
-        starts.chain([0]).map(|start| &self.path[start..])
+        let starts = self.path.rmatch_indices('/').map(|(at, _)| at + 1);
+        starts.take(MAX_FOLDERS).chain([0]).map(|start| &self.path[start..])
+    }
+
+    /// Whether its path ends with that of a file that a registry names.
+    fn is_at(&self, registered: &RegisteredFile) -> bool {
+        let above = self.path.strip_suffix(&*registered.path);
+        above.is_some_and(|above| above.is_empty() || above.ends_with('/'))
     }
 }
 
@@ -107,11 +120,11 @@ pub struct Registration {
     /// The GUID, if it has one.
     pub guid: Option<Guid>,
     /// The files with its manifest.
-    pub resource_files: Vec<RegisteredFile>,
+    pub resource_files: Files,
     /// The files with the texts of its events.
-    pub message_files: Vec<RegisteredFile>,
+    pub message_files: Files,
     /// The files with the texts of its parameters.
-    pub parameter_files: Vec<RegisteredFile>,
+    pub parameter_files: Files,
     /// Whether it is a source of the classic log: the upper half of the ID of a message is its qualifiers.
     pub is_classic: bool,
 }
@@ -123,26 +136,69 @@ pub struct Registry {
     /// In lower case.
     names: BTreeSet<Box<str>>,
     by_guid: BTreeMap<Guid, Arc<Registration>>,
-    by_message_file: BTreeMap<Box<str>, Vec<Arc<Registration>>>,
-    by_parameter_file: BTreeMap<Box<str>, Vec<Arc<Registration>>>,
-    files: BTreeSet<RegisteredFile>,
-    /// Those of the files whose paths were found.
-    located: BTreeSet<RegisteredFile>,
+    by_message_file: Users,
+    by_parameter_file: Users,
+    /// The paths of all files, and whether one was found there.
+    files: BTreeMap<Arc<str>, bool>,
+    /// What all of it takes, in bytes.
+    memory: usize,
+}
+
+/// Providers by the names of their files. It is a table of lists, as many providers may share one list of many files.
+#[derive(Debug, Default)]
+struct Users {
+    /// The providers with a list of files, by its address.
+    providers: HashMap<usize, Vec<Arc<Registration>>>,
+    /// The addresses of the lists with files of a name.
+    lists: BTreeMap<Box<str>, Vec<usize>>,
+}
+
+impl Users {
+    fn add(&mut self, files: &Files, registration: &Arc<Registration>) {
+        if files.is_empty() {
+            return;
+        }
+        let address = Arc::as_ptr(files).addr();
+        let providers = self.providers.entry(address).or_default();
+        // The files of a list are known after its first provider.
+        for file in files.iter().filter(|_| providers.is_empty()) {
+            let lists = self.lists.entry(file.name().into()).or_default();
+            if lists.last() != Some(&address) {
+                lists.push(address);
+            }
+        }
+        providers.push(Arc::clone(registration));
+    }
+
+    fn of(&self, name: &str) -> impl Iterator<Item = &Arc<Registration>> {
+        let lists = self.lists.get(name).into_iter().flatten();
+        lists.flat_map(|address| &self.providers[address])
+    }
+}
+
+/// The lists of files that were read from a hive.
+#[derive(Default)]
+struct Lists {
+    /// By the addresses of their texts.
+    known: HashMap<usize, (Arc<str>, Files)>,
+    /// What those take that were read last, in bytes.
+    memory: usize,
 }
 
 impl Registry {
     /// Adds the providers of a hive: SOFTWARE, SYSTEM, or any other, which has none.
     ///
     /// # Errors
-    /// If the bytes are not a hive, or fewer than its header says, or if the work is interrupted. What could be read is
-    /// added nevertheless. Damaged keys are left out.
+    /// If the bytes are not a hive, fewer than its header says, or if they multiply what they contain; and if the work is
+    /// interrupted. What could be read is added nevertheless. Damaged keys are left out.
     pub fn add_hive(&mut self, file: &[u8], interrupt: Interrupt<'_>) -> Result<()> {
         let hive = Hive::open(file, interrupt)?;
-        let root = hive.root();
+        let (root, mut lists) = (hive.root(), Lists::default());
         if let Some(publishers) = root.path(r"Microsoft\Windows\CurrentVersion\WINEVT\Publishers") {
-            publishers
-                .subkeys()
-                .try_for_each(|key| self.add_key(&key, publisher).map_or(Ok(()), Err))?;
+            for key in publishers.subkeys() {
+                let registration = publisher(&key, &mut lists);
+                self.add_key(registration, &mut lists, &hive)?;
+            }
         }
         for control_set in root
             .subkeys()
@@ -151,29 +207,35 @@ impl Registry {
             let Some(logs) = control_set.path(r"Services\EventLog") else {
                 continue;
             };
-            for log in logs.subkeys() {
-                log.subkeys()
-                    .try_for_each(|key| self.add_key(&key, source).map_or(Ok(()), Err))?;
+            for key in logs.subkeys().flat_map(|log| log.subkeys()) {
+                let registration = source(&key, &mut lists);
+                self.add_key(registration, &mut lists, &hive)?;
             }
         }
-        hive.interrupted()?;
+        hive.check()?;
         hive.cut().map_or(Ok(()), Err)
     }
 
-    fn add_key(&mut self, key: &Key<'_>, read: fn(&Key<'_>) -> Option<Registration>) -> Option<crate::error::Error> {
-        if self.registrations.len() < MAX_PROVIDERS
-            && let Some(registration) = read(key)
-        {
-            self.add(registration);
+    fn add_key(&mut self, registration: Option<Registration>, lists: &mut Lists, hive: &Hive<'_>) -> Result<()> {
+        self.take(std::mem::take(&mut lists.memory))?;
+        if let Some(registration) = registration {
+            self.add(registration)?;
         }
-        key.hive().interrupted().err()
+        hive.check()
     }
 
     /// Adds a provider. Use this for sources other than hives.
-    pub fn add(&mut self, registration: Registration) {
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if there is no memory left for it.
+    pub fn add(&mut self, registration: Registration) -> Result<()> {
+        // The name is there in lower case, too.
+        let bytes = 4 * size_of::<Registration>() + 3 * registration.name.len();
+        self.take(bytes)?;
         let registration = Arc::new(registration);
         if !self.registrations.insert(registration.clone()) {
-            return;
+            self.memory -= bytes;
+            return Ok(());
         }
         self.names.insert(registration.name.to_lowercase().into());
         let of_kinds = [
@@ -181,23 +243,32 @@ impl Registry {
             &registration.message_files,
             &registration.parameter_files,
         ];
-        self.files.extend(of_kinds.into_iter().flatten().cloned());
+        for file in of_kinds.into_iter().flat_map(|files| &**files) {
+            self.files.entry(Arc::clone(&file.path)).or_default();
+        }
         if let (Some(guid), false) = (registration.guid, registration.is_classic) {
             self.by_guid.entry(guid).or_insert_with(|| registration.clone());
         }
-        let files = registration.message_files.iter().filter(|_| registration.is_classic);
-        for file in files {
-            self.by_message_file
-                .entry(file.name().into())
-                .or_default()
-                .push(registration.clone());
+        if registration.is_classic {
+            self.by_message_file.add(&registration.message_files, &registration);
         }
-        for file in &registration.parameter_files {
-            self.by_parameter_file
-                .entry(file.name().into())
-                .or_default()
-                .push(registration.clone());
+        self.by_parameter_file.add(&registration.parameter_files, &registration);
+        Ok(())
+    }
+
+    /// Takes memory for providers, before they are there.
+    fn take(&mut self, bytes: usize) -> Result<()> {
+        self.memory += bytes;
+        if self.memory <= MAX_MEMORY {
+            return Ok(());
         }
+        let (what, size, limit) = ("the providers of the registry", self.memory as u64, MAX_MEMORY as u64);
+        Err(Error::TooLarge {
+            what,
+            offset: 0,
+            size,
+            limit,
+        })
     }
 
     /// All providers, sorted by name.
@@ -207,10 +278,9 @@ impl Registry {
 
     /// Notes where a file is. Call it for all files before [`is_file_of`](Self::is_file_of).
     pub fn locate(&mut self, file: &FilePlace) {
-        for path in file.ends().map(Into::into) {
-            let file = RegisteredFile { path };
-            if self.files.contains(&file) {
-                self.located.insert(file);
+        for path in file.ends() {
+            if let Some(is_found) = self.files.get_mut(path) {
+                *is_found = true;
             }
         }
     }
@@ -218,10 +288,11 @@ impl Registry {
     /// Whether a file is one of these, which a provider uses: it has the path of one of them. If no file has that, its
     /// name is enough.
     pub fn is_file_of(&self, files: &[RegisteredFile], file: &FilePlace) -> bool {
-        let is_at = |registered: &RegisteredFile| file.ends().any(|end| *end == *registered.path);
         let is_same = |registered: &RegisteredFile| {
             registered.name() == file.name()
-                && (file.in_system_resources || !self.located.contains(registered) || is_at(registered))
+                && (file.in_system_resources
+                    || self.files.get(&registered.path) != Some(&true)
+                    || file.is_at(registered))
         };
         files.iter().any(is_same)
     }
@@ -238,47 +309,57 @@ impl Registry {
     }
 
     /// The classic sources with texts in a file. The name has no folders and is in lower case.
-    pub fn by_message_file(&self, file: &str) -> &[Arc<Registration>] {
-        self.by_message_file.get(file).map_or(&[], Vec::as_slice)
+    pub fn by_message_file(&self, file: &str) -> impl Iterator<Item = &Arc<Registration>> {
+        self.by_message_file.of(file)
     }
 
     /// The providers with parameters in a file. The name has no folders and is in lower case.
-    pub fn by_parameter_file(&self, file: &str) -> &[Arc<Registration>] {
-        self.by_parameter_file.get(file).map_or(&[], Vec::as_slice)
+    pub fn by_parameter_file(&self, file: &str) -> impl Iterator<Item = &Arc<Registration>> {
+        self.by_parameter_file.of(file)
     }
 }
 
 /// A provider with a manifest, from its key in `Publishers`.
-fn publisher(key: &Key<'_>) -> Option<Registration> {
+fn publisher(key: &Key<'_>, lists: &mut Lists) -> Option<Registration> {
     Some(Registration {
         guid: Some(guid_of_text(&key.name())?),
-        name: key.text("")?.into(),
-        resource_files: files(key, "ResourceFileName"),
-        message_files: files(key, "MessageFileName"),
-        parameter_files: files(key, "ParameterFileName"),
+        name: key.text("")?,
+        resource_files: files(key, "ResourceFileName", lists),
+        message_files: files(key, "MessageFileName", lists),
+        parameter_files: files(key, "ParameterFileName", lists),
         is_classic: false,
     })
 }
 
 /// A classic source, from its key below a log.
-fn source(key: &Key<'_>) -> Option<Registration> {
+fn source(key: &Key<'_>, lists: &mut Lists) -> Option<Registration> {
     Some(Registration {
         name: key.name().into(),
         guid: key.text("ProviderGuid").and_then(|text| guid_of_text(text.trim())),
-        resource_files: Vec::new(),
-        message_files: files(key, "EventMessageFile"),
-        parameter_files: files(key, "ParameterMessageFile"),
+        resource_files: Files::default(),
+        message_files: files(key, "EventMessageFile", lists),
+        parameter_files: files(key, "ParameterMessageFile", lists),
         is_classic: true,
     })
     .filter(|registration| !registration.message_files.is_empty() || !registration.parameter_files.is_empty())
 }
 
-fn files(key: &Key<'_>, value: &str) -> Vec<RegisteredFile> {
-    key.text(value).map_or(Vec::new(), |text| files_of(&text))
+fn files(key: &Key<'_>, value: &str, lists: &mut Lists) -> Files {
+    let Some(text) = key.text(value) else {
+        return Files::default();
+    };
+    let address = Arc::as_ptr(&text).addr();
+    let (_, files) = lists.known.entry(address).or_insert_with(|| {
+        let files = files_of(&text);
+        // A path is there once. Its name is at most in two tables of users.
+        lists.memory += 128 + files.iter().map(|file| 3 * file.path.len() + 256).sum::<usize>();
+        (Arc::clone(&text), files)
+    });
+    Arc::clone(files)
 }
 
 /// The files that a value of the registry names.
-pub fn files_of(value: &str) -> Vec<RegisteredFile> {
+pub fn files_of(value: &str) -> Files {
     let paths = value.split([';', ',']).map(|path| {
         let path = path.trim().to_lowercase().replace('\\', "/");
         // What stands for a folder of the system: `%SystemRoot%`, `\SystemRoot`, `\??\C:`, and `@` before them.

@@ -148,13 +148,15 @@ fn the_registry_says_whose_a_classic_table_is() {
         ("Old", r"%SystemRoot%\System32\Old.dll;x.dll", ""),
         ("New", "", "old.dll"),
     ] {
-        registry.add(Registration {
-            name: name.into(),
-            message_files: files_of(message_files),
-            parameter_files: files_of(parameter_files),
-            is_classic: true,
-            ..Registration::default()
-        });
+        registry
+            .add(Registration {
+                name: name.into(),
+                message_files: files_of(message_files),
+                parameter_files: files_of(parameter_files),
+                is_classic: true,
+                ..Registration::default()
+            })
+            .expect("there is room");
     }
     let known = rows_of(&files, &registry);
     let seen: Vec<_> = known
@@ -197,13 +199,14 @@ fn only_the_files_that_the_registry_names_speak_for_a_provider() {
     let texts = |files: &[(&str, &[u8])], registered: &str| {
         let mut registry = Registry::default();
         if !registered.is_empty() {
-            registry.add(Registration {
+            let registration = Registration {
                 name: "Test-Provider".into(),
                 guid: Some(guid()),
                 resource_files: files_of(registered),
                 message_files: files_of(registered),
                 ..Registration::default()
-            });
+            };
+            registry.add(registration).expect("there is room");
         }
         let files: Vec<_> = files.iter().map(|(path, pe)| file(path, pe)).collect();
         files.iter().for_each(|file| registry.locate(&file.place));

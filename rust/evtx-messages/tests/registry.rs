@@ -2,8 +2,6 @@
 //!
 //! Set `EVTX_HIVES` to a folder of hives to read them all.
 
-use std::sync::Arc;
-
 use evtx_format::Interrupt;
 use evtx_messages::registry::{FilePlace, Hive, RegisteredFile, Registry, file_name, files_of};
 use evtx_messages::row::guid_of_text;
@@ -222,17 +220,16 @@ fn providers_have_their_files() {
         assert_eq!(names_of(&auditing.resource_files), ["adtschema.dll"]);
         assert_eq!(names_of(&auditing.message_files), ["adtschema.dll"]);
         assert_eq!(names_of(&auditing.parameter_files), ["msobjs.dll", "kernel32.dll"]);
-        let of =
-            |found: &[Arc<registry::Registration>]| found.iter().map(|found| found.name.clone()).collect::<Vec<_>>();
-        assert_eq!(of(registry.by_message_file("iologmsg.dll")), ["Disk".into()]);
-        assert_eq!(of(registry.by_message_file("disk.sys")), ["Disk".into()]);
-        assert_eq!(of(registry.by_message_file("last.dll")), ["Long".into()]);
-        assert_eq!(of(registry.by_message_file("adtschema.dll")), [], "it has a manifest");
-        assert_eq!(
-            of(registry.by_parameter_file("kernel32.dll")),
-            ["Auditing".into(), "Only".into()]
-        );
-        assert_eq!(registry.by_message_file("iologmsg.dll")[0].guid, Some(guid));
+        let with_messages = |file| {
+            let found = registry.by_message_file(file);
+            found.map(|found| (&*found.name, found.guid)).collect::<Vec<_>>()
+        };
+        assert_eq!(with_messages("iologmsg.dll"), [("Disk", Some(guid))]);
+        assert_eq!(with_messages("disk.sys"), [("Disk", Some(guid))]);
+        assert_eq!(with_messages("last.dll"), [("Long", None)]);
+        assert_eq!(with_messages("adtschema.dll"), [], "it has a manifest");
+        let with_parameters = registry.by_parameter_file("kernel32.dll").map(|found| &*found.name);
+        assert_eq!(with_parameters.collect::<Vec<_>>(), ["Auditing", "Only"]);
     }
 }
 
@@ -277,11 +274,12 @@ fn a_file_has_the_path_that_the_registry_says() {
         r"system32\x.dll",
     ] {
         let mut registry = Registry::default();
-        registry.add(registry::Registration {
-            message_files: files_of(value),
-            ..Default::default()
-        });
         let files = files_of(value);
+        let registration = registry::Registration {
+            message_files: files.clone(),
+            ..Default::default()
+        };
+        registry.add(registration).expect("there is room");
         let [own, other] = ["/mnt/c/Windows/System32/x.dll", "/mnt/c/Users/x/x.dll"].map(file);
         assert!(
             registry.is_file_of(&files, &other),

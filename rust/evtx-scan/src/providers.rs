@@ -238,7 +238,7 @@ fn unless_registered(row: MessageRow, registry: &Registry) -> CatalogRow {
 fn groups(binaries: Vec<ProviderFile>, registry: &Registry) -> Vec<Vec<ProviderFile>> {
     let mut leaders: BTreeMap<Box<str>, Box<str>> = BTreeMap::new();
     for registration in registry.registrations().filter(|registration| !registration.is_classic) {
-        let files = registration.resource_files.iter().chain(&registration.message_files);
+        let files = registration.resource_files.iter().chain(&*registration.message_files);
         let mut names = files.map(RegisteredFile::name);
         if let Some(first) = names.next() {
             let first: Box<str> = leader(&leaders, first).into();

@@ -11,11 +11,13 @@
 //! | `vk`, a value | length of the name 2, size 4 (bit 31: the data is at 8), offset of the data 8, type 12, flags 16 (1: the name is not UTF-16), name 20 |
 //! | `db`, data of more than 16,344 bytes | count 2, offset of a list of the offsets of its parts 4 |
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use evtx_format::bytes::{u16_at, u32_at};
 use evtx_format::value::Scalar;
-use evtx_format::{Interrupt, Interrupted};
+use hashbrown::HashMap;
 
 use crate::binary::table::text_of;
 use crate::error::{Error, Result};
@@ -24,8 +26,12 @@ use crate::error::{Error, Result};
 const HEADER: usize = 4096;
 /// The longest text of a value, in bytes. *(choice)*
 const MAX_TEXT: usize = 64 << 10;
+/// The longest names of keys and of the values that are asked for, in bytes: 255 characters. Windows allows no longer keys.
+const MAX_NAME: usize = 510;
+/// The bytes of all texts that are read, at most. Windows has some 100 KiB of them for its providers. *(choice)*
+const MAX_TEXTS: usize = 8 << 20;
 
-/// An open hive. Work is bounded by the size of the file: reading ends when more cells were read than it can have.
+/// An open hive. Work is bounded by the size of the file: reading fails when more cells were read than it can have.
 #[derive(Debug)]
 pub struct Hive<'h> {
     /// The bytes after the header.
@@ -35,8 +41,13 @@ pub struct Hive<'h> {
     size: u32,
     /// The cells that may still be read, so that keys in a circle end.
     steps: Cell<usize>,
+    /// The texts that were read, by the offsets and sizes of their data: keys can share a value.
+    texts: RefCell<HashMap<(u32, u32), Arc<str>>>,
+    /// The bytes of texts that may still be read, because data can overlap.
+    text_room: Cell<usize>,
     interrupt: Interrupt<'h>,
-    interrupted: Cell<bool>,
+    /// Why reading ended early.
+    failure: RefCell<Option<Error>>,
 }
 
 /// A key of a hive.
@@ -63,8 +74,10 @@ impl<'h> Hive<'h> {
             size: u32_at(file, 40).unwrap_or_default(),
             // Each key can be read by its name, and for its values.
             steps: Cell::new(cells.len() / 4 + 64),
+            texts: RefCell::default(),
+            text_room: Cell::new(MAX_TEXTS),
             interrupt,
-            interrupted: Cell::new(false),
+            failure: RefCell::default(),
         })
     }
 
@@ -86,22 +99,33 @@ impl<'h> Hive<'h> {
     }
 
     /// # Errors
-    /// [`Interrupted`] if the work was interrupted. What was read is incomplete then.
-    pub fn interrupted(&self) -> Result<()> {
-        if self.interrupted.get() {
-            Err(Interrupted.into())
-        } else {
-            Ok(())
-        }
+    /// Why reading ended early, if it did: what was read is incomplete then.
+    pub fn check(&self) -> Result<()> {
+        self.interrupt.check()?;
+        self.failure.borrow().clone().map_or(Ok(()), Err)
+    }
+
+    /// Ends reading.
+    fn fail<T>(&self, why: Error) -> Option<T> {
+        self.failure.borrow_mut().get_or_insert(why);
+        self.steps.set(0);
+        None
     }
 
     /// The data of the cell at an offset; `None` if it is outside of the hive, or if reading has to end.
     fn cell(&'h self, offset: u32) -> Option<&'h [u8]> {
-        let left = self.steps.get().checked_sub(1)?;
+        let Some(left) = self.steps.get().checked_sub(1) else {
+            return self.fail(Error::Damaged {
+                what: "a hive",
+                offset: HEADER as u64 + u64::from(offset),
+                why: "its keys refer to more cells than it can have",
+            });
+        };
         self.steps.set(left);
-        if self.interrupted.get() || (left % 256 == 0 && self.interrupt.check().is_err()) {
-            self.interrupted.set(true);
-            return None;
+        if left % 16 == 0
+            && let Err(interrupted) = self.interrupt.check()
+        {
+            return self.fail(interrupted.into());
         }
         let at = offset as usize;
         // The size of a cell in use is negative.
@@ -114,23 +138,42 @@ impl<'h> Hive<'h> {
         Some(Key { hive: self, cell })
     }
 
-    /// The offsets of the keys in a list. A list of lists has one level.
-    fn list(&'h self, offset: u32, is_inner: bool) -> Vec<u32> {
-        let Some(cell) = self.cell(offset) else {
-            return Vec::new();
+    /// The items of a list of keys, each with its offset first, and whether they are lists themselves.
+    fn list(&'h self, offset: u32) -> (Items<'h>, bool) {
+        let list = || {
+            let cell = self.cell(offset)?;
+            let (size, is_outer) = match cell.get(..2)? {
+                b"lf" | b"lh" => (8, false),
+                b"li" => (4, false),
+                b"ri" => (4, true),
+                _ => return None,
+            };
+            let (items, count) = (cell.get(4..)?, usize::from(u16_at(cell, 2)?));
+            Some((items[..items.len().min(size * count)].chunks_exact(size), is_outer))
         };
-        let items = match cell.get(4..) {
-            Some(items) => items.as_chunks::<4>().0,
-            None => return Vec::new(),
-        };
-        let count = usize::from(u16_at(cell, 2).unwrap_or(0));
-        let offsets = items.iter().map(|item| u32::from_le_bytes(*item));
-        match &cell[..2] {
-            b"lf" | b"lh" => offsets.step_by(2).take(count).collect(),
-            b"li" => offsets.take(count).collect(),
-            b"ri" if !is_inner => offsets.take(count).flat_map(|offset| self.list(offset, true)).collect(),
-            _ => Vec::new(),
+        list().unwrap_or((NONE.chunks_exact(4), false))
+    }
+
+    /// The text of a value. Those that have the same data share it.
+    fn text(&'h self, value: &'h [u8]) -> Option<Arc<str>> {
+        let key = (u32_at(value, 8)?, u32_at(value, 4)?);
+        if let Some(known) = self.texts.borrow().get(&key) {
+            return Some(Arc::clone(known));
         }
+        let data = self.data(value)?;
+        // Even an empty text takes some.
+        let Some(room) = self.text_room.get().checked_sub(data.len() + 64) else {
+            return self.fail(Error::TooLarge {
+                what: "the values of providers",
+                offset: HEADER as u64 + u64::from(key.0),
+                size: (MAX_TEXTS + data.len()) as u64,
+                limit: MAX_TEXTS as u64,
+            });
+        };
+        self.text_room.set(room);
+        let text: Arc<str> = text_of(Scalar::String, &data).into();
+        self.texts.borrow_mut().insert(key, Arc::clone(&text));
+        Some(text)
     }
 
     /// The data of a value.
@@ -166,20 +209,36 @@ impl<'k> Key<'k> {
     /// The name.
     pub fn name(&self) -> String {
         let name = || {
-            let length = usize::from(u16_at(self.cell, 72)?);
+            let length = usize::from(u16_at(self.cell, 72)?).min(MAX_NAME);
             Some(name(self.cell.get(76..76 + length)?, u16_at(self.cell, 2)? & 0x20 != 0))
         };
         name().unwrap_or_default()
     }
 
-    /// The keys inside the key.
+    /// The keys inside the key. A list of lists has one level.
     pub fn subkeys(&self) -> impl Iterator<Item = Key<'k>> + use<'k> {
         let (hive, count, list) = (self.hive, u32_at(self.cell, 20), u32_at(self.cell, 28));
-        let offsets = match (count, list) {
-            (Some(1..), Some(list)) => hive.list(list, false),
-            _ => Vec::new(),
+        let (items, is_outer) = match (count, list) {
+            (Some(1..), Some(list)) => hive.list(list),
+            _ => (NONE.chunks_exact(4), false),
         };
-        offsets.into_iter().filter_map(move |offset| hive.key(offset))
+        let (mut lists, mut keys) = (NONE.chunks_exact(4), items);
+        if is_outer {
+            std::mem::swap(&mut lists, &mut keys);
+        }
+        let offset = |item: &[u8]| u32_at(item, 0).unwrap_or_default();
+        let offsets = std::iter::from_fn(move || {
+            loop {
+                if let Some(key) = keys.next() {
+                    return Some(offset(key));
+                }
+                let (items, is_outer) = hive.list(offset(lists.next()?));
+                keys = if is_outer { NONE.chunks_exact(4) } else { items };
+            }
+        });
+        offsets
+            .take_while(|_| hive.steps.get() > 0)
+            .filter_map(|offset| hive.key(offset))
     }
 
     /// The key at a path of names with `\` between them, in any case.
@@ -191,7 +250,7 @@ impl<'k> Key<'k> {
     }
 
     /// The text of a value, in any case; that of the default value if the name is empty. `None` if it is not a text.
-    pub fn text(&self, value: &str) -> Option<String> {
+    pub fn text(&self, value: &str) -> Option<Arc<str>> {
         let count = u32_at(self.cell, 36).filter(|count| *count > 0)? as usize;
         let list = self.hive.cell(u32_at(self.cell, 40)?)?.as_chunks::<4>().0;
         for offset in list.iter().take(count) {
@@ -203,19 +262,25 @@ impl<'k> Key<'k> {
                 continue;
             };
             let length = usize::from(u16_at(cell, 2)?);
-            let found = name(cell.get(20..20 + length)?, u16_at(cell, 16)? & 1 != 0);
+            let bytes = cell.get(20..20 + length).filter(|name| name.len() <= MAX_NAME);
+            let found = name(bytes.unwrap_or(b"?"), u16_at(cell, 16)? & 1 != 0);
             if !found.eq_ignore_ascii_case(value) {
                 continue;
             }
             // REG_SZ, REG_EXPAND_SZ, REG_MULTI_SZ
             return match u32_at(cell, 12)? {
-                1 | 2 | 7 => Some(text_of(Scalar::String, &self.hive.data(cell)?)),
+                1 | 2 | 7 => self.hive.text(cell),
                 _ => None,
             };
         }
         None
     }
 }
+
+/// The items of a list of keys.
+type Items<'h> = std::slice::ChunksExact<'h, u8>;
+/// No items.
+const NONE: &[u8] = &[];
 
 fn name(bytes: &[u8], is_narrow: bool) -> String {
     text_of(if is_narrow { Scalar::AnsiString } else { Scalar::String }, bytes)
