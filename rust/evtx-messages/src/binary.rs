@@ -7,11 +7,14 @@
 pub mod table;
 pub mod manifest;
 
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
 use evtx_format::Interrupt;
 use object::LittleEndian as LE;
+use object::pe::ImageResourceDirectoryEntry;
 use object::read::pe::{
-    ImageNtHeaders, PeFile, PeFile32, PeFile64, ResourceDirectory, ResourceDirectoryEntryData, ResourceDirectoryTable,
-    ResourceNameOrId,
+    ImageNtHeaders, PeFile, PeFile32, PeFile64, ResourceDirectory, ResourceDirectoryEntryData, ResourceNameOrId,
 };
 
 use crate::error::{Error, Result};
@@ -20,6 +23,12 @@ use table::MessageTable;
 
 /// The resources of one binary that are looked at, at most. *(choice)*
 const MAX_RESOURCES: usize = 1024;
+
+/// The entries of directories that are looked at, at most. *(choice)*
+const MAX_ENTRIES: usize = 1 << 17;
+
+/// What the messages of a file may take besides twice its size, in bytes. *(choice)*
+const MAX_MEMORY: usize = 16 << 20;
 
 /// The type of tables of messages.
 const RT_MESSAGETABLE: u16 = 11;
@@ -33,60 +42,63 @@ pub struct Binary {
     pub manifests: Vec<Manifest>,
     /// What could not be read.
     pub problems: Vec<Error>,
+    /// The size of its resources in bytes.
+    size: usize,
+}
+
+/// The bytes of a resource. Those of a file share its memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Resource {
+    all: Arc<Vec<u8>>,
+    range: Range<usize>,
+}
+
+impl Resource {
+    pub(crate) fn new(all: &Arc<Vec<u8>>, range: Range<usize>) -> Self {
+        let all = Arc::clone(all);
+        Resource { all, range }
+    }
+}
+
+impl Deref for Resource {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.all[self.range.clone()]
+    }
 }
 
 impl Binary {
     /// About how many bytes of memory its messages take.
     pub fn bytes(&self) -> usize {
-        let manifests = self.manifests.iter().flat_map(|manifest| &manifest.providers);
-        let events = manifests.map(|provider| provider.events.len()).sum::<usize>();
-        self.tables.iter().map(MessageTable::bytes).sum::<usize>() + events * size_of::<manifest::DeclaredEvent>()
+        let tables = self.tables.iter().map(MessageTable::bytes).sum::<usize>();
+        self.size + tables + self.manifests.iter().map(Manifest::bytes).sum::<usize>()
     }
 
     /// Reads the resources of a PE file. A binary without messages is empty.
     ///
     /// # Errors
-    /// If the bytes are not a PE file, or if the work is interrupted.
-    pub fn read(file: &[u8], interrupt: Interrupt<'_>) -> Result<Self> {
-        if let Ok(pe) = PeFile64::parse(file) {
-            return Self::of(&pe, interrupt);
-        }
-        match PeFile32::parse(file) {
-            Ok(pe) => Self::of(&pe, interrupt),
-            Err(_) => Err(Error::NotABinary),
-        }
-    }
-
-    fn of<'f, P: ImageNtHeaders>(pe: &PeFile<'f, P, &'f [u8]>, interrupt: Interrupt<'_>) -> Result<Self> {
-        let mut binary = Binary::default();
-        let sections = pe.section_table();
-        let directory = match pe.data_directories().resource_directory(pe.data(), &sections) {
-            Ok(Some(directory)) => directory,
-            Ok(None) => return Ok(binary),
-            Err(_) => {
-                let (what, why) = ("the directory of resources", "it is outside of the file");
-                binary.problems.push(Error::Damaged { what, offset: 0, why });
-                return Ok(binary);
-            }
+    /// If the bytes are not a PE file, if their messages take more memory than twice the file and 16 MiB, or if the work is
+    /// interrupted.
+    pub fn read(file: Vec<u8>, interrupt: Interrupt<'_>) -> Result<Self> {
+        let mut problems = Vec::new();
+        let found = if let Ok(pe) = PeFile64::parse(&*file) {
+            resources_of(&pe, &mut problems, interrupt)?
+        } else if let Ok(pe) = PeFile32::parse(&*file) {
+            resources_of(&pe, &mut problems, interrupt)?
+        } else {
+            return Err(Error::NotABinary);
         };
-        // Resources that overlap could take more memory than the file.
-        let mut room = pe.data().len();
-        for found in resources(directory) {
+        let limit = MAX_MEMORY + 2 * file.len();
+        let (all, starts) = only(file, &found);
+        let mut binary = Binary {
+            size: all.len(),
+            problems,
+            ..Binary::default()
+        };
+        for (found, start) in found.into_iter().zip(starts) {
             interrupt.check()?;
-            let offset = u64::from(found.address);
-            let bytes = sections
-                .pe_data_at(pe.data(), found.address)
-                .and_then(|rest| rest.get(..found.size as usize))
-                .filter(|bytes| bytes.len() <= room);
-            let Some(bytes) = bytes else {
-                let (what, why) = (
-                    "a resource",
-                    "its size or address is outside of its section, or it overlaps others",
-                );
-                binary.problems.push(Error::Damaged { what, offset, why });
-                continue;
-            };
-            room -= bytes.len();
+            let bytes = Resource::new(&all, start..start + found.range.len());
             let (what, is_damaged) = match found.kind {
                 Kind::Messages => {
                     let table = MessageTable::new(found.language, bytes, interrupt)?;
@@ -101,13 +113,85 @@ impl Binary {
                     ("a manifest", is_damaged)
                 }
             };
+            let offset = u64::from(found.address);
             if is_damaged {
                 let why = "only a part of it can be read";
                 binary.problems.push(Error::Damaged { what, offset, why });
             }
+            if binary.bytes() > limit {
+                let (size, limit) = (binary.bytes() as u64, limit as u64);
+                return Err(Error::TooLarge {
+                    what,
+                    offset,
+                    size,
+                    limit,
+                });
+            }
         }
         Ok(binary)
     }
+}
+
+/// Where the resources of a file are.
+fn resources_of<'f, P: ImageNtHeaders>(
+    pe: &PeFile<'f, P, &'f [u8]>,
+    problems: &mut Vec<Error>,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Found>> {
+    let sections = pe.section_table();
+    let directory = match pe.data_directories().resource_directory(pe.data(), &sections) {
+        Ok(Some(directory)) => directory,
+        Ok(None) => return Ok(Vec::new()),
+        Err(_) => {
+            let (what, why) = ("the directory of resources", "it is outside of the file");
+            problems.push(Error::Damaged { what, offset: 0, why });
+            return Ok(Vec::new());
+        }
+    };
+    // Resources that overlap could take more work than the file.
+    let mut room = pe.data().len();
+    let mut found = Vec::new();
+    for mut resource in resources(directory, interrupt)? {
+        let place = sections.pe_file_range_at(resource.address);
+        let (start, size) = (place.map(|(start, _)| start as usize), resource.range.len());
+        let range = start.map(|start| start..start + size);
+        let range = range.filter(|range| {
+            let is_inside = place.is_some_and(|(_, left)| size <= left as usize) && range.end <= pe.data().len();
+            is_inside && size <= room
+        });
+        let Some(range) = range else {
+            problems.push(Error::Damaged {
+                what: "a resource",
+                offset: resource.address.into(),
+                why: "its size or address is outside of its section, or it overlaps others",
+            });
+            continue;
+        };
+        room -= size;
+        resource.range = range;
+        found.push(resource);
+    }
+    Ok(found)
+}
+
+/// The bytes of resources without the rest of the file, and where each starts in them.
+fn only(mut file: Vec<u8>, found: &[Found]) -> (Arc<Vec<u8>>, Vec<usize>) {
+    let mut sorted: Vec<_> = (0..found.len()).collect();
+    sorted.sort_unstable_by_key(|index| found[*index].range.start);
+    let mut starts = vec![0; found.len()];
+    // How many bytes were kept, and where they end in the file. Resources can overlap.
+    let (mut kept, mut end) = (0, 0);
+    for index in sorted {
+        let range = found[index].range.clone();
+        let new = range.start.max(end)..range.end.max(end);
+        starts[index] = kept - (new.start - range.start);
+        kept += new.len();
+        end = new.end;
+        file.copy_within(new.clone(), kept - new.len());
+    }
+    file.truncate(kept);
+    file.shrink_to_fit();
+    (Arc::new(file), starts)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,16 +207,22 @@ struct Found {
     language: u16,
     /// The relative virtual address.
     address: u32,
-    size: u32,
+    /// The bytes in the file.
+    range: Range<usize>,
 }
 
-/// The resources of the two kinds. A directory has three levels: type, name, language.
-fn resources(directory: ResourceDirectory<'_>) -> Vec<Found> {
+/// The resources of the two kinds, with their sizes as ranges. A directory has three levels: type, name, language.
+fn resources(directory: ResourceDirectory<'_>, interrupt: Interrupt<'_>) -> Result<Vec<Found>> {
     let mut found = Vec::new();
-    // Each entry is visited once per level, however the tables refer to each other.
-    let mut visits = 0;
+    // Tables can refer to each other in any way.
+    let mut entries = 0;
+    let mut take = || {
+        entries += 1;
+        interrupt.check()?;
+        Ok::<_, Error>(entries <= MAX_ENTRIES)
+    };
     let Ok(types) = directory.root() else {
-        return found;
+        return Ok(found);
     };
     for entry in types.entries {
         let kind = match entry.name_or_id() {
@@ -146,37 +236,36 @@ fn resources(directory: ResourceDirectory<'_>) -> Vec<Found> {
             }
             _ => continue,
         };
-        for name in tables_of(directory, entry) {
-            for entry in name.entries {
-                visits += 1;
-                if visits > MAX_RESOURCES {
-                    return found;
+        for name in entries_of(directory, entry) {
+            if !take()? {
+                return Ok(found);
+            }
+            for entry in entries_of(directory, name) {
+                if !take()? || found.len() == MAX_RESOURCES {
+                    return Ok(found);
                 }
                 let language = entry.name_or_id().id().unwrap_or(0);
                 if let Ok(ResourceDirectoryEntryData::Data(data)) = entry.data(directory) {
-                    let (address, size) = (data.offset_to_data.get(LE), data.size.get(LE));
                     found.push(Found {
                         kind,
                         language,
-                        address,
-                        size,
+                        address: data.offset_to_data.get(LE),
+                        range: 0..data.size.get(LE) as usize,
                     });
                 }
             }
         }
     }
-    found
+    Ok(found)
 }
 
-/// The tables of languages below an entry of a type.
-fn tables_of<'d>(
+/// The entries of the directory that an entry refers to.
+fn entries_of<'d>(
     directory: ResourceDirectory<'d>,
-    entry: &object::pe::ImageResourceDirectoryEntry,
-) -> impl Iterator<Item = ResourceDirectoryTable<'d>> {
-    let names = entry.data(directory).ok().and_then(ResourceDirectoryEntryData::table);
-    let entries = names.map_or(&[][..], |names| names.entries);
-    let tables = entries.iter().take(MAX_RESOURCES);
-    tables.filter_map(move |name| name.data(directory).ok().and_then(ResourceDirectoryEntryData::table))
+    entry: &ImageResourceDirectoryEntry,
+) -> &'d [ImageResourceDirectoryEntry] {
+    let table = entry.data(directory).ok().and_then(ResourceDirectoryEntryData::table);
+    table.map_or(&[][..], |table| table.entries)
 }
 
 fn is_ascii_utf16(utf16: &[u8], ascii: &[u8]) -> bool {

@@ -37,5 +37,5 @@ mod read;
 
 pub use block::MAX_MESSAGE;
 pub use choose::EventKey;
-pub use read::{Catalog, Message};
+pub use read::{Catalog, Message, Rows};
 pub use write::CatalogWriter;

@@ -11,69 +11,144 @@ mod plaso;
 
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use hashbrown::HashMap;
 
 use crate::catalog::MAX_MESSAGE;
 use crate::error::{Error, Result};
-use crate::row::{MessageKind, MessageRow, guid_of_text};
-use crate::sqlite::{Database, Table};
+use crate::row::{Guid, MessageKind, MessageRow, guid_of_text};
+use crate::sqlite::{Database, Row, Scan};
 use columns::Columns;
+use plaso::Plaso;
 
-/// Passes the rows of a database of messages to `push`. `path` is where the database is.
-///
-/// # Errors
-/// [`Error::UnknownDatabase`] if it has none of the schemas, an error of the database, or one of `push`.
-pub fn rows(database: &Database<'_>, path: &str, push: &mut dyn FnMut(MessageRow) -> Result<()>) -> Result<()> {
-    if let Some(strings) = database.table("winevtrc_message_string") {
-        return plaso::rows(database, strings, path, push);
-    }
-    match (database.table("providers"), database.table("messages")) {
-        (Some(providers), Some(messages)) => welm(database, providers, messages, path, push),
-        _ => Err(Error::UnknownDatabase),
+/// What the tables beside that of the texts may take of memory, in bytes. Those of plaso take 10 MiB. *(choice)*
+const MAX_MEMORY: usize = 32 << 20;
+
+/// The rows of a database of messages. They are made when they are asked for.
+#[derive(Debug)]
+pub struct Rows {
+    database: Database,
+    schema: Schema,
+    /// The table of texts, and where the next one is.
+    columns: Columns,
+    scan: Scan,
+    path: Arc<str>,
+}
+
+/// What a database knows besides the texts.
+#[derive(Debug)]
+enum Schema {
+    /// The names and GUIDs of providers, by their rows.
+    Welm(HashMap<i64, (Arc<str>, Option<Guid>)>),
+    Plaso(Plaso),
+}
+
+/// The memory that tables may still take.
+struct Room(usize);
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> Result<()> {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.ok_or(Error::TooLarge {
+            what: "the list of providers in the database",
+            offset: 0,
+            size: (MAX_MEMORY - self.0 + bytes) as u64,
+            limit: MAX_MEMORY as u64,
+        })?;
+        Ok(())
     }
 }
 
-/// The tables of WELM and of ts-evtx. The latter has more columns.
-fn welm(
-    database: &Database<'_>,
-    providers: &Table,
-    messages: &Table,
-    path: &str,
-    push: &mut dyn FnMut(MessageRow) -> Result<()>,
-) -> Result<()> {
-    let columns = Columns(providers);
-    let mut names = HashMap::new();
-    for row in database.scan(providers) {
-        let row = row?;
-        if let Some(name) = columns.text(&row, "name") {
-            let guid = columns.text(&row, "guid").and_then(guid_of_text);
-            names.insert(row.id, (Arc::<str>::from(name), guid));
+impl Rows {
+    /// The rows of a database. `path` is where it is.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDatabase`] if it has none of the schemas, an error of the database, and [`Error::TooLarge`].
+    pub fn new(database: Database, path: &str, interrupt: Interrupt<'_>) -> Result<Self> {
+        let mut room = Room(MAX_MEMORY);
+        let (schema, texts) = match database.table("winevtrc_message_string") {
+            Some(strings) => (Schema::Plaso(Plaso::new(&database, &mut room, interrupt)?), strings),
+            None => {
+                let (Some(providers), Some(messages)) = (database.table("providers"), database.table("messages"))
+                else {
+                    return Err(Error::UnknownDatabase);
+                };
+                let providers = welm_providers(&database, Columns(providers), &mut room, interrupt)?;
+                (Schema::Welm(providers), messages)
+            }
+        };
+        Ok(Rows {
+            scan: database.scan(&texts),
+            columns: Columns(texts),
+            database,
+            schema,
+            path: path.into(),
+        })
+    }
+
+    /// The next row; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the database, and [`Error::Interrupted`].
+    pub fn next(&mut self, interrupt: Interrupt<'_>) -> Result<Option<MessageRow>> {
+        loop {
+            if let Schema::Plaso(plaso) = &mut self.schema
+                && let Some(row) = plaso.next()
+            {
+                return Ok(Some(row));
+            }
+            let Some(row) = self.scan.next(&self.database, interrupt)? else {
+                return Ok(None);
+            };
+            match &mut self.schema {
+                Schema::Plaso(plaso) => plaso.start(&self.columns, &row, &self.path),
+                Schema::Welm(providers) => {
+                    if let Some(row) = welm(providers, &self.columns, &row, &self.path) {
+                        return Ok(Some(row));
+                    }
+                }
+            }
         }
     }
-    let columns = Columns(messages);
-    let file: Arc<str> = path.into();
-    for row in database.scan(messages) {
-        let row = row?;
-        let Some((name, guid)) = columns.integer(&row, "provider_id").and_then(|id: i64| names.get(&id)) else {
-            continue;
-        };
-        let Some(event_id) = columns.integer(&row, "event_id") else {
-            continue;
-        };
-        let text = columns.text(&row, "message").filter(|text| text.len() <= MAX_MESSAGE);
-        push(MessageRow {
-            provider: Some(name.clone()),
-            guid: *guid,
-            event_id: Some(event_id),
-            version: columns.integer(&row, "version"),
-            qualifiers: columns.integer(&row, "qualifiers"),
-            message_id: columns.integer(&row, "message_id"),
-            language: columns.text(&row, "language").map(Arc::from),
-            text: text.map(Arc::from),
-            channel: columns.text(&row, "channel").map(Arc::from),
-            file: file.clone(),
-            ..MessageRow::new(MessageKind::Event)
-        })?;
+}
+
+fn welm_providers(
+    database: &Database,
+    columns: Columns,
+    room: &mut Room,
+    interrupt: Interrupt<'_>,
+) -> Result<HashMap<i64, (Arc<str>, Option<Guid>)>> {
+    let (mut providers, mut scan) = (HashMap::new(), database.scan(&columns.0));
+    while let Some(row) = scan.next(database, interrupt)? {
+        if let Some(name) = columns.text(&row, "name") {
+            room.take(192 + name.len())?;
+            let guid = columns.text(&row, "guid").and_then(guid_of_text);
+            providers.insert(row.id, (Arc::<str>::from(name), guid));
+        }
     }
-    Ok(())
+    Ok(providers)
+}
+
+/// A row of WELM and of ts-evtx. The latter has more columns.
+fn welm(
+    providers: &HashMap<i64, (Arc<str>, Option<Guid>)>,
+    columns: &Columns,
+    row: &Row,
+    path: &Arc<str>,
+) -> Option<MessageRow> {
+    let (name, guid) = providers.get(&columns.integer::<i64>(row, "provider_id")?)?;
+    let text = columns.text(row, "message").filter(|text| text.len() <= MAX_MESSAGE);
+    Some(MessageRow {
+        provider: Some(name.clone()),
+        guid: *guid,
+        event_id: Some(columns.integer(row, "event_id")?),
+        version: columns.integer(row, "version"),
+        qualifiers: columns.integer(row, "qualifiers"),
+        message_id: columns.integer(row, "message_id"),
+        language: columns.text(row, "language").map(Arc::from),
+        text: text.map(Arc::from),
+        channel: columns.text(row, "channel").map(Arc::from),
+        file: path.clone(),
+        ..MessageRow::new(MessageKind::Event)
+    })
 }

@@ -15,11 +15,12 @@
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::binary::Binary;
-use crate::binary::manifest::{DeclaredEvent, DeclaredMap, DeclaredProvider, Manifest, Named};
+use crate::binary::manifest::{DeclaredEvent, DeclaredMap, DeclaredProvider, Decoded, Elements, Manifest, Named};
 use crate::binary::table::MessageTable;
+use crate::error::Result;
 use crate::language::language_name;
 use crate::registry::{FilePlace, Files, Registration, Registry};
 use crate::row::{Guid, MessageKind, MessageRow, ValueMap};
@@ -29,6 +30,12 @@ const MAX_OWNERS: usize = 16;
 
 /// The tables of one group that are searched for the texts of events, at most. *(choice)*
 const MAX_TABLES: usize = 256;
+
+/// The bytes of the texts of tables that are kept for the next rows. *(choice)*
+const MAX_TEXTS: usize = 4 << 20;
+
+/// The bytes of the names and maps of a row, at most. *(choice)*
+const MAX_NAMES: usize = 1 << 20;
 
 /// A binary and where it is.
 #[derive(Debug)]
@@ -50,6 +57,13 @@ impl ProviderFile {
             binary,
         }
     }
+
+    /// About how many bytes of memory it takes, with what its rows need of it.
+    pub fn bytes(&self) -> usize {
+        let providers = self.binary.manifests.iter().map(|manifest| manifest.providers.len());
+        let declared = providers.sum::<usize>() * size_of::<Declared>();
+        size_of::<Self>() + self.path.len() + self.place.bytes() + declared + self.binary.bytes()
+    }
 }
 
 /// What is known of providers beyond their binaries.
@@ -59,7 +73,7 @@ pub struct Known<'k> {
     pub registry: &'k Registry,
     /// The name of a provider with a GUID that is not in the registry.
     pub name_of: &'k dyn Fn(&Guid) -> Option<Arc<str>>,
-    /// Ends the rows early. The caller then has to check it, because the rows look complete.
+    /// Ends the rows early.
     pub interrupt: Interrupt<'k>,
 }
 
@@ -84,51 +98,304 @@ impl Known<'_> {
     }
 }
 
-/// The rows of binaries that belong together: `x.dll` and its `x.dll.mui`, or any files of one provider.
-pub fn rows<'f>(files: &'f [ProviderFile], known: Known<'f>) -> impl Iterator<Item = MessageRow> + 'f {
-    let Used {
-        names,
-        messages: used,
-        maps,
-    } = Used::by(files, known);
-    let used = Arc::new(used);
-    let manifests = Used {
-        names,
-        maps,
-        ..Used::default()
-    };
-    let tables = files
-        .iter()
-        .flat_map(|file| file.binary.tables.iter().map(move |table| (file, table)));
-    let tables = tables
-        .take(MAX_TABLES)
-        .map(|(file, table)| Arc::new(Table::new(file, table, &manifests, known.interrupt)));
-    let tables: Arc<[_]> = tables.collect();
-    let of_events = tables.clone();
-    let events = providers(files, known).flat_map(move |(file, provider)| {
-        let tables = of_events.iter();
-        let own = tables.filter(|table| known.has_texts(table.file, &provider.guid));
-        events(file, provider, own.cloned().collect(), name(&provider.guid, known))
-    });
-    let others = (0..tables.len()).flat_map(move |index| {
-        let table = &tables[index];
-        let owners = owners(files, table.file, known);
-        others(table.clone(), owners, used.clone())
-    });
-    events
-        .chain(others)
-        .take_while(move |_| known.interrupt.check().is_ok())
+/// The rows of binaries that belong together: `x.dll` and its `x.dll.mui`, or any files of one provider. They are made when
+/// they are asked for: first those of events, one for each language that has the text, then those of other messages, one
+/// for each provider that uses them.
+#[derive(Debug)]
+pub struct Rows {
+    files: Vec<ProviderFile>,
+    /// The providers whose manifests count.
+    providers: Vec<Declared>,
+    /// The IDs of all messages that they use, sorted.
+    used: Vec<u32>,
+    /// Where the tables are: the indexes of the file, and in it.
+    tables: Vec<(usize, usize)>,
+    texts: Texts,
+    decoded: Decoded,
+    next_provider: usize,
+    provider: Option<OpenProvider>,
+    event: Option<OpenEvent>,
+    /// The table whose other messages come next.
+    next_table: usize,
+    others: Option<Others>,
 }
 
-/// The providers whose manifests in these files count.
-fn providers<'f>(
-    files: &'f [ProviderFile],
-    known: Known<'f>,
-) -> impl Iterator<Item = (&'f ProviderFile, &'f DeclaredProvider)> {
-    let of_file = |file: &'f ProviderFile| file.binary.manifests.iter().map(move |manifest| (file, manifest));
-    let of_manifest = |(file, manifest): (_, &'f Manifest)| manifest.providers.iter().map(move |of| (file, of));
-    let all = files.iter().flat_map(of_file).flat_map(of_manifest);
-    all.filter(move |(file, provider)| known.declares(file, provider))
+/// Where a provider is: the indexes of the file, of the manifest in it, and in that.
+#[derive(Debug, Clone, Copy)]
+struct Declared {
+    file: usize,
+    manifest: usize,
+    provider: usize,
+}
+
+impl Declared {
+    fn of(self, files: &[ProviderFile]) -> (&ProviderFile, &Manifest, &DeclaredProvider) {
+        let file = &files[self.file];
+        let manifest = &file.binary.manifests[self.manifest];
+        (file, manifest, &manifest.providers[self.provider])
+    }
+}
+
+/// A provider whose events come next.
+#[derive(Debug)]
+struct OpenProvider {
+    declared: Declared,
+    name: Option<Arc<str>>,
+    elements: Elements,
+    /// The indexes of the tables whose texts count.
+    tables: Vec<usize>,
+    next_event: usize,
+}
+
+/// An event whose rows come next.
+#[derive(Debug)]
+struct OpenEvent {
+    event: DeclaredEvent,
+    row: MessageRow,
+    next_table: usize,
+    has_text: bool,
+}
+
+/// A table whose messages come next that no manifest uses.
+#[derive(Debug)]
+struct Others {
+    table: usize,
+    owners: Vec<Owner>,
+    next_message: usize,
+    next_owner: usize,
+}
+
+impl Rows {
+    /// The rows of some binaries.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted).
+    pub fn new(files: Vec<ProviderFile>, known: Known<'_>) -> Result<Self> {
+        let mut providers = Vec::new();
+        for (index, file) in files.iter().enumerate() {
+            for (manifest, of) in file.binary.manifests.iter().enumerate() {
+                for (provider, declared) in of.providers.iter().enumerate() {
+                    known.interrupt.check()?;
+                    if known.declares(file, declared) {
+                        providers.push(Declared {
+                            file: index,
+                            manifest,
+                            provider,
+                        });
+                    }
+                }
+            }
+        }
+        let ids = providers.iter().map(|declared| &declared.of(&files).2.used);
+        let mut used = Vec::with_capacity(ids.clone().map(Vec::len).sum());
+        ids.for_each(|ids| used.extend_from_slice(ids));
+        used.sort_unstable();
+        used.dedup();
+        let tables = files.iter().enumerate();
+        let tables = tables.flat_map(|(file, of)| (0..of.binary.tables.len()).map(move |index| (file, index)));
+        Ok(Rows {
+            used,
+            providers,
+            tables: tables.take(MAX_TABLES).collect(),
+            files,
+            texts: Texts::default(),
+            decoded: Decoded::default(),
+            next_provider: 0,
+            provider: None,
+            event: None,
+            next_table: 0,
+            others: None,
+        })
+    }
+
+    /// The next row; `None` at the end. `known` is the same for all rows.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted).
+    pub fn next(&mut self, known: Known<'_>) -> Result<Option<MessageRow>> {
+        loop {
+            known.interrupt.check()?;
+            let row = if self.event.is_some() {
+                self.row_of_event()
+            } else if self.provider.is_some() {
+                self.open_event();
+                None
+            } else if self.next_provider < self.providers.len() {
+                self.open_provider(known);
+                None
+            } else if self.others.is_some() {
+                self.row_of_other()
+            } else if self.next_table < self.tables.len() {
+                self.open_table(known)?;
+                None
+            } else {
+                return Ok(None);
+            };
+            if row.is_some() {
+                return Ok(row);
+            }
+        }
+    }
+
+    fn open_provider(&mut self, known: Known<'_>) {
+        let declared = self.providers[self.next_provider];
+        let (_, manifest, provider) = declared.of(&self.files);
+        let last = self.next_provider.checked_sub(1).map(|last| self.providers[last]);
+        if last.is_none_or(|last| (last.file, last.manifest) != (declared.file, declared.manifest)) {
+            // They are by offset in a manifest.
+            self.decoded = Decoded::default();
+            self.texts = Texts::default();
+        }
+        let is_own = |table: &usize| known.has_texts(&self.files[self.tables[*table].0], &provider.guid);
+        self.provider = Some(OpenProvider {
+            declared,
+            name: name(&provider.guid, known),
+            elements: manifest.elements(provider, &mut self.decoded),
+            tables: (0..self.tables.len()).filter(is_own).collect(),
+            next_event: 0,
+        });
+        self.next_provider += 1;
+    }
+
+    fn open_event(&mut self) {
+        let Some(open) = &mut self.provider else { return };
+        let (file, manifest, provider) = open.declared.of(&self.files);
+        let Some(event) = manifest.event(provider, &open.elements, open.next_event, &mut self.decoded) else {
+            self.provider = None;
+            return;
+        };
+        open.next_event += 1;
+        let row = MessageRow {
+            provider: open.name.clone(),
+            guid: Some(provider.guid),
+            event_id: Some(event.event_id),
+            version: Some(event.version),
+            message_id: event.message_id,
+            channel: event.channel.as_ref().map(|named| named.name.clone()),
+            fields: event.fields.clone(),
+            file: file.path.clone(),
+            ..MessageRow::new(MessageKind::Event)
+        };
+        self.event = Some(OpenEvent {
+            event,
+            row,
+            next_table: 0,
+            has_text: false,
+        });
+    }
+
+    /// The row of an event in the next language that has the text. If none has it, there is one row without a text.
+    fn row_of_event(&mut self) -> Option<MessageRow> {
+        let open = self.event.as_mut()?;
+        let provider = self.provider.as_ref()?;
+        let table = |index: &usize| Table::of(&self.files, self.tables[*index], *index);
+        while let Some(table) = provider.tables.get(open.next_table).map(table) {
+            open.next_table += 1;
+            let id = open.event.message_id;
+            let Some(text) = id.and_then(|id| self.texts.text(table, id)) else {
+                continue;
+            };
+            open.has_text = true;
+            let row = MessageRow {
+                language: self.texts.language(table),
+                text: Some(text),
+                file: table.file.path.clone(),
+                ..open.row.clone()
+            };
+            return Some(self.texts.with_names(row, &provider.elements, &open.event, table));
+        }
+        let open = self.event.take()?;
+        if open.has_text {
+            return None;
+        }
+        match provider.tables.first().map(table) {
+            Some(table) => Some(self.texts.with_names(open.row, &provider.elements, &open.event, table)),
+            None => Some(open.row),
+        }
+    }
+
+    fn open_table(&mut self, known: Known<'_>) -> Result<()> {
+        let table = self.next_table;
+        let owners = self.owners(&self.files[self.tables[table].0], known)?;
+        self.next_table += 1;
+        self.others = Some(Others {
+            table,
+            owners,
+            next_message: 0,
+            next_owner: 0,
+        });
+        Ok(())
+    }
+
+    /// Whose messages the tables of a file have.
+    fn owners(&self, file: &ProviderFile, known: Known<'_>) -> Result<Vec<Owner>> {
+        let (registry, name_of_file) = (known.registry, file.place.name());
+        let events = registry.by_message_file(name_of_file);
+        let events = events.map(|of| (MessageKind::Event, of, &of.message_files));
+        let parameters = registry.by_parameter_file(name_of_file);
+        let parameters = parameters.map(|of| (MessageKind::Parameter, of, &of.parameter_files));
+        let mut owners = Vec::new();
+        for (kind, registration, files) in events.chain(parameters) {
+            known.interrupt.check()?;
+            if registry.is_file_of(files, &file.place) {
+                owners.push(Owner {
+                    kind,
+                    provider: Some(registration.name.clone()),
+                    guid: registration.guid,
+                });
+            }
+        }
+        for declared in self.providers.iter().take(MAX_OWNERS) {
+            let (.., provider) = declared.of(&self.files);
+            let registration = registry.by_guid(&provider.guid);
+            if registration.is_none_or(|registration| registration.parameter_files.is_empty())
+                && known.has_texts(file, &provider.guid)
+            {
+                owners.push(Owner {
+                    kind: MessageKind::Parameter,
+                    provider: name(&provider.guid, known),
+                    guid: Some(provider.guid),
+                });
+            }
+        }
+        if owners.is_empty() {
+            owners.push(Owner {
+                kind: MessageKind::Text,
+                provider: None,
+                guid: None,
+            });
+        }
+        Ok(owners)
+    }
+
+    /// The row of a message that no manifest uses, for its next owner.
+    fn row_of_other(&mut self) -> Option<MessageRow> {
+        let others = self.others.as_mut()?;
+        let table = Table::of(&self.files, self.tables[others.table], others.table);
+        let Some(id) = table.table.id(others.next_message) else {
+            self.others = None;
+            return None;
+        };
+        let owner = others.owners.get(others.next_owner);
+        let Some(owner) = owner.filter(|_| self.used.binary_search(&id).is_err()) else {
+            others.next_message += 1;
+            others.next_owner = 0;
+            return None;
+        };
+        others.next_owner += 1;
+        let event = Some(id).filter(|_| owner.kind != MessageKind::Parameter);
+        Some(MessageRow {
+            provider: owner.provider.clone(),
+            guid: owner.guid,
+            event_id: event.map(|id| id as u16),
+            qualifiers: event.map(|id| (id >> 16) as u16),
+            message_id: Some(id),
+            language: self.texts.language(table),
+            text: self.texts.text(table, id),
+            file: table.file.path.clone(),
+            ..MessageRow::new(owner.kind)
+        })
+    }
 }
 
 fn name(guid: &Guid, known: Known<'_>) -> Option<Arc<str>> {
@@ -139,234 +406,149 @@ fn name(guid: &Guid, known: Known<'_>) -> Option<Arc<str>> {
     registered.or_else(|| (known.name_of)(guid))
 }
 
-/// A table of messages with its file. Rows share its texts, however often a manifest refers to them.
+/// A table of messages with its file, and its index among all tables.
+#[derive(Clone, Copy)]
 struct Table<'f> {
     file: &'f ProviderFile,
     table: &'f MessageTable,
-    language: Option<Arc<str>>,
-    texts: HashMap<u32, Arc<str>>,
-    /// The texts that name something, without line breaks at their ends.
-    names: HashMap<u32, Arc<str>>,
-    /// By the address of the map in the manifest.
-    maps: HashMap<usize, Arc<ValueMap>>,
+    index: usize,
 }
 
 impl<'f> Table<'f> {
-    fn new(file: &'f ProviderFile, table: &'f MessageTable, manifests: &Used, interrupt: Interrupt<'_>) -> Self {
-        let texts: HashMap<_, Arc<str>> = table
-            .ids()
-            .take_while(|_| interrupt.check().is_ok())
-            .filter_map(|id| Some((id, table.text(id)?.into())))
-            .collect();
-        let name = |id: &u32| Some((*id, texts.get(id)?.trim_end_matches(['\r', '\n']).into()));
-        let map = |map: &Arc<DeclaredMap>| {
-            let entries = map
-                .entries
-                .iter()
-                .filter_map(|(value, id)| Some((*value, texts.get(id)?.clone())));
-            let translated = ValueMap {
-                name: map.name.clone(),
-                is_bit_map: map.is_bit_map,
-                entries: entries.collect(),
-            };
-            (Arc::as_ptr(map).addr(), Arc::new(translated))
-        };
-        Table {
-            file,
-            table,
-            language: language_name(table.language).map(Arc::from),
-            names: manifests.names.iter().filter_map(name).collect(),
-            maps: manifests.maps.values().map(map).collect(),
-            texts,
+    fn of(files: &'f [ProviderFile], (file, table): (usize, usize), index: usize) -> Self {
+        let file = &files[file];
+        let table = &file.binary.tables[table];
+        Table { file, table, index }
+    }
+}
+
+/// The texts of tables that rows share, however often a manifest refers to them. The first number of a key is the index of
+/// the table.
+#[derive(Debug, Default)]
+struct Texts {
+    texts: HashMap<(usize, u32), Option<Arc<str>>>,
+    /// The texts that name something, without line breaks at their ends.
+    names: HashMap<(usize, u32), Option<Arc<str>>>,
+    /// By the offset of the map in the manifest.
+    maps: HashMap<(usize, u32), Arc<ValueMap>>,
+    languages: HashMap<u16, Option<Arc<str>>>,
+    /// What they take, in bytes.
+    bytes: usize,
+}
+
+impl Texts {
+    /// Makes room for a text. What is forgotten is decoded again.
+    fn take(&mut self, bytes: usize) {
+        self.bytes += 64 + bytes;
+        if self.bytes > MAX_TEXTS {
+            *self = Texts::default();
         }
+    }
+
+    fn language(&mut self, table: Table<'_>) -> Option<Arc<str>> {
+        let language = table.table.language;
+        let known = self.languages.entry(language);
+        known.or_insert_with(|| language_name(language).map(Arc::from)).clone()
+    }
+
+    fn text(&mut self, table: Table<'_>, id: u32) -> Option<Arc<str>> {
+        let key = (table.index, id);
+        if let Some(known) = self.texts.get(&key) {
+            return known.clone();
+        }
+        let text: Option<Arc<str>> = table.table.text(id).map(Arc::from);
+        self.take(text.as_ref().map_or(0, |text| text.len()));
+        self.texts.insert(key, text.clone());
+        text
     }
 
     /// What something is called: its message, or else its name.
-    fn named(&self, named: &Named) -> Option<Arc<str>> {
-        let text = named
-            .message_id
-            .and_then(|id| self.names.get(&id))
-            .unwrap_or(&named.name);
-        (!text.is_empty()).then(|| text.clone())
+    fn named(&mut self, named: &Named, table: Table<'_>, room: &mut usize) -> Option<Arc<str>> {
+        let message = named.message_id.and_then(|id| self.name(table, id));
+        let text = message.unwrap_or_else(|| named.name.clone());
+        *room = room.checked_sub(text.len())?;
+        (!text.is_empty()).then_some(text)
     }
-}
 
-/// What manifests use of tables.
-#[derive(Default)]
-struct Used {
-    /// The messages that name something.
-    names: HashSet<u32>,
-    /// All messages.
-    messages: HashSet<u32>,
-    /// By their addresses.
-    maps: HashMap<usize, Arc<DeclaredMap>>,
-}
+    fn name(&mut self, table: Table<'_>, id: u32) -> Option<Arc<str>> {
+        let key = (table.index, id);
+        if let Some(known) = self.names.get(&key) {
+            return known.clone();
+        }
+        let text = table.table.text(id);
+        let text: Option<Arc<str>> = text.map(|text| text.trim_end_matches(['\r', '\n']).into());
+        self.take(text.as_ref().map_or(0, |text| text.len()));
+        self.names.insert(key, text.clone());
+        text
+    }
 
-impl Used {
-    fn by(files: &[ProviderFile], known: Known<'_>) -> Self {
-        let mut used = Used::default();
-        for (_, provider) in providers(files, known) {
-            used.names.extend(provider.shown_name);
-            used.names
-                .extend(provider.keywords.iter().filter_map(|(_, named)| named.message_id));
-            for event in &provider.events {
-                used.messages.extend(event.message_id);
-                let named = [&event.channel, &event.level, &event.task, &event.opcode];
-                used.names
-                    .extend(named.into_iter().flatten().filter_map(|named| named.message_id));
-                used.maps
-                    .extend(event.maps.iter().map(|map| (Arc::as_ptr(map).addr(), map.clone())));
+    fn map(&mut self, map: &DeclaredMap, table: Table<'_>, room: &mut usize) -> Option<Arc<ValueMap>> {
+        let key = (table.index, map.offset);
+        let known = self.maps.get(&key).cloned();
+        let translated = match known {
+            Some(known) => known,
+            None => {
+                let (mut entries, mut bytes) = (Vec::new(), 0);
+                for (value, id) in &map.entries {
+                    let Some(text) = self.text(table, *id) else { continue };
+                    bytes += text.len() + 32;
+                    if bytes > MAX_NAMES {
+                        return None;
+                    }
+                    entries.push((*value, text));
+                }
+                let translated = Arc::new(ValueMap {
+                    name: map.name.clone(),
+                    is_bit_map: map.is_bit_map,
+                    entries,
+                });
+                self.take(bytes);
+                self.maps.insert(key, Arc::clone(&translated));
+                translated
             }
-        }
-        for map in used.maps.values() {
-            used.messages.extend(map.entries.iter().map(|(_, id)| *id));
-        }
-        used.messages.extend(&used.names);
-        used
-    }
-}
-
-/// The rows of a provider's events: one for each language that has the text, or one without a text.
-fn events<'f>(
-    file: &'f ProviderFile,
-    provider: &'f DeclaredProvider,
-    tables: Arc<[Arc<Table<'f>>]>,
-    name: Option<Arc<str>>,
-) -> impl Iterator<Item = MessageRow> + 'f {
-    provider.events.iter().flat_map(move |event| {
-        let row = MessageRow {
-            provider: name.clone(),
-            guid: Some(provider.guid),
-            event_id: Some(event.event_id),
-            version: Some(event.version),
-            message_id: event.message_id,
-            channel: event.channel.as_ref().map(|named| named.name.clone()),
-            fields: event.fields.clone(),
-            file: file.path.clone(),
-            ..MessageRow::new(MessageKind::Event)
         };
-        let mut rows: Vec<_> = tables
-            .iter()
-            .filter_map(|table| translated(&row, provider, event, table))
+        let bytes = translated.entries.iter().map(|(_, text)| text.len() + 32).sum();
+        *room = room.checked_sub(bytes)?;
+        Some(translated)
+    }
+
+    /// The row of an event with the names in the language of a table. Names that take too much are left out.
+    fn with_names(
+        &mut self,
+        row: MessageRow,
+        elements: &Elements,
+        event: &DeclaredEvent,
+        table: Table<'_>,
+    ) -> MessageRow {
+        let mut room = MAX_NAMES;
+        let mut called = |named: &Option<Named>| self.named(named.as_ref()?, table, &mut room);
+        let [level, task, opcode] = [&event.level, &event.task, &event.opcode].map(&mut called);
+        let keywords = elements
+            .keywords()
+            .filter(|(bits, _)| *bits != 0 && event.keywords & bits == *bits);
+        let keywords = keywords
+            .filter_map(|(_, named)| self.named(named, table, &mut room))
             .collect();
-        if rows.is_empty() {
-            rows.extend(
-                tables
-                    .first()
-                    .map(|table| with_names(row.clone(), provider, event, table)),
-            );
-        }
-        if rows.is_empty() {
-            rows.push(row);
-        }
-        rows
-    })
-}
-
-/// The row of an event in the language of a table; `None` if the table does not have the text.
-fn translated(
-    row: &MessageRow,
-    provider: &DeclaredProvider,
-    event: &DeclaredEvent,
-    table: &Table<'_>,
-) -> Option<MessageRow> {
-    let text = table.texts.get(&event.message_id?)?.clone();
-    let row = MessageRow {
-        language: table.language.clone(),
-        text: Some(text),
-        file: table.file.path.clone(),
-        ..row.clone()
-    };
-    Some(with_names(row, provider, event, table))
-}
-
-fn with_names(row: MessageRow, provider: &DeclaredProvider, event: &DeclaredEvent, table: &Table<'_>) -> MessageRow {
-    let called = |named: &Option<Named>| table.named(named.as_ref()?);
-    let keywords = provider
-        .keywords
-        .iter()
-        .filter(|(bits, _)| *bits != 0 && event.keywords & bits == *bits);
-    MessageRow {
-        level: called(&event.level),
-        task: called(&event.task),
-        opcode: called(&event.opcode),
-        keywords: keywords.filter_map(|(_, named)| table.named(named)).collect(),
-        maps: event
+        let maps = event
             .maps
             .iter()
-            .filter_map(|map| table.maps.get(&Arc::as_ptr(map).addr()).cloned())
-            .collect(),
-        ..row
+            .filter_map(|map| self.map(map, table, &mut room))
+            .collect();
+        MessageRow {
+            level,
+            task,
+            opcode,
+            keywords,
+            maps,
+            ..row
+        }
     }
 }
 
 /// Whose messages a table has.
+#[derive(Debug)]
 struct Owner {
     kind: MessageKind,
     provider: Option<Arc<str>>,
     guid: Option<Guid>,
-}
-
-fn owners(files: &[ProviderFile], file: &ProviderFile, known: Known<'_>) -> Vec<Owner> {
-    let registry = known.registry;
-    let owner = |kind, registration: &Registration| Owner {
-        kind,
-        provider: Some(registration.name.clone()),
-        guid: registration.guid,
-    };
-    let of_events = registry.by_message_file(file.place.name());
-    let of_events = of_events.filter(|of| registry.is_file_of(&of.message_files, &file.place));
-    let of_parameters = registry.by_parameter_file(file.place.name());
-    let of_parameters = of_parameters.filter(|of| registry.is_file_of(&of.parameter_files, &file.place));
-    let mut owners: Vec<_> = of_events
-        .map(|of| owner(MessageKind::Event, of))
-        .chain(of_parameters.map(|of| owner(MessageKind::Parameter, of)))
-        .collect();
-    for (_, provider) in providers(files, known).take(MAX_OWNERS) {
-        let registration = registry.by_guid(&provider.guid);
-        if registration.is_none_or(|registration| registration.parameter_files.is_empty())
-            && known.has_texts(file, &provider.guid)
-        {
-            owners.push(Owner {
-                kind: MessageKind::Parameter,
-                provider: name(&provider.guid, known),
-                guid: Some(provider.guid),
-            });
-        }
-    }
-    if owners.is_empty() {
-        owners.push(Owner {
-            kind: MessageKind::Text,
-            provider: None,
-            guid: None,
-        });
-    }
-    owners
-}
-
-/// The rows of the messages that no manifest uses, once for each owner.
-fn others<'f>(
-    table: Arc<Table<'f>>,
-    owners: Vec<Owner>,
-    used: Arc<HashSet<u32>>,
-) -> impl Iterator<Item = MessageRow> + 'f {
-    let ids = table.table.ids().filter(move |id| !used.contains(id));
-    ids.flat_map(move |id| {
-        let text = table.texts.get(&id).cloned();
-        let row = |owner: &Owner| {
-            let is_parameter = owner.kind == MessageKind::Parameter;
-            MessageRow {
-                provider: owner.provider.clone(),
-                guid: owner.guid,
-                event_id: (!is_parameter).then_some(id as u16),
-                qualifiers: (!is_parameter).then_some((id >> 16) as u16),
-                message_id: Some(id),
-                language: table.language.clone(),
-                text: text.clone(),
-                file: table.file.path.clone(),
-                ..MessageRow::new(owner.kind)
-            }
-        };
-        owners.iter().map(row).collect::<Vec<_>>()
-    })
 }

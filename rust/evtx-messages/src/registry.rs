@@ -93,6 +93,11 @@ impl FilePlace {
         &self.path[self.name_at..]
     }
 
+    /// How many bytes of memory its path takes.
+    pub fn bytes(&self) -> usize {
+        self.path.len()
+    }
+
     /// The ends of the path, each one or more folders and the name.
     fn ends(&self) -> impl Iterator<Item = &str> {
         let starts = self.path.rmatch_indices('/').map(|(at, _)| at + 1);

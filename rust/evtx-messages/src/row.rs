@@ -127,6 +127,27 @@ pub struct MessageRow {
 }
 
 impl MessageRow {
+    /// How many bytes its texts take.
+    pub fn bytes(&self) -> usize {
+        let texts = [
+            &self.provider,
+            &self.language,
+            &self.text,
+            &self.channel,
+            &self.level,
+            &self.task,
+            &self.opcode,
+        ];
+        let texts = texts.into_iter().flatten().chain(&*self.keywords);
+        let fields = self.fields.iter();
+        let fields = fields.map(|field| field.name.len() + field.map.as_ref().map_or(0, |map| map.len()) + 8);
+        let maps = self.maps.iter().flat_map(|map| map.entries.iter());
+        texts.map(|text| text.len()).sum::<usize>()
+            + fields.sum::<usize>()
+            + maps.map(|(_, text)| text.len() + 8).sum::<usize>()
+            + self.file.len()
+    }
+
     /// A row of a kind in which nothing else is known.
     pub fn new(kind: MessageKind) -> Self {
         MessageRow {

@@ -1,11 +1,13 @@
 //! Reads the tables of an SQLite database: no SQL, no indexes, no write-ahead log.
 //!
 //! Source: "Database File Format" of the SQLite project. Numbers are big endian. A page is a node of a B-tree or part of
-//! a long row. Each page belongs to one tree, so a scan that sees more pages than the file has goes in a circle.
+//! a long row. Each page belongs to one tree, so a scan that sees more pages than the file has goes in a circle. The rows
+//! of a page do not overlap, so a table has at most as many bytes as the file.
 
 use std::collections::BTreeMap;
 
 use evtx_format::Interrupt;
+use hashbrown::HashMap;
 
 use crate::error::{Error, Result};
 
@@ -20,14 +22,14 @@ const MAX_TABLES: usize = 1000;
 
 /// An open database.
 #[derive(Debug)]
-pub struct Database<'d> {
-    file: &'d [u8],
+pub struct Database {
+    file: Vec<u8>,
     page_size: usize,
     /// The bytes of a page that hold data.
     usable: usize,
     encoding: Encoding,
-    tables: BTreeMap<String, Table>,
-    interrupt: Interrupt<'d>,
+    /// By their names in lower case: the root page, and the statement that creates the table.
+    tables: BTreeMap<String, (u32, String)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +43,8 @@ enum Encoding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     root: u32,
-    /// The names of the columns, in lower case.
-    pub columns: Vec<String>,
+    /// The indexes of the columns, by their names in lower case.
+    pub columns: HashMap<String, usize>,
 }
 
 /// A value of a row.
@@ -83,12 +85,12 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-impl<'d> Database<'d> {
+impl Database {
     /// Opens the bytes of a database.
     ///
     /// # Errors
     /// [`Error::NotADatabase`] if they are not one, and other errors if the list of tables is damaged.
-    pub fn open(file: &'d [u8], interrupt: Interrupt<'d>) -> Result<Self> {
+    pub fn open(file: Vec<u8>, interrupt: Interrupt<'_>) -> Result<Self> {
         let header = file
             .first_chunk::<100>()
             .filter(|header| header.starts_with(b"SQLite format 3\0"));
@@ -118,51 +120,52 @@ impl<'d> Database<'d> {
             usable,
             encoding,
             tables: BTreeMap::new(),
-            interrupt,
         };
-        let mut tables = BTreeMap::new();
-        let schema = Table {
+        let mut scan = database.scan(&Table {
             root: 1,
-            columns: Vec::new(),
-        };
-        for row in database.scan(&schema).take(MAX_TABLES) {
-            if let [kind, name, _, Cell::Integer(root), sql] = &row?.cells[..]
-                && kind.text() == Some("table")
-                && let (Some(name), Some(sql), Ok(root)) = (name.text(), sql.text(), u32::try_from(*root))
+            columns: HashMap::new(),
+        });
+        for _ in 0..MAX_TABLES {
+            let Some(mut row) = scan.next(&database, interrupt)? else {
+                break;
+            };
+            if let [
+                Cell::Text(kind),
+                Cell::Text(name),
+                _,
+                Cell::Integer(root),
+                Cell::Text(sql),
+            ] = &mut row.cells[..]
+                && kind == "table"
+                && let Ok(root) = u32::try_from(*root)
             {
-                tables.insert(
-                    name.to_lowercase(),
-                    Table {
-                        root,
-                        columns: columns_of(sql),
-                    },
-                );
+                let table = (root, std::mem::take(sql));
+                database.tables.insert(name.to_lowercase(), table);
             }
         }
-        database.tables = tables;
         Ok(database)
     }
 
     /// The table with a name in lower case.
-    pub fn table(&self, name: &str) -> Option<&Table> {
-        self.tables.get(name)
+    pub fn table(&self, name: &str) -> Option<Table> {
+        let (root, sql) = self.tables.get(name)?;
+        Some(Table {
+            root: *root,
+            columns: columns_of(sql),
+        })
     }
 
-    /// The rows of a table, sorted by ID. An error ends them.
-    pub fn scan(&self, table: &Table) -> Scan<'_, 'd> {
-        let pages = self.file.len().div_ceil(self.page_size);
-        let mut scan = Scan {
-            database: self,
+    /// The rows of a table, sorted by ID.
+    pub fn scan(&self, table: &Table) -> Scan {
+        Scan {
+            root: Some(table.root),
             stack: Vec::new(),
-            pages,
-            error: None,
-        };
-        scan.error = scan.enter(table.root).err();
-        scan
+            pages: self.file.len().div_ceil(self.page_size),
+        }
     }
 
     /// The bytes of a page, and the offset of the node in it.
-    fn page(&self, number: u32) -> Result<(&'d [u8], usize)> {
+    fn page(&self, number: u32) -> Result<(&[u8], usize)> {
         let outside = || {
             damaged(
                 u64::from(number) * self.page_size as u64,
@@ -251,10 +254,11 @@ fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     None
 }
 
-/// The names of the columns in a `CREATE TABLE`, in lower case.
-fn columns_of(sql: &str) -> Vec<String> {
+/// The columns in a `CREATE TABLE`, with their names in lower case.
+fn columns_of(sql: &str) -> HashMap<String, usize> {
+    let mut columns = HashMap::new();
     let Some((_, list)) = sql.split_once('(') else {
-        return Vec::new();
+        return columns;
     };
     let mut depth = 0;
     let parts = list.split(|c| {
@@ -269,90 +273,130 @@ fn columns_of(sql: &str) -> Vec<String> {
         let name = part.split_whitespace().next().unwrap_or_default();
         name.trim_matches(['"', '`', '[', ']', '\'']).to_lowercase()
     };
-    parts
-        .map(name)
-        .filter(|name| !name.is_empty() && name != "foreign")
-        .take(MAX_COLUMNS)
-        .collect()
+    let names = parts.map(name).filter(|name| !name.is_empty() && name != "foreign");
+    for (index, name) in names.take(MAX_COLUMNS).enumerate() {
+        columns.entry(name).or_insert(index);
+    }
+    columns
 }
 
-/// The rows of a table. Made by [`Database::scan`].
+/// The rows of a table. Made by [`Database::scan`]. It does not borrow from the database.
 #[derive(Debug)]
-pub struct Scan<'s, 'd> {
-    database: &'s Database<'d>,
-    /// The nodes on the way to the next row: the page, the offset of the node, and the next cell.
-    stack: Vec<(&'d [u8], usize, usize)>,
+pub struct Scan {
+    /// The page to start at.
+    root: Option<u32>,
+    /// The nodes on the way to the next row.
+    stack: Vec<Node>,
     /// The pages that may still be read.
     pages: usize,
-    error: Option<Error>,
 }
 
-impl<'d> Scan<'_, 'd> {
-    fn take_page(&mut self, number: u32) -> Result<(&'d [u8], usize)> {
-        let offset = u64::from(number) * self.database.page_size as u64;
+/// A node of a table's tree.
+#[derive(Debug)]
+struct Node {
+    page: u32,
+    /// The next cell.
+    cell: usize,
+    /// The bytes of cells that may still be read, because pointers can name one cell several times.
+    room: usize,
+}
+
+impl Scan {
+    /// The next row; `None` at the end, and after an error. Rows that cannot be read are left out.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] and [`Error::Interrupted`].
+    pub fn next(&mut self, database: &Database, interrupt: Interrupt<'_>) -> Result<Option<Row>> {
+        let row = loop {
+            if let Err(interrupted) = interrupt.check() {
+                break Err(interrupted.into());
+            }
+            match self.step(database) {
+                Ok(Step::Row(row)) => return Ok(Some(row)),
+                Ok(Step::Nothing) => {}
+                Ok(Step::End) => break Ok(None),
+                Err(error) => break Err(error),
+            }
+        };
+        self.stack.clear();
+        row
+    }
+
+    fn take_page<'d>(&mut self, database: &'d Database, number: u32) -> Result<(&'d [u8], usize)> {
+        let offset = u64::from(number) * database.page_size as u64;
         self.pages = self
             .pages
             .checked_sub(1)
             .ok_or(damaged(offset, "its pages refer to each other in a circle"))?;
-        self.database.interrupt.check()?;
-        self.database.page(number)
+        database.page(number)
     }
 
-    fn enter(&mut self, number: u32) -> Result<()> {
-        let (page, at) = self.take_page(number)?;
+    fn enter(&mut self, database: &Database, number: u32) -> Result<()> {
+        let (page, at) = self.take_page(database, number)?;
         if self.stack.len() == MAX_DEPTH || !matches!(page[at], 5 | 13) {
-            let offset = (u64::from(number) - 1) * self.database.page_size as u64;
+            let offset = (u64::from(number) - 1) * database.page_size as u64;
             return Err(damaged(offset, "a page is not part of a table"));
         }
-        self.stack.push((page, at, 0));
+        self.stack.push(Node {
+            page: number,
+            cell: 0,
+            room: page.len(),
+        });
         Ok(())
     }
 
-    /// The next row; `None` at the end. An inner row that cannot be read is `Ok(None)`.
-    fn step(&mut self) -> Result<Option<Option<Row>>> {
-        let short = || damaged(0, "a page is cut short");
-        let number = |page: &[u8], at: usize| {
+    /// Looks at the next cell.
+    fn step(&mut self, database: &Database) -> Result<Step> {
+        if let Some(root) = self.root.take() {
+            self.enter(database, root)?;
+        }
+        let Some(node) = self.stack.last_mut() else {
+            return Ok(Step::End);
+        };
+        let number = node.page;
+        let (page, at) = database.page(number)?;
+        let short = || {
+            damaged(
+                (u64::from(number) - 1) * database.page_size as u64,
+                "a page is cut short",
+            )
+        };
+        let u32_be = |at: usize| {
             let bytes = page.get(at..).and_then(|rest| rest.first_chunk::<4>());
             bytes.map(|bytes| u32::from_be_bytes(*bytes)).ok_or_else(short)
         };
-        while let Some((page, at, index)) = self.stack.last_mut() {
-            let (page, at) = (*page, *at);
-            let count = usize::from(u16::from_be_bytes([page[at + 3], page[at + 4]]));
-            let is_leaf = page[at] == 13;
-            let cell = *index;
-            *index += 1;
-            if cell >= count {
-                // An inner node has one more child after its cells.
-                let last = (!is_leaf && cell == count).then(|| number(page, at + 8)).transpose()?;
-                match last {
-                    Some(child) => self.enter(child)?,
-                    None => drop(self.stack.pop()),
-                }
-                continue;
+        let count = usize::from(u16::from_be_bytes([page[at + 3], page[at + 4]]));
+        let is_leaf = page[at] == 13;
+        let cell = node.cell;
+        node.cell += 1;
+        if cell >= count {
+            // An inner node has one more child after its cells.
+            match !is_leaf && cell == count {
+                true => self.enter(database, u32_be(at + 8)?)?,
+                false => drop(self.stack.pop()),
             }
-            let pointer = at + if is_leaf { 8 } else { 12 } + 2 * cell;
-            let start = page.get(pointer..pointer + 2).ok_or_else(short)?;
-            let start = usize::from(u16::from_be_bytes([start[0], start[1]]));
-            if !is_leaf {
-                let child = number(page, start)?;
-                self.enter(child)?;
-                continue;
-            }
-            return self.row(page, start).map(Some);
+            return Ok(Step::Nothing);
         }
-        Ok(None)
+        let pointer = at + if is_leaf { 8 } else { 12 } + 2 * cell;
+        let start = page.get(pointer..pointer + 2).ok_or_else(short)?;
+        let start = usize::from(u16::from_be_bytes([start[0], start[1]]));
+        if !is_leaf {
+            self.enter(database, u32_be(start)?)?;
+            return Ok(Step::Nothing);
+        }
+        Ok(self.row(database, page, start)?.map_or(Step::Nothing, Step::Row))
     }
 
     /// The row at an offset of a leaf; `None` if it is too long or damaged.
-    fn row(&mut self, page: &'d [u8], at: usize) -> Result<Option<Row>> {
-        let Some(((size, at), id)) = varint(page, at).and_then(|found| Some((found, varint(page, found.1)?))) else {
+    fn row(&mut self, database: &Database, page: &[u8], start: usize) -> Result<Option<Row>> {
+        let Some(((size, at), id)) = varint(page, start).and_then(|found| Some((found, varint(page, found.1)?))) else {
             return Ok(None);
         };
         let (id, at) = (id.0 as i64, if at < id.1 { id.1 } else { at });
         let Some(size) = usize::try_from(size).ok().filter(|size| *size <= MAX_ROW) else {
             return Ok(None);
         };
-        let usable = self.database.usable;
+        let usable = database.usable;
         let most = usable - 35;
         let least = (usable - 12) * 32 / 255 - 23;
         let local = match size {
@@ -364,8 +408,13 @@ impl<'d> Scan<'_, 'd> {
         let Some(head) = page.get(at..).and_then(|rest| rest.get(..local)) else {
             return Ok(None);
         };
+        if let Some(node) = self.stack.last_mut() {
+            let offset = (u64::from(node.page) - 1) * database.page_size as u64;
+            let room = node.room.checked_sub(at + local - start);
+            node.room = room.ok_or(damaged(offset, "the rows of a page overlap"))?;
+        }
         if local == size {
-            return Ok(self.database.cells(head).map(|cells| Row { id, cells }));
+            return Ok(database.cells(head).map(|cells| Row { id, cells }));
         }
         let mut row = head.to_vec();
         let mut next = page.get(at + local..).and_then(|rest| rest.first_chunk::<4>()).copied();
@@ -373,34 +422,19 @@ impl<'d> Scan<'_, 'd> {
             let Some(number) = next.map(u32::from_be_bytes).filter(|number| *number != 0) else {
                 return Ok(None);
             };
-            let (page, _) = self.take_page(number)?;
+            let (page, _) = self.take_page(database, number)?;
             next = page.first_chunk::<4>().copied();
             let rest = &page[4..];
             row.extend_from_slice(&rest[..rest.len().min(size - row.len())]);
         }
-        Ok(self.database.cells(&row).map(|cells| Row { id, cells }))
+        Ok(database.cells(&row).map(|cells| Row { id, cells }))
     }
 }
 
-impl Iterator for Scan<'_, '_> {
-    type Item = Result<Row>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if let Some(error) = self.error.take() {
-            self.stack.clear();
-            return Some(Err(error));
-        }
-        loop {
-            match self.step() {
-                Ok(None) => return None,
-                Ok(Some(Some(row))) => return Some(Ok(row)),
-                // A row that cannot be read does not hide the others.
-                Ok(Some(None)) => {}
-                Err(error) => {
-                    self.stack.clear();
-                    return Some(Err(error));
-                }
-            }
-        }
-    }
+/// What a cell of a node is.
+enum Step {
+    Row(Row),
+    /// The way to others, or a row that cannot be read.
+    Nothing,
+    End,
 }

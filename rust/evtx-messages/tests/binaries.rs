@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::{Pe, manifest, message_table};
 use evtx_format::Interrupt;
 use evtx_messages::binary::Binary;
-use evtx_messages::provider::{Known, ProviderFile, rows};
+use evtx_messages::provider::{Known, ProviderFile, Rows};
 use evtx_messages::registry::{Registration, Registry, files_of};
 use evtx_messages::row::{Guid, guid_of_text, guid_text};
 use evtx_messages::*;
@@ -17,20 +17,17 @@ use evtx_messages::*;
 const GUID: &str = "{12345678-9abc-def0-1234-56789abcdef0}";
 
 fn file(path: &str, pe: &[u8]) -> ProviderFile {
-    ProviderFile::new(path, Binary::read(pe, Interrupt::NEVER).expect("a binary"))
+    ProviderFile::new(path, Binary::read(pe.to_vec(), Interrupt::NEVER).expect("a binary"))
 }
 
-fn rows_of(files: &[ProviderFile], registry: &Registry) -> Vec<MessageRow> {
-    let name_of = |guid: &Guid| (guid_text(guid) == GUID).then(|| "Test-Provider".into());
-    rows(
-        files,
-        Known {
-            registry,
-            name_of: &name_of,
-            interrupt: Interrupt::NEVER,
-        },
-    )
-    .collect()
+fn rows_of(files: impl Into<Vec<ProviderFile>>, registry: &Registry) -> Vec<MessageRow> {
+    let known = Known {
+        registry,
+        name_of: &|guid: &Guid| (guid_text(guid) == GUID).then(|| "Test-Provider".into()),
+        interrupt: Interrupt::NEVER,
+    };
+    let mut rows = Rows::new(files.into(), known).expect("no interrupt");
+    std::iter::from_fn(|| rows.next(known).expect("no interrupt")).collect()
 }
 
 fn texts() -> Vec<(u32, &'static str)> {
@@ -71,10 +68,10 @@ fn a_manifest_and_its_texts_may_be_in_two_files() {
             tables: &[(1033, &table)],
         }
         .bytes();
-        let alone = rows_of(&[file(r"C:\x.dll", &one)], &Registry::default());
+        let alone = rows_of([file(r"C:\x.dll", &one)], &Registry::default());
         let pair = [file(r"C:\x.dll", &resource), file(r"C:\en-US\X.dll.mui", &mui)];
         assert_eq!(pair[0].place, pair[1].place);
-        let mut apart = rows_of(&pair, &Registry::default());
+        let mut apart = rows_of(pair, &Registry::default());
         apart.iter_mut().for_each(|row| row.file = alone[0].file.clone());
         assert_eq!(alone, apart);
 
@@ -134,8 +131,8 @@ fn the_registry_says_whose_a_classic_table_is() {
         tables: &[(1033, &table), (1031, &german)],
     }
     .bytes();
-    let files = [file("/mnt/Windows/System32/old.DLL", &pe)];
-    let unknown = rows_of(&files, &Registry::default());
+    let files = || [file("/mnt/Windows/System32/old.DLL", &pe)];
+    let unknown = rows_of(files(), &Registry::default());
     assert_eq!(unknown.len(), 2);
     assert_eq!(
         (unknown[0].kind, unknown[0].provider.as_deref()),
@@ -158,7 +155,7 @@ fn the_registry_says_whose_a_classic_table_is() {
             })
             .expect("there is room");
     }
-    let known = rows_of(&files, &registry);
+    let known = rows_of(files(), &registry);
     let seen: Vec<_> = known
         .iter()
         .map(|row| {
@@ -210,10 +207,7 @@ fn only_the_files_that_the_registry_names_speak_for_a_provider() {
         }
         let files: Vec<_> = files.iter().map(|(path, pe)| file(path, pe)).collect();
         files.iter().for_each(|file| registry.locate(&file.place));
-        let rows = files
-            .iter()
-            .flat_map(|file| rows_of(std::slice::from_ref(file), &registry));
-        let rows: Vec<_> = rows.collect();
+        let rows: Vec<_> = files.into_iter().flat_map(|file| rows_of([file], &registry)).collect();
         let of = |kind: MessageKind| {
             let rows = rows.iter().filter(move |row| row.kind == kind);
             rows.map(|row| row.file.to_string()).collect::<Vec<_>>()
@@ -258,18 +252,18 @@ fn damaged_binaries_end() {
     }
     .bytes();
     assert!(matches!(
-        Binary::read(b"not a binary", Interrupt::NEVER),
+        Binary::read(b"not a binary".to_vec(), Interrupt::NEVER),
         Err(Error::NotABinary)
     ));
     let stop = || true;
     assert!(matches!(
-        Binary::read(&pe, Interrupt::new(&stop)),
+        Binary::read(pe.clone(), Interrupt::new(&stop)),
         Err(Error::Interrupted(_))
     ));
     let registry = Registry::default();
     let read = |pe: &[u8]| {
-        if let Ok(binary) = Binary::read(pe, Interrupt::NEVER) {
-            assert!(rows_of(&[ProviderFile::new("x.dll", binary)], &registry).len() < 100);
+        if let Ok(binary) = Binary::read(pe.to_vec(), Interrupt::NEVER) {
+            assert!(rows_of([ProviderFile::new("x.dll", binary)], &registry).len() < 100);
         }
     };
     for end in 0..pe.len() {
@@ -294,20 +288,12 @@ fn a_million_messages_are_read_once() {
         tables: &[(1033, &table)],
     }
     .bytes();
-    let binary = Binary::read(&pe, Interrupt::NEVER).expect("a binary");
+    let binary = Binary::read(pe.clone(), Interrupt::NEVER).expect("a binary");
     assert_eq!(binary.tables[0].ids().len(), 1_000_000);
-    let rows = rows(
-        &[ProviderFile::new("x.dll", binary)],
-        Known {
-            registry: &Registry::default(),
-            name_of: &|_| None,
-            interrupt: Interrupt::NEVER,
-        },
-    )
-    .count();
+    let rows = rows_of([ProviderFile::new("x.dll", binary)], &Registry::default()).len();
     assert_eq!(rows, 1_000_000);
     pe.truncate(pe.len() / 2);
-    let problems = Binary::read(&pe, Interrupt::NEVER).expect("a binary").problems;
+    let problems = Binary::read(pe, Interrupt::NEVER).expect("a binary").problems;
     assert_eq!(problems.len(), 1);
 }
 
@@ -324,7 +310,7 @@ fn damage_within_a_resource_is_a_problem() {
         manifest: Some(&manifest),
         tables: &[(1033, &table)],
     };
-    let binary = Binary::read(&pe.bytes(), Interrupt::NEVER).expect("a binary");
+    let binary = Binary::read(pe.bytes(), Interrupt::NEVER).expect("a binary");
     assert_eq!(binary.tables[0].ids().len(), 1, "the first message is there");
     let problems: Vec<_> = binary.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems.len(), 2);
@@ -349,7 +335,7 @@ fn real_binaries_are_read() {
     let mut writer = CatalogWriter::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        let Ok(binary) = Binary::read(&std::fs::read(&path).unwrap_or_default(), Interrupt::NEVER) else {
+        let Ok(binary) = Binary::read(std::fs::read(&path).unwrap_or_default(), Interrupt::NEVER) else {
             continue;
         };
         assert_eq!(binary.problems, [], "{}", path.display());
@@ -365,7 +351,7 @@ fn real_binaries_are_read() {
         );
         files += 1;
         for row in rows_of(
-            &[ProviderFile::new(&path.to_string_lossy(), binary)],
+            [ProviderFile::new(&path.to_string_lossy(), binary)],
             &Registry::default(),
         ) {
             all += 1;

@@ -38,6 +38,16 @@ fn fields(count: usize) -> Arc<[Field]> {
     (0..count).map(field).collect()
 }
 
+fn rows_of(catalog: Catalog) -> Vec<MessageRow> {
+    contested_rows_of(catalog).map(|(row, _)| row).collect()
+}
+
+/// The rows, and whether they are contested.
+fn contested_rows_of(catalog: Catalog) -> impl Iterator<Item = (MessageRow, bool)> {
+    let mut rows = catalog::Rows::new(catalog);
+    std::iter::from_fn(move || rows.next(Interrupt::NEVER).expect("no damage"))
+}
+
 fn rows() -> Vec<MessageRow> {
     let map = ValueMap {
         name: "kinds".into(),
@@ -265,16 +275,7 @@ fn providers_are_found_by_guid_and_name() {
         .as_deref(),
         Some("By GUID")
     );
-    assert_eq!(
-        alone
-            .rows(0, Interrupt::NEVER)
-            .expect("no damage")
-            .next()
-            .expect("a row")
-            .0
-            .provider,
-        None
-    );
+    assert_eq!(rows_of(alone)[0].provider, None);
 }
 
 #[test]
@@ -290,10 +291,7 @@ fn a_catalog_written_from_its_rows_is_the_same() {
     let bytes = written(&rows());
     let catalog = Catalog::open(bytes.clone()).expect("a catalog");
     assert_eq!(catalog.providers().collect::<Vec<_>>(), ["AUDITING", "Classic"]);
-    let rows: Vec<_> = (0..2)
-        .flat_map(|index| catalog.rows(index, Interrupt::NEVER).expect("no damage"))
-        .map(|(row, _)| row)
-        .collect();
+    let rows = rows_of(catalog);
     assert_eq!(rows.len(), 8);
     assert_eq!(written(&rows), bytes);
     let names = |row: &MessageRow| [&row.channel, &row.level, &row.task, &row.opcode].map(Option::clone);
@@ -321,13 +319,8 @@ fn no_text_is_used_that_files_disagree_about() {
     let catalog_of = |rows: &[MessageRow]| Catalog::open(written(rows)).expect("a catalog");
     let found = |rows: &[MessageRow]| text(&catalog_of(rows), key("p", 4625, 0, 6));
     let contested = |rows: &[MessageRow]| {
-        let rows = catalog_of(rows)
-            .rows(0, Interrupt::NEVER)
-            .expect("no damage")
-            .collect::<Vec<_>>();
-        rows.into_iter()
-            .map(|(row, contested)| (row.file, contested))
-            .collect::<Vec<_>>()
+        let rows = contested_rows_of(catalog_of(rows));
+        rows.map(|(row, contested)| (row.file, contested)).collect::<Vec<_>>()
     };
     let with = |row: &MessageRow, change: fn(&mut MessageRow)| {
         let mut changed = row.clone();
@@ -385,7 +378,9 @@ fn no_text_is_used_that_files_disagree_about() {
         many.chain([own.clone()]).collect::<Vec<_>>()
     };
     for count in [1, 63, 64, 5000] {
-        assert_eq!(found(&drowned(count)), None, "{count}");
+        let rows = drowned(count);
+        assert_eq!(found(&rows), None, "{count}");
+        assert!(contested(&rows).iter().all(|(_, contested)| *contested), "{count}");
     }
     let parameters = |texts: &[(&str, &str)]| {
         let rows = texts
@@ -399,6 +394,10 @@ fn no_text_is_used_that_files_disagree_about() {
         Ok(Some("Yes".into()))
     );
     assert_eq!(parameters(&[("a.dll", "Yes"), ("b.dll", "No")]), Ok(None));
+    let texts: Vec<_> = (0..5000).map(|text| text.to_string()).collect();
+    let of_one: Vec<_> = texts.iter().map(|text| ("a.dll", &**text)).collect();
+    assert_eq!(parameters(&of_one[..2]), Ok(Some("0".into())), "they are not contested");
+    assert_eq!(parameters(&of_one), Ok(None), "they are too many");
 }
 
 #[test]

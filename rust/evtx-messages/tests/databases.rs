@@ -165,11 +165,11 @@ fn welm(message: &str) -> Vec<u8> {
 }
 
 fn rows_of(file: &[u8]) -> Result<Vec<MessageRow>> {
-    let mut rows = Vec::new();
-    foreign::rows(&Database::open(file, Interrupt::NEVER)?, "x.db", &mut |row| {
+    let database = Database::open(file.to_vec(), Interrupt::NEVER)?;
+    let (mut next, mut rows) = (foreign::Rows::new(database, "x.db", Interrupt::NEVER)?, Vec::new());
+    while let Some(row) = next.next(Interrupt::NEVER)? {
         rows.push(row);
-        Ok(())
-    })?;
+    }
     Ok(rows)
 }
 
@@ -315,7 +315,7 @@ fn circles_and_damage_end() {
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
     let stop = || true;
     assert!(matches!(
-        Database::open(&file, Interrupt::new(&stop)),
+        Database::open(file.clone(), Interrupt::new(&stop)),
         Err(Error::Interrupted(_))
     ));
 }
@@ -329,7 +329,7 @@ fn real_databases_are_read() {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let file = std::fs::read(&path).unwrap_or_default();
-        let database = match Database::open(&file, Interrupt::NEVER) {
+        let database = match Database::open(file, Interrupt::NEVER) {
             Ok(database) => database,
             Err(error) => {
                 eprintln!("{}: {error}", path.display());
@@ -339,10 +339,15 @@ fn real_databases_are_read() {
         let started = std::time::Instant::now();
         let mut writer = CatalogWriter::new();
         let mut rows = 0;
-        let done = foreign::rows(&database, &path.to_string_lossy(), &mut |row| {
-            rows += 1;
-            writer.push(&row)
-        });
+        let done = || {
+            let mut next = foreign::Rows::new(database, &path.to_string_lossy(), Interrupt::NEVER)?;
+            while let Some(row) = next.next(Interrupt::NEVER)? {
+                rows += 1;
+                writer.push(&row)?;
+            }
+            Ok(())
+        };
+        let done: Result<()> = done();
         let read = started.elapsed();
         assert_eq!(done, Ok(()), "{}", path.display());
         let bytes = writer.finish(Interrupt::NEVER).expect("a catalog");

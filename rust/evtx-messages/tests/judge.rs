@@ -58,8 +58,8 @@ impl Judge {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
             let file = std::fs::read(&path).expect("a file");
-            let database = Database::open(&file, Interrupt::NEVER).expect("a database");
-            let add = &mut |row: MessageRow| {
+            let database = Database::open(file, Interrupt::NEVER).expect("a database");
+            let mut add = |row: MessageRow| {
                 writer.push(&row)?;
                 match (row.kind, row.provider, row.event_id, row.text, row.message_id) {
                     (MessageKind::Event, Some(provider), Some(id), Some(text), _) => {
@@ -73,9 +73,13 @@ impl Judge {
                     }
                     _ => {}
                 }
-                Ok(())
+                Ok::<_, Error>(())
             };
-            foreign::rows(&database, &path.to_string_lossy(), add).expect("rows");
+            let path = path.to_string_lossy();
+            let mut rows = foreign::Rows::new(database, &path, Interrupt::NEVER).expect("rows");
+            while let Some(row) = rows.next(Interrupt::NEVER).expect("a row") {
+                add(row).expect("a row");
+            }
         }
         self.catalog = Some(Catalog::open(writer.finish(Interrupt::NEVER).expect("a catalog")).expect("a catalog"));
     }

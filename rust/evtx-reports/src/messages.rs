@@ -46,6 +46,11 @@ impl CatalogRow {
             error: None,
         }
     }
+
+    /// How many bytes its texts take.
+    pub fn bytes(&self) -> usize {
+        self.row.bytes() + self.error.as_ref().map_or(0, String::len)
+    }
 }
 
 impl From<MessageRow> for CatalogRow {
@@ -94,8 +99,8 @@ columns! { CatalogRow:
     maps: Maps(|row| &row.row.maps);
     /// The path of the file that has the text. NULL if a catalog does not say it.
     filename: Text(|row| Some((*row.row.file).into()).filter(|file: &Cow<'_, str>| !file.is_empty()));
-    /// Whether another file of the catalog has another text for the same event or parameter, so that neither is used.
-    /// NULL if the row is not from a catalog.
+    /// Whether the text is not used, because another file of the catalog has another one for the same event or parameter,
+    /// or because there are more than 4,096 of them. NULL if the row is not from a catalog.
     contested: Bool(|row| row.is_contested);
     /// NULL, or what of the file cannot be read.
     error: Text(|row| row.error.as_deref().map(printable));

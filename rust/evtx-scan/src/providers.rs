@@ -1,34 +1,40 @@
 //! The report on messages: reads provider binaries, registries and databases of messages.
 //!
-//! A row depends on several files: texts are beside their binary, and the registry says which provider uses them. So all
-//! files are read before the first row. Only their messages are kept, and at most [`MAX_KEPT`] bytes of them.
+//! The rows of catalogs, and of databases that the caller named, come while they are read. Those of other databases depend on
+//! the registry, so they are read again after all files. The rows of binaries depend on several files: texts are beside
+//! their binary, and the registry says which provider uses them. So all binaries are read before their first row. Only
+//! their messages are kept, and at most [`MAX_KEPT`] bytes of them. No source keeps rows: a batch is made when it is asked
+//! for.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use evtx_arrow::DecodeError;
-use evtx_format::Interrupt;
+use evtx_format::{Interrupt, Interrupted};
 use evtx_messages::binary::Binary;
-use evtx_messages::provider::{Known, ProviderFile, rows};
-use evtx_messages::registry::{RegisteredFile, Registry};
+use evtx_messages::provider::{self, Known, ProviderFile};
+use evtx_messages::registry::Registry;
 use evtx_messages::sqlite::Database;
-use evtx_messages::{Catalog, Error, MessageKind, MessageRow, foreign};
+use evtx_messages::{Catalog, Error, MessageKind, MessageRow, catalog, foreign};
 use evtx_reports::{CatalogRow, message_batch};
 
 use crate::file::LogFile;
 use crate::reports::{ReportBatch, ReportRows, ReportThreads};
 use crate::scan_path::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
+use crate::threads::free;
 
 /// The most bytes of a file. Hives and databases have some 100 MiB.
 const MAX_FILE: u64 = 1 << 30;
 
-/// The most bytes of messages of all binaries.
+/// The most bytes of messages of all binaries. They take at most as much as the files, and some MiB, unless they are crafted.
 const MAX_KEPT: usize = 1 << 30;
+const MAX_SMALL: usize = 32 << 20;
 
-/// The most rows of a batch.
+/// The most rows of a batch, and the bytes of texts after which it ends.
 const BATCH_ROWS: usize = 2048;
+const BATCH_BYTES: usize = 2 << 20;
 
 /// A report on the messages in files. One thread reads them.
 pub struct MessageScan(Arc<Shared>);
@@ -43,7 +49,11 @@ struct Shared {
 
 impl MessageScan {
     /// A report on files, with the columns that have these indexes.
-    pub fn new(paths: Vec<ScanPath>, projection: &[usize]) -> Self {
+    pub fn new(mut paths: Vec<ScanPath>, projection: &[usize]) -> Self {
+        let mut seen = HashSet::new();
+        let is_new: Vec<_> = paths.iter().map(|path| seen.insert(&path.path)).collect();
+        let mut is_new = is_new.into_iter();
+        paths.retain(|_| is_new.next() == Some(true));
         MessageScan(Arc::new(Shared {
             paths,
             projection: projection.to_vec(),
@@ -79,14 +89,41 @@ struct Thread {
     index: u64,
 }
 
-/// What files have: rows that are complete, and groups of binaries whose rows are not made yet.
+/// What is left to do.
 #[derive(Default)]
 struct Work {
-    rows: VecDeque<CatalogRow>,
-    /// Rows of databases that the caller did not name.
-    found: Vec<MessageRow>,
-    groups: VecDeque<Vec<ProviderFile>>,
+    /// What of files cannot be read.
+    problems: VecDeque<CatalogRow>,
+    /// Whose rows come next.
+    source: Option<Source>,
+    /// The index of the next file.
+    next_file: usize,
+    /// The indexes of the databases that the caller did not name. They are read again when the registry is known.
+    found: VecDeque<usize>,
     registry: Registry,
+    binaries: Vec<ProviderFile>,
+    /// What the binaries take, and what all files had, in bytes.
+    kept: usize,
+    read: usize,
+    /// The binaries by the providers that they belong to, once all files were read.
+    groups: Option<VecDeque<Vec<ProviderFile>>>,
+}
+
+/// Rows that are made when they are asked for.
+enum Source {
+    Database {
+        rows: Box<foreign::Rows>,
+        /// Whether the caller named it.
+        is_named: bool,
+    },
+    Catalog(Box<catalog::Rows>),
+    Binaries(Box<provider::Rows>),
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        free(self.work.take());
+    }
 }
 
 impl ReportRows for Thread {
@@ -96,24 +133,21 @@ impl ReportRows for Thread {
 
     fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<ReportBatch>, ScanError> {
         if !self.shared.is_taken.swap(true, Ordering::Relaxed) {
-            self.work = Some(self.read(storage, interrupt)?);
+            self.work = Some(Work::default());
         }
-        let Some(work) = &mut self.work else {
-            return Ok(None);
+        let call = Call {
+            storage,
+            interrupt,
+            last: &LastOpened::default(),
         };
-        while work.rows.is_empty()
-            && let Some(group) = work.groups.pop_front()
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while rows.len() < BATCH_ROWS
+            && bytes < BATCH_BYTES
+            && let Some(row) = self.row(call)?
         {
-            let known = Known {
-                registry: &work.registry,
-                name_of: &|_| None,
-                interrupt,
-            };
-            work.rows.extend(rows(&group, known).map(CatalogRow::from));
-            interrupt.check()?;
+            bytes += row.bytes();
+            rows.push(row);
         }
-        let count = work.rows.len().min(BATCH_ROWS);
-        let rows: Vec<_> = work.rows.drain(..count).collect();
         if rows.is_empty() {
             return Ok(None);
         }
@@ -127,144 +161,229 @@ impl ReportRows for Thread {
 }
 
 impl Thread {
-    /// Reads all files.
-    fn read(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Work, ScanError> {
-        let call = Call {
-            storage,
-            interrupt,
-            last: &LastOpened::default(),
-        };
-        let (mut work, mut binaries, mut kept) = (Work::default(), Vec::new(), 0);
+    /// The next row. Reads files until there is one.
+    fn row(&mut self, call: Call<'_>) -> Result<Option<CatalogRow>, ScanError> {
         let shared = Arc::clone(&self.shared);
-        let mut seen = HashSet::new();
-        for (index, path) in shared.paths.iter().enumerate() {
-            interrupt.check()?;
-            if !seen.insert(&path.path) {
+        let Some(work) = &mut self.work else {
+            return Ok(None);
+        };
+        loop {
+            if let Some(row) = work.problems.pop_front() {
+                return Ok(Some(row));
+            }
+            if let Some(source) = &mut work.source {
+                let row = source.next(&work.registry, call.interrupt).map_err(storage_error);
+                if let Ok(Some(row)) = row {
+                    return Ok(Some(row));
+                }
+                if let Some(database @ Source::Database { .. }) = work.source.take() {
+                    free(database);
+                }
+                if let (Err(error), Some(path)) = (row, self.reading.and_then(|index| shared.paths.get(index))) {
+                    let why = path.failure(error)?;
+                    work.problems.push_back(CatalogRow::unreadable(&path.path, why));
+                }
+                call.interrupt.check()?;
                 continue;
             }
-            self.reading = Some(index);
-            let read = path.patiently(call, || LogFile::open(call, path)?.read_all(call, MAX_FILE));
-            let taken = read.and_then(|bytes| work.take(path, &bytes, interrupt));
-            match taken {
-                Ok(None) => {}
-                Ok(Some(binary)) => {
-                    kept += binary.bytes();
-                    binaries.push(ProviderFile::new(&path.path, binary));
-                }
-                Err(error) => {
+            if let Some((index, path)) = work.next_file(&shared.paths) {
+                call.interrupt.check()?;
+                self.reading = Some(index);
+                let read = path.patiently(call, || LogFile::open(call, path)?.read_all(call, MAX_FILE));
+                let taken = read.and_then(|bytes| work.take(index, path, bytes, call.interrupt).map_err(storage_error));
+                if let Err(error) = taken {
                     let why = path.failure(error)?;
-                    work.rows.push_back(CatalogRow::unreadable(&path.path, why));
+                    work.problems.push_back(CatalogRow::unreadable(&path.path, why));
                 }
+                if work.kept > MAX_KEPT.min(MAX_SMALL + 2 * work.read) {
+                    let text = format!(
+                        "{}: the messages in the files up to this one take {} bytes of memory: read fewer at once",
+                        path.path, work.kept
+                    );
+                    return Err(ScanError::Input(text));
+                }
+                shared.done.fetch_max(index + 1, Ordering::Relaxed);
+                continue;
             }
-            if kept > MAX_KEPT {
-                let text = format!("the messages in these files have more than {MAX_KEPT} bytes: read fewer at once");
-                return Err(ScanError::Input(text));
-            }
-            shared.done.store(index + 1, Ordering::Relaxed);
+            self.reading = None;
+            let groups = match &mut work.groups {
+                Some(groups) => groups,
+                None => {
+                    let binaries = std::mem::take(&mut work.binaries);
+                    for file in &binaries {
+                        call.interrupt.check()?;
+                        work.registry.locate(&file.place);
+                    }
+                    work.groups.insert(groups(binaries, &work.registry, call.interrupt)?)
+                }
+            };
+            let Some(group) = groups.pop_front() else {
+                return Ok(None);
+            };
+            let rows = provider::Rows::new(group, known(&work.registry, call.interrupt)).map_err(storage_error);
+            work.source = Some(Source::Binaries(Box::new(rows.map_err(ScanError::from)?)));
         }
-        self.reading = None;
-        binaries.iter().for_each(|file| work.registry.locate(&file.place));
-        let found = work.found.drain(..);
-        work.rows
-            .extend(found.map(|row| unless_registered(row, &work.registry)));
-        work.groups = groups(binaries, &work.registry).into();
-        Ok(work)
     }
 }
 
-impl Work {
-    /// Takes what a file has, by its first bytes. Returns a binary with messages, whose rows depend on other files.
-    fn take(
-        &mut self,
-        path: &ScanPath,
-        bytes: &[u8],
-        interrupt: Interrupt<'_>,
-    ) -> Result<Option<Binary>, StorageError> {
-        let is_named = path.explicitly_named;
-        let path = &*path.path;
-        let outcome = match bytes {
-            [b'M', b'Z', ..] => match Binary::read(bytes, interrupt) {
-                Ok(binary) => {
-                    for problem in &binary.problems {
-                        let row = CatalogRow::unreadable(path, problem.to_string());
-                        self.rows.push_back(row);
-                    }
-                    let has_messages = !binary.tables.is_empty() || !binary.manifests.is_empty();
-                    return Ok(has_messages.then_some(binary));
-                }
-                Err(error) => Err(error),
-            },
-            _ if Catalog::is_catalog(bytes) => Catalog::open(bytes).and_then(|catalog| {
-                for provider in 0..catalog.providers().len() {
-                    interrupt.check()?;
-                    let rows = catalog.rows(provider, interrupt)?;
-                    self.rows
-                        .extend(rows.map(|(row, is_contested)| CatalogRow::of_catalog(row, is_contested)));
-                }
-                Ok(())
-            }),
-            [b'r', b'e', b'g', b'f', ..] => self.registry.add_hive(bytes, interrupt),
-            [b'S', b'Q', b'L', b'i', b't', b'e', ..] => Database::open(bytes, interrupt).and_then(|database| {
-                foreign::rows(&database, path, &mut |row| {
-                    if is_named {
-                        self.rows.push_back(row.into());
+impl Source {
+    fn next(&mut self, registry: &Registry, interrupt: Interrupt<'_>) -> Result<Option<CatalogRow>, Error> {
+        Ok(match self {
+            Source::Database { rows, is_named } => {
+                let row = rows.next(interrupt)?;
+                row.map(|row| {
+                    if *is_named {
+                        row
                     } else {
-                        self.found.push(row);
+                        unless_registered(row, registry)
                     }
-                    Ok(())
+                    .into()
                 })
-            }),
-            _ => Err(Error::NotABinary),
-        };
-        outcome.map(|()| None).map_err(|error| match error {
-            Error::Interrupted(interrupted) => StorageError::Interrupted(interrupted),
-            other => StorageError::Unusable(other.to_string()),
+            }
+            Source::Catalog(rows) => {
+                let row = rows.next(interrupt)?;
+                row.map(|(row, is_contested)| CatalogRow::of_catalog(row, is_contested))
+            }
+            Source::Binaries(rows) => rows.next(known(registry, interrupt))?.map(CatalogRow::from),
         })
+    }
+}
+
+fn known<'k>(registry: &'k Registry, interrupt: Interrupt<'k>) -> Known<'k> {
+    Known {
+        registry,
+        name_of: &|_| None,
+        interrupt,
     }
 }
 
 /// A row of a database that was found. Anyone can put one into an image, so it does not speak for a provider that the
 /// registry has.
-fn unless_registered(row: MessageRow, registry: &Registry) -> CatalogRow {
+fn unless_registered(row: MessageRow, registry: &Registry) -> MessageRow {
     if registry.has(row.provider.as_deref(), row.guid.as_ref()) {
         let kind = MessageKind::Text;
-        return MessageRow { kind, ..row }.into();
+        return MessageRow { kind, ..row };
     }
-    row.into()
+    row
+}
+
+fn storage_error(error: Error) -> StorageError {
+    match error {
+        Error::Interrupted(interrupted) => StorageError::Interrupted(interrupted),
+        other => StorageError::Unusable(other.to_string()),
+    }
+}
+
+impl Work {
+    /// The file that is read next, and its index. Databases that were found come once more after all files.
+    fn next_file<'p>(&mut self, paths: &'p [ScanPath]) -> Option<(usize, &'p ScanPath)> {
+        let index = if self.next_file < paths.len() {
+            self.next_file
+        } else {
+            self.found.pop_front()?
+        };
+        self.next_file += 1;
+        Some((index, paths.get(index)?))
+    }
+
+    /// Takes what a file has, by its first bytes. The rows of a binary depend on other files.
+    fn take(&mut self, index: usize, path: &ScanPath, bytes: Vec<u8>, interrupt: Interrupt<'_>) -> Result<(), Error> {
+        self.read += bytes.len();
+        let (is_named, is_again) = (path.explicitly_named, index + 1 < self.next_file);
+        let path = &*path.path;
+        match &bytes[..] {
+            [b'M', b'Z', ..] => {
+                let mut binary = Binary::read(bytes, interrupt)?;
+                let problems = std::mem::take(&mut binary.problems);
+                let problems = problems
+                    .iter()
+                    .map(|problem| CatalogRow::unreadable(path, problem.to_string()));
+                self.problems.extend(problems);
+                if !binary.tables.is_empty() || !binary.manifests.is_empty() {
+                    let file = ProviderFile::new(path, binary);
+                    self.kept += file.bytes();
+                    self.binaries.push(file);
+                }
+            }
+            [b'r', b'e', b'g', b'f', ..] => self.registry.add_hive(&bytes, interrupt)?,
+            [b'S', b'Q', b'L', b'i', b't', b'e', ..] => {
+                let rows = Box::new(foreign::Rows::new(Database::open(bytes, interrupt)?, path, interrupt)?);
+                if is_named || is_again {
+                    self.source = Some(Source::Database { rows, is_named });
+                } else {
+                    self.found.push_back(index);
+                    free(rows);
+                }
+            }
+            _ if Catalog::is_catalog(&bytes) => {
+                let rows = catalog::Rows::new(Catalog::open(bytes)?);
+                self.source = Some(Source::Catalog(Box::new(rows)));
+            }
+            _ => return Err(Error::NotABinary),
+        }
+        Ok(())
+    }
 }
 
 /// The binaries in groups that belong together: those of one folder with the same name, as `x.dll` and
 /// `en-US/x.dll.mui`, and those that the registry names for one provider.
-fn groups(binaries: Vec<ProviderFile>, registry: &Registry) -> Vec<Vec<ProviderFile>> {
-    let mut leaders: BTreeMap<Box<str>, Box<str>> = BTreeMap::new();
+fn groups(
+    binaries: Vec<ProviderFile>,
+    registry: &Registry,
+    interrupt: Interrupt<'_>,
+) -> Result<VecDeque<Vec<ProviderFile>>, Interrupted> {
+    let mut names = Names::default();
     for registration in registry.registrations().filter(|registration| !registration.is_classic) {
         let files = registration.resource_files.iter().chain(&*registration.message_files);
-        let mut names = files.map(RegisteredFile::name);
-        if let Some(first) = names.next() {
-            let first: Box<str> = leader(&leaders, first).into();
-            for name in names {
-                let name: Box<str> = leader(&leaders, name).into();
-                if name != first {
-                    leaders.insert(name, Box::clone(&first));
-                }
-            }
+        let mut first = None;
+        for file in files {
+            interrupt.check()?;
+            let number = names.number(file.name());
+            names.unite(*first.get_or_insert(number), number);
         }
     }
-    let mut groups: BTreeMap<(Box<str>, Box<str>), Vec<ProviderFile>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Box<str>, usize), Vec<ProviderFile>> = BTreeMap::new();
     for file in binaries {
-        let key = (file.place.folder().into(), leader(&leaders, file.place.name()).into());
+        interrupt.check()?;
+        let number = names.number(file.place.name());
+        let key = (file.place.folder().into(), names.leader(number));
         groups.entry(key).or_default().push(file);
     }
-    groups.into_values().collect()
+    Ok(groups.into_values().collect())
 }
 
-/// The name that stands for the group of a file, by its name.
-fn leader<'n>(leaders: &'n BTreeMap<Box<str>, Box<str>>, name: &'n str) -> &'n str {
-    let mut name = name;
-    while let Some(next) = leaders.get(name) {
-        name = next;
+/// The names of files in disjoint sets.
+#[derive(Default)]
+struct Names {
+    numbers: HashMap<Box<str>, usize>,
+    /// For each name an earlier one of its set, or itself.
+    earlier: Vec<usize>,
+}
+
+impl Names {
+    fn number(&mut self, name: &str) -> usize {
+        if let Some(known) = self.numbers.get(name) {
+            return *known;
+        }
+        let number = self.earlier.len();
+        self.earlier.push(number);
+        self.numbers.insert(name.into(), number);
+        number
     }
-    name
+
+    /// The first name of the set of a name. Shortens the way to it.
+    fn leader(&mut self, mut name: usize) -> usize {
+        while self.earlier[name] != name {
+            self.earlier[name] = self.earlier[self.earlier[name]];
+            name = self.earlier[name];
+        }
+        name
+    }
+
+    fn unite(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.leader(a), self.leader(b));
+        self.earlier[a.max(b)] = a.min(b);
+    }
 }
 
 #[cfg(test)]
@@ -283,7 +402,7 @@ mod tests {
             "SystemResources/z.dll.mun",
         ]
         .map(file);
-        let groups = groups(files.into(), &Registry::default());
+        let groups = groups(files.into(), &Registry::default(), Interrupt::NEVER).expect("no interrupt");
         let paths: Vec<Vec<_>> = groups
             .iter()
             .map(|group| group.iter().map(|file| &*file.path).collect())

@@ -3,20 +3,29 @@
 
 use evtx_format::Interrupt;
 use evtx_messages::binary::Binary;
-use evtx_messages::provider::{Known, ProviderFile, rows};
+use evtx_messages::provider::{Known, ProviderFile, Rows};
 use evtx_messages::registry::Registry;
 
 libfuzzer_sys::fuzz_target!(|file: &[u8]| {
-    let Ok(binary) = Binary::read(file, Interrupt::NEVER) else {
+    let Ok(binary) = Binary::read(file.to_vec(), Interrupt::NEVER) else {
         return;
     };
-    let files = [ProviderFile::new("x.dll", binary)];
+    assert!(
+        binary.bytes() <= 3 * file.len() + (32 << 20),
+        "{} bytes",
+        binary.bytes()
+    );
+    let (registry, looks) = (Registry::default(), evtx_fuzz::Looks::default());
+    let is_enough = || looks.is_enough();
     let known = Known {
-        registry: &Registry::default(),
+        registry: &registry,
         name_of: &|_| None,
-        interrupt: Interrupt::NEVER,
+        interrupt: Interrupt::new(&is_enough),
     };
-    for row in rows(&files, known).take(100_000) {
-        assert!(row.text.is_none_or(|text| text.len() <= 3 * 65_536));
+    let Ok(mut rows) = Rows::new(vec![ProviderFile::new("x.dll", binary)], known) else {
+        return;
+    };
+    while let Ok(Some(row)) = rows.next(known) {
+        assert!(row.bytes() <= 4 << 20);
     }
 });

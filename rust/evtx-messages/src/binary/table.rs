@@ -13,10 +13,11 @@ use evtx_format::bytes::{u16_at, u32_at};
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
+use super::Resource;
 use crate::error::Result;
 
 /// The messages of a table, at most. Windows' largest tables have about 30,000. *(choice)*
-const MAX_MESSAGES: usize = 1 << 21;
+const MAX_MESSAGES: usize = 1 << 20;
 
 /// After how many messages an interrupt is checked.
 const CHECK: usize = 1 << 14;
@@ -26,7 +27,7 @@ const CHECK: usize = 1 << 14;
 pub struct MessageTable {
     /// The LCID of the language; 0 for none.
     pub language: u16,
-    bytes: Box<[u8]>,
+    bytes: Resource,
     /// The ID and the offset of each message, sorted by ID.
     messages: Vec<(u32, u32)>,
     /// Whether a part of the table could not be read.
@@ -34,19 +35,19 @@ pub struct MessageTable {
 }
 
 impl MessageTable {
-    /// About how many bytes of memory it takes.
+    /// About how many bytes of memory it takes besides its resource.
     pub fn bytes(&self) -> usize {
-        self.bytes.len() + size_of_val(&*self.messages)
+        size_of::<Self>() + size_of_val(&*self.messages)
     }
 
     /// Finds the messages of a table. Work and memory are bounded by its size, even if its blocks overlap.
     ///
     /// # Errors
     /// If the work is interrupted.
-    pub(crate) fn new(language: u16, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<Self> {
+    pub(crate) fn new(language: u16, bytes: Resource, interrupt: Interrupt<'_>) -> Result<Self> {
         let mut table = MessageTable {
             language,
-            bytes: bytes.into(),
+            bytes,
             messages: Vec::new(),
             is_damaged: false,
         };
@@ -55,6 +56,7 @@ impl MessageTable {
         // Of several messages with one ID, Windows finds the one in the first block.
         table.messages.sort_by_key(|(id, _)| *id);
         table.messages.dedup_by_key(|(id, _)| *id);
+        table.messages.shrink_to_fit();
         Ok(table)
     }
 
@@ -91,6 +93,11 @@ impl MessageTable {
         self.messages.iter().map(|(id, _)| *id)
     }
 
+    /// The ID of the message at an index among all, sorted by ID.
+    pub(crate) fn id(&self, index: usize) -> Option<u32> {
+        self.messages.get(index).map(|(id, _)| *id)
+    }
+
     /// The text of a message, without NULs at its end; `None` if the table does not have it.
     pub fn text(&self, id: u32) -> Option<String> {
         let index = self.messages.binary_search_by_key(&id, |(id, _)| *id).ok()?;
@@ -123,6 +130,8 @@ pub(crate) fn text_of(scalar: Scalar, bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     /// A first ID and its messages: whether they are UTF-16, and their bytes.
@@ -147,6 +156,11 @@ mod tests {
         bytes
     }
 
+    fn resource(bytes: &[u8]) -> Resource {
+        let end = bytes.len();
+        Resource::new(&Arc::new(bytes.to_vec()), 0..end)
+    }
+
     #[test]
     fn messages_are_found_by_id() {
         let bytes = table(&[
@@ -154,7 +168,7 @@ mod tests {
             (5, &[(false, b"five")]),
             (5, &[(false, b"other five")]),
         ]);
-        let table = MessageTable::new(1033, &bytes, Interrupt::NEVER).expect("a table");
+        let table = MessageTable::new(1033, resource(&bytes), Interrupt::NEVER).expect("a table");
         assert!(!table.is_damaged);
         assert_eq!(table.ids().collect::<Vec<_>>(), [5, 0xc000_0007, 0xc000_0008]);
         assert_eq!(table.text(0xc000_0007).as_deref(), Some("aé"));
@@ -167,14 +181,14 @@ mod tests {
     fn damage_ends_a_table() {
         let bytes = table(&[(1, &[(false, b"one"), (false, b"two")]), (9, &[(false, b"nine")])]);
         for end in 0..bytes.len() {
-            let table = MessageTable::new(0, &bytes[..end], Interrupt::NEVER).expect("a table");
+            let table = MessageTable::new(0, resource(&bytes[..end]), Interrupt::NEVER).expect("a table");
             assert!(table.is_damaged && table.ids().len() < 3, "{end}");
         }
         // A block of all IDs, and blocks that share their messages.
         let mut all = bytes.clone();
         all[8..12].fill(0xff);
         assert!(
-            MessageTable::new(0, &all, Interrupt::NEVER)
+            MessageTable::new(0, resource(&all), Interrupt::NEVER)
                 .expect("a table")
                 .is_damaged
         );
@@ -184,7 +198,7 @@ mod tests {
             shared.extend([1, 0, 0, 0, 50, 0, 0, 0, 0x64, 9, 0, 0]);
         }
         shared.extend([4, 0, 0, 0].repeat(50));
-        let table = MessageTable::new(0, &shared, Interrupt::NEVER).expect("a table");
+        let table = MessageTable::new(0, resource(&shared), Interrupt::NEVER).expect("a table");
         assert!(table.is_damaged && table.ids().len() == 50);
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use flate2::bufread::ZlibDecoder;
 
 use crate::error::{Error, Result};
@@ -16,10 +17,17 @@ pub(super) const MAGIC: [u8; 8] = *b"EVTXMSGS";
 pub(super) const VERSION: u32 = 2;
 /// The header in bytes.
 pub(super) const HEADER: usize = 24;
-/// The uncompressed size of a directory or a block, at most. *(choice)*
-pub(super) const MAX_BLOCK: usize = 64 << 20;
+/// The uncompressed size of a block, at most. *(choice)*
+pub(super) const MAX_BLOCK: usize = 32 << 20;
+/// The uncompressed size of the directory, at most: 60,000 providers. *(choice)*
+pub(super) const MAX_DIRECTORY: usize = 4 << 20;
 /// The uncompressed sizes of all blocks together, at most. *(choice)*
 pub(super) const MAX_BLOCKS: u64 = 1 << 30;
+
+/// The texts of a row, at most, in bytes. *(choice)*
+pub(super) const MAX_ROW: usize = 2 << 20;
+/// How many times larger than its compressed bytes a zlib stream can be, at most.
+const MAX_RATIO: usize = 1032;
 
 /// The u32 of a message, in the order of the file.
 pub(super) mod column {
@@ -64,8 +72,8 @@ impl Packed {
     /// Decompresses the bytes of a file.
     ///
     /// # Errors
-    /// If they are not all there, larger than a block may be, or damaged.
-    pub(super) fn unpack(&self, file: &[u8]) -> Result<Vec<u8>> {
+    /// If they are not all there, larger than `most`, or damaged; and if the work is interrupted.
+    pub(super) fn unpack(&self, file: &[u8], most: usize, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
         let Packed { what, offset, .. } = *self;
         let damaged = |why| Error::Damaged { what, offset, why };
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -77,8 +85,8 @@ impl Packed {
             have: rest.len() as u64,
         })?;
         let size = self.size as usize;
-        if size > MAX_BLOCK {
-            let (size, limit) = (self.size.into(), MAX_BLOCK as u64);
+        if size > most {
+            let (size, limit) = (self.size.into(), most as u64);
             return Err(Error::TooLarge {
                 what,
                 offset,
@@ -86,9 +94,15 @@ impl Packed {
                 limit,
             });
         }
-        let mut bytes = Vec::new();
-        let read = ZlibDecoder::new(packed).take(size as u64 + 1).read_to_end(&mut bytes);
-        read.map_err(|_| damaged("it cannot be decompressed"))?;
+        let mut bytes = Vec::with_capacity((size + 1).min(MAX_RATIO * packed.len() + 1));
+        let mut decoder = ZlibDecoder::new(packed).take(size as u64 + 1);
+        loop {
+            interrupt.check()?;
+            let read = decoder.by_ref().take(1 << 16).read_to_end(&mut bytes);
+            if read.map_err(|_| damaged("it cannot be decompressed"))? == 0 {
+                break;
+            }
+        }
         if bytes.len() != size {
             return Err(damaged("it has another size than the directory says"));
         }
@@ -202,12 +216,6 @@ impl Block {
         items().unwrap_or(&[])
     }
 
-    pub(super) fn keywords(&self, reference: u32) -> impl Iterator<Item = &str> {
-        self.list(reference)
-            .iter()
-            .filter_map(|item| self.string(u32::from_le_bytes(*item)))
-    }
-
     /// The number of fields in the list of a reference; `None` if there is no list.
     pub(super) fn field_count(&self, reference: u32) -> Option<usize> {
         (reference != 0).then(|| self.list(reference).len() / 3)
@@ -220,27 +228,33 @@ impl Block {
         fields.iter().map(name)
     }
 
-    /// The fields of a reference, and the maps that they name.
-    pub(super) fn fields(&self, reference: u32) -> (Vec<Field>, Vec<ValueMap>) {
+    /// The fields of a reference, and the maps that they name; `None` if their texts take more than `room`.
+    pub(super) fn fields(&self, reference: u32, mut room: usize) -> Option<(Vec<Field>, Vec<ValueMap>)> {
         let (mut fields, mut maps) = (Vec::new(), Vec::<ValueMap>::new());
         for &[name, types, map] in self.list(reference).as_chunks::<3>().0 {
             let number = u32::from_le_bytes;
-            let map = self.list_head(number(map)).map(|(name, is_bit_map, entries)| {
-                let name: Arc<str> = name.into();
-                // Fields share few maps. A crafted list could name many.
-                if !maps.iter().any(|known| known.name == name) && maps.len() < MAX_MAPS {
-                    maps.push(self.map(name.clone(), is_bit_map, entries));
+            let name = self.string(number(name)).unwrap_or_default();
+            room = room.checked_sub(name.len() + size_of::<Field>())?;
+            let map = match self.list_head(number(map)) {
+                None => None,
+                Some((name, is_bit_map, entries)) => {
+                    room = room.checked_sub(name.len())?;
+                    let name: Arc<str> = name.into();
+                    // Fields share few maps. A crafted list could name many.
+                    if maps.len() < MAX_MAPS && !maps.iter().any(|known| known.name == name) {
+                        maps.push(self.map(name.clone(), is_bit_map, entries, &mut room)?);
+                    }
+                    Some(name)
                 }
-                name
-            });
+            };
             fields.push(Field {
-                name: self.string(number(name)).unwrap_or_default().into(),
+                name: name.into(),
                 in_type: types[0],
                 out_type: types[1],
                 map,
             });
         }
-        (fields, maps)
+        Some((fields, maps))
     }
 
     /// The name, the kind and the entries of a map.
@@ -252,16 +266,20 @@ impl Block {
         Some((name, is_bit_map[0] == 1, entries))
     }
 
-    fn map(&self, name: Arc<str>, is_bit_map: bool, entries: &[[u8; 4]]) -> ValueMap {
-        let entries = entries.as_chunks::<2>().0.iter().filter_map(|&[value, text]| {
-            let text = self.string(u32::from_le_bytes(text))?;
-            Some((u32::from_le_bytes(value), text.into()))
-        });
-        ValueMap {
+    fn map(&self, name: Arc<str>, is_bit_map: bool, entries: &[[u8; 4]], room: &mut usize) -> Option<ValueMap> {
+        let mut texts = Vec::new();
+        for &[value, text] in entries.as_chunks::<2>().0 {
+            let Some(text) = self.string(u32::from_le_bytes(text)) else {
+                continue;
+            };
+            *room = room.checked_sub(text.len() + 32)?;
+            texts.push((u32::from_le_bytes(value), text.into()));
+        }
+        Some(ValueMap {
             name,
             is_bit_map,
-            entries: entries.collect(),
-        }
+            entries: texts,
+        })
     }
 
     /// The indexes of the messages of an event.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use evtx_format::Interrupt;
 use hashbrown::HashMap;
 
-use super::block::{Block, Record, column};
+use super::block::{Block, MAX_ROW, Record, column};
 use super::text::{Contest, Fingerprints, visible};
 use crate::error::Result;
 use crate::row::Guid;
@@ -31,7 +31,7 @@ pub struct EventKey<'k> {
     pub names: &'k [&'k str],
 }
 
-/// The messages of one event that are compared, at most. An event with more has no message. *(choice)*
+/// The messages of one event, or the parameters with one ID, that are compared, at most. Of more, none is used. *(choice)*
 const MAX_RECORDS: usize = 4096;
 
 /// The messages of one event whose texts are looked at, at most. *(choice)*
@@ -104,7 +104,7 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)>
     });
     for rival in rivals {
         contest.add(
-            fingerprint(block, &rival.record, &fingerprints),
+            fingerprint(block, rival.record[column::TEXT], &fingerprints),
             file(block, &rival.record),
         );
     }
@@ -169,8 +169,9 @@ fn file<'b>(block: &'b Block, record: &Record) -> &'b str {
     block.string(record[column::FILE]).unwrap_or_default()
 }
 
-fn fingerprint(block: &Block, record: &Record, fingerprints: &Fingerprints) -> Option<u64> {
-    fingerprints.of(block.string(record[column::TEXT])?)
+/// The fingerprint of a text. One that is too long for a row has none.
+fn fingerprint(block: &Block, text: u32, fingerprints: &Fingerprints) -> Option<u64> {
+    fingerprints.of(block.string(text).filter(|text| text.len() <= MAX_ROW)?)
 }
 
 /// What a message is about: the event, its version and qualifiers, and the language.
@@ -179,54 +180,65 @@ fn subject(record: &Record) -> [u32; 3] {
     [record[column::EVENT], qualifiers, record[column::LANGUAGE]]
 }
 
-/// Which messages and which parameters of a block are contested: files disagree about the text of an event with the
-/// same version and qualifiers, or of a parameter, in one language.
-pub(super) fn contested(block: &Block, interrupt: Interrupt<'_>) -> Result<(Vec<bool>, Vec<bool>)> {
-    let fingerprints = Fingerprints::default();
-    // Texts are stored once, so each is read once.
-    let mut known = HashMap::new();
-    let mut text = |reference: u32| {
-        let read = || block.string(reference).and_then(|text| fingerprints.of(text));
-        *known.entry(reference).or_insert_with(read)
-    };
-    let of_message = |index| {
-        let record = block.message(index);
-        (subject(&record), record[column::TEXT], record[column::FILE])
-    };
-    let of_parameter = |index| {
-        let [id, language, text, file] = block.parameter(index);
-        ([id, 0, language], text, file)
-    };
-    let messages = contests((0..block.message_count()).map(of_message), block, &mut text, interrupt)?;
-    let parameters = contests(
-        (0..block.parameter_count()).map(of_parameter),
-        block,
-        &mut text,
-        interrupt,
-    )?;
-    Ok((messages, parameters))
+/// What a message or a parameter is, of those that can contest each other.
+struct Contester {
+    /// The event ID, or the ID of the parameter.
+    id: u32,
+    subject: [u32; 3],
+    /// The references of the text and its file.
+    text: u32,
+    file: u32,
 }
 
-/// What texts are for, and the references of the text and its file.
-type Contester = ([u32; 3], u32, u32);
-
-fn contests(
-    all: impl Iterator<Item = Contester>,
-    block: &Block,
-    text: &mut impl FnMut(u32) -> Option<u64>,
-    interrupt: Interrupt<'_>,
-) -> Result<Vec<bool>> {
-    let (mut indexes, mut contests, mut of) = (HashMap::new(), Vec::<Contest<'_>>::new(), Vec::new());
-    for (key, reference, file) in all {
-        interrupt.check()?;
-        let index = *indexes.entry(key).or_insert(contests.len());
-        if index == contests.len() {
-            contests.push(Contest::default());
+impl Contester {
+    /// That at an index: parameters come after the messages.
+    fn at(block: &Block, index: usize) -> Self {
+        if index < block.message_count() {
+            let record = block.message(index);
+            return Contester {
+                id: record[column::EVENT] & 0xffff,
+                subject: subject(&record),
+                text: record[column::TEXT],
+                file: record[column::FILE],
+            };
         }
-        contests[index].add(text(reference), block.string(file).unwrap_or_default());
-        of.push(index);
+        let [id, language, text, file] = block.parameter(index - block.message_count());
+        Contester {
+            id,
+            subject: [id, 0, language],
+            text,
+            file,
+        }
     }
-    Ok(of.into_iter().map(|index| contests[index].is_contested()).collect())
+}
+
+/// Which of the messages of an event, or of the parameters with an ID, are contested, from the first one on: files disagree
+/// about the text of an event with the same version and qualifiers, or of a parameter, in one language. All are if they
+/// are so many that none is used. The index of a parameter comes after those of the messages.
+pub(super) fn contested(block: &Block, first: usize, interrupt: Interrupt<'_>) -> Result<Vec<bool>> {
+    let messages = block.message_count();
+    let end = if first < messages {
+        messages
+    } else {
+        messages + block.parameter_count()
+    };
+    let id = Contester::at(block, first).id;
+    let all = (first..end).map(|index| Contester::at(block, index));
+    let all = all.take_while(|of| of.id == id);
+    let count = all.clone().count();
+    if count > MAX_RECORDS {
+        return Ok(vec![true; count]);
+    }
+    // Texts are stored once, so each is read once.
+    let (mut contests, mut known, fingerprints) = (HashMap::new(), HashMap::new(), Fingerprints::default());
+    for of in all.clone() {
+        interrupt.check()?;
+        let text = known.entry(of.text);
+        let text = *text.or_insert_with(|| fingerprint(block, of.text, &fingerprints));
+        let contest: &mut Contest<'_> = contests.entry(of.subject).or_default();
+        contest.add(text, block.string(of.file).unwrap_or_default());
+    }
+    Ok(all.map(|of| contests[&of.subject].is_contested()).collect())
 }
 
 /// How well a message fits an event: the lower, the better; `None` if it cannot be that of the event.
@@ -266,10 +278,13 @@ pub(super) fn qualifiers_of(record: &Record) -> Option<u16> {
     (qualifiers & column::HAS_QUALIFIERS != 0).then_some(qualifiers as u16)
 }
 
-/// The text of a parameter; `None` if there is none, or if files disagree about it.
+/// The text of a parameter; `None` if there is none, if files disagree about it, or if it has too many.
 pub(super) fn parameter(block: &Block, id: u32) -> Option<&str> {
-    let records = block.parameters_of(id).take(MAX_RECORDS);
-    let ranked = records.map(|index| {
+    let indexes = block.parameters_of(id);
+    if indexes.len() > MAX_RECORDS {
+        return None;
+    }
+    let ranked = indexes.map(|index| {
         let [_, language, text, file] = block.parameter(index);
         (language_rank(block.string(language)), text, file)
     });
@@ -277,8 +292,10 @@ pub(super) fn parameter(block: &Block, id: u32) -> Option<&str> {
     let best = ranked.iter().min_by_key(|(language, ..)| *language)?;
     let (mut contest, fingerprints) = (Contest::default(), Fingerprints::default());
     for (_, text, file) in ranked.iter().filter(|(language, ..)| *language == best.0) {
-        let text = block.string(*text).and_then(|text| fingerprints.of(text));
-        contest.add(text, block.string(*file).unwrap_or_default());
+        contest.add(
+            fingerprint(block, *text, &fingerprints),
+            block.string(*file).unwrap_or_default(),
+        );
     }
     block.string(best.1).filter(|_| !contest.is_contested())
 }

@@ -1,9 +1,12 @@
 //! Opens catalogs, and finds messages in them.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-use super::block::{Block, HEADER, MAGIC, MAX_BLOCKS, Packed, Record, VERSION, column, take};
+use super::block::{
+    Block, HEADER, MAGIC, MAX_BLOCK, MAX_BLOCKS, MAX_DIRECTORY, MAX_ROW, Packed, Record, VERSION, column, take,
+};
 use super::choose::{EventKey, Order, best, contested, parameter, qualifiers_of, version_of};
 use crate::error::{Error, Result};
 use crate::insertion::Insertion;
@@ -127,14 +130,15 @@ impl Catalog {
             .filter(|index| !by_guid.clone().any(|known| known == *index));
         for index in by_guid.clone().chain(by_name) {
             let block = self.block(index)?;
-            if let Some((record, order)) = best(block, key) {
-                return Ok(Some(Message::new(block, &record, order)));
+            if let Some(message) = best(block, key).and_then(|(record, order)| Message::new(block, &record, order)) {
+                return Ok(Some(message));
             }
         }
         Ok(None)
     }
 
-    /// The text of a parameter message of a provider, by its name; `None` if there is none, or if files disagree about it.
+    /// The text of a parameter message of a provider, by its name; `None` if there is none, if files disagree about it, or if
+    /// there are more than 4,096.
     ///
     /// # Errors
     /// If the messages of the provider are damaged.
@@ -143,41 +147,6 @@ impl Catalog {
             Some(index) => Ok(parameter(self.block(index)?, id)),
             None => Ok(None),
         }
-    }
-
-    /// The rows of the provider at an index, as they were written, each with whether it is contested: another file has
-    /// another text for the same event, so it has no message, or for the same parameter.
-    ///
-    /// # Errors
-    /// If the messages of the provider are damaged, or if the work is interrupted.
-    pub fn rows(&self, index: usize, interrupt: Interrupt<'_>) -> Result<impl Iterator<Item = (MessageRow, bool)>> {
-        let block = self.block(index)?;
-        let (contested_messages, contested_parameters) = contested(block, interrupt)?;
-        let Provider { name, guid, .. } = &self.providers[index];
-        // A name that is a GUID stands for none.
-        let name = guid_of_text(name).is_none().then(|| name.clone());
-        let row = move |kind| MessageRow {
-            provider: name.clone(),
-            guid: *guid,
-            ..MessageRow::new(kind)
-        };
-        let text = |reference| block.string(reference).map(Arc::from);
-        let parameters = row.clone();
-        let messages =
-            (0..block.message_count()).map(move |index| row_of(block, &block.message(index), row(MessageKind::Event)));
-        let parameters = (0..block.parameter_count()).map(move |index| {
-            let [id, language, message, file] = block.parameter(index);
-            MessageRow {
-                message_id: Some(id),
-                language: text(language),
-                text: text(message),
-                file: text(file).unwrap_or_default(),
-                ..parameters(MessageKind::Parameter)
-            }
-        });
-        Ok(messages
-            .zip(contested_messages)
-            .chain(parameters.zip(contested_parameters)))
     }
 
     fn indexes_of(&self, guid: Option<Guid>) -> impl Iterator<Item = usize> + Clone {
@@ -198,15 +167,93 @@ impl Catalog {
 
     fn block(&self, index: usize) -> Result<&Arc<Block>> {
         let Provider { packed, block, .. } = &self.providers[index];
-        let unpacked = block.get_or_init(|| {
-            let damaged = Error::Damaged {
-                what: packed.what,
-                offset: packed.offset,
-                why: "its parts do not have the sizes that it says",
-            };
-            Block::new(packed.unpack(&self.file)?).map(Arc::new).ok_or(damaged)
-        });
+        let unpacked = block.get_or_init(|| block_of(packed, &self.file, Interrupt::NEVER).map(Arc::new));
         unpacked.as_ref().map_err(Error::clone)
+    }
+}
+
+fn block_of(packed: &Packed, file: &[u8], interrupt: Interrupt<'_>) -> Result<Block> {
+    let damaged = Error::Damaged {
+        what: packed.what,
+        offset: packed.offset,
+        why: "its parts do not have the sizes that it says",
+    };
+    Block::new(packed.unpack(file, MAX_BLOCK, interrupt)?).ok_or(damaged)
+}
+
+/// All rows of a catalog, as they were written, by provider. They are made when they are asked for, and one provider is
+/// decompressed at a time.
+#[derive(Debug)]
+pub struct Rows {
+    catalog: Catalog,
+    /// The provider whose rows come next, and its block once it is decompressed.
+    provider: usize,
+    block: Option<Block>,
+    /// The next message or parameter in the block.
+    next: usize,
+    /// Whether the next ones are contested, up to the last of an event, or with one ID.
+    contested: VecDeque<bool>,
+}
+
+impl Rows {
+    /// The rows of a catalog.
+    pub fn new(catalog: Catalog) -> Self {
+        Rows {
+            catalog,
+            provider: 0,
+            block: None,
+            next: 0,
+            contested: VecDeque::new(),
+        }
+    }
+
+    /// The next row, and whether it is contested: its text is not used, because another file has another one for the same
+    /// event or parameter, or because there are more than 4,096 of them. `None` at the end.
+    ///
+    /// # Errors
+    /// If the messages of a provider are damaged, [`Error::TooLarge`] if the texts of a row are, and
+    /// [`Error::Interrupted`].
+    pub fn next(&mut self, interrupt: Interrupt<'_>) -> Result<Option<(MessageRow, bool)>> {
+        while let Some(provider) = self.catalog.providers.get(self.provider) {
+            interrupt.check()?;
+            let block = match &mut self.block {
+                Some(block) => block,
+                None => self
+                    .block
+                    .insert(block_of(&provider.packed, &self.catalog.file, interrupt)?),
+            };
+            let (index, messages) = (self.next, block.message_count());
+            if index == messages + block.parameter_count() {
+                (self.provider, self.block, self.next) = (self.provider + 1, None, 0);
+                continue;
+            }
+            if self.contested.is_empty() {
+                self.contested = contested(block, index, interrupt)?.into();
+            }
+            let is_contested = self.contested.pop_front().unwrap_or_default();
+            self.next += 1;
+            let row = |kind| MessageRow {
+                // A name that is a GUID stands for none.
+                provider: guid_of_text(&provider.name).is_none().then(|| provider.name.clone()),
+                guid: provider.guid,
+                ..MessageRow::new(kind)
+            };
+            let found = if index < messages {
+                row_of(block, &block.message(index), row(MessageKind::Event))
+            } else {
+                row_of_parameter(block, index - messages, row(MessageKind::Parameter))
+            };
+            let (what, offset) = ("a message of a provider", provider.packed.offset);
+            let (size, limit) = (MAX_ROW as u64 + 1, MAX_ROW as u64);
+            let row = found.ok_or(Error::TooLarge {
+                what,
+                offset,
+                size,
+                limit,
+            })?;
+            return Ok(Some((row, is_contested)));
+        }
+        Ok(None)
     }
 }
 
@@ -235,7 +282,8 @@ fn directory(file: &[u8]) -> Result<(Vec<u8>, u64)> {
         size: number(2)?,
         checksum: number(3)?,
     };
-    Ok((packed.unpack(file)?, packed.offset + u64::from(packed.compressed)))
+    let directory = packed.unpack(file, MAX_DIRECTORY, Interrupt::NEVER)?;
+    Ok((directory, packed.offset + u64::from(packed.compressed)))
 }
 
 /// The next provider of a directory; `None` if it is cut short. Blocks start at `blocks` in the file.
@@ -267,34 +315,65 @@ fn provider(directory: &[u8], at: &mut usize, blocks: u64, mut add_guid: impl Fn
     })
 }
 
-fn row_of(block: &Block, record: &Record, row: MessageRow) -> MessageRow {
-    let text = |place: usize| block.string(record[place]).map(Arc::from);
-    let (fields, maps) = block.fields(record[column::FIELDS]);
-    let has_id = record[column::QUALIFIERS] & column::HAS_MESSAGE_ID != 0;
-    MessageRow {
+/// The row of a message; `None` if its texts take too much.
+fn row_of(block: &Block, record: &Record, row: MessageRow) -> Option<MessageRow> {
+    let mut room = MAX_ROW;
+    let mut text = |reference| {
+        let text = block.string(reference);
+        room = room.checked_sub(text.map_or(0, str::len) + 16)?;
+        Some(text.map(Arc::from))
+    };
+    let row = MessageRow {
         event_id: Some(record[column::EVENT] as u16),
         version: version_of(record),
         qualifiers: qualifiers_of(record),
-        message_id: has_id.then_some(record[column::MESSAGE_ID]),
-        language: text(column::LANGUAGE),
-        text: text(column::TEXT),
-        channel: text(column::CHANNEL),
-        level: text(column::LEVEL),
-        task: text(column::TASK),
-        opcode: text(column::OPCODE),
-        keywords: block.keywords(record[column::KEYWORDS]).map(Arc::from).collect(),
+        message_id: Some(record[column::MESSAGE_ID]).filter(|_| has_message_id(record)),
+        language: text(record[column::LANGUAGE])?,
+        text: text(record[column::TEXT])?,
+        channel: text(record[column::CHANNEL])?,
+        level: text(record[column::LEVEL])?,
+        task: text(record[column::TASK])?,
+        opcode: text(record[column::OPCODE])?,
+        file: text(record[column::FILE])?.unwrap_or_default(),
+        ..row
+    };
+    let items = block.list(record[column::KEYWORDS]).iter();
+    let keywords = items
+        .map(|item| text(u32::from_le_bytes(*item)))
+        .collect::<Option<Vec<_>>>()?;
+    let (fields, maps) = block.fields(record[column::FIELDS], room)?;
+    Some(MessageRow {
+        keywords: keywords.into_iter().flatten().collect(),
         fields: fields.into(),
         maps: maps.into_iter().map(Arc::new).collect(),
-        file: text(column::FILE).unwrap_or_default(),
         ..row
-    }
+    })
+}
+
+fn row_of_parameter(block: &Block, index: usize, row: MessageRow) -> Option<MessageRow> {
+    let [id, language, text, file] = block.parameter(index);
+    let [language, text, file] = [language, text, file].map(|reference| block.string(reference));
+    let texts = [language, text, file].into_iter().flatten();
+    let is_small = texts.map(str::len).sum::<usize>() <= MAX_ROW;
+    is_small.then(|| MessageRow {
+        message_id: Some(id),
+        language: language.map(Arc::from),
+        text: text.map(Arc::from),
+        file: file.map(Arc::from).unwrap_or_default(),
+        ..row
+    })
+}
+
+fn has_message_id(record: &Record) -> bool {
+    record[column::QUALIFIERS] & column::HAS_MESSAGE_ID != 0
 }
 
 impl Message {
-    fn new(block: &Arc<Block>, record: &Record, order: Order) -> Self {
+    /// The message of a record; `None` if its fields take too much.
+    fn new(block: &Arc<Block>, record: &Record, order: Order) -> Option<Self> {
         let text = block.string(record[column::TEXT]).unwrap_or_default();
-        let (fields, maps) = block.fields(record[column::FIELDS]);
-        Message {
+        let (fields, maps) = block.fields(record[column::FIELDS], MAX_ROW)?;
+        Some(Message {
             text: text.into(),
             file: block.string(record[column::FILE]).unwrap_or_default().into(),
             template: Template::parse(text),
@@ -302,7 +381,7 @@ impl Message {
             fields,
             maps,
             block: block.clone(),
-        }
+        })
     }
 
     /// Appends the message with the insertions of an event, in UTF-8. Parameters come from the provider, and those that

@@ -9,7 +9,9 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use hashbrown::{HashMap, HashSet};
 
-use super::block::{HEADER, MAGIC, MAX_BLOCK, MAX_BLOCKS, MAX_MESSAGE, ParameterRecord, Record, VERSION, column};
+use super::block::{
+    HEADER, MAGIC, MAX_BLOCK, MAX_BLOCKS, MAX_DIRECTORY, MAX_MESSAGE, ParameterRecord, Record, VERSION, column,
+};
 use crate::error::{Error, Result};
 use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_text};
 
@@ -138,7 +140,7 @@ impl CatalogWriter {
     /// The bytes of the catalog.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if a provider has more than 64 MiB of messages, and [`Error::Interrupted`].
+    /// [`Error::TooLarge`] if a provider has more than 32 MiB of messages, and [`Error::Interrupted`].
     pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
         self.name_by_guid();
         let mut directory = (self.named.len() as u32).to_le_bytes().to_vec();
@@ -162,7 +164,11 @@ impl CatalogWriter {
             provider.guids.iter().for_each(|guid| directory.extend_from_slice(guid));
             blocks.extend_from_slice(&packed);
         }
-        within("the directory of a catalog", directory.len() as u64, MAX_BLOCK as u64)?;
+        within(
+            "the directory of a catalog",
+            directory.len() as u64,
+            MAX_DIRECTORY as u64,
+        )?;
         let packed = pack(&directory, interrupt)?;
         let mut file = Vec::with_capacity(HEADER + packed.len() + blocks.len());
         file.extend_from_slice(&MAGIC);

@@ -3,12 +3,12 @@
 use crate::sqlite::{Cell, Row, Table};
 
 /// The columns of a table by name.
-pub(super) struct Columns<'t>(pub(super) &'t Table);
+#[derive(Debug)]
+pub(super) struct Columns(pub(super) Table);
 
-impl Columns<'_> {
+impl Columns {
     fn get<'r>(&self, row: &'r Row, name: &str) -> Option<&'r Cell> {
-        let index = self.0.columns.iter().position(|column| column == name)?;
-        row.cells.get(index)
+        row.cells.get(*self.0.columns.get(name)?)
     }
 
     pub(super) fn text<'r>(&self, row: &'r Row, name: &str) -> Option<&'r str> {

@@ -2,23 +2,29 @@
 //!
 //! Columns refer to rows of other tables as `winevtrc_message_file.17`. Lists of files are JSON.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use hashbrown::HashMap;
 
+use super::Room;
 use super::columns::Columns;
 use crate::catalog::MAX_MESSAGE;
 use crate::error::Result;
 use crate::language::language_name;
 use crate::registry::file_name;
 use crate::row::{Guid, MessageKind, MessageRow, guid_of_text};
-use crate::sqlite::{Database, Table};
+use crate::sqlite::{Database, Row};
 
 /// The providers of one file, at most. *(choice)*
 const MAX_OWNERS: usize = 256;
 
+/// The sources of one row, and the files of one list, at most. *(choice)*
+const MAX_LIST: usize = 64;
+
 /// Whose messages a file has.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Owner {
     kind: MessageKind,
     name: Arc<str>,
@@ -26,166 +32,236 @@ struct Owner {
 }
 
 /// Which event of a provider with a manifest has a message.
+#[derive(Debug)]
 struct Mapping {
+    /// The row of the file, and the ID of the message in it.
+    message: (i64, u32),
     event_id: u16,
     version: Option<u8>,
     guid: Guid,
 }
 
-pub(super) fn rows(
-    database: &Database<'_>,
-    strings: &Table,
-    path: &str,
-    push: &mut dyn FnMut(MessageRow) -> Result<()>,
-) -> Result<()> {
-    let (owners, names) = owners(database)?;
-    let tables = tables(database)?;
-    let mappings = mappings(database)?;
-    let columns = Columns(strings);
-    for row in database.scan(strings) {
-        let row = row?;
-        let table = columns.text(&row, "_message_table_identifier").and_then(reference);
-        let Some((file_id, file, language)) = table.and_then(|id| tables.get(&id)) else {
-            continue;
+/// A file of messages: its row, and its providers.
+type File = (i64, Option<Arc<[Owner]>>);
+
+/// What the database knows besides the texts, and the text whose rows come next.
+#[derive(Debug)]
+pub(super) struct Plaso {
+    /// The names of providers with a manifest.
+    names: HashMap<Guid, Arc<str>>,
+    /// For each table of messages its file, and its language.
+    tables: HashMap<i64, (File, Option<Arc<str>>)>,
+    /// Sorted by message.
+    mappings: Vec<Mapping>,
+    text: Option<(MessageRow, Users)>,
+}
+
+/// Who uses a text. There is a row for each.
+#[derive(Debug)]
+enum Users {
+    /// The mappings with these indexes.
+    Events(Range<usize>),
+    /// The owners from an index on.
+    Owners(Arc<[Owner]>, usize),
+    Unknown,
+}
+
+impl Plaso {
+    pub(super) fn new(database: &Database, room: &mut Room, interrupt: Interrupt<'_>) -> Result<Self> {
+        let mut plaso = Plaso {
+            names: HashMap::new(),
+            tables: HashMap::new(),
+            mappings: Vec::new(),
+            text: None,
         };
-        let Some(message_id) = columns.integer::<u32>(&row, "message_identifier") else {
-            continue;
+        let owners = plaso.read_owners(database, room, interrupt)?;
+        plaso.read_tables(database, owners, room, interrupt)?;
+        plaso.read_mappings(database, room, interrupt)?;
+        Ok(plaso)
+    }
+
+    /// Takes a row of the table of texts.
+    pub(super) fn start(&mut self, columns: &Columns, row: &Row, path: &Arc<str>) {
+        let table = columns.text(row, "_message_table_identifier").and_then(reference);
+        let table = table.and_then(|id| self.tables.get(&id));
+        let message_id = columns.integer::<u32>(row, "message_identifier");
+        let (Some(((file, owners), language)), Some(message_id)) = (table, message_id) else {
+            return;
         };
         let text = columns
-            .text(&row, "text")
+            .text(row, "text")
             .filter(|text| text.len() <= MAX_MESSAGE / 2)
             .map(template);
+        let key = (*file, message_id);
+        let start = self.mappings.partition_point(|mapping| mapping.message < key);
+        let end = self.mappings.partition_point(|mapping| mapping.message <= key);
+        let users = match owners {
+            _ if start < end => Users::Events(start..end),
+            Some(owners) => Users::Owners(owners.clone(), 0),
+            None => Users::Unknown,
+        };
         let row = MessageRow {
             message_id: Some(message_id),
             language: language.clone(),
             text: text.map(Arc::from),
-            file: path.into(),
+            file: path.clone(),
             ..MessageRow::new(MessageKind::Text)
         };
-        let classic = |owner: &Owner| MessageRow {
-            kind: owner.kind,
-            provider: Some(owner.name.clone()),
-            guid: owner.guid,
-            event_id: (owner.kind == MessageKind::Event).then_some(message_id as u16),
-            qualifiers: (owner.kind == MessageKind::Event).then_some((message_id >> 16) as u16),
-            ..row.clone()
-        };
-        let declared = |mapping: &Mapping| MessageRow {
-            kind: MessageKind::Event,
-            provider: names.get(&mapping.guid).cloned(),
-            guid: Some(mapping.guid),
-            event_id: Some(mapping.event_id),
-            version: mapping.version,
-            ..row.clone()
-        };
-        let found = match (mappings.get(&(*file_id, message_id)), owners.get(file)) {
-            (Some(mappings), _) => mappings.iter().map(declared).collect(),
-            (None, Some(owners)) => owners.iter().map(classic).collect(),
-            (None, None) => vec![row],
-        };
-        found.into_iter().try_for_each(&mut *push)?;
+        self.text = Some((row, users));
     }
-    Ok(())
-}
 
-/// The owners of each file, by its name, and the names of providers with a manifest.
-type Owners = (HashMap<String, Vec<Owner>>, HashMap<Guid, Arc<str>>);
-
-fn owners(database: &Database<'_>) -> Result<Owners> {
-    let (mut owners, mut names) = Owners::default();
-    let Some(table) = database.table("winevtrc_eventlog_provider") else {
-        return Ok((owners, names));
-    };
-    let columns = Columns(table);
-    for row in database.scan(table) {
-        let row = row?;
-        let list = |name| columns.text(&row, name).map_or(Vec::new(), json_texts);
-        let sources = match columns.text(&row, "name") {
-            Some(name) => vec![name.to_owned()],
-            None => list("log_sources"),
-        };
-        let guid = columns.text(&row, "identifier").and_then(guid_of_text);
-        for source in sources {
-            let name: Arc<str> = source.into();
-            if let Some(guid) = guid {
-                names.entry(guid).or_insert_with(|| name.clone());
+    /// The next row of the text.
+    pub(super) fn next(&mut self) -> Option<MessageRow> {
+        let (row, users) = self.text.as_mut()?;
+        let found = match users {
+            Users::Events(range) => range.next().map(|index| {
+                let mapping = &self.mappings[index];
+                MessageRow {
+                    kind: MessageKind::Event,
+                    provider: self.names.get(&mapping.guid).cloned(),
+                    guid: Some(mapping.guid),
+                    event_id: Some(mapping.event_id),
+                    version: mapping.version,
+                    ..row.clone()
+                }
+            }),
+            Users::Owners(owners, index) => {
+                let owner = owners.get(*index);
+                *index += 1;
+                owner.map(|owner| {
+                    let id = row.message_id.filter(|_| owner.kind == MessageKind::Event);
+                    MessageRow {
+                        kind: owner.kind,
+                        provider: Some(owner.name.clone()),
+                        guid: owner.guid,
+                        event_id: id.map(|id| id as u16),
+                        qualifiers: id.map(|id| (id >> 16) as u16),
+                        ..row.clone()
+                    }
+                })
             }
-            for (kind, column) in [
-                (MessageKind::Event, "event_message_files"),
-                (MessageKind::Parameter, "parameter_message_files"),
-            ] {
-                for file in list(column) {
-                    let owners: &mut Vec<Owner> = owners.entry(file_name(&file)).or_default();
+            Users::Unknown => return self.text.take().map(|(row, _)| row),
+        };
+        if found.is_none() {
+            self.text = None;
+        }
+        found
+    }
+
+    /// The owners of each file, by its name. Also reads the names of providers with a manifest.
+    fn read_owners(
+        &mut self,
+        database: &Database,
+        room: &mut Room,
+        interrupt: Interrupt<'_>,
+    ) -> Result<HashMap<String, Vec<Owner>>> {
+        let mut owners = HashMap::new();
+        let Some(table) = database.table("winevtrc_eventlog_provider") else {
+            return Ok(owners);
+        };
+        let (mut scan, columns) = (database.scan(&table), Columns(table));
+        while let Some(row) = scan.next(database, interrupt)? {
+            let list = |name| columns.text(&row, name).map_or(Vec::new(), json_texts);
+            let sources = match columns.text(&row, "name") {
+                Some(name) => vec![name.to_owned()],
+                None => list("log_sources"),
+            };
+            let files = [
+                (MessageKind::Event, list("event_message_files")),
+                (MessageKind::Parameter, list("parameter_message_files")),
+            ];
+            let guid = columns.text(&row, "identifier").and_then(guid_of_text);
+            for source in sources {
+                interrupt.check()?;
+                room.take(128 + source.len())?;
+                let name: Arc<str> = source.into();
+                if let Some(guid) = guid {
+                    self.names.entry(guid).or_insert_with(|| name.clone());
+                }
+                for (kind, file) in files
+                    .iter()
+                    .flat_map(|(kind, files)| files.iter().map(|file| (*kind, file)))
+                {
+                    let file = file_name(file);
+                    let owners: &mut Vec<Owner> = match owners.get_mut(&file) {
+                        Some(owners) => owners,
+                        None => {
+                            room.take(128 + file.len())?;
+                            owners.entry(file).or_default()
+                        }
+                    };
                     let is_known = owners.iter().any(|owner| owner.kind == kind && owner.name == name);
                     if owners.len() < MAX_OWNERS && !is_known {
-                        owners.push(Owner {
-                            kind,
-                            name: name.clone(),
-                            guid,
-                        });
+                        room.take(3 * size_of::<Owner>())?;
+                        let name = name.clone();
+                        owners.push(Owner { kind, name, guid });
                     }
                 }
             }
         }
+        Ok(owners)
     }
-    Ok((owners, names))
-}
 
-/// For each table of messages its file: the ID and the name, and the language of the table.
-type Tables = HashMap<i64, (i64, String, Option<Arc<str>>)>;
-
-fn tables(database: &Database<'_>) -> Result<Tables> {
-    let (mut files, mut tables) = (HashMap::new(), Tables::new());
-    let (Some(file_table), Some(table_table)) = (
-        database.table("winevtrc_message_file"),
-        database.table("winevtrc_message_table"),
-    ) else {
-        return Ok(tables);
-    };
-    for row in database.scan(file_table) {
-        let row = row?;
-        files.insert(
-            row.id,
-            Columns(file_table)
-                .text(&row, "windows_path")
-                .map_or(String::new(), file_name),
-        );
-    }
-    let columns = Columns(table_table);
-    for row in database.scan(table_table) {
-        let row = row?;
-        let file = columns.text(&row, "_message_file_identifier").and_then(reference);
-        if let Some((id, name)) = file.and_then(|id| Some((id, files.get(&id)?.clone()))) {
-            let language = columns.integer(&row, "language_identifier").and_then(language_name);
-            tables.insert(row.id, (id, name, language.map(Arc::from)));
-        }
-    }
-    Ok(tables)
-}
-
-/// By file and message.
-fn mappings(database: &Database<'_>) -> Result<HashMap<(i64, u32), Vec<Mapping>>> {
-    let mut mappings = HashMap::<_, Vec<Mapping>>::new();
-    let Some(table) = database.table("winevtrc_message_string_mapping") else {
-        return Ok(mappings);
-    };
-    let columns = Columns(table);
-    for row in database.scan(table) {
-        let row = row?;
-        let mapping = || {
-            let file = columns.text(&row, "_message_file_identifier").and_then(reference)?;
-            let mapping = Mapping {
-                event_id: columns.integer(&row, "event_identifier")?,
-                version: columns.integer(&row, "event_version"),
-                guid: guid_of_text(columns.text(&row, "provider_identifier")?)?,
-            };
-            Some(((file, columns.integer(&row, "message_identifier")?), mapping))
+    fn read_tables(
+        &mut self,
+        database: &Database,
+        owners: HashMap<String, Vec<Owner>>,
+        room: &mut Room,
+        interrupt: Interrupt<'_>,
+    ) -> Result<()> {
+        let (Some(file_table), Some(table_table)) = (
+            database.table("winevtrc_message_file"),
+            database.table("winevtrc_message_table"),
+        ) else {
+            return Ok(());
         };
-        if let Some((key, mapping)) = mapping() {
-            mappings.entry(key).or_default().push(mapping);
+        let owners: HashMap<_, Arc<[Owner]>> = owners.into_iter().map(|(file, owners)| (file, owners.into())).collect();
+        let (mut scan, columns) = (database.scan(&file_table), Columns(file_table));
+        let mut files = HashMap::new();
+        while let Some(row) = scan.next(database, interrupt)? {
+            room.take(64)?;
+            let name = columns.text(&row, "windows_path").map_or(String::new(), file_name);
+            files.insert(row.id, owners.get(&name).cloned());
         }
+        let (mut scan, columns) = (database.scan(&table_table), Columns(table_table));
+        let mut languages: HashMap<u16, Option<Arc<str>>> = HashMap::new();
+        while let Some(row) = scan.next(database, interrupt)? {
+            let file = columns.text(&row, "_message_file_identifier").and_then(reference);
+            if let Some((id, owners)) = file.and_then(|id| Some((id, files.get(&id)?.clone()))) {
+                room.take(160)?;
+                let language = columns.integer(&row, "language_identifier").and_then(|id| {
+                    let name = languages.entry(id).or_insert_with(|| language_name(id).map(Arc::from));
+                    name.clone()
+                });
+                self.tables.insert(row.id, ((id, owners), language));
+            }
+        }
+        Ok(())
     }
-    Ok(mappings)
+
+    fn read_mappings(&mut self, database: &Database, room: &mut Room, interrupt: Interrupt<'_>) -> Result<()> {
+        let Some(table) = database.table("winevtrc_message_string_mapping") else {
+            return Ok(());
+        };
+        let (mut scan, columns) = (database.scan(&table), Columns(table));
+        while let Some(row) = scan.next(database, interrupt)? {
+            let mapping = || {
+                let file = columns.text(&row, "_message_file_identifier").and_then(reference)?;
+                Some(Mapping {
+                    message: (file, columns.integer(&row, "message_identifier")?),
+                    event_id: columns.integer(&row, "event_identifier")?,
+                    version: columns.integer(&row, "event_version"),
+                    guid: guid_of_text(columns.text(&row, "provider_identifier")?)?,
+                })
+            };
+            if let Some(mapping) = mapping() {
+                room.take(2 * size_of::<Mapping>())?;
+                self.mappings.push(mapping);
+            }
+        }
+        self.mappings.sort_by_key(|mapping| mapping.message);
+        Ok(())
+    }
 }
 
 /// The row in a reference such as `winevtrc_message_file.17`.
@@ -199,6 +275,7 @@ fn json_texts(json: &str) -> Vec<String> {
     let (mut inside, mut escaped) = (false, false);
     for c in json.chars() {
         match (inside, escaped, c) {
+            (false, _, '"') if texts.len() == MAX_LIST => break,
             (false, _, '"') => {
                 inside = true;
                 texts.push(String::new());
