@@ -14,7 +14,7 @@ use crate::cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header
 use crate::codec::{Method, fill};
 use crate::formats::NESTING;
 use crate::head::{Encryption, Head, Own, Place};
-use crate::held::{Held, SEGMENT, Share, unusable};
+use crate::held::{Held, Room, SEGMENT, Share, unusable};
 use crate::input::Input;
 use crate::limits::{Archives, BOMB_RATIO};
 use crate::names::{Glob, plain};
@@ -36,6 +36,8 @@ pub(crate) struct Archive {
     /// The size that it had then.
     pub(crate) size: u64,
     pub(crate) shared: Archives,
+    /// The memory of its entries.
+    pub(crate) _room: Room,
     /// Entries that can hold messages, each with its name as [`plain`] has it, in the order of these.
     pub(crate) companions: Vec<(String, String, Head)>,
     /// Those of its entries that are decompressed together, by the numbers of their blocks.

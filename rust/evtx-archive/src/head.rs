@@ -1,6 +1,9 @@
 //! What is known of the entries of an archive before they are opened.
 
+use evtx_scan::StorageError;
+
 use crate::codec::Method;
+use crate::held::Room;
 
 /// Most entries of an archive, and most bytes of its directory.
 pub(crate) const MAX_ENTRIES: usize = 1_000_000;
@@ -83,6 +86,15 @@ pub(crate) struct Own {
     pub(crate) checksum: u32,
 }
 
+/// Which entries of an archive somebody asks for, and the memory that their list may take.
+pub(crate) struct Wanted<'w> {
+    pub(crate) room: Room,
+    pub(crate) is_wanted: &'w dyn Fn(&str) -> bool,
+}
+
+/// What an entry takes in lists, in bytes: its head in those of the archive, and the file that is listed.
+pub(crate) const ENTRY: usize = 1024;
+
 /// The entries of an archive.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
@@ -90,4 +102,18 @@ pub(crate) struct Directory {
     pub(crate) entries: Vec<(String, Head)>,
     /// Why there may be more.
     pub(crate) failure: Option<String>,
+}
+
+impl Directory {
+    /// Adds an entry, if somebody asks for it.
+    ///
+    /// # Errors
+    /// [`StorageError::Unusable`] if the list takes too much memory.
+    pub(crate) fn push(&mut self, name: &str, head: Head, wanted: &mut Wanted<'_>) -> Result<(), StorageError> {
+        if (wanted.is_wanted)(name) {
+            wanted.room.take(ENTRY + 4 * name.len())?;
+            self.entries.push((name.to_owned(), head));
+        }
+        Ok(())
+    }
 }

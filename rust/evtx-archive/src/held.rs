@@ -178,6 +178,7 @@ impl Drop for Turn<'_> {
 }
 
 /// A share of a budget. Drop gives it back.
+#[derive(Debug)]
 pub(crate) struct Share {
     budget: Arc<Budget>,
     taken: [u64; 2],
@@ -271,6 +272,62 @@ impl Drop for Share {
     fn drop(&mut self) {
         self.give_back(What::Memory);
         self.give_back(What::Disk);
+    }
+}
+
+/// What the list of entries of an archive may take of memory. It is counted before it is there, and one that takes more
+/// than a little is a part of the budget.
+#[derive(Debug)]
+pub(crate) struct Room {
+    share: Share,
+    used: u64,
+    most: u64,
+}
+
+/// What a list may take besides twice the size of its archive, and what it may take outside the budget.
+const LIST_MEMORY: u64 = 48 << 20;
+const FREE_LIST: u64 = 4 << 20;
+
+impl Room {
+    /// Room for the list of an archive with so many bytes.
+    pub(crate) fn new(budget: &Arc<Budget>, size: u64) -> Self {
+        Room {
+            share: Share::new(budget),
+            used: 0,
+            most: LIST_MEMORY.saturating_add(size.saturating_mul(2)),
+        }
+    }
+
+    /// Takes some, of which lists leave half to entries that are open.
+    ///
+    /// # Errors
+    /// [`StorageError::Unusable`] if there is too little.
+    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), StorageError> {
+        self.used += bytes as u64;
+        if self.used > self.most {
+            let most = self.most >> 20;
+            return unusable(format!("its list of entries takes more than {most} MiB of memory"));
+        }
+        let [memory, _] = self.share.taken;
+        let more = self.used.saturating_sub(FREE_LIST).saturating_sub(memory);
+        let budget = Arc::clone(&self.share.budget);
+        while more > 0 {
+            if budget.lock().taken[What::Memory as usize].saturating_add(more)
+                <= budget.limits[What::Memory as usize] / 2
+                && self.share.try_take(What::Memory, more, false)
+            {
+                break;
+            }
+            if !budget.drop_spare() {
+                return unusable("there is too little memory for its list of entries: memory_limit allows no more");
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns some, for other parts of the list.
+    pub(crate) fn give_back(&mut self, bytes: usize) {
+        self.used -= bytes as u64;
     }
 }
 

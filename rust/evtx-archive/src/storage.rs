@@ -11,8 +11,8 @@ use crate::block::{Block, Coding, Item};
 use crate::codec::Method;
 use crate::entry::{Archive, Entry};
 use crate::formats::{Format, NESTING, format_of, method_of};
-use crate::head::{Directory, Encryption, Head, Place};
-use crate::held::{Share, unusable};
+use crate::head::{Directory, ENTRY, Encryption, Head, Place, Wanted};
+use crate::held::{Room, Share, unusable};
 use crate::input::Input;
 use crate::limits::Archives;
 use crate::names::{Glob, is_same, plain};
@@ -39,13 +39,15 @@ impl<'s> ArchiveStorage<'s> {
         &self,
         outer: &str,
         file: &dyn StorageFile,
+        wanted: &mut Wanted<'_>,
         interrupt: Interrupt<'_>,
     ) -> Result<(Directory, Vec<Coding>), StorageError> {
         let is_remote = self.storage.is_remote(outer);
         let method = match format_of(outer) {
             Some(Format::Tar(method)) => method,
             Some(Format::SevenZip) => {
-                let (directory, folders, keys) = seven_zip::directory(file, is_remote, self.archives, interrupt)?;
+                let (directory, folders, keys) =
+                    seven_zip::directory(file, is_remote, self.archives, wanted, interrupt)?;
                 let folders = folders
                     .into_iter()
                     .map(|folder| Coding::Folder(folder, Arc::clone(&keys)));
@@ -62,12 +64,12 @@ impl<'s> ArchiveStorage<'s> {
         if method == Method::Stored {
             let mut input = input.with_piece(HEADERS);
             let place = |offset| Place::File { offset };
-            return Ok((tar::directory(&mut input, place, interrupt)?, Vec::new()));
+            return Ok((tar::directory(&mut input, place, wanted, interrupt)?, Vec::new()));
         }
         let decoder = method.decoder(Box::new(input), Share::new(&self.archives.budget), interrupt);
         let mut stream = Unpacked::new(decoder, &failure, size, self.archives, interrupt);
         let place = |offset| Place::Block { block: 0, offset };
-        let mut listed = tar::directory(&mut stream, place, interrupt);
+        let mut listed = tar::directory(&mut stream, place, wanted, interrupt);
         // Damage to the stream explains damage to headers.
         if listed.as_ref().map_or(true, |directory| directory.failure.is_some()) {
             match (stream.pass_rest(), &mut listed) {
@@ -87,24 +89,33 @@ impl<'s> ArchiveStorage<'s> {
         interrupt: Interrupt<'_>,
     ) -> Result<Listing, StorageError> {
         let file = self.storage.open(outer)?;
-        let mut read = self.directory(outer, &*file, interrupt);
-        if matches!(read, Err(StorageError::Busy)) {
-            let again = &mut || read = self.directory(outer, &*file, interrupt);
+        let asked = inner.map(Asked::new);
+        let rank = |name: &str| match &asked {
+            Some(asked) => asked.rank(name, is_wanted),
+            None => is_wanted(name).then_some(0),
+        };
+        let is_listed = |name: &str| ends_with(name, ".mta") || rank(name).is_some();
+        let room = || Room::new(&self.archives.budget, file.size());
+        let read = || {
+            let mut wanted = Wanted {
+                room: room(),
+                is_wanted: &is_listed,
+            };
+            self.directory(outer, &*file, &mut wanted, interrupt)
+        };
+        let mut found = read();
+        if matches!(found, Err(StorageError::Busy)) {
+            let again = &mut || found = read();
             self.archives.budget.in_turn(interrupt, again)?;
         }
-        let (directory, codings) = read?;
-        let asked = inner.map(Asked::new);
+        let (directory, codings) = found?;
         let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
         for (name, head) in directory.entries {
             interrupt.check()?;
             if ends_with(&name, ".mta") {
                 companions.push((plain(&name).collect::<String>(), name.clone(), head));
             }
-            let rank = match &asked {
-                Some(asked) => asked.rank(&name, is_wanted),
-                None => is_wanted(&name).then_some(0),
-            };
-            let Some(rank) = rank.filter(|&rank| rank <= lowest) else {
+            let Some(rank) = rank(&name).filter(|&rank| rank <= lowest) else {
                 continue;
             };
             if rank < lowest {
@@ -115,12 +126,15 @@ impl<'s> ArchiveStorage<'s> {
         }
         sort_by(&mut companions, |(a, ..), (b, ..)| a.cmp(b), interrupt)?;
         sort_by(&mut wanted, |(a, _), (b, _)| a.cmp(b), interrupt)?;
+        let mut room = room();
+        room.take(ENTRY / 2 * (wanted.len() + companions.len()))?;
         let heads = companions.iter().map(|(.., head)| head);
         let blocks = blocks(codings, heads.chain(wanted.iter().map(|(_, head)| head)), interrupt)?;
         let archive = Arc::new(Archive {
             path: outer.to_owned(),
             size: file.size(),
             shared: self.archives.clone(),
+            _room: room,
             companions,
             blocks,
         });
@@ -148,6 +162,7 @@ impl<'s> ArchiveStorage<'s> {
             path: outer.to_owned(),
             size: u64::MAX,
             shared: self.archives.clone(),
+            _room: Room::new(&self.archives.budget, 0),
             companions: Vec::new(),
             blocks: BTreeMap::new(),
         };

@@ -5,7 +5,7 @@ use evtx_format::Interrupt;
 use evtx_scan::{ALL_READ, StorageError};
 
 use crate::codec::Method;
-use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Place, SYMBOLIC_LINK};
+use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Place, SYMBOLIC_LINK, Wanted};
 use crate::held::unusable;
 use crate::input::Source;
 use crate::names::text;
@@ -64,9 +64,10 @@ struct Header<'h> {
 }
 
 /// Reads the headers of an archive, whose data is at `place`.
-struct Reader<'r> {
+struct Reader<'r, 'w> {
     source: &'r mut dyn Source,
     place: fn(u64) -> Place,
+    wanted: &'r mut Wanted<'w>,
     interrupt: Interrupt<'r>,
     directory: Directory,
     /// Bytes of all names.
@@ -83,11 +84,13 @@ struct Reader<'r> {
 pub(crate) fn directory(
     source: &mut dyn Source,
     place: fn(u64) -> Place,
+    wanted: &mut Wanted<'_>,
     interrupt: Interrupt<'_>,
 ) -> Result<Directory, StorageError> {
     let mut reader = Reader {
         source,
         place,
+        wanted,
         interrupt,
         directory: Directory::default(),
         names: 0,
@@ -103,7 +106,7 @@ pub(crate) fn directory(
     Ok(reader.directory)
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     /// Reads headers up to the end: blocks of zeros. Some programs append an archive after these.
     fn headers(&mut self) -> Result<(), StorageError> {
         let mut zeros = 0;
@@ -205,7 +208,7 @@ impl Reader<'_> {
             refusal,
             limit: u64::MAX,
         };
-        self.directory.entries.push((name.to_owned(), head));
+        self.directory.push(name, head, self.wanted)?;
         failure.map_or(Ok(()), Err)
     }
 
@@ -362,6 +365,7 @@ impl Extension {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::held::{Budget, Room};
 
     #[test]
     fn numbers_have_two_forms() {
@@ -414,9 +418,15 @@ mod tests {
             header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
             let looks = std::cell::Cell::new(0_u64);
             let is_set = || looks.replace(looks.get() + 1) > 2_000_000;
+            let budget = std::sync::Arc::new(Budget::new(4 << 30, 0, None));
+            let mut wanted = Wanted {
+                room: Room::new(&budget, 1 << 40),
+                is_wanted: &|_| true,
+            };
             let read = directory(
                 &mut Endless(0, header),
                 |offset| Place::File { offset },
+                &mut wanted,
                 Interrupt::new(&is_set),
             );
             match kind {

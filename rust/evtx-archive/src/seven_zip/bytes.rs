@@ -89,8 +89,11 @@ impl<'b> Bytes<'b> {
     /// So many CRC-32, some of which may be missing.
     pub(super) fn checksums(&mut self, count: usize) -> Result<Vec<Option<u32>>, StorageError> {
         let is_there = self.bits_or_all(count)?;
-        let checksum = |is_there: bool| is_there.then(|| self.four()).transpose();
-        is_there.into_iter().map(checksum).collect()
+        let mut checksums = Vec::with_capacity(count);
+        for is_there in is_there {
+            checksums.push(is_there.then(|| self.four()).transpose()?);
+        }
+        Ok(checksums)
     }
 
     /// Passes over a property that is not read: its size, and its bytes.

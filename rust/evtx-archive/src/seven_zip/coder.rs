@@ -61,6 +61,23 @@ impl Coder {
         Ok(Some(coder))
     }
 
+    /// The window of its decoder, for a stream of `size` bytes.
+    pub(super) fn window(&self, size: u64) -> u32 {
+        match *self {
+            Coder::Method(Method::Lzma2 { dictionary }) => needed(dictionary, size),
+            Coder::Lzma([_, dictionary @ ..]) => needed(u32::from_le_bytes(dictionary), size),
+            _ => 0,
+        }
+    }
+
+    /// What it takes besides itself, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Coder::Aes(_) => size_of::<Properties>() + 16,
+            _ => 0,
+        }
+    }
+
     /// Decodes a stream to one of `size` bytes.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use super::folder::Folder;
 use super::keys::Keys;
 use super::streams::{START, Streams};
 use crate::codec::Method;
-use crate::head::Directory;
+use crate::head::{Directory, Wanted};
 use crate::held::unusable;
 use crate::input::{Input, Source};
 use crate::limits::Archives;
@@ -56,6 +56,7 @@ pub(crate) fn directory(
     file: &dyn StorageFile,
     is_remote: bool,
     archives: &Archives,
+    wanted: &mut Wanted<'_>,
     interrupt: Interrupt<'_>,
 ) -> Result<(Directory, Vec<Folder>, Arc<Keys>), StorageError> {
     let keys = Arc::new(Keys::default());
@@ -66,19 +67,21 @@ pub(crate) fn directory(
         keys: &keys,
         interrupt,
     };
-    let (mut list, mut advice) = (reader.list()?, "");
+    let (mut list, mut advice) = (reader.list(wanted)?, "");
     // An archive without entries has no list.
     if list.is_empty() {
         return Ok((Directory::default(), Vec::new(), keys));
     }
     for _ in 0..MAX_LAYERS {
-        match reader.layer(&list).map_err(|error| advised(error, advice))? {
+        match reader.layer(&list, wanted).map_err(|error| advised(error, advice))? {
             Layer::List(directory, folders) => return Ok((directory, folders, keys)),
             Layer::Packed(folder) => {
                 if folder.is_encrypted() {
                     advice = "; or the password is wrong";
                 }
-                list = reader.unpack(&folder).map_err(|error| advised(error, advice))?;
+                let unpacked = reader.unpack(&folder, wanted).map_err(|error| advised(error, advice))?;
+                wanted.room.give_back(list.len());
+                list = unpacked;
             }
         }
     }
@@ -130,13 +133,14 @@ impl Reader<'_> {
     }
 
     /// The list of entries as it is in the file.
-    fn list(&self) -> Result<Vec<u8>, StorageError> {
+    fn list(&self, wanted: &mut Wanted<'_>) -> Result<Vec<u8>, StorageError> {
         let (at, len, checksum) = self.start()?;
         let end = at.saturating_add(len);
         if end > self.file.size() {
             return unusable(format!("{CUT}: its list of entries is missing"));
         }
         too_large(len)?;
+        wanted.room.take(len as usize)?;
         let failure = RefCell::new(None);
         let mut input = Input::new(self.file, at, end, self.is_remote, self.interrupt, &failure);
         // The file has these bytes.
@@ -148,15 +152,15 @@ impl Reader<'_> {
         Ok(list)
     }
 
-    fn layer(&self, list: &[u8]) -> Result<Layer, StorageError> {
+    fn layer(&self, list: &[u8], wanted: &mut Wanted<'_>) -> Result<Layer, StorageError> {
         let mut bytes = Bytes(list);
         match bytes.number()? {
             HEADER => {
-                let (directory, folders) = self.header(&mut bytes)?;
+                let (directory, folders) = self.header(&mut bytes, wanted)?;
                 Ok(Layer::List(directory, folders))
             }
             ENCODED => {
-                let mut folders = Streams::read(&mut bytes, self.interrupt)?.folders;
+                let mut folders = Streams::read(&mut bytes, &mut wanted.room, self.interrupt)?.folders;
                 match (folders.pop(), &folders[..]) {
                     (Some(folder), []) => Ok(Layer::Packed(folder)),
                     _ => damaged(),
@@ -167,7 +171,7 @@ impl Reader<'_> {
     }
 
     /// Decompresses a list.
-    fn unpack(&self, folder: &Folder) -> Result<Vec<u8>, StorageError> {
+    fn unpack(&self, folder: &Folder, wanted: &mut Wanted<'_>) -> Result<Vec<u8>, StorageError> {
         too_large(folder.size)?;
         if let Some(id) = folder.unsupported() {
             let method = Method::Coder(id).describe();
@@ -178,12 +182,14 @@ impl Reader<'_> {
         if let Some(why) = self.archives.no_password().filter(|_| folder.is_encrypted()) {
             return unusable(format!("its list of entries is encrypted, and {why}"));
         }
+        let (size, window) = (folder.size as usize, folder.windows() as usize);
+        wanted.room.take(size + window)?;
         let (failure, interrupt) = (RefCell::new(None), self.interrupt);
         let end = folder.start.saturating_add(folder.packed);
         let input = Input::new(self.file, folder.start, end, self.is_remote, interrupt, &failure);
         let decoder = folder.decoder(Box::new(input), self.archives, self.keys, interrupt)?;
         let mut stream = Unpacked::new(decoder, &failure, folder.packed, self.archives, interrupt);
-        let mut list = Vec::new();
+        let mut list = Vec::with_capacity(size);
         while (list.len() as u64) < folder.size {
             let start = list.len();
             list.resize(start + (folder.size - start as u64).min(PASSED as u64) as usize, 0);
@@ -197,11 +203,12 @@ impl Reader<'_> {
             }
         }
         check(&list, folder.checksum)?;
+        wanted.room.give_back(window);
         Ok(list)
     }
 
     /// Reads a list: properties of the archive, streams, and files.
-    fn header(&self, bytes: &mut Bytes<'_>) -> Result<(Directory, Vec<Folder>), StorageError> {
+    fn header(&self, bytes: &mut Bytes<'_>, wanted: &mut Wanted<'_>) -> Result<(Directory, Vec<Folder>), StorageError> {
         let (mut streams, mut directory, mut last) = (Streams::default(), Directory::default(), END);
         loop {
             let property = bytes.number()?;
@@ -217,9 +224,9 @@ impl Reader<'_> {
                         bytes.pass()?;
                     }
                 }
-                OTHER_STREAMS => drop(Streams::read(bytes, self.interrupt)?),
-                STREAMS => streams = Streams::read(bytes, self.interrupt)?,
-                FILES => directory = entries(bytes, &streams, self.interrupt)?,
+                OTHER_STREAMS => drop(Streams::read(bytes, &mut wanted.room, self.interrupt)?),
+                STREAMS => streams = Streams::read(bytes, &mut wanted.room, self.interrupt)?,
+                FILES => directory = entries(bytes, &streams, wanted, self.interrupt)?,
                 _ => return damaged(),
             }
         }

@@ -6,7 +6,8 @@ use evtx_scan::StorageError;
 use super::bytes::{Bytes, damaged};
 use super::streams::{Streams, is_here};
 use crate::codec::Method;
-use crate::head::{Directory, Encryption, Head, MAX_ENTRIES, Place, SYMBOLIC_LINK};
+use crate::head::{Directory, Encryption, Head, MAX_ENTRIES, Place, SYMBOLIC_LINK, Wanted};
+use crate::held::Room;
 
 // IDs of properties.
 const END: u64 = 0x00;
@@ -43,11 +44,13 @@ struct Files<'b> {
 }
 
 impl<'b> Files<'b> {
-    fn read(bytes: &mut Bytes<'b>, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
+    fn read(bytes: &mut Bytes<'b>, room: &mut Room, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
         let mut files = Files {
             count: bytes.count(MAX_ENTRIES, "entries")?,
             ..Files::default()
         };
+        // Three bits of each as bytes, attributes, and one more while these are read.
+        room.take(8 * files.count)?;
         // Files without bytes.
         let mut without = 0;
         loop {
@@ -110,9 +113,10 @@ fn attributes(bytes: &mut Bytes<'_>, count: usize) -> Result<Vec<u32>, StorageEr
 pub(super) fn entries(
     bytes: &mut Bytes<'_>,
     streams: &Streams,
+    wanted: &mut Wanted<'_>,
     interrupt: Interrupt<'_>,
 ) -> Result<Directory, StorageError> {
-    let mut files = Files::read(bytes, interrupt)?;
+    let mut files = Files::read(bytes, &mut wanted.room, interrupt)?;
     let (mut parts, mut empty) = (streams.parts.iter(), 0..);
     let mut directory = Directory::default();
     for nth in 0..files.count {
@@ -149,7 +153,7 @@ pub(super) fn entries(
         }
         let attributes = files.attributes.get(nth).copied().unwrap_or(0);
         head.refusal = is_link(attributes, head.compressed).then_some(SYMBOLIC_LINK);
-        directory.entries.push((name, head));
+        directory.push(&name, head, wanted)?;
     }
     let left = parts.count();
     if left > 0 {

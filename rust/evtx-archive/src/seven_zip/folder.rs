@@ -87,6 +87,14 @@ impl Chain {
         })
     }
 
+    /// What it takes besides itself, and what its folder does, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let coder = |(coder, _): &(Coder, usize)| 2 * size_of::<(Coder, usize)>() + 32 + coder.memory();
+        let coders = self.coders.as_ref().map_or(0, |coders| coders.iter().map(coder).sum());
+        // A list of one coder has room for four.
+        2 * (coders + 3 * size_of::<(Coder, usize)>()) + size_of::<u64>() * self.outputs
+    }
+
     /// The folder of these coders, whose outputs have these sizes.
     pub(super) fn folder(self, sizes: &[u64], (start, packed): (u64, u64), checksum: Option<u32>) -> Folder {
         let size = |output: usize| sizes.get(output).copied().unwrap_or_default();
@@ -165,6 +173,12 @@ impl Folder {
     /// The ID of a coder that is not supported.
     pub(super) fn unsupported(&self) -> Option<u64> {
         self.coders.as_ref().err().copied()
+    }
+
+    /// The windows of its decoders, in bytes.
+    pub(super) fn windows(&self) -> u64 {
+        let coders = self.coders.as_deref().unwrap_or_default();
+        coders.iter().map(|(coder, size)| u64::from(coder.window(*size))).sum()
     }
 
     pub(crate) fn is_encrypted(&self) -> bool {

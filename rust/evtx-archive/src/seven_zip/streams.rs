@@ -6,7 +6,7 @@ use evtx_scan::StorageError;
 use super::bytes::{Bytes, damaged};
 use super::folder::{Chain, Folder};
 use crate::head::MAX_ENTRIES;
-use crate::held::unusable;
+use crate::held::{Room, unusable};
 
 /// Bytes before the packed streams.
 pub(super) const START: u64 = 32;
@@ -43,6 +43,9 @@ pub(super) struct Streams {
     pub(super) parts: Vec<Part>,
 }
 
+/// What a checksum takes while it is read: itself, and whether it is there.
+const CHECKSUM: usize = size_of::<Option<u32>>() + 1;
+
 /// Packed streams: where they start in the file, and their sizes.
 #[derive(Default)]
 struct Packed {
@@ -55,7 +58,7 @@ impl Streams {
     ///
     /// # Errors
     /// [`StorageError::Unusable`] and [`StorageError::Interrupted`].
-    pub(super) fn read(bytes: &mut Bytes<'_>, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
+    pub(super) fn read(bytes: &mut Bytes<'_>, room: &mut Room, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
         let (mut packed, mut streams, mut last) = (Packed::default(), Streams::default(), END);
         loop {
             let property = bytes.number()?;
@@ -65,14 +68,15 @@ impl Streams {
             }
             match property {
                 END => break,
-                PACKED => packed = Packed::read(bytes, interrupt)?,
-                FOLDERS => streams.folders = folders(bytes, &packed, interrupt)?,
-                PARTS => streams.parts = parts(bytes, &streams.folders, interrupt)?,
+                PACKED => packed = Packed::read(bytes, room, interrupt)?,
+                FOLDERS => streams.folders = folders(bytes, &packed, room, interrupt)?,
+                PARTS => streams.parts = parts(bytes, &streams.folders, room, interrupt)?,
                 _ => return damaged(),
             }
             last = property;
         }
         if last != PARTS {
+            room.take(streams.folders.len() * (size_of::<usize>() + size_of::<Part>()))?;
             streams.parts = split(&streams.folders, &vec![1; streams.folders.len()], &mut None, interrupt)?;
         }
         Ok(streams)
@@ -80,12 +84,13 @@ impl Streams {
 }
 
 impl Packed {
-    fn read(bytes: &mut Bytes<'_>, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
+    fn read(bytes: &mut Bytes<'_>, room: &mut Room, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
         let Some(start) = bytes.size()?.checked_add(START) else {
             return damaged();
         };
         let count = bytes.count(MAX_STREAMS, "packed streams")?;
-        let mut sizes = Vec::new();
+        room.take(size_of::<u64>() * count)?;
+        let mut sizes = Vec::with_capacity(count);
         loop {
             match bytes.number()? {
                 END if sizes.len() == count => return Ok(Packed { start, sizes }),
@@ -95,7 +100,11 @@ impl Packed {
                         sizes.push(bytes.size()?);
                     }
                 }
-                CHECKSUMS => drop(bytes.checksums(count)?),
+                CHECKSUMS => {
+                    room.take(CHECKSUM * count)?;
+                    drop(bytes.checksums(count)?);
+                    room.give_back(CHECKSUM * count);
+                }
                 _ => return damaged(),
             }
         }
@@ -103,16 +112,23 @@ impl Packed {
 }
 
 /// Reads folders: the chains of their coders, the sizes of all outputs, and checksums.
-fn folders(bytes: &mut Bytes<'_>, packed: &Packed, interrupt: Interrupt<'_>) -> Result<Vec<Folder>, StorageError> {
+fn folders(
+    bytes: &mut Bytes<'_>,
+    packed: &Packed,
+    room: &mut Room,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Folder>, StorageError> {
     if bytes.number()? != CHAINS {
         return damaged();
     }
     let count = bytes.count(MAX_ENTRIES, "folders")?;
     is_here(bytes)?;
-    let (mut chains, mut outputs) = (Vec::new(), 0);
+    room.take(count * (size_of::<Chain>() + size_of::<Folder>() + CHECKSUM))?;
+    let (mut chains, mut outputs) = (Vec::with_capacity(count), 0);
     for _ in 0..count {
         interrupt.check()?;
         let chain = Chain::read(bytes)?;
+        room.take(chain.memory())?;
         outputs += chain.outputs;
         if outputs > MAX_STREAMS {
             return unusable(format!("its folders have more than {MAX_STREAMS} coders"));
@@ -122,7 +138,7 @@ fn folders(bytes: &mut Bytes<'_>, packed: &Packed, interrupt: Interrupt<'_>) -> 
     if bytes.number()? != OUTPUTS {
         return damaged();
     }
-    let mut sizes = Vec::new();
+    let mut sizes = Vec::with_capacity(outputs);
     for _ in 0..outputs {
         interrupt.check()?;
         sizes.push(bytes.size()?);
@@ -147,7 +163,7 @@ fn place(
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Folder>, StorageError> {
     let (mut start, mut streams) = (packed.start, packed.sizes.iter());
-    let mut folders = Vec::new();
+    let mut folders = Vec::with_capacity(chains.len());
     for (chain, &checksum) in chains.into_iter().zip(checksums) {
         interrupt.check()?;
         let mut len = 0_u64;
@@ -169,8 +185,14 @@ fn place(
 }
 
 /// Reads what comes out of the folders: how many entries there are in each, and their sizes and checksums.
-fn parts(bytes: &mut Bytes<'_>, folders: &[Folder], interrupt: Interrupt<'_>) -> Result<Vec<Part>, StorageError> {
+fn parts(
+    bytes: &mut Bytes<'_>,
+    folders: &[Folder],
+    room: &mut Room,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Part>, StorageError> {
     let mut next = bytes.number()?;
+    room.take(size_of::<usize>() * folders.len())?;
     let mut counts = vec![1; folders.len()];
     if next == COUNTS {
         let mut left = MAX_ENTRIES;
@@ -181,6 +203,9 @@ fn parts(bytes: &mut Bytes<'_>, folders: &[Folder], interrupt: Interrupt<'_>) ->
         }
         next = bytes.number()?;
     }
+    // An entry, and while checksums are read also where it is.
+    let count = counts.iter().sum::<usize>();
+    room.take(count * (size_of::<Part>() + size_of::<usize>() + CHECKSUM))?;
     let mut sizes = (next == SIZES).then_some(&mut *bytes);
     let mut parts = split(folders, &counts, &mut sizes, interrupt)?;
     if next == SIZES {
@@ -189,7 +214,9 @@ fn parts(bytes: &mut Bytes<'_>, folders: &[Folder], interrupt: Interrupt<'_>) ->
     if next == CHECKSUMS {
         // The only entry of a folder has the checksum of the folder.
         let unknown = parts.iter_mut().filter(|part| part.checksum.is_none());
-        let unknown: Vec<_> = unknown.collect();
+        let mut places = Vec::with_capacity(count);
+        places.extend(unknown);
+        let unknown = places;
         let checksums = bytes.checksums(unknown.len())?;
         for (part, checksum) in unknown.into_iter().zip(checksums) {
             part.checksum = checksum;
@@ -209,7 +236,7 @@ fn split(
     sizes: &mut Option<&mut Bytes<'_>>,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Part>, StorageError> {
-    let mut parts = Vec::new();
+    let mut parts = Vec::with_capacity(counts.iter().sum());
     for (index, (folder, &count)) in folders.iter().zip(counts).enumerate() {
         interrupt.check()?;
         let mut offset = 0;
