@@ -234,15 +234,17 @@ impl Registry {
     /// # Errors
     /// [`Error::TooLarge`] if there is no memory left for it.
     pub fn add(&mut self, registration: Registration) -> Result<()> {
-        // The name is there in lower case, too.
-        let bytes = 4 * size_of::<Registration>() + 3 * registration.name.len();
-        self.take(bytes)?;
+        let name: Box<str> = registration.name.to_lowercase().into();
+        let of_name = name.len() * usize::from(!self.names.contains(&name));
+        // Long names are texts of a hive, which are counted there and shared.
+        let memory = 4 * size_of::<Registration>() + registration.name.len().min(512) + of_name;
+        self.take(memory)?;
         let registration = Arc::new(registration);
         if !self.registrations.insert(registration.clone()) {
-            self.memory -= bytes;
+            self.memory -= memory;
             return Ok(());
         }
-        self.names.insert(registration.name.to_lowercase().into());
+        self.names.insert(name);
         let of_kinds = [
             &registration.resource_files,
             &registration.message_files,

@@ -54,7 +54,9 @@ fn manifest(events: usize, lists: usize, fields: usize) -> Vec<u8> {
 fn binary([languages, events, lists, fields]: Shape) -> Vec<(&'static str, Vec<u8>)> {
     let text = "text ".repeat(if fields > 100 { 6000 } else { 10 });
     let table = message_table(&[(1, &text), (2, ""), (3, "other")]);
-    let tables: Vec<_> = (0..languages.clamp(1, 1000)).map(|language| (language as u16, &table[..])).collect();
+    let tables: Vec<_> = (0..languages.clamp(1, 1000))
+        .map(|language| (language as u16, &table[..]))
+        .collect();
     let pe = Pe {
         is_64_bit: true,
         manifest: Some(&manifest(events, lists.max(1), fields)),
@@ -72,7 +74,7 @@ pub(crate) const KIND: Kind = Kind {
         [256, 1000, 1, 1000],
         [2, 100, 50_000, 1],
         [2, 10, 1, 200_000],
-        [1, 500_000, 1, 3],
+        [1, 100_000, 1, 3],
     ],
     most: [1000, 300_000, 100_000, 100_000],
     read: list_messages,

@@ -76,7 +76,9 @@ fn database([length, owners, times, pages]: Shape) -> Vec<(&'static str, Vec<u8>
         let (mut cells, mut room) = (Vec::new(), PAGE - 200);
         for id in 1.. {
             let cell = cell(id);
-            let Some(left) = room.checked_sub(cell.len() + 2 * times) else { break };
+            let Some(left) = room.checked_sub(cell.len() + 2 * times) else {
+                break;
+            };
             room = left;
             cells.push(cell);
         }
@@ -93,7 +95,12 @@ fn database([length, owners, times, pages]: Shape) -> Vec<(&'static str, Vec<u8>
     };
     let mut providers = fill(&provider, 1);
     providers.truncate(owners.max(1));
-    let welm_message = |id: usize| row(id, &[Value::Number(1), Value::Number(id as u64 % 60_000), Value::Text(&text)]);
+    let welm_message = |id: usize| {
+        row(
+            id,
+            &[Value::Number(1), Value::Number(id as u64 % 60_000), Value::Text(&text)],
+        )
+    };
     let mut welm_messages = fill(&welm_message, 1);
     if welm_messages.is_empty() {
         welm_messages.push(welm_message(1));
@@ -129,7 +136,12 @@ fn database([length, owners, times, pages]: Shape) -> Vec<(&'static str, Vec<u8>
     let plaso = build(&[
         ("winevtrc_eventlog_provider", "event_message_files, name", &providers, 1),
         ("winevtrc_message_file", "windows_path", &file, 1),
-        ("winevtrc_message_table", "_message_file_identifier, language_identifier", &table, 1),
+        (
+            "winevtrc_message_table",
+            "_message_file_identifier, language_identifier",
+            &table,
+            1,
+        ),
         (
             "winevtrc_message_string",
             "_message_table_identifier, message_identifier, text",

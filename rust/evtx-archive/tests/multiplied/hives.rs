@@ -105,7 +105,7 @@ pub(crate) const KIND: Kind = Kind {
     name: "sources of a hive",
     files: sources,
     fixed: &[
-        [65_535, 65_535, 1, 0],
+        [65_535, 30_000, 1, 0],
         [1, 3, 2, 0],
         [1, 20_000, 3000, 0],
         [1, 20_000, 3000, 16],
@@ -146,7 +146,7 @@ pub(crate) const PUBLISHERS: Kind = Kind {
     files: publishers,
     fixed: &[
         [2000, 10, 1, 1],
-        [50_000, 10, 1, 1],
+        [20_000, 10, 1, 1],
         [20_000, 30_000, 1, 7],
         [100, 10, 60_000, 1],
     ],

@@ -9,14 +9,26 @@ fn archives([names, length, folders, count]: Shape) -> Vec<(&'static str, Vec<u8
     let (names, folders) = (names.min(1_000_000), folders.min(1_000_000));
     let name: Vec<u8> = match length {
         0..6 => vec![0, 0],
-        _ => format!("{}.evtx\0", "n".repeat(length - 5)).encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        _ => format!("{}.evtx\0", "n".repeat(length - 5))
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect(),
     };
     let mut list = vec![1];
     if folders > 0 {
         // Each folder has one coder without properties, one packed stream and no entries.
         let each = |byte: &[u8]| byte.repeat(folders);
         list.extend([&[4, 6, 0][..], &number(folders as u64), &[9], &each(&[0]), &[0]].concat());
-        list.extend([&[7, 0x0B][..], &number(folders as u64), &[0], &each(&[1, 1, 0]), &[0x0C]].concat());
+        list.extend(
+            [
+                &[7, 0x0B][..],
+                &number(folders as u64),
+                &[0],
+                &each(&[1, 1, 0]),
+                &[0x0C],
+            ]
+            .concat(),
+        );
         list.extend([&each(&[0])[..], &[0, 8, 0x0D], &each(&[0]), &[0, 0]].concat());
     }
     let bits = vec![0xff; names.div_ceil(8)];
@@ -36,7 +48,10 @@ fn archives([names, length, folders, count]: Shape) -> Vec<(&'static str, Vec<u8
     header.extend(streams(std::slice::from_ref(&folder)));
     let archive = sealed(&folder.packed, &header);
     let paths = ["a.7z", "b.7z", "c.7z", "d.7z", "e.7z", "f.7z"];
-    paths[..count.clamp(1, 6)].iter().map(|path| (*path, archive.clone())).collect()
+    paths[..count.clamp(1, 6)]
+        .iter()
+        .map(|path| (*path, archive.clone()))
+        .collect()
 }
 
 pub(crate) const KIND: Kind = Kind {
@@ -44,14 +59,14 @@ pub(crate) const KIND: Kind = Kind {
     files: archives,
     fixed: &[
         [10, 10, 0, 1],
-        [1_000_000, 0, 0, 1],
-        [1_000_000, 0, 0, 6],
-        [1_000_000, 8, 0, 1],
-        [1_000_000, 60, 0, 1],
+        [500_000, 0, 0, 1],
+        [500_000, 0, 0, 6],
+        [500_000, 8, 0, 1],
         [20_000, 8, 0, 1],
-        [10, 8, 1_000_000, 1],
-        [10, 8, 100_000, 1],
+        [20_000, 8, 0, 6],
+        [10, 8, 500_000, 1],
+        [10, 8, 50_000, 1],
     ],
-    most: [1_000_000, 60, 1_000_000, 1],
+    most: [1_000_000, 60, 1_000_000, 6],
     read: list_entries,
 };

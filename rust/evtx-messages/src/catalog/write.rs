@@ -17,16 +17,21 @@ use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_text};
 
 /// Collects rows and writes them as a catalog.
 ///
-/// Texts are stored once, however many rows have them. Rows that differ in nothing but the file are stored once, with the
-/// first of these files.
+/// Texts and lists of fields are stored once, however many rows have them. Rows that differ in nothing but the file are stored
+/// once, with the first of these files.
 #[derive(Debug, Default)]
 pub struct CatalogWriter {
     texts: HashSet<Arc<str>>,
+    keywords: HashSet<Arc<[Arc<str>]>>,
+    fields: HashSet<Arc<[Field]>>,
     named: BTreeMap<String, Provider>,
     unnamed: BTreeMap<Guid, BTreeSet<MessageRow>>,
-    /// What the rows and the texts take, in bytes.
+    /// What the rows and the texts take of memory, in bytes.
     size: u64,
 }
+
+/// What a text or list takes besides its bytes: its counts, and its place in a table.
+const LIST: u64 = 64;
 
 #[derive(Debug, Default)]
 struct Provider {
@@ -54,7 +59,8 @@ impl CatalogWriter {
         within("the text of a message", length as u64, MAX_MESSAGE as u64)?;
         let name: Option<Arc<str>> = provider.map(Into::into);
         let row = self.interned(row);
-        self.size += 4 * column::COUNT as u64;
+        // The nodes of a tree are at least half full.
+        self.size += 2 * size_of::<MessageRow>() as u64;
         within("the catalog of messages", self.size, MAX_BLOCKS)?;
         match (name, guid) {
             (Some(name), guid) => {
@@ -75,13 +81,30 @@ impl CatalogWriter {
 
     /// The row without what is stored once per provider, with texts that rows share.
     fn interned(&mut self, row: &MessageRow) -> MessageRow {
-        let keywords: Vec<_> = row.keywords.iter().map(|text| self.text(text)).collect();
-        let fields: Vec<_> = row.fields.iter().map(|field| self.field(field)).collect();
+        let keywords = match self.keywords.get(&row.keywords) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let keywords: Arc<[_]> = row.keywords.iter().map(|text| self.text(text)).collect();
+                self.size += 16 * keywords.len() as u64 + LIST;
+                self.keywords.insert(Arc::clone(&keywords));
+                keywords
+            }
+        };
+        let fields = match self.fields.get(&row.fields) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let fields: Arc<[_]> = row.fields.iter().map(|field| self.field(field)).collect();
+                self.size += LIST;
+                self.fields.insert(Arc::clone(&fields));
+                fields
+            }
+        };
         let used = |map: &&Arc<ValueMap>| row.fields.iter().any(|field| field.map.as_ref() == Some(&map.name));
         let mut maps: Vec<_> = row.maps.iter().filter(used).cloned().collect();
         maps.sort();
         maps.dedup_by(|a, b| a.name == b.name);
-        self.size += maps.iter().map(|map| 8 * map.entries.len() as u64).sum::<u64>();
+        let map = |map: &Arc<ValueMap>| map.entries.iter().map(|(_, text)| text.len() as u64 + 48).sum::<u64>() + LIST;
+        self.size += maps.iter().map(map).sum::<u64>();
         let mut option = |text: &Option<Arc<str>>| text.as_ref().map(|text| self.text(text));
         MessageRow {
             provider: None,
@@ -92,8 +115,8 @@ impl CatalogWriter {
             level: option(&row.level),
             task: option(&row.task),
             opcode: option(&row.opcode),
-            keywords: keywords.into(),
-            fields: fields.into(),
+            keywords,
+            fields,
             maps: maps.into(),
             file: self.text(&row.file),
             ..*row
@@ -101,7 +124,7 @@ impl CatalogWriter {
     }
 
     fn field(&mut self, field: &Field) -> Field {
-        self.size += 12;
+        self.size += size_of::<Field>() as u64;
         Field {
             name: self.text(&field.name),
             map: field.map.as_ref().map(|name| self.text(name)),
@@ -113,7 +136,7 @@ impl CatalogWriter {
         if let Some(known) = self.texts.get(text) {
             return known.clone();
         }
-        self.size += text.len() as u64 + 4;
+        self.size += text.len() as u64 + LIST;
         self.texts.insert(text.clone());
         text.clone()
     }
