@@ -42,7 +42,11 @@ fn leaf(cells: &[Vec<u8>], times: usize, before: &[u8]) -> Vec<u8> {
     for cell in cells {
         end -= cell.len();
         page[end..][..cell.len()].copy_from_slice(cell);
-        starts.extend(vec![end as u16; times]);
+        // A page has room for so many at most.
+        starts.extend(std::iter::repeat_n(
+            end as u16,
+            times.min(PAGE / 2 - starts.len().min(PAGE / 2)),
+        ));
     }
     starts.truncate((end - before.len() - 8) / 2);
     page[..before.len()].copy_from_slice(before);
