@@ -239,20 +239,24 @@ impl Registry {
         // Long names are texts of a hive, which are counted there and shared.
         let memory = 4 * size_of::<Registration>() + registration.name.len().min(512) + of_name;
         self.take(memory)?;
-        let registration = Arc::new(registration);
-        if !self.registrations.insert(registration.clone()) {
-            self.memory -= memory;
-            return Ok(());
-        }
-        self.names.insert(name);
         let of_kinds = [
             &registration.resource_files,
             &registration.message_files,
             &registration.parameter_files,
         ];
         for file in of_kinds.into_iter().flat_map(|files| &**files) {
-            self.files.entry(Arc::clone(&file.path)).or_default();
+            if !self.files.contains_key(&file.path) {
+                // Its name is in two tables of users, at most.
+                self.take(2 * file.path.len() + 256)?;
+                self.files.insert(Arc::clone(&file.path), false);
+            }
         }
+        let registration = Arc::new(registration);
+        if !self.registrations.insert(registration.clone()) {
+            self.memory -= memory;
+            return Ok(());
+        }
+        self.names.insert(name);
         if let (Some(guid), false) = (registration.guid, registration.is_classic) {
             self.by_guid.entry(guid).or_insert_with(|| registration.clone());
         }
@@ -358,8 +362,7 @@ fn files(key: &Key<'_>, value: &str, lists: &mut Lists) -> Files {
     let address = Arc::as_ptr(&text).addr();
     let (_, files) = lists.known.entry(address).or_insert_with(|| {
         let files = files_of(&text);
-        // A path is there once. Its name is at most in two tables of users.
-        lists.memory += 128 + files.iter().map(|file| 3 * file.path.len() + 256).sum::<usize>();
+        lists.memory += 128 + files.iter().map(|file| file.path.len() + 96).sum::<usize>();
         (Arc::clone(&text), files)
     });
     Arc::clone(files)
