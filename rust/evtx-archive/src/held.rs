@@ -224,6 +224,13 @@ impl Share {
         is_left
     }
 
+    /// Takes more memory for a list, if half is left to entries that are open.
+    fn take_for_list(&mut self, more: u64) -> bool {
+        let at = What::Memory as usize;
+        let is_left = self.budget.lock().taken[at].saturating_add(more) <= self.budget.limits[at] / 2;
+        is_left && self.try_take(What::Memory, more, false)
+    }
+
     /// Takes more. Returns false if there is too little even without others. A thread with the turn waits for others.
     /// After a while, as these may wait for its rows, it takes memory over the limit, but no disk.
     ///
@@ -310,15 +317,8 @@ impl Room {
         }
         let [memory, _] = self.share.taken;
         let more = self.used.saturating_sub(FREE_LIST).saturating_sub(memory);
-        let budget = Arc::clone(&self.share.budget);
-        while more > 0 {
-            if budget.lock().taken[What::Memory as usize].saturating_add(more)
-                <= budget.limits[What::Memory as usize] / 2
-                && self.share.try_take(What::Memory, more, false)
-            {
-                break;
-            }
-            if !budget.drop_spare() {
+        while more > 0 && !self.share.take_for_list(more) {
+            if !self.share.budget.drop_spare() {
                 return unusable("there is too little memory for its list of entries: memory_limit allows no more");
             }
         }

@@ -38,10 +38,12 @@ pub struct Rows {
 /// What a database knows besides the texts.
 #[derive(Debug)]
 enum Schema {
-    /// The names and GUIDs of providers, by their rows.
-    Welm(HashMap<i64, (Arc<str>, Option<Guid>)>),
-    Plaso(Plaso),
+    Welm(Providers),
+    Plaso(Box<Plaso>),
 }
+
+/// The names and GUIDs of providers, by their rows.
+type Providers = HashMap<i64, (Arc<str>, Option<Guid>)>;
 
 /// The memory that tables may still take.
 struct Room(usize);
@@ -67,7 +69,10 @@ impl Rows {
     pub fn new(database: Database, path: &str, interrupt: Interrupt<'_>) -> Result<Self> {
         let mut room = Room(MAX_MEMORY);
         let (schema, texts) = match database.table("winevtrc_message_string") {
-            Some(strings) => (Schema::Plaso(Plaso::new(&database, &mut room, interrupt)?), strings),
+            Some(strings) => (
+                Schema::Plaso(Box::new(Plaso::new(&database, &mut room, interrupt)?)),
+                strings,
+            ),
             None => {
                 let (Some(providers), Some(messages)) = (database.table("providers"), database.table("messages"))
                 else {
@@ -117,7 +122,7 @@ fn welm_providers(
     columns: Columns,
     room: &mut Room,
     interrupt: Interrupt<'_>,
-) -> Result<HashMap<i64, (Arc<str>, Option<Guid>)>> {
+) -> Result<Providers> {
     let (mut providers, mut scan) = (HashMap::new(), database.scan(&columns.0));
     while let Some(row) = scan.next(database, interrupt)? {
         if let Some(name) = columns.text(&row, "name") {
@@ -130,12 +135,7 @@ fn welm_providers(
 }
 
 /// A row of WELM and of ts-evtx. The latter has more columns.
-fn welm(
-    providers: &HashMap<i64, (Arc<str>, Option<Guid>)>,
-    columns: &Columns,
-    row: &Row,
-    path: &Arc<str>,
-) -> Option<MessageRow> {
+fn welm(providers: &Providers, columns: &Columns, row: &Row, path: &Arc<str>) -> Option<MessageRow> {
     let (name, guid) = providers.get(&columns.integer::<i64>(row, "provider_id")?)?;
     let text = columns.text(row, "message").filter(|text| text.len() <= MAX_MESSAGE);
     Some(MessageRow {

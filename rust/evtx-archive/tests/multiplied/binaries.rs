@@ -1,7 +1,7 @@
 //! PE files: languages times events, events that share large templates and maps, and manifests whose parts overlap.
 
 use super::provider::{Pe, message_table};
-use super::{Kind, Shape, list_messages};
+use super::{Kind, Made, Shape, list_messages};
 
 fn name(out: &mut Vec<u8>, text: &str) -> u32 {
     let at = out.len() as u32;
@@ -51,7 +51,7 @@ fn manifest(events: usize, lists: usize, fields: usize) -> Vec<u8> {
     out
 }
 
-fn binary([languages, events, lists, fields]: Shape) -> Vec<(&'static str, Vec<u8>)> {
+fn binary([languages, events, lists, fields]: Shape) -> Made {
     let text = "text ".repeat(if fields > 100 { 6000 } else { 10 });
     let table = message_table(&[(1, &text), (2, ""), (3, "other")]);
     let tables: Vec<_> = (0..languages.clamp(1, 1000))

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Kind, Shape, list_messages};
+use super::{Kind, Made, Shape, list_messages};
 
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -16,7 +16,7 @@ fn numbers(numbers: &[u32]) -> Vec<u8> {
 
 /// A catalog of `providers` with one block each: `messages` that share a text of `length` bytes and a list of `fields`.
 /// Another file contests them.
-fn catalog([providers, messages, length, fields]: Shape) -> Vec<(&'static str, Vec<u8>)> {
+fn catalog([providers, messages, length, fields]: Shape) -> Made {
     let text = "t".repeat(length);
     let list: Vec<u32> = [3 * fields as u32]
         .into_iter()

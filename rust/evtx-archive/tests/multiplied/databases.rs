@@ -1,6 +1,6 @@
 //! SQLite databases: cells that overlap, tables that share pages, and owners times texts.
 
-use super::{Kind, Shape, list_messages};
+use super::{Kind, Made, Shape, list_messages};
 
 const PAGE: usize = 65_536;
 
@@ -73,7 +73,7 @@ fn node(children: &[u32]) -> Vec<u8> {
 
 /// A database of plaso or of WELM. Its texts have `length` characters, `owners` sources use each, each cell of a page is
 /// named `times` times, and there are `pages` of them.
-fn database([length, owners, times, pages]: Shape) -> Vec<(&'static str, Vec<u8>)> {
+fn database([length, owners, times, pages]: Shape) -> Made {
     let (length, pages) = (length.clamp(1, 30_000), pages.clamp(1, 1000));
     let text = "t".repeat(length);
     let fill = |cell: &dyn Fn(usize) -> Vec<u8>, times: usize| {

@@ -1,6 +1,6 @@
 //! Registry hives: lists of keys that repeat, keys that share values, values that overlap, and providers in a chain.
 
-use super::{Kind, Shape, list_messages};
+use super::{Kind, Made, Shape, list_messages};
 
 /// Cells of a hive.
 struct Cells(Vec<u8>);
@@ -80,7 +80,7 @@ fn binary() -> Vec<u8> {
 
 /// `lists` times the same list of `sources`, which have `files` files of two names in a value that they share, or that starts `shift`
 /// bytes after that of the one before.
-fn sources([lists, sources, files, shift]: Shape) -> Vec<(&'static str, Vec<u8>)> {
+fn sources([lists, sources, files, shift]: Shape) -> Made {
     let mut cells = Cells(vec![0; 32]);
     let names: String = (0..files)
         .map(|file| format!(r"{file}.dll;a\{file}\x.dll;x.dll;"))
@@ -117,7 +117,7 @@ pub(crate) const KIND: Kind = Kind {
 
 /// `publishers` in a chain: each shares a file with the next. Each has a file of its own besides, and a name of
 /// `name` characters, which all share. Each is in the list `lists` times.
-fn publishers([publishers, name, lists, step]: Shape) -> Vec<(&'static str, Vec<u8>)> {
+fn publishers([publishers, name, lists, step]: Shape) -> Made {
     let mut cells = Cells(vec![0; 32]);
     let name_data = utf16(&"n".repeat(name.min(30_000)));
     let name_at = cells.cell(name_data.clone());

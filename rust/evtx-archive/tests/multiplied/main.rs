@@ -194,11 +194,14 @@ fn within(what: &str, files: &[(&str, Vec<u8>)], read: fn(&Files, Interrupt<'_>)
 /// How much a file is multiplied, in each way that its kind has.
 type Shape = [usize; 4];
 
+/// Files that were made: their paths, and their bytes.
+type Made = Vec<(&'static str, Vec<u8>)>;
+
 /// A kind of source: its name, its files of a shape, its fixed shapes, how large each number of a shape may be, and what
 /// reads them.
 struct Kind {
     name: &'static str,
-    files: fn(Shape) -> Vec<(&'static str, Vec<u8>)>,
+    files: fn(Shape) -> Made,
     fixed: &'static [Shape],
     most: Shape,
     read: fn(&Files, Interrupt<'_>) -> Outcome,

@@ -1,12 +1,13 @@
 //! 7z archives: lists of entries and folders that decompress to much.
 
 use super::packed::{coder, lzma2, number, sealed, streams};
-use super::{Kind, Shape, list_entries};
+use super::{Kind, Made, Shape, list_entries};
 use crate::packed::Folder;
 
 /// Several archives, each with `names` empty files whose names have `length` characters, and `folders` without bytes.
-fn archives([names, length, folders, count]: Shape) -> Vec<(&'static str, Vec<u8>)> {
-    let (names, folders) = (names.min(1_000_000), folders.min(1_000_000));
+fn archives([names, length, folders, count]: Shape) -> Made {
+    // What is compressed has at most some 20 MB.
+    let (names, folders) = (names.min(10_000_000 / (length + 1)), folders.min(1_000_000));
     let name: Vec<u8> = match length {
         0..6 => vec![0, 0],
         _ => format!("{}.evtx\0", "n".repeat(length - 5))
