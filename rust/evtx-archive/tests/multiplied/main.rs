@@ -17,7 +17,7 @@ mod sevens;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
@@ -37,8 +37,12 @@ const MAX_GAP: Duration = Duration::from_millis(100);
 /// After so many looks, work is interrupted: the rows of a multiplied file never end.
 const MAX_LOOKS: usize = 600_000;
 
-/// One measurement at a time: they share the allocator.
 static TURN: Mutex<()> = Mutex::new(());
+
+/// One test at a time makes files and measures: they share the allocator.
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Files in memory.
 struct Files(BTreeMap<String, Arc<[u8]>>);
@@ -97,7 +101,6 @@ struct Cost {
 
 /// Does some work, and measures it.
 fn measured(work: impl FnOnce(Interrupt<'_>) -> Outcome) -> Cost {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let (last, gap, looks) = (Cell::new(ThreadTime::now()), Cell::new(Duration::ZERO), Cell::new(0));
     let is_enough = || {
         gap.set(gap.get().max(last.replace(ThreadTime::now()).elapsed()));
@@ -218,6 +221,7 @@ const KINDS: [Kind; 6] = [
 
 #[test]
 fn fixed_multiplied_files_stay_within_bounds() {
+    let _turn = turn();
     for kind in KINDS {
         let mut rows = 0;
         for shape in kind.fixed {
@@ -233,6 +237,7 @@ fn fixed_multiplied_files_stay_within_bounds() {
 /// The hostile files that `EVTX_HOSTILE` names.
 #[test]
 fn hostile_files_stay_within_bounds() {
+    let _turn = turn();
     let Some(folder) = std::env::var_os("EVTX_HOSTILE") else {
         eprintln!("skipped: EVTX_HOSTILE is not set");
         return;
@@ -257,6 +262,7 @@ fn hostile_files_stay_within_bounds() {
 /// Writes small files of each kind into the folder that `EVTX_SEEDS` names, for the fuzz targets.
 #[test]
 fn multiplied_files_are_seeds() {
+    let _turn = turn();
     let Some(folder) = std::env::var_os("EVTX_SEEDS") else {
         eprintln!("skipped: EVTX_SEEDS is not set");
         return;
@@ -295,6 +301,7 @@ proptest! {
 
     #[test]
     fn random_multiplied_files_stay_within_bounds(kind in 0..KINDS.len(), drawn in prop::array::uniform4(0.0..1.0_f64)) {
+        let _turn = turn();
         let kind = &KINDS[kind];
         // Small and large numbers are as likely.
         let number = |at: usize| (kind.most[at] as f64).powf(drawn[at]) as usize;
