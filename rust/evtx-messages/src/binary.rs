@@ -4,10 +4,11 @@
 //! `en-US/x.dll.mui` next to `x.dll`. Two kinds of resources matter: tables of messages (type 11, `RT_MESSAGETABLE`), one
 //! for each language, and the compiled manifest (type `WEVT_TEMPLATE`). The crate `object` reads the PE file.
 
+mod resource;
 pub mod table;
 pub mod manifest;
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
@@ -19,6 +20,7 @@ use object::read::pe::{
 
 use crate::error::{Error, Result};
 use manifest::Manifest;
+use resource::Resource;
 use table::MessageTable;
 
 /// The resources of one binary that are looked at, at most. *(choice)*
@@ -44,28 +46,6 @@ pub struct Binary {
     pub problems: Vec<Error>,
     /// The size of its resources in bytes.
     size: usize,
-}
-
-/// The bytes of a resource. Those of a file share its memory.
-#[derive(Debug, Clone)]
-pub(crate) struct Resource {
-    all: Arc<Vec<u8>>,
-    range: Range<usize>,
-}
-
-impl Resource {
-    pub(crate) fn new(all: &Arc<Vec<u8>>, range: Range<usize>) -> Self {
-        let all = Arc::clone(all);
-        Resource { all, range }
-    }
-}
-
-impl Deref for Resource {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.all[self.range.clone()]
-    }
 }
 
 impl Binary {

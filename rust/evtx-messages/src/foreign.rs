@@ -6,6 +6,7 @@
 //! | WELM, `Velocidex/evtx-data` | `providers`, `messages` | as Windows stores them; the whitespace of some is lost |
 //! | `@ts-evtx/messages` | `providers`, `messages` with more columns | as Windows stores them |
 
+mod room;
 mod columns;
 mod plaso;
 
@@ -20,9 +21,7 @@ use crate::row::{Guid, MessageKind, MessageRow, guid_of_text};
 use crate::sqlite::{Database, Row, Scan};
 use columns::Columns;
 use plaso::Plaso;
-
-/// What the tables beside that of the texts may take of memory, in bytes. Those of plaso take 10 MiB. *(choice)*
-const MAX_MEMORY: usize = 32 << 20;
+use room::Room;
 
 /// The rows of a database of messages. They are made when they are asked for.
 #[derive(Debug)]
@@ -45,29 +44,13 @@ enum Schema {
 /// The names and GUIDs of providers, by their rows.
 type Providers = HashMap<i64, (Arc<str>, Option<Guid>)>;
 
-/// The memory that tables may still take.
-struct Room(usize);
-
-impl Room {
-    fn take(&mut self, bytes: usize) -> Result<()> {
-        let left = self.0.checked_sub(bytes);
-        self.0 = left.ok_or(Error::TooLarge {
-            what: "the list of providers in the database",
-            offset: 0,
-            size: (MAX_MEMORY - self.0 + bytes) as u64,
-            limit: MAX_MEMORY as u64,
-        })?;
-        Ok(())
-    }
-}
-
 impl Rows {
     /// The rows of a database. `path` is where it is.
     ///
     /// # Errors
     /// [`Error::UnknownDatabase`] if it has none of the schemas, an error of the database, and [`Error::TooLarge`].
     pub fn new(database: Database, path: &str, interrupt: Interrupt<'_>) -> Result<Self> {
-        let mut room = Room(MAX_MEMORY);
+        let mut room = Room::default();
         let (schema, texts) = match database.table("winevtrc_message_string") {
             Some(strings) => (
                 Schema::Plaso(Box::new(Plaso::new(&database, &mut room, interrupt)?)),

@@ -23,7 +23,7 @@ use evtx_format::bytes::{array_at, u16_at, u32_at, u64_at};
 use evtx_format::value::Scalar;
 use hashbrown::{HashMap, HashSet};
 
-use super::Resource;
+use super::resource::Resource;
 use super::table::text_of;
 use crate::error::Result;
 use crate::row::{Field, Guid, guid_of_le_bytes};

@@ -13,7 +13,7 @@ use evtx_format::bytes::{u16_at, u32_at};
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
-use super::Resource;
+use super::resource::Resource;
 use crate::error::Result;
 
 /// The messages of a table, at most. Windows' largest tables have about 30,000. *(choice)*

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use evtx_format::Interrupt;
 use hashbrown::HashMap;
 
-use super::Room;
 use super::columns::Columns;
+use super::room::Room;
 use crate::catalog::MAX_MESSAGE;
 use crate::error::Result;
 use crate::language::language_name;
