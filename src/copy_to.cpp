@@ -70,6 +70,7 @@ public:
 		Check(evtx_export_finish(file.get(), storage.ForCore()));
 		Write(context);
 		written->Close();
+		Check(evtx_export_search(file.get(), Lend(path), storage.ForCore()));
 		is_whole = true;
 	}
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use evtx_ffi::{EvtxError, EvtxExport, definitions};
 use evtx_reports::message_schema;
+use evtx_scan::LocalStorage;
 
 use crate::api::{Connection, CopyBindInfo, CopyFinalizeInfo, CopyInitInfo, CopySinkInfo, DataChunk, api};
 use crate::call::{boxed, delete, guarded, registered};
@@ -196,6 +197,8 @@ unsafe extern "C" fn finalize(info: CopyFinalizeInfo) {
         target.with(|target| {
             interrupts.during(|interrupt| target.export.finish(interrupt))?;
             target.write()?;
+            let path = target.path.clone();
+            interrupts.during(|interrupt| target.export.search(&LocalStorage, &path, interrupt))?;
             target.is_whole = true;
             Ok(())
         })

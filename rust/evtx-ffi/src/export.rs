@@ -2,18 +2,21 @@
 //! their order.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use arrow_array::{RecordBatch, StructArray};
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_archive::NESTING;
 use evtx_format::Interrupt;
-use evtx_reports::{CatalogRows, LogPart, LogRows};
-use evtx_scan::ScanError;
+use evtx_reports::{CatalogRows, LogOptions, LogPart, LogRows};
+use evtx_scan::{ScanError, Storage};
+use evtx_writer::Keys;
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
 use crate::definitions::definitions;
 use crate::storage::EvtxStorage;
+use crate::written::search_written;
 
 /// Rows that follow each other in a file, made ready for it.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub struct EvtxExport {
     file: File,
     /// The last part that was returned.
     part: Vec<u8>,
+    /// What the records of a finished log were redacted by.
+    keys: Vec<Arc<Keys>>,
 }
 
 #[derive(Debug)]
@@ -54,8 +59,9 @@ pub struct EvtxPart<'a> {
     pub bytes: EvtxSlice<'a, u8>,
 }
 
-/// The option that lets the records of a log keep their IDs.
+/// The options of a log, which are true or false.
 const KEEP_IDS: &str = "keep_ids";
+const DROP_UNREDACTED: &str = "drop_unredacted";
 
 fn is_log(format: &str) -> Result<bool, String> {
     Ok(format == definitions().format.text()?)
@@ -71,16 +77,17 @@ fn is_true(option: &str, value: &str) -> Result<bool, String> {
     }
 }
 
-/// What the options of a format say: whether records keep their IDs.
-fn keeps_ids(format: &str, options: &[[&str; 2]]) -> Result<bool, String> {
-    let mut keeps_ids = false;
+/// What the options of a format say.
+fn log_options(format: &str, options: &[[&str; 2]]) -> Result<LogOptions, String> {
+    let mut known = LogOptions::default();
     for [name, value] in options {
-        if !is_log(format)? || !name.eq_ignore_ascii_case(KEEP_IDS) {
-            return Err(format!("COPY TO (FORMAT {format}): there is no option {name}"));
+        match name.to_ascii_lowercase().as_str() {
+            KEEP_IDS if is_log(format)? => known.keep_ids = is_true(KEEP_IDS, value)?,
+            DROP_UNREDACTED if is_log(format)? => known.drop_unredacted = is_true(DROP_UNREDACTED, value)?,
+            _ => return Err(format!("COPY TO (FORMAT {format}): there is no option {name}")),
         }
-        keeps_ids = is_true(KEEP_IDS, value)?;
     }
-    Ok(keeps_ids)
+    Ok(known)
 }
 
 /// Names and values, which follow each other in turn.
@@ -121,7 +128,7 @@ pub extern "C" fn evtx_rows_new(
         let schema = std::mem::replace(required(schema)?, FFI_ArrowSchema::empty());
         let format = format.text()?;
         let rows = match is_log(format)? {
-            true => Rows::Log(LogPart::new(keeps_ids(format, &pairs(options)?)?).into()),
+            true => Rows::Log(LogPart::new(log_options(format, &pairs(options)?)?).into()),
             false => Rows::Catalog(Vec::new()),
         };
         Ok(Some(EvtxRows { schema, rows }.into()))
@@ -179,6 +186,19 @@ pub extern "C" fn evtx_export_finish(export: Option<&mut EvtxExport>, storage: E
     })
 }
 
+/// Fails if the file that was written of all parts still contains what its records were redacted by.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_search(
+    export: Option<&mut EvtxExport>,
+    path: EvtxText<'_>,
+    storage: EvtxStorage,
+) -> EvtxFailure {
+    entry(|| {
+        let (export, path) = (required(export)?, path.text()?);
+        Ok(storage.during(|storage, interrupt| export.search(storage, path, interrupt))?)
+    })
+}
+
 /// Frees a file that is made.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_export_free(export: EvtxOwned<EvtxExport>) {
@@ -204,7 +224,7 @@ impl EvtxExport {
     /// # Errors
     /// A text that says what is wrong.
     pub fn check(format: &str, path: &str, names: &[&str], options: &[[&str; 2]]) -> Result<(), String> {
-        keeps_ids(format, options)?;
+        log_options(format, options)?;
         let path = path.to_ascii_lowercase();
         if is_log(format)? && NESTING.files.iter().any(|ending| path.ends_with(ending)) {
             return Err(format!("a log is not compressed: end its name in .evtx, not in {path}"));
@@ -220,13 +240,16 @@ impl EvtxExport {
     /// # Errors
     /// A text that names an option that the format lacks.
     pub fn new(format: &str, options: &[[&str; 2]]) -> Result<Self, String> {
-        let keeps_ids = keeps_ids(format, options)?;
+        let options = log_options(format, options)?;
         let file = match is_log(format)? {
-            true => File::Log(LogRows::new(keeps_ids)),
+            true => File::Log(LogRows::new(options)),
             false => File::Catalog(CatalogRows::default()),
         };
-        let part = Vec::new();
-        Ok(EvtxExport { file, part })
+        Ok(EvtxExport {
+            file,
+            part: Vec::new(),
+            keys: Vec::new(),
+        })
     }
 
     /// Adds the rows of a batch.
@@ -268,7 +291,10 @@ impl EvtxExport {
     pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
         let parts = match &mut self.file {
             File::Catalog(rows) => std::mem::take(rows).finish(interrupt).map(|bytes| vec![(0, bytes)]),
-            File::Log(rows) => Ok(rows.finish()),
+            File::Log(rows) => {
+                self.keys = rows.take_keys();
+                Ok(rows.finish())
+            }
             File::Finished(_) => return Ok(()),
         };
         // The error of an interrupt is that of the query, not of the rows.
@@ -278,5 +304,14 @@ impl EvtxExport {
         parts.retain(|(_, bytes)| !bytes.is_empty());
         self.file = File::Finished(parts);
         Ok(())
+    }
+
+    /// Searches the file that was written of all parts for what its records were redacted by. Files without redacted
+    /// records are not read.
+    ///
+    /// # Errors
+    /// What it still contains, and where; a file that cannot be read, or [`ScanError::Interrupted`].
+    pub fn search(&mut self, storage: &dyn Storage, path: &str, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
+        search_written(storage, path, std::mem::take(&mut self.keys), interrupt)
     }
 }

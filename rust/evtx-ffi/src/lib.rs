@@ -25,6 +25,7 @@ mod filter;
 mod planned;
 mod scan;
 mod definitions;
+mod written;
 mod export;
 #[cfg(test)]
 mod reference;

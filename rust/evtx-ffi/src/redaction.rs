@@ -7,7 +7,7 @@ use std::time::Duration;
 use arrow_array::builder::BinaryBuilder;
 use evtx_format::Interrupt;
 use evtx_scan::ScanError;
-use evtx_writer::{CutRecord, Redactor, Rules};
+use evtx_writer::{Redactor, Rules};
 
 use crate::answers::EvtxVector;
 use crate::boundary::{EvtxError, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, produce, release, required};
@@ -115,21 +115,29 @@ impl Known {
         if let Some(known) = last.upgrade().filter(|known| known.is_of(function, pairs)) {
             return Ok(known);
         }
-        let (sender, made) = mpsc::channel();
         let owned = owned();
-        // After an interrupt, nobody receives the rules.
-        let make = move || sender.send(Known::make(function, owned));
-        let maker = std::thread::Builder::new().spawn(make);
-        maker.map_err(|error| error.to_string())?;
-        let known = loop {
-            match made.recv_timeout(PAUSE) {
-                Ok(made) => break made?,
-                Err(RecvTimeoutError::Timeout) => interrupt.check().map_err(ScanError::from)?,
-                Err(RecvTimeoutError::Disconnected) => return Err("the rules could not be made".into()),
-            }
-        };
+        let known = made_aside(move || Known::make(function, owned), interrupt)??;
         *last = Arc::downgrade(&known);
         Ok(known)
+    }
+}
+
+/// Makes something on another thread, while this one looks for an interrupt. After one, nobody receives it.
+pub(crate) fn made_aside<T: Send + 'static>(
+    make: impl FnOnce() -> T + Send + 'static,
+    interrupt: Interrupt<'_>,
+) -> Result<T, ScanError> {
+    let (sender, made) = mpsc::channel();
+    let maker = std::thread::Builder::new().spawn(move || sender.send(make()));
+    maker.map_err(|error| ScanError::Input(error.to_string()))?;
+    loop {
+        match made.recv_timeout(PAUSE) {
+            Ok(made) => return Ok(made),
+            Err(RecvTimeoutError::Timeout) => interrupt.check()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(ScanError::Input("the search for the keys could not be made".to_owned()));
+            }
+        }
     }
 }
 
@@ -210,13 +218,8 @@ impl EvtxRedactor {
                     self.by(&pairs, interrupt)?
                 }
             };
-            match redactor.redact(record) {
-                Ok(record) => redacted.append_value(record),
-                Err(why) => {
-                    let id = CutRecord::new(record).map(|record| format!(" {}", record.id));
-                    return Err(format!("{name}: record{}: {why}", id.unwrap_or_default()).into());
-                }
-            }
+            let record = redactor.redact_and_seal(record, name);
+            redacted.append_value(record.map_err(|why| format!("{name}: record: {why}"))?);
         }
         Ok(EvtxArrays::of(Arc::new(redacted.finish())))
     }

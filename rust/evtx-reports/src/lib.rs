@@ -21,7 +21,7 @@ pub use chunks::ChunkReport;
 pub use declared::DeclaredEventReport;
 pub use files::FileReport;
 pub use lint::Linter;
-pub use log::{LogPart, LogRows};
+pub use log::{LogOptions, LogPart, LogRows};
 pub use messages::{CatalogRow, CatalogRows, message_batch, message_schema};
 pub use report::{ListReport, Report, TypeName};
 pub use rules::{RuleReport, RuleRow};

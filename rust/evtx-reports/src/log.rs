@@ -3,21 +3,35 @@
 //! [`LogRows`] takes rows in their order. Threads can make their chunks before, of many rows at once: each [`LogPart`] has
 //! the chunks of some of them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use evtx_writer::{CutRecord, LogWriter};
+use evtx_writer::{CutRecord, Keys, LogWriter, WriteError};
 
 /// The column that holds the records.
 const RECORD: &str = "record";
+
+/// How a log is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogOptions {
+    /// Whether records keep their IDs. Otherwise they get IDs from 1 on.
+    pub keep_ids: bool,
+    /// Whether records that could not be redacted are left out. Otherwise they are an error.
+    pub drop_unredacted: bool,
+}
 
 /// Makes a log of the rows of a table with a column `record`, as `read_evtx` returns it. Other columns are not needed.
 #[derive(Debug)]
 pub struct LogRows {
     log: LogWriter,
-    keeps_ids: bool,
+    options: LogOptions,
     last_id: Option<u64>,
     rows: u64,
+    /// What the records were redacted by, by ID.
+    keys: BTreeMap<u64, Arc<Keys>>,
 }
 
 /// Rows that follow each other in a log, with the chunks that they fill.
@@ -37,14 +51,20 @@ pub struct LogPart {
 struct Records<'a>(&'a dyn Array);
 
 impl LogRows {
-    /// A log without records. Records get IDs from 1 on, unless they keep their own.
-    pub fn new(keeps_ids: bool) -> Self {
+    /// A log without records.
+    pub fn new(options: LogOptions) -> Self {
         LogRows {
             log: LogWriter::new(1),
-            keeps_ids,
+            options,
             last_id: None,
             rows: 0,
+            keys: BTreeMap::new(),
         }
+    }
+
+    /// What the records were redacted by.
+    pub fn take_keys(&mut self) -> Vec<Arc<Keys>> {
+        std::mem::take(&mut self.keys).into_values().collect()
     }
 
     /// Checks that a table has the column.
@@ -77,10 +97,11 @@ impl LogRows {
         let (rows, last_id) = part.full;
         if let Some(first_id) = part.first_id.filter(|_| rows > 0) {
             self.check_id(self.rows + 1, first_id)?;
-            self.log.append(part.rows.log, self.keeps_ids);
+            self.log.append(part.rows.log, self.options.keep_ids);
             self.rows += rows;
             self.last_id = last_id;
         }
+        self.keys.extend(part.rows.keys);
         part.rest.iter().try_for_each(|batch| self.push(batch))
     }
 
@@ -91,11 +112,31 @@ impl LogRows {
             format!("row {at} has no record. A damaged record is NULL: leave it out with WHERE record IS NOT NULL")
         })?;
         let problem = |why| format!("row {at}: the record cannot be written: {why}");
-        let record = CutRecord::new(bytes).map_err(problem)?;
+        let record = match CutRecord::new(bytes) {
+            Err(WriteError::NotRedacted(_)) if self.options.drop_unredacted => return Ok(()),
+            Err(WriteError::NotRedacted(why)) => {
+                return Err(format!(
+                    "row {at}: {why}. With DROP_UNREDACTED, such records are left out"
+                ));
+            }
+            record => record.map_err(problem)?,
+        };
         self.check_id(at, record.id)?;
-        let written = match self.keeps_ids {
-            true => self.log.write_cut_with_id(record),
-            false => self.log.write_cut(record).map(drop),
+        for id in record.seal() {
+            if !self.keys.contains_key(&id) {
+                let keys = Keys::of(id).ok_or_else(|| {
+                    format!(
+                        "row {at}: the record was redacted by another process, or by too many different maps, so nobody knows \
+                         what to search the log for. Redact it in the statement that writes it"
+                    )
+                })?;
+                self.keys.insert(id, keys);
+            }
+        }
+        let written = if self.options.keep_ids {
+            self.log.write_cut_with_id(record)
+        } else {
+            self.log.write_cut(record).map(drop)
         };
         written.map_err(problem)?;
         self.last_id = Some(record.id);
@@ -104,7 +145,7 @@ impl LogRows {
 
     /// Checks that the ID of a row is above that of the row before it, if rows keep their IDs.
     fn check_id(&self, row: u64, id: u64) -> Result<(), String> {
-        match self.last_id.filter(|last| self.keeps_ids && *last >= id) {
+        match self.last_id.filter(|last| self.options.keep_ids && *last >= id) {
             Some(last) => Err(format!(
                 "row {row}: the record has the ID {id}, after {last}. With KEEP_IDS they must rise: write a log for each \
                  log, with ORDER BY record_id"
@@ -127,10 +168,10 @@ impl LogRows {
 }
 
 impl LogPart {
-    /// No rows. `keeps_ids` is that of the log.
-    pub fn new(keeps_ids: bool) -> Self {
+    /// No rows. The options are those of the log.
+    pub fn new(options: LogOptions) -> Self {
         LogPart {
-            rows: LogRows::new(keeps_ids),
+            rows: LogRows::new(options),
             first_id: None,
             full: (0, None),
             rest: Vec::new(),
@@ -196,6 +237,14 @@ mod tests {
 
     use super::*;
 
+    fn options(keep_ids: bool) -> LogOptions {
+        let drop_unredacted = false;
+        LogOptions {
+            keep_ids,
+            drop_unredacted,
+        }
+    }
+
     /// Records with rising IDs, of all sizes, as batches.
     fn batches() -> Vec<RecordBatch> {
         let mut log = LogWriter::new(1);
@@ -251,7 +300,7 @@ mod tests {
     fn parts_make_the_same_records_as_rows() {
         let batches = batches();
         for keeps_ids in [false, true] {
-            let mut rows = LogRows::new(keeps_ids);
+            let mut rows = LogRows::new(options(keeps_ids));
             batches
                 .iter()
                 .for_each(|batch| rows.push(batch).expect("they are sound"));
@@ -259,9 +308,9 @@ mod tests {
             assert_eq!(expected.len(), 3_000);
             assert_eq!(expected[2_999].0, if keeps_ids { 8_997 } else { 3_000 });
             for size in [1, 3, 20] {
-                let mut log = LogRows::new(keeps_ids);
+                let mut log = LogRows::new(options(keeps_ids));
                 for batches in batches.chunks(size) {
-                    let mut part = LogPart::new(keeps_ids);
+                    let mut part = LogPart::new(options(keeps_ids));
                     batches.iter().for_each(|batch| part.push(batch.clone()));
                     log.append(part).expect("they are sound");
                 }
@@ -279,9 +328,9 @@ mod tests {
             RecordBatch::try_from_iter([("record", Arc::new(bad) as _)]).expect("a batch"),
         );
         let append = |batches: &[RecordBatch], keeps_ids| {
-            let mut log = LogRows::new(keeps_ids);
+            let mut log = LogRows::new(options(keeps_ids));
             batches.chunks(3).try_for_each(|batches| {
-                let mut part = LogPart::new(keeps_ids);
+                let mut part = LogPart::new(options(keeps_ids));
                 batches.iter().for_each(|batch| part.push(batch.clone()));
                 log.append(part)
             })

@@ -55,3 +55,4 @@ pub use storage::{
     ALL_READ, Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, ScanError,
     Storage, StorageError, StorageFile, ends_with, sort_by,
 };
+pub use threads::{MAX_THREADS, on_threads};

@@ -9,7 +9,7 @@ use evtx_format::Interrupt;
 use crate::storage::{ScanError, WAIT};
 
 /// The most threads that a call starts for such work.
-pub(crate) const MAX_THREADS: usize = 16;
+pub const MAX_THREADS: usize = 16;
 
 /// Frees a large value on a thread of its own, because whoever interrupts a call waits for the call.
 pub(crate) fn free<T: Send + 'static>(value: T) {
@@ -25,7 +25,7 @@ pub(crate) fn free<T: Send + 'static>(value: T) {
 ///
 /// # Panics
 /// If a thread has panicked.
-pub(crate) fn on_threads<S: Send>(
+pub fn on_threads<S: Send>(
     states: &mut [S],
     interrupt: Interrupt<'_>,
     work: impl Fn(&mut S, Interrupt<'_>) -> Result<(), ScanError> + Sync,

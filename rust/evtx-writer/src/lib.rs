@@ -34,10 +34,12 @@ mod redact;
 mod chunk;
 mod log;
 mod mta;
+mod audit;
 
+pub use audit::{Audit, Finding, Scratch};
 pub use binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
 pub use error::WriteError;
 pub use log::LogWriter;
 pub use mta::MtaWriter;
 pub use record::{CutRecord, Cutter};
-pub use redact::{Redactor, Rules};
+pub use redact::{Keys, Redactor, Rules};

@@ -4,8 +4,12 @@
 //! they occur. Every other part stays as it is, so a reader finds the same events. A definition that changes gets a GUID
 //! of its own, because readers may take two with the same GUID for one.
 
+mod keys;
 mod typed;
 mod folded;
+mod spelled;
+mod packed;
+mod encoded;
 mod remains;
 mod fields;
 mod values;
@@ -16,17 +20,22 @@ use std::sync::Arc;
 
 use crate::copy::copy_stream;
 use crate::error::WriteError;
-use crate::record::{CutRecord, begin, finish};
+use crate::record::{CutRecord, begin, finish, refusal, seal};
 use crate::source::Source;
 use crate::target::Own;
 use editor::{Definitions, Editor, Kind};
 use fields::Fields;
 use folded::Folded;
+pub use keys::Keys;
 use values::Values;
 
 /// What is replaced, and by what.
 #[derive(Debug)]
-pub struct Rules(Kind);
+pub struct Rules {
+    kind: Kind,
+    /// The ID of the keys; `None` if there are none.
+    keys: Option<u64>,
+}
 
 /// Redacts records by the same rules.
 #[derive(Debug)]
@@ -75,7 +84,14 @@ impl Rules {
     /// An empty name, or one with a NUL; two that are the same but are replaced by different texts.
     pub fn fields(pairs: &[(&str, Option<&str>)]) -> Result<Self, String> {
         check("field", pairs)?;
-        Ok(Rules(Kind::Fields(Fields::new(pairs))))
+        let mut names: Vec<_> = pairs
+            .iter()
+            .map(|(name, new)| (name.to_lowercase(), new.map(str::to_owned)))
+            .collect();
+        names.sort();
+        let keys = (!names.is_empty()).then(|| Keys::Fields(names).keep());
+        let kind = Kind::Fields(Fields::new(pairs));
+        Ok(Rules { kind, keys })
     }
 
     /// Replaces texts wherever they occur, in any case: in texts and names, in SIDs, in binary values, and in bytes that
@@ -86,7 +102,12 @@ impl Rules {
     /// As for [`fields`](Self::fields), and a replacement that contains one of the texts.
     pub fn values(pairs: &[(&str, Option<&str>)]) -> Result<Self, String> {
         check("value", pairs)?;
-        Values::new(pairs).map(|values| Rules(Kind::Values(values.into())))
+        let values = Values::new(pairs)?;
+        let mut texts: Vec<_> = pairs.iter().map(|(text, _)| (*text).to_owned()).collect();
+        texts.sort();
+        let keys = (!texts.is_empty()).then(|| Keys::Values(texts).keep());
+        let kind = Kind::Values(values.into());
+        Ok(Rules { kind, keys })
     }
 }
 
@@ -108,7 +129,7 @@ impl Redactor {
     /// record, or the values become too long.
     pub fn redact(&mut self, record: &[u8]) -> Result<&[u8], WriteError> {
         let cut = CutRecord::new(record)?;
-        let Rules(rules) = &*self.rules;
+        let rules = &self.rules.kind;
         begin(&mut self.record, cut.id, cut.written);
         let mut editor = Editor::new(&mut self.record, rules, &mut self.scratch, Some(&mut self.definitions));
         copy_stream(&mut editor, Source::record(record), cut.binxml())?;
@@ -123,5 +144,33 @@ impl Redactor {
             Ok(())
         })?;
         Ok(&self.record.out)
+    }
+
+    /// A record that stands alone, redacted and sealed: a [`LogWriter`](crate::LogWriter) knows what it must not contain.
+    /// If it cannot be redacted, the result is a refusal, which says why, and which function has refused it.
+    ///
+    /// # Errors
+    /// [`WriteError::Damaged`] if the bytes are not a record.
+    pub fn redact_and_seal(&mut self, record: &[u8], function: &str) -> Result<Vec<u8>, WriteError> {
+        let cut = match CutRecord::new(record) {
+            Err(WriteError::NotRedacted(_)) => return Ok(record.to_vec()),
+            cut => cut?,
+        };
+        let mut ids: Vec<u64> = cut.seal().chain(self.rules.keys).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let redacted = self.redact(record).map(<[u8]>::to_vec).and_then(|mut redacted| {
+            if !ids.is_empty() {
+                seal(&mut redacted, &ids)?;
+            }
+            Ok(redacted)
+        });
+        match redacted {
+            Err(why @ (WriteError::NotRedacted(_) | WriteError::RecordSize | WriteError::ValueSize(_))) => {
+                let why = format!("{function}: record {}: {why}", cut.id);
+                Ok(refusal(cut.id, cut.written, &why))
+            }
+            redacted => redacted,
+        }
     }
 }

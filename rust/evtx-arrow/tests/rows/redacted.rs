@@ -153,6 +153,11 @@ fn value(random: &mut Random, rows: &[Row], number: usize) -> Option<(String, St
     if letters.len() < 4 || letters.len() > 60 || text.trim() != text || text.contains(['\n', '_', '\u{fffd}']) {
         return None;
     }
+    // Those of accounts and hosts have other spellings, which the JSON does not tell from texts: see test_redaction.py.
+    let is_host = text.contains('.') && !text.contains(' ') && text.contains(char::is_alphabetic);
+    if text.contains(['\\', '@']) || is_host {
+        return None;
+    }
     let new = expected::like(&text, number);
     let in_other_case = match random.below(3) {
         0 => text.to_uppercase(),

@@ -174,7 +174,7 @@ impl<'e> Editor<'e> {
     /// A name without the values.
     fn renamed(&mut self, values: &Values, entry: &[u8]) -> Result<Option<Vec<u8>>> {
         let units = &entry[4..];
-        let Some(new) = values.edit_text(self.scratch, units, Encoding::Utf16)? else {
+        let Some(new) = values.edit_name(self.scratch, units)? else {
             return Ok(None);
         };
         let name = from_utf16(units);

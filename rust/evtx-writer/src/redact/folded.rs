@@ -25,6 +25,41 @@ pub(super) struct Folded {
     width: usize,
 }
 
+/// The characters of some bytes, and where each starts. What is not text in the encoding becomes U+FFFD.
+pub(super) fn chars(source: &[u8], encoding: Encoding) -> Vec<(char, usize)> {
+    let mut at = 0;
+    match encoding {
+        Encoding::Utf16 => {
+            let units = source.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
+            char::decode_utf16(units)
+                .map(|c| {
+                    let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+                    let start = at;
+                    at += 2 * c.len_utf16();
+                    (c, start)
+                })
+                .collect()
+        }
+        Encoding::Utf8 => {
+            let mut found = Vec::new();
+            for chunk in source.utf8_chunks() {
+                found.extend(chunk.valid().char_indices().map(|(offset, c)| (c, at + offset)));
+                at += chunk.valid().len();
+                if !chunk.invalid().is_empty() {
+                    found.push((char::REPLACEMENT_CHARACTER, at));
+                    at += chunk.invalid().len();
+                }
+            }
+            found
+        }
+        Encoding::Ansi => source
+            .iter()
+            .enumerate()
+            .map(|(at, byte)| (ANSI[usize::from(*byte)], at))
+            .collect(),
+    }
+}
+
 /// A character as it compares without regard to case: the simple case folding of Unicode, one character for one.
 pub(super) fn fold(c: char) -> char {
     if c.is_ascii() {
@@ -45,26 +80,7 @@ impl Folded {
                 self.width = 1;
                 self.text.extend(source.iter().map(u8::to_ascii_lowercase));
             }
-            Encoding::Utf8 => {
-                let mut at = 0;
-                for chunk in source.utf8_chunks() {
-                    chunk
-                        .valid()
-                        .char_indices()
-                        .for_each(|(offset, c)| self.push(c, at + offset));
-                    at += chunk.valid().len();
-                    if !chunk.invalid().is_empty() {
-                        self.push(char::REPLACEMENT_CHARACTER, at);
-                        at += chunk.invalid().len();
-                    }
-                }
-                self.places.push(at as u32);
-            }
-            Encoding::Ansi => {
-                let chars = source.iter().map(|&byte| ANSI[usize::from(byte)]);
-                chars.enumerate().for_each(|(at, c)| self.push(c, at));
-                self.places.push(source.len() as u32);
-            }
+            _ => self.read_chars(&chars(source, encoding), source.len()),
         }
     }
 
@@ -79,14 +95,16 @@ impl Folded {
         if all < 0x80 {
             return;
         }
+        let source = units.as_flattened();
+        self.read_chars(&chars(source, Encoding::Utf16), source.len());
+    }
+
+    /// Reads characters from places of a source of `len` bytes.
+    pub(super) fn read_chars(&mut self, chars: &[(char, usize)], len: usize) {
         self.text.clear();
-        let mut at = 0;
-        for c in char::decode_utf16(units.iter().map(|unit| u16::from_le_bytes(*unit))) {
-            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
-            self.push(c, at);
-            at += 2 * c.len_utf16();
-        }
-        self.places.push(at as u32);
+        self.places.clear();
+        chars.iter().for_each(|(c, at)| self.push(*c, *at));
+        self.places.push(len as u32);
     }
 
     fn push(&mut self, c: char, at: usize) {

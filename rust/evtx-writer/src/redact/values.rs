@@ -1,13 +1,18 @@
 //! Rules by value: texts, and what replaces them wherever they occur.
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, Match, MatchKind};
 use evtx_format::value::{Scalar, Value};
 use uuid::Uuid;
 
-use super::folded::{Encoding, Folded, fold};
+use super::encoded::{Escapes, parts};
+use super::folded::{Encoding, Folded, chars, fold};
+use super::packed::{Kind, Packed};
 use super::remains::Remains;
+use super::spelled::{Spelled, numbers};
 use super::typed::{self, MAX_VALUE, ansi, read, short, shown, sid};
 use crate::copy::MAX_RECORD;
 use crate::error::WriteError;
@@ -21,9 +26,13 @@ pub(super) struct Values {
     pairs: Vec<(String, Option<String>)>,
     /// Finds the texts, folded.
     finder: AhoCorasick,
+    /// Finds other spellings of them.
+    spelled: Option<Spelled>,
+    /// Finds those that are addresses or GUIDs in bytes.
+    packed: Option<Packed>,
     /// By what a whole value shows, folded.
     whole: HashMap<String, usize>,
-    numbers: HashMap<i128, usize>,
+    numbers: HashMap<i128, (usize, Option<Kind>)>,
     guids: HashMap<[u8; 16], usize>,
     /// Whether a text can be a part of a SID, and whether one can be that of a binary value.
     has_sids: bool,
@@ -33,6 +42,12 @@ pub(super) struct Values {
     remains: Remains,
 }
 
+/// The fewest bytes and characters of UTF-16 that count in bytes that a text may encode. Of base64, which any word is, as
+/// many bytes as eight, unless all of it is text.
+const MIN_BYTES: usize = 5;
+const MIN_UNITS: usize = 3;
+const MIN_BASE64: usize = 8;
+
 fn folded(text: &str) -> String {
     text.chars().map(fold).collect()
 }
@@ -40,6 +55,34 @@ fn folded(text: &str) -> String {
 fn refused(text: &str, what: &str, why: &str) -> WriteError {
     let text = short(text);
     WriteError::NotRedacted(format!("the value '{text}' in {what} cannot be redacted: {why}").into())
+}
+
+/// A text with other texts in some places, which ascend.
+fn replaced(source: &[u8], encoding: Encoding, edits: impl Iterator<Item = (Range<usize>, String)>) -> Result<Vec<u8>> {
+    let (mut out, mut copied) = (Vec::with_capacity(source.len()), 0);
+    for (place, new) in edits {
+        out.extend(&source[copied..place.start]);
+        copied = place.end;
+        match encoding {
+            Encoding::Utf16 => out.extend(utf16(&new)),
+            Encoding::Utf8 => out.extend(new.as_bytes()),
+            Encoding::Ansi => {
+                let why = || {
+                    let new = short(&new);
+                    let why = format!("'{new}' has characters that Windows-1252, the code page of a text, lacks");
+                    WriteError::NotRedacted(format!("a value cannot be redacted: {why}").into())
+                };
+                out.extend(ansi(&new).ok_or_else(why)?);
+            }
+        }
+        if out.len() > MAX_VALUE {
+            let new = short(&new);
+            let why = format!("a text cannot be redacted: with '{new}', it is longer than 65,535 bytes");
+            return Err(WriteError::NotRedacted(why.into()));
+        }
+    }
+    out.extend(&source[copied..]);
+    Ok(out)
 }
 
 impl Values {
@@ -62,6 +105,16 @@ impl Values {
         }
         let every = || keys.iter().enumerate().map(|(index, key)| (key.as_str(), index));
         let number = |key: &str| key.parse::<i128>().ok().filter(|number| number.to_string() == *key);
+        let mut known: HashMap<i128, (usize, Option<Kind>)> = HashMap::new();
+        for (key, index) in every() {
+            let kinds = [Kind::Address, Kind::Swapped];
+            let orders = key.parse::<Ipv4Addr>().ok().and_then(numbers);
+            for (number, kind) in orders.into_iter().flatten().zip(kinds) {
+                known.entry(number.into()).or_insert((index, Some(kind)));
+            }
+        }
+        known.extend(every().filter_map(|(key, index)| Some((number(key)?, (index, None)))));
+        let whole: HashMap<String, usize> = every().map(|(key, index)| (key.to_owned(), index)).collect();
         Ok(Values {
             has_sids: keys
                 .iter()
@@ -70,11 +123,13 @@ impl Values {
                 .iter()
                 .any(|key| key.len().is_multiple_of(2) && key.bytes().all(|byte| byte.is_ascii_hexdigit())),
             is_sid: keys.iter().map(|key| sid(key).is_some()).collect(),
-            numbers: every().filter_map(|(key, index)| Some((number(key)?, index))).collect(),
+            numbers: known,
+            spelled: Spelled::new(pairs, folded, |text| whole.contains_key(text))?,
+            packed: Packed::new(keys.iter().map(String::as_str))?,
             guids: every()
                 .filter_map(|(key, index)| Some((Uuid::parse_str(key).ok()?.to_bytes_le(), index)))
                 .collect(),
-            whole: every().map(|(key, index)| (key.to_owned(), index)).collect(),
+            whole,
             remains: Remains::new(pairs.iter().map(|(text, _)| *text))?,
             finder,
             pairs: pairs
@@ -84,46 +139,195 @@ impl Values {
         })
     }
 
-    /// What replaces a text in some encoding; `None` if it contains none of the values.
+    /// What replaces a text in some encoding; `None` if it contains none of the values in any form.
     pub(super) fn edit_text(&self, scratch: &mut Folded, source: &[u8], encoding: Encoding) -> Result<Option<Vec<u8>>> {
+        self.edit_forms(scratch, source, encoding, false)
+    }
+
+    /// What replaces a name in UTF-16, which only contains the values as they are.
+    pub(super) fn edit_name(&self, scratch: &mut Folded, source: &[u8]) -> Result<Option<Vec<u8>>> {
+        scratch.read(source, Encoding::Utf16);
+        self.edit_plain(scratch, source, Encoding::Utf16)
+    }
+
+    /// What replaces a text. `is_decoded` says whether another text encoded it, so it is not decoded once more.
+    fn edit_forms(
+        &self,
+        scratch: &mut Folded,
+        source: &[u8],
+        encoding: Encoding,
+        is_decoded: bool,
+    ) -> Result<Option<Vec<u8>>> {
         scratch.read(source, encoding);
-        let mut found = self.matches(&scratch.text).peekable();
-        if found.peek().is_none() {
-            return Ok(None);
+        let mut edited = self.edit_plain(scratch, source, encoding)?;
+        if edited.is_some() {
+            scratch.read(edited.as_deref().unwrap_or(source), encoding);
         }
-        let (mut out, mut copied) = (Vec::with_capacity(source.len()), 0);
-        for found in found {
-            let place = scratch.place(found.range());
-            out.extend(&source[copied..place.start]);
-            copied = place.end;
-            let (text, new) = &self.pairs[found.pattern()];
-            let new = new.as_deref().unwrap_or_default();
-            match encoding {
-                Encoding::Utf16 => out.extend(utf16(new)),
-                Encoding::Utf8 => out.extend(new.as_bytes()),
-                Encoding::Ansi => {
-                    let why = || refused(text, "ANSI text", "the new text has characters that Windows-1252 lacks");
-                    out.extend(ansi(new).ok_or_else(why)?);
+        if let Some(spelled) = &self.spelled {
+            let found: Vec<_> = spelled.find(&scratch.text).collect();
+            if !found.is_empty() {
+                let edits = found
+                    .into_iter()
+                    .map(|(range, new)| (scratch.place(range), new.to_owned()));
+                edited = Some(replaced(edited.as_deref().unwrap_or(source), encoding, edits)?);
+            }
+        }
+        if !is_decoded {
+            let now = edited.as_deref().unwrap_or(source);
+            if let Some(new) = self.edit_encoded(scratch, now, encoding)? {
+                edited = Some(new);
+            }
+            for escapes in Escapes::ALL {
+                let now = edited.as_deref().unwrap_or(source);
+                if let Some(new) = self.edit_escaped(scratch, now, encoding, escapes)? {
+                    edited = Some(new);
                 }
             }
-            if out.len() > MAX_VALUE {
-                return Err(refused(
-                    text,
-                    "a text",
-                    "with the new text, it is longer than 65,535 bytes",
-                ));
-            }
         }
-        out.extend(&source[copied..]);
+        let Some(out) = edited else { return Ok(None) };
         scratch.read(&out, encoding);
-        let again = self.matches(&scratch.text).next();
-        match again {
+        match self.matches(&scratch.text).next() {
             Some(again) => {
                 let text = &self.pairs[again.pattern()].0;
                 Err(refused(text, "a text", "what is around the new text makes it again"))
             }
             None => Ok(Some(out)),
         }
+    }
+
+    /// What replaces the values as they are in a text, which was read.
+    fn edit_plain(&self, scratch: &Folded, source: &[u8], encoding: Encoding) -> Result<Option<Vec<u8>>> {
+        let mut found = self.matches(&scratch.text).peekable();
+        if found.peek().is_none() {
+            return Ok(None);
+        }
+        let edits = found.map(|found| {
+            let new = self.pairs[found.pattern()].1.as_deref().unwrap_or_default();
+            (scratch.place(found.range()), new.to_owned())
+        });
+        replaced(source, encoding, edits).map(Some)
+    }
+
+    /// What replaces a text in which hexadecimal digits or base64 encode some of the values.
+    fn edit_encoded(&self, scratch: &mut Folded, source: &[u8], encoding: Encoding) -> Result<Option<Vec<u8>>> {
+        let ascii = |byte: u8, high: u8| if high == 0 && byte < 0x80 { byte } else { 0xff };
+        let (text, width): (Vec<u8>, usize) = match encoding {
+            Encoding::Utf16 => (
+                source
+                    .as_chunks::<2>()
+                    .0
+                    .iter()
+                    .map(|&[low, high]| ascii(low, high))
+                    .collect(),
+                2,
+            ),
+            Encoding::Utf8 | Encoding::Ansi => (source.iter().map(|&byte| ascii(byte, 0)).collect(), 1),
+        };
+        let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+        for part in parts(&text) {
+            let range = width * part.range.start..width * part.range.end;
+            if edits
+                .iter()
+                .any(|(other, _)| other.start < range.end && range.start < other.end)
+            {
+                continue;
+            }
+            let address = self.packed.as_ref().filter(|_| part.is_whole);
+            let new = match address.and_then(|packed| packed.address(&part.bytes)) {
+                Some((index, kind)) => {
+                    let new = self.pairs[index].1.as_deref();
+                    kind.read(new)
+                        .map_or_else(|| new.unwrap_or_default().to_owned(), |new| part.encode(&new))
+                }
+                None if self.counts(scratch, &part.bytes, part.is_base64()) => {
+                    match self.edit_bytes(scratch, &part.bytes, true)? {
+                        Some(new) => part.encode(&new),
+                        None => continue,
+                    }
+                }
+                None => continue,
+            };
+            edits.push((range, new));
+        }
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        edits.sort_by_key(|(range, _)| range.start);
+        replaced(source, encoding, edits.into_iter()).map(Some)
+    }
+
+    /// Whether bytes that a text may encode have a form that does not occur by chance.
+    fn counts(&self, scratch: &mut Folded, bytes: &[u8], is_base64: bool) -> bool {
+        let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
+        let is_text = text.is_ok_and(|text| !text.contains(|c: char| c.is_control() && !c.is_whitespace()));
+        let least = if is_base64 && !is_text { MIN_BASE64 } else { MIN_BYTES };
+        scratch.read(bytes, Encoding::Utf8);
+        if self.has_long(scratch, 1, least) {
+            return true;
+        }
+        let units = if is_base64 { MIN_BASE64 / 2 } else { MIN_UNITS };
+        for skipped in 0..2.min(bytes.len()) {
+            scratch.read(&bytes[skipped..], Encoding::Utf16);
+            if self.has_long(scratch, 2, 2 * units) {
+                return true;
+            }
+        }
+        self.remains.sid(bytes, 0).is_some()
+            || self
+                .packed
+                .as_ref()
+                .is_some_and(|packed| packed.find(bytes, 0).is_some())
+    }
+
+    /// Whether a text that was read has a value of at least so many bytes. `width` is that of its characters.
+    fn has_long(&self, scratch: &Folded, width: usize, least: usize) -> bool {
+        let is_long = |range: Range<usize>| {
+            let place = scratch.place(range);
+            place.len() >= least.max(width)
+        };
+        self.matches(&scratch.text).any(|found| is_long(found.range()))
+            || self
+                .spelled
+                .as_ref()
+                .is_some_and(|spelled| spelled.find(&scratch.text).any(|(range, _)| is_long(range)))
+    }
+
+    /// What replaces a text in which some of the values have escapes.
+    fn edit_escaped(
+        &self,
+        scratch: &mut Folded,
+        source: &[u8],
+        encoding: Encoding,
+        escapes: Escapes,
+    ) -> Result<Option<Vec<u8>>> {
+        if !source.contains(&escapes.mark()) {
+            return Ok(None);
+        }
+        let Some(chars) = escapes.resolve(&chars(source, encoding)) else {
+            return Ok(None);
+        };
+        scratch.read_chars(&chars, source.len());
+        let plain = self.matches(&scratch.text).map(|found| {
+            let new = self.pairs[found.pattern()].1.as_deref().unwrap_or_default();
+            (scratch.place(found.range()), escapes.escape(new))
+        });
+        let mut edits: Vec<(Range<usize>, String)> = plain.collect();
+        if let Some(spelled) = &self.spelled {
+            for (range, new) in spelled.find(&scratch.text) {
+                let place = scratch.place(range);
+                if !edits
+                    .iter()
+                    .any(|(other, _)| other.start < place.end && place.start < other.end)
+                {
+                    edits.push((place, escapes.escape(new)));
+                }
+            }
+        }
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        edits.sort_by_key(|(range, _)| range.start);
+        replaced(source, encoding, edits.into_iter()).map(Some)
     }
 
     /// The texts in a folded one.
@@ -133,8 +337,13 @@ impl Values {
         found.filter(move |found| !self.is_sid[found.pattern()] || !follows(found))
     }
 
-    /// What replaces bytes that may contain texts and SIDs.
+    /// What replaces bytes that may contain texts, SIDs, addresses and GUIDs.
     pub(super) fn edit_binary(&self, scratch: &mut Folded, bytes: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.edit_bytes(scratch, bytes, false)
+    }
+
+    /// The same. `is_decoded` says whether a text encoded the bytes.
+    fn edit_bytes(&self, scratch: &mut Folded, bytes: &[u8], is_decoded: bool) -> Result<Option<Vec<u8>>> {
         let mut edited: Option<Vec<u8>> = None;
         let passes = [
             (0, Encoding::Utf16),
@@ -150,7 +359,7 @@ impl Values {
             let Some((before, text)) = now.split_at_checked(skipped) else {
                 continue;
             };
-            if let Some(text) = self.edit_text(scratch, text, encoding)? {
+            if let Some(text) = self.edit_forms(scratch, text, encoding, is_decoded)? {
                 edited = Some([before, &text].concat());
             }
         }
@@ -171,16 +380,35 @@ impl Values {
         }
         if copied > 0 {
             out.extend(&now[copied..]);
-            return Ok(Some(out));
+            edited = Some(out);
+        }
+        let Some(packed) = &self.packed else { return Ok(edited) };
+        let mut at = 0;
+        while let Some((range, index, kind)) = packed.find(edited.as_deref().unwrap_or(bytes), at) {
+            let new = self.new_packed(index, kind)?;
+            at = range.end;
+            edited.get_or_insert_with(|| bytes.to_vec())[range].copy_from_slice(&new);
         }
         Ok(edited)
+    }
+
+    /// The bytes that replace those of an address or a GUID.
+    fn new_packed(&self, index: usize, kind: Kind) -> Result<Vec<u8>> {
+        let (text, new) = &self.pairs[index];
+        let why = || {
+            let (new, what) = (short(new.as_deref().unwrap_or_default()), kind.name());
+            let why =
+                format!("'{new}' is not {what}, and the bytes must stay as many. Replace it by {what}, or by NULL");
+            refused(text, "bytes", &why)
+        };
+        kind.read(new.as_deref()).ok_or_else(why)
     }
 
     /// What replaces one SID.
     fn edit_sid(&self, scratch: &mut Folded, bytes: &[u8]) -> Result<Option<Edit>> {
         let text = shown(Value::new(Scalar::Sid, bytes));
         if let Some(&index) = self.whole.get(&folded(&text)) {
-            return self.edit_whole(index, Scalar::Sid, bytes.len()).map(Some);
+            return self.edit_whole((index, None), Scalar::Sid, bytes.len()).map(Some);
         }
         let Some(new) = self.edit_text(scratch, text.as_bytes(), Encoding::Utf8)? else {
             return Ok(None);
@@ -191,9 +419,23 @@ impl Values {
         Ok(Some(Edit { value_type, bytes }))
     }
 
-    /// What replaces a whole value of a type.
-    fn edit_whole(&self, index: usize, scalar: Scalar, size: usize) -> Result<Edit> {
+    /// What replaces a whole value of a type, or a number that is an address.
+    fn edit_whole(&self, (index, kind): (usize, Option<Kind>), scalar: Scalar, size: usize) -> Result<Edit> {
         let (text, new) = &self.pairs[index];
+        let of_address = match (new, kind) {
+            (Some(_), Some(kind)) => {
+                let bytes = self.new_packed(index, kind)?;
+                let number = bytes.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
+                // A signed number is shown as such.
+                Some(if scalar == Scalar::Int32 {
+                    number.cast_signed().to_string()
+                } else {
+                    number.to_string()
+                })
+            }
+            _ => None,
+        };
+        let new = of_address.as_ref().or(new.as_ref());
         let Some(new) = new else {
             return Ok(Edit {
                 value_type: 0,
@@ -213,15 +455,35 @@ impl Values {
     }
 
     /// Which text a whole number, GUID or time shows.
-    fn whole(&self, value: Value<'_>) -> Option<usize> {
+    fn whole(&self, value: Value<'_>) -> Option<(usize, Option<Kind>)> {
+        let whole = |text: &str| self.whole.get(text).map(|index| (*index, None));
         match value.scalar()? {
-            Scalar::Guid => self.guids.get(value.bytes).copied(),
+            Scalar::Guid => self.guids.get(value.bytes).map(|index| (*index, None)),
             Scalar::Bool | Scalar::Real32 | Scalar::Real64 | Scalar::FileTime | Scalar::SystemTime => {
-                self.whole.get(&folded(&shown(value))).copied()
+                whole(&folded(&shown(value)))
             }
-            Scalar::HexInt32 | Scalar::HexInt64 | Scalar::SizeT => self.whole.get(&shown(value)).copied(),
-            _ => self.numbers.get(&value.to_i128()?).copied(),
+            Scalar::HexInt32 | Scalar::HexInt64 | Scalar::SizeT => {
+                let address = || self.address_of(value.to_i128()?);
+                whole(&shown(value)).or_else(address)
+            }
+            scalar => {
+                let number = value.to_i128()?;
+                let known = self.numbers.get(&number).copied().filter(|(_, kind)| kind.is_none());
+                let can_be_address = scalar.fixed_size().is_some_and(|size| size >= 4);
+                known.or_else(|| self.address_of(number).filter(|_| can_be_address))
+            }
         }
+    }
+
+    /// The address that a number is, also a negative one of 32 bits.
+    fn address_of(&self, number: i128) -> Option<(usize, Option<Kind>)> {
+        let unsigned = || {
+            i32::try_from(number)
+                .ok()
+                .map(|number| i128::from(number.cast_unsigned()))
+        };
+        let known = self.numbers.get(&number).or_else(|| self.numbers.get(&unsigned()?));
+        known.copied().filter(|(_, kind)| kind.is_some())
     }
 
     /// What replaces a value that is not BinXML.
@@ -251,10 +513,31 @@ impl Values {
             (_, Some(size)) if bytes.len() == size || is_array && bytes.len().is_multiple_of(size) => {
                 self.edit_items(value_type, bytes, size)
             }
+            // Readers show the first bytes of a number that is too long.
+            (_, Some(size)) if !is_array && bytes.len() > size => {
+                let (first, rest) = bytes.split_at(size);
+                let first = self.edit_items(value_type, first, size)?;
+                if first.as_ref().is_some_and(|edit| edit.value_type == 0) {
+                    return Ok(first);
+                }
+                let new_rest = self.edit_binary(scratch, rest)?;
+                if first.is_none() && new_rest.is_none() {
+                    return Ok(None);
+                }
+                let first = first.map_or_else(|| bytes[..size].to_vec(), |edit| edit.bytes);
+                Ok(edit(Some([&first, new_rest.as_deref().unwrap_or(rest)].concat())))
+            }
+            (Scalar::Binary, _) if bytes.len() == 4 && self.packed.is_some() => {
+                let found = self.packed.as_ref().and_then(|packed| packed.address(bytes));
+                match found {
+                    Some((index, kind)) => self.new_packed(index, kind).map(|new| edit(Some(new))),
+                    None => self.edit_binary(scratch, bytes).map(edit),
+                }
+            }
             _ => {
                 let hex = value.filter(|_| self.has_hex && scalar == Scalar::Binary);
                 match hex.and_then(|value| self.whole.get(&folded(&shown(value)))) {
-                    Some(&index) => self.edit_whole(index, scalar, bytes.len()).map(Some),
+                    Some(&index) => self.edit_whole((index, None), scalar, bytes.len()).map(Some),
                     None => self.edit_binary(scratch, bytes).map(edit),
                 }
             }
@@ -275,7 +558,7 @@ impl Values {
         }
         let mut out = Vec::with_capacity(bytes.len());
         for item in bytes.chunks(size) {
-            match found(item).map(|index| (index, self.edit_whole(index, scalar, size))) {
+            match found(item).map(|found| (found.0, self.edit_whole(found, scalar, size))) {
                 Some((_, Ok(edit))) if edit.bytes.len() == size => out.extend(edit.bytes),
                 Some((index, Ok(_))) => {
                     let text = &self.pairs[index].0;

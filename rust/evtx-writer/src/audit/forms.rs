@@ -1,0 +1,240 @@
+//! The forms of a key: how texts and bytes may spell it.
+//!
+//! This knows nothing of how a redaction finds what it replaces, so that neither repeats a mistake of the other.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What must be around a text that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Around {
+    /// Anything: it can be a part of a word.
+    Anything,
+    /// No digit after it, which would make it the SID of another account.
+    NoDigitAfter,
+    /// No letter or digit.
+    Word,
+    /// The same, and it is next to `\`, `@` or `$`, or is a whole value: the name of an account or a computer.
+    Account,
+}
+
+/// How a text may spell a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spelling {
+    pub(super) text: String,
+    pub(super) name: &'static str,
+    pub(super) around: Around,
+}
+
+/// How bytes may spell a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Packed {
+    /// The identifier authority and the sub-authorities of a SID, which other sub-authorities can follow.
+    Sid(Vec<u8>),
+    /// Sixteen bytes: a GUID or an IPv6 address.
+    Sixteen([u8; 16], &'static str),
+    /// An IPv4 address in the order of the network.
+    Address([u8; 4]),
+}
+
+/// Endings of files, which make a name with one dot that of a file.
+const FILES: &[&str] = &[
+    "bat", "cmd", "com", "dll", "doc", "docx", "drv", "evtx", "exe", "ini", "jpg", "js", "lnk", "log", "msi", "pdf",
+    "png", "ps1", "sys", "tmp", "txt", "vbs", "xls", "xlsx", "xml", "zip",
+];
+
+fn address(key: &str) -> Option<Ipv4Addr> {
+    key.parse().ok()
+}
+
+/// The GUID of a text, as the bytes of its digits.
+fn guid(key: &str) -> Option<[u8; 16]> {
+    let inner = key
+        .strip_prefix(['{', '('])
+        .and_then(|key| key.strip_suffix(['}', ')']));
+    let text = inner.unwrap_or(key).as_bytes();
+    let is_dash = |at: usize| [8, 13, 18, 23].contains(&at);
+    if text.len() == 36 && !(0..36).all(|at| is_dash(at) == (text[at] == b'-')) {
+        return None;
+    }
+    let digits: Vec<u8> = text.iter().copied().filter(|&byte| byte != b'-').collect();
+    if ![32, 36].contains(&text.len()) || digits.len() != 32 {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// A GUID as Windows stores it: its first three numbers are little endian.
+fn as_stored(mut guid: [u8; 16]) -> [u8; 16] {
+    guid[..4].reverse();
+    guid[4..6].reverse();
+    guid[6..8].reverse();
+    guid
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a name is one of DNS, with a first label that can be the name of a computer or a domain in NetBIOS.
+fn short_name(key: &str) -> Option<&str> {
+    let labels: Vec<&str> = key.split('.').collect();
+    let is_label = |label: &&str| {
+        !label.is_empty() && label.len() <= 63 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let (first, last) = (*labels.first()?, labels.last()?.to_ascii_lowercase());
+    let is_file = labels.len() == 2 && FILES.contains(&last.as_str());
+    let is_name = labels.len() >= 2
+        && labels.iter().all(is_label)
+        && last.len() >= 2
+        && last.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && (3..=15).contains(&first.len())
+        && first.bytes().any(|byte| byte.is_ascii_alphabetic());
+    (is_name && !is_file).then_some(first)
+}
+
+/// The texts that spell a key, beside itself.
+fn others(key: &str) -> Vec<Spelling> {
+    let mut found = Vec::new();
+    let mut add = |text: String, name, around| found.push(Spelling { text, name, around });
+    if let Some(address) = address(key) {
+        let [a, b, c, d] = address.octets();
+        add(format!("{a:03}.{b:03}.{c:03}.{d:03}"), "an address", Around::Word);
+        add(format!("{d}.{c}.{b}.{a}.in-addr.arpa"), "a reverse name", Around::Word);
+        let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
+        add(format!("::ffff:{high:x}:{low:x}"), "an IPv6 address", Around::Word);
+        if let Some(numbers) = numbers(address) {
+            for number in numbers {
+                add(number.to_string(), "a number", Around::Word);
+            }
+        }
+    }
+    if let Ok(address) = key.parse::<Ipv6Addr>() {
+        let groups = address.segments();
+        let list = |each: &dyn Fn(u16) -> String| groups.map(each).join(":");
+        add(address.to_string(), "an address", Around::Word);
+        add(list(&|group| format!("{group:x}")), "an address", Around::Word);
+        add(list(&|group| format!("{group:04x}")), "an address", Around::Word);
+        let digits = hex(&address.octets());
+        let reversed: Vec<String> = digits.chars().rev().map(String::from).collect();
+        add(
+            format!("{}.ip6.arpa", reversed.join(".")),
+            "a reverse name",
+            Around::Word,
+        );
+        if let Some(mapped) = address.to_ipv4_mapped() {
+            add(format!("::ffff:{mapped}"), "an address", Around::Word);
+        }
+    }
+    if let Some(guid) = guid(key) {
+        let digits = hex(&guid);
+        let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|range| &digits[range]);
+        add(format!("{a}-{b}-{c}-{d}-{e}"), "a GUID", Around::Anything);
+        add(digits.clone(), "a GUID", Around::Anything);
+    }
+    let account = |user: &str| user.chars().count() >= 3;
+    match (key.split_once('\\'), key.split_once('@')) {
+        (Some((domain, user)), None)
+            if !domain.is_empty()
+                && !user.is_empty()
+                && !domain.contains([':', ' ', '/'])
+                && !user.contains(['\\', '/']) =>
+        {
+            add(format!("{user}@{domain}"), "a user principal name", Around::Word);
+            add(format!("{domain}/{user}"), "a name of an account", Around::Word);
+            if account(user) {
+                add(user.to_owned(), "a name of an account", Around::Account);
+            }
+        }
+        (None, Some((user, domain)))
+            if !domain.is_empty()
+                && !user.is_empty()
+                && !domain.contains(['@', ' ', '/'])
+                && !user.contains([' ', '/']) =>
+        {
+            let short = domain.split('.').next().unwrap_or(domain);
+            for domain in [domain, short] {
+                add(format!("{domain}\\{user}"), "a name of an account", Around::Word);
+                add(format!("{user}@{domain}"), "a user principal name", Around::Word);
+            }
+            if account(user) {
+                add(user.to_owned(), "a name of an account", Around::Account);
+            }
+        }
+        _ => {
+            if let Some(short) = short_name(key) {
+                add(short.to_owned(), "a NetBIOS name", Around::Account);
+            }
+        }
+    }
+    found
+}
+
+/// An address as a number in both orders of bytes. `None` for those whose numbers are common: `0.x.y.z`, and all ones.
+pub(super) fn numbers(address: Ipv4Addr) -> Option<[u32; 2]> {
+    let bytes = address.octets();
+    let is_rare = bytes[0] != 0 && bytes != [255; 4];
+    is_rare.then(|| [u32::from_be_bytes(bytes), u32::from_le_bytes(bytes)])
+}
+
+/// The address that a key is, if its four bytes are looked for.
+pub(super) fn packed_address(key: &str) -> Option<Ipv4Addr> {
+    address(key).filter(|address| numbers(*address).is_some())
+}
+
+/// The texts that spell a key, in lower case, itself first.
+pub(super) fn spellings(key: &str) -> Vec<Spelling> {
+    let is_sid = sid(key).is_some();
+    let own = Spelling {
+        text: key.to_owned(),
+        name: "a text",
+        around: if is_sid { Around::NoDigitAfter } else { Around::Anything },
+    };
+    let mut found = vec![own];
+    found.extend(others(key));
+    found
+        .iter_mut()
+        .for_each(|spelling| spelling.text = spelling.text.to_lowercase());
+    found.dedup_by(|later, before| later.text == before.text);
+    found
+}
+
+/// The identifier authority and the sub-authorities of a SID; `None` if the text is not one, or has no sub-authority.
+fn sid(key: &str) -> Option<Vec<u8>> {
+    let lower = key.to_ascii_lowercase();
+    let mut numbers = lower
+        .strip_prefix("s-1-")?
+        .split('-')
+        .map(|part| part.parse::<u64>().ok());
+    let authority = numbers.next()??;
+    let mut bytes = authority.to_be_bytes()[2..].to_vec();
+    for number in numbers {
+        bytes.extend(u32::try_from(number?).ok()?.to_le_bytes());
+    }
+    (bytes.len() > 6).then_some(bytes)
+}
+
+/// The bytes that spell a key.
+pub(super) fn packed(key: &str) -> Vec<Packed> {
+    let mut found = Vec::new();
+    found.extend(sid(key).map(Packed::Sid));
+    if let Some(guid) = guid(key) {
+        found.push(Packed::Sixteen(as_stored(guid), "a GUID"));
+        found.push(Packed::Sixteen(guid, "a GUID"));
+    }
+    match key.parse() {
+        Ok(IpAddr::V4(address)) if numbers(address).is_some() => {
+            found.push(Packed::Address(address.octets()));
+            found.push(Packed::Sixteen(address.to_ipv6_mapped().octets(), "an address"));
+        }
+        // Zeros, with or without a one after them, are not only addresses.
+        Ok(IpAddr::V6(address)) if !address.is_unspecified() && !address.is_loopback() => {
+            found.push(Packed::Sixteen(address.octets(), "an address"));
+        }
+        _ => {}
+    }
+    found
+}
