@@ -8,6 +8,12 @@ use base64::engine::general_purpose::{GeneralPurpose, STANDARD_NO_PAD, URL_SAFE_
 /// The shortest runs of characters that are decoded: four bytes of hexadecimal, six characters of padded base64.
 const DIGITS: usize = 8;
 const PADDED: usize = 6;
+/// The fewest bytes of a text that can encode something.
+pub(super) const SHORTEST: usize = DIGITS;
+/// The most bytes that only count in base64 if they look like text, or like UTF-16, and the fewest that count at all, unless
+/// the whole word is a text.
+const SHORT: usize = 16;
+const FEW: usize = 8;
 /// What can be between two hexadecimal bytes.
 const BETWEEN: [&str; 9] = [", 0x", ",0x", " 0x", "\\x", " ", "-", ":", "\\", ","];
 
@@ -84,12 +90,20 @@ pub(super) fn parts(text: &[u8]) -> Vec<Part> {
     separated(text, &mut found);
     for word in words(text, PADDED, is_base64) {
         let padding = text[word.end..].iter().take_while(|byte| **byte == b'=').count();
-        if word.len() < DIGITS && padding == 0 {
+        // Not a GUID or a SID.
+        let letters = text[word.clone()]
+            .iter()
+            .filter(|byte| matches!(byte, b'g'..=b'z' | b'G'..=b'Z'))
+            .count();
+        if word.len() < DIGITS && padding == 0 || letters < 2 && word.len() >= SHORT {
             continue;
         }
         for skipped in 0..4.min(word.len()) {
             let start = word.start + skipped;
             let encoded = &text[start..word.end];
+            if skipped > 0 && encoded.len() * 3 / 4 < FEW {
+                break;
+            }
             let is_url = encoded.iter().any(|byte| matches!(byte, b'-' | b'_'));
             let plain: Vec<u8> = encoded[..encoded.len() - usize::from(encoded.len() % 4 == 1)]
                 .iter()
@@ -99,7 +113,7 @@ pub(super) fn parts(text: &[u8]) -> Vec<Part> {
                     other => *other,
                 })
                 .collect();
-            let Some(bytes) = decode(&plain).filter(|bytes| !bytes.is_empty()) else {
+            let Some(bytes) = decode(&plain).filter(|bytes| is_plausible(bytes, skipped == 0)) else {
                 continue;
             };
             found.push(Part {
@@ -114,6 +128,14 @@ pub(super) fn parts(text: &[u8]) -> Vec<Part> {
         }
     }
     found
+}
+
+/// Whether bytes may be what somebody has encoded. Any word is base64, and decodes to noise.
+fn is_plausible(bytes: &[u8], is_whole: bool) -> bool {
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    let has_run = || bytes.windows(FEW).any(|run| run.iter().all(is_text));
+    let is_word = || is_whole && (bytes.len() == 4 || std::str::from_utf8(bytes).is_ok());
+    bytes.len() >= SHORT || bytes.len() >= FEW && (bytes.contains(&0) || has_run()) || is_word()
 }
 
 /// Decodes base64, whatever the bits after the last byte are.
@@ -205,12 +227,32 @@ impl Escapes {
     pub(super) const ALL: [Escapes; 3] = [Escapes::Url, Escapes::Json, Escapes::Xml];
 
     /// What an escape begins with.
-    pub(super) fn mark(self) -> u8 {
+    fn mark(self) -> u8 {
         match self {
             Escapes::Url => b'%',
             Escapes::Json => b'\\',
             Escapes::Xml => b'&',
         }
+    }
+
+    /// Whether a text may have such escapes.
+    pub(super) fn may_be_in(self, text: &[u8]) -> bool {
+        let starts = |rest: &[u8]| match (self, rest) {
+            (Escapes::Url, [b'%', high, low, ..]) => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
+            (Escapes::Json, [b'\\', b'u', rest @ ..]) => rest.iter().take(4).all(u8::is_ascii_hexdigit),
+            (Escapes::Json, [b'\\', b'\\' | b'"' | b'/' | b'\'', ..]) => true,
+            (Escapes::Xml, [b'&', rest @ ..]) => rest.iter().take(12).any(|byte| *byte == b';'),
+            _ => false,
+        };
+        let mut at = 0;
+        while let Some(next) = text[at..].iter().position(|byte| *byte == self.mark()) {
+            at += next;
+            if starts(&text[at..]) {
+                return true;
+            }
+            at += 1;
+        }
+        false
     }
 
     /// Resolves the escapes of a text: the characters, and where each comes from. `None` if there are none.

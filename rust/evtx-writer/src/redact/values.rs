@@ -8,7 +8,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, Match, MatchKind};
 use evtx_format::value::{Scalar, Value};
 use uuid::Uuid;
 
-use super::encoded::{Escapes, parts};
+use super::encoded::{Escapes, SHORTEST, parts};
 use super::folded::{Encoding, Folded, chars, fold};
 use super::packed::{Kind, Packed};
 use super::remains::Remains;
@@ -173,11 +173,12 @@ impl Values {
             }
         }
         if !is_decoded {
+            let escaped = Escapes::ALL.map(|escapes| escapes.may_be_in(&scratch.text));
             let now = edited.as_deref().unwrap_or(source);
             if let Some(new) = self.edit_encoded(scratch, now, encoding)? {
                 edited = Some(new);
             }
-            for escapes in Escapes::ALL {
+            for (escapes, _) in Escapes::ALL.into_iter().zip(escaped).filter(|(_, may_be)| *may_be) {
                 let now = edited.as_deref().unwrap_or(source);
                 if let Some(new) = self.edit_escaped(scratch, now, encoding, escapes)? {
                     edited = Some(new);
@@ -210,6 +211,9 @@ impl Values {
 
     /// What replaces a text in which hexadecimal digits or base64 encode some of the values.
     fn edit_encoded(&self, scratch: &mut Folded, source: &[u8], encoding: Encoding) -> Result<Option<Vec<u8>>> {
+        if source.len() < SHORTEST {
+            return Ok(None);
+        }
         let ascii = |byte: u8, high: u8| if high == 0 && byte < 0x80 { byte } else { 0xff };
         let (text, width): (Vec<u8>, usize) = match encoding {
             Encoding::Utf16 => (
@@ -300,9 +304,6 @@ impl Values {
         encoding: Encoding,
         escapes: Escapes,
     ) -> Result<Option<Vec<u8>>> {
-        if !source.contains(&escapes.mark()) {
-            return Ok(None);
-        }
         let Some(chars) = escapes.resolve(&chars(source, encoding)) else {
             return Ok(None);
         };
