@@ -55,7 +55,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
 .PHONY: release checked sanitized portable portable_checked wheel package query shell samples docs repository
-.PHONY: test test-rust test-sql test-python test-portable test-spark test-long generate soak campaign stories fuzz compare-rsigma
+.PHONY: test test-rust test-sql test-python test-portable test-spark test-long generate soak campaign stories redactions fuzz compare-rsigma
 .PHONY: sanitize sanitize-logs sanitize-sql sanitize-python
 .PHONY: bench bench-logs bench-phases bench-python bench-scale bench-sigma format lint clean distclean check-tools
 .DELETE_ON_ERROR:
@@ -406,7 +406,7 @@ LONG_SECONDS ?= 600
 SEED := $(or $(SEED),$(shell date +%s))
 
 # Every search reads the logs that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or the samples.
-test-long: generate soak campaign stories
+test-long: generate soak campaign stories redactions
 
 # The tests that generate tokens, events, rules and conditions, with another seed than `make test`. 300,000 cases find what one in 10,000 has.
 generate:
@@ -427,6 +427,12 @@ STORIES ?= $(shell expr 17 \* $(LONG_SECONDS))
 stories: checked package $(VENV)/.test
 	@echo "seed $(SEED)"
 	EVTX_STORIES=$(STORIES) EVTX_STORIES_SEED=$(SEED) $(PYTEST) test/python/test_stories.py
+
+# Other secrets than `make test`, and more of them: each takes about two seconds.
+REDACTIONS ?= $(shell expr $(LONG_SECONDS) / 2)
+redactions: checked package $(VENV)/.test
+	@echo "seed $(SEED)"
+	EVTX_REDACTIONS=$(REDACTIONS) EVTX_REDACTIONS_SEED=$(SEED) $(PYTEST) test/python/test_redaction.py
 
 # The seconds that `make fuzz` runs each target, and the targets.
 FUZZ_SECONDS ?= 60

@@ -1,6 +1,7 @@
 //! BinXML: names, element trees, template instances, and the one walk over a stream (MS-EVEN6, section 2.2.12).
 
 pub mod names;
+pub mod fields;
 pub mod tree;
 pub mod instance;
 pub(crate) mod sink;

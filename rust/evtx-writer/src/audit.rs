@@ -17,12 +17,9 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use bumpalo::Bump;
 
 use encoded::{Decoded, Encoding, MIN_BYTES};
-use forms::{Around, Packed, packed, spellings};
+use forms::{Around, MIN_NARROW, MIN_WIDE, Packed, packed, spellings};
 use typed::Typed;
 
-/// The fewest characters of UTF-16, and bytes of other text, that count at any offset. Fewer occur by chance.
-const MIN_WIDE: usize = 3;
-const MIN_NARROW: usize = 5;
 const HEADER_SIZE: usize = 512;
 
 /// Searches chunks for the forms of keys.
@@ -161,7 +158,15 @@ impl Audit {
             return Some(self.finding(&place, record, Some(place.at)));
         }
         scratch.arena.reset();
-        let ((key, form), record) = self.typed.search(chunk, &scratch.arena)?;
+        let has_words = self.of_texts.iter().any(|pattern| pattern.around.is_word());
+        let find_word = |text: &str| {
+            if !has_words {
+                return None;
+            }
+            let place = self.plain(text.as_bytes(), View::Text, |pattern, _| pattern.around.is_word())?;
+            Some((place.key, place.form))
+        };
+        let ((key, form), record) = self.typed.search(chunk, &scratch.arena, &find_word)?;
         let place = Place {
             key,
             form,
@@ -307,6 +312,10 @@ impl Audit {
 }
 
 impl Around {
+    fn is_word(self) -> bool {
+        matches!(self, Around::Word | Around::Account)
+    }
+
     /// Whether a text counts after and before some bytes.
     fn fits(self, before: &[u8], after: &[u8]) -> bool {
         let is_letter = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);

@@ -100,6 +100,10 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                     return Ok(at + 1);
                 }
                 0x01 | 0x41 => {
+                    if T::EDITS && self.has_dependencies {
+                        let index = self.source.u16(at + 1, "an element")?;
+                        self.target.depend(index as u16);
+                    }
                     at = self.copy(at, if self.has_dependencies { 3 } else { 1 }, "an element")? + 4;
                     open.push(self.target.out().len());
                     self.target.out().extend([0; 4]);

@@ -50,6 +50,9 @@ pub(crate) trait Target {
         self.name(entry);
         Ok(())
     }
+    /// An element follows that is left out if the value with an index is NULL. Most elements have no such value, but an
+    /// index that no value has.
+    fn depend(&mut self, _index: u16) {}
     /// A start tag ends.
     fn end_start(&mut self) {}
     /// An element ends.

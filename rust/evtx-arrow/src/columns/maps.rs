@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
+use evtx_format::binxml::fields::Param;
 use evtx_format::binxml::instance::{ValueDescriptors, ValueTable, value_size};
 use evtx_format::value::Value;
 use evtx_format::{Interrupt, MAX_TEXT};
@@ -85,7 +86,7 @@ impl MapBuilder {
                 next_look = MAX_TEXT.min(bytes + LONG);
             }
             match number {
-                Some(number) => self.keys.push_own(&format!("param{number}")),
+                Some(number) => self.keys.push_own(&Param(number).to_string()),
                 None => self.keys.push(&entry.key),
             }
             bytes += self.values.push_found(&found, MAX_TEXT, |out| found.push_entry(out));

@@ -1,5 +1,6 @@
 //! Compiles the plan of a tree.
 
+use evtx_format::binxml::fields::{FieldNamer, Param};
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::render::json;
 use evtx_format::value::text::Form;
@@ -350,7 +351,7 @@ impl Planner<'_> {
             leaves.push(Leaf { name, source, declared });
         }
         let is_clear = !leaves.iter().any(|leaf| leaf.name.starts_with("param"));
-        let (mut unnamed, mut guarded) = (0, false);
+        let (mut namer, mut guarded) = (FieldNamer::default(), false);
         let mut names = Numbering::new(|name: &str| self.keys.key(name));
         names.reserve(leaves.len());
         let mut keyed: Box<[Option<EntryId>]> = vec![None; self.projection.keys.len()].into();
@@ -359,8 +360,11 @@ impl Planner<'_> {
         let entries = (0..).map(EntryId).zip(leaves).map(|(id, leaf)| {
             let Leaf { name, source, declared } = leaf;
             let (name_len, is_unnamed) = (name.len(), name.is_empty());
-            unnamed += usize::from(is_unnamed);
-            let name = if is_unnamed { format!("param{unnamed}") } else { name };
+            let name = if is_unnamed {
+                Param(namer.next_param()).to_string()
+            } else {
+                name
+            };
             let (name, key, is_numbered) = names.take_folded(name);
             if let Some(wanted) = self.projection.key_index(&name) {
                 keyed[wanted] = Some(id);
@@ -525,7 +529,7 @@ fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
         return Err(Irregular);
     }
     let name = plain(content, MAX_NAMES);
-    if name.is_empty() && leaf.name != "Data" {
+    if name.is_empty() && !FieldNamer::is_numbered(leaf.name) {
         return Ok(leaf.name.to_owned());
     }
     Ok(name)

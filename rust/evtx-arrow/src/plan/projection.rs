@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evtx_format::binxml::fields::Param;
 use evtx_format::render::program::Language;
 use hashbrown::HashMap;
 
@@ -96,7 +97,7 @@ impl Projection {
         let next = self.keys.len();
         Lookup::EventData {
             key: *self.keys.entry_ref(key).or_insert(next),
-            number: key.strip_prefix("param").and_then(|number| number.parse().ok()),
+            number: Param::number(key),
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A tree lives in an arena. It borrows text and values from the chunk.
 
+use super::fields::FieldNamer;
 use crate::value::text::{self, Form};
 use crate::value::{Value, ValueType};
 
@@ -91,7 +92,7 @@ impl<'a> Element<'a> {
 
     /// Whether its attribute `Name` names its values.
     pub fn is_called(&self) -> bool {
-        matches!(self.name, "Data" | "ComplexData")
+        FieldNamer::is_called(self.name)
     }
 
     /// Whether one of its attributes is a value: it neither declares a namespace nor names the values of the element.

@@ -10,6 +10,7 @@
 use hashbrown::HashMap;
 
 use super::ops::{AcceptedShapes, AttributeOp, Compiler, Op, substitutions};
+use crate::binxml::fields::FieldNamer;
 use crate::binxml::tree::{Element, Node, push_nodes};
 use crate::limits::MAX_TEXT;
 use crate::value::text::{self, Form};
@@ -187,7 +188,7 @@ fn push_child<'n>(compiler: &mut Compiler, object: &mut Object, child: &'n Eleme
 /// Writes the members of `EventData` or `UserData`.
 fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Element<'_>) {
     let children: Vec<&Element<'_>> = element.elements().collect();
-    let is_data = |child: &Element<'_>| child.name == "Data";
+    let is_data = |child: &Element<'_>| FieldNamer::is_numbered(child.name);
     let (mut names, mut length) = (Vec::with_capacity(children.len()), 0);
     for child in &children {
         let name = if is_data(child) {

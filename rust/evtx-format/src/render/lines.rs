@@ -9,6 +9,7 @@
 //! - A payload that is text yields the text.
 
 use super::ops::{AcceptedShapes, Compiler, Language, Op, substitutions};
+use crate::binxml::fields::{FieldName, FieldNamer, Param};
 use crate::binxml::tree::{Element, Node, push_nodes};
 use crate::limits::MAX_TEXT;
 use crate::value::Value;
@@ -36,25 +37,21 @@ pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
 
 /// The name of the values of an element.
 #[derive(Clone, Copy)]
-enum Name<'e> {
-    /// The name of the element.
-    Own(&'e str),
-    /// The text of its attribute `Name`.
-    Given(&'e [Node<'e>]),
-    /// `param` and a number: its position among the unnamed `Data` siblings, from 1.
-    Param(usize),
+struct Name<'e> {
+    element: &'e str,
+    name: FieldName<&'e [Node<'e>]>,
 }
 
 impl Name<'_> {
     /// Appends the name. Cuts a name of more than [`MAX_TEXT`] bytes somewhere after that length.
     fn push(self, out: &mut Vec<u8>) {
-        match self {
-            Name::Own(name) => out.extend_from_slice(name.as_bytes()),
-            Name::Given(content) => {
+        match self.name {
+            FieldName::Own => out.extend_from_slice(self.element.as_bytes()),
+            FieldName::Given(content) => {
                 let limit = out.len() + MAX_TEXT;
                 push_nodes(out, content, Form::Plain, limit);
             }
-            Name::Param(number) => out.extend_from_slice(format!("param{number}").as_bytes()),
+            FieldName::Param(number) => out.extend_from_slice(Param(number).to_string().as_bytes()),
         }
     }
 }
@@ -62,7 +59,7 @@ impl Name<'_> {
 /// The unnamed `Data` siblings before an element.
 #[derive(Default)]
 struct Unnamed {
-    count: usize,
+    namer: FieldNamer,
     /// Whether a dependency can leave one of them out, which renames the later ones.
     any_guarded: bool,
 }
@@ -70,21 +67,23 @@ struct Unnamed {
 impl Unnamed {
     /// The name of the values of the next sibling.
     fn name<'e>(&mut self, compiler: &mut Compiler, element: &Element<'e>) -> Name<'e> {
-        if element.is_called() {
-            let content = element.attribute("Name").unwrap_or_default();
-            // The name becomes a literal, so it must not depend on the record.
-            compiler.irregular |= substitutions(content).next().is_some();
-            if has_text(content) {
-                return Name::Given(content);
-            }
+        let given = element
+            .attribute("Name")
+            .filter(|_| element.is_called())
+            .unwrap_or_default();
+        // The name becomes a literal, so it must not depend on the record.
+        compiler.irregular |= substitutions(given).next().is_some();
+        let name = self
+            .namer
+            .name(element.name, Some(given).filter(|given| has_text(given)));
+        if matches!(name, FieldName::Param(_)) {
+            compiler.irregular |= self.any_guarded;
+            self.any_guarded |= element.dependency.is_some();
         }
-        if element.name != "Data" {
-            return Name::Own(element.name);
+        Name {
+            element: element.name,
+            name,
         }
-        compiler.irregular |= self.any_guarded;
-        self.any_guarded |= element.dependency.is_some();
-        self.count += 1;
-        Name::Param(self.count)
     }
 }
 
@@ -127,7 +126,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
             [Node::Substitution(substitution)] => {
                 let is_all = element.content.len() == 1;
                 // This operation repeats only the value, not the element, and cannot number items.
-                let is_numbered = matches!(name, Name::Param(_));
+                let is_numbered = matches!(name.name, FieldName::Param(_));
                 let takes = match is_all && !has_attributes && !root && !is_numbered {
                     true => AcceptedShapes::ANY,
                     false => AcceptedShapes::STREAMS,
@@ -158,8 +157,8 @@ fn repeated(compiler: &mut Compiler, copies: &[Element<'_>], siblings: &mut Unna
         }
         // The copies of one array share their attributes.
         let name = match last {
-            Some((before, name @ (Name::Own(_) | Name::Given(_))))
-                if std::ptr::eq(before.attributes, copy.attributes) =>
+            Some((before, name))
+                if !matches!(name.name, FieldName::Param(_)) && std::ptr::eq(before.attributes, copy.attributes) =>
             {
                 name
             }

@@ -4,6 +4,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// The fewest characters of UTF-16, and bytes of other text, that count at any offset. Fewer occur by chance.
+pub(super) const MIN_WIDE: usize = 3;
+pub(super) const MIN_NARROW: usize = 5;
+
 /// What must be around a text that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {

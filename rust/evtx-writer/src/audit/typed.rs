@@ -13,13 +13,16 @@ use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
-use super::forms::{Around, Spelling, numbers, packed_address};
+use super::forms::{Around, MIN_NARROW, MIN_WIDE, Spelling, numbers, packed_address};
 
 /// How many streams can be nested. Deeper ones are searched as bytes only.
 const MAX_DEPTH: usize = 16;
 
 /// A form that a value has: the index of the key, and the name of the form.
 pub(super) type Hit = (usize, &'static str);
+
+/// Finds a word in the text of a value. In the chunk, letters of another value can be next to it.
+pub(super) type FindWord<'f> = &'f dyn Fn(&str) -> Option<Hit>;
 
 #[derive(Debug, Default)]
 pub(super) struct Typed {
@@ -37,6 +40,7 @@ pub(super) struct Typed {
 /// A walk over the values of a chunk.
 pub(super) struct Walk<'w, 'a, 'c> {
     typed: &'w Typed,
+    find_word: FindWord<'w>,
     chunk: &'a [u8],
     reader: Reader<'a, 'c>,
     definitions: Vec<u32>,
@@ -60,7 +64,7 @@ impl Typed {
                 self.numbers.insert(number.into(), (key, "an address"));
             }
         }
-        if lower.chars().count() < super::MIN_WIDE || lower.len() < super::MIN_NARROW {
+        if lower.chars().count() < MIN_WIDE || lower.len() < MIN_NARROW {
             self.short.push((lower.clone(), key));
         }
         self.has_hex |= lower.len().is_multiple_of(2) && lower.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -79,9 +83,9 @@ impl Typed {
     }
 
     /// The form of a key that a value has.
-    fn value(&self, value: Value<'_>) -> Option<Hit> {
+    fn value(&self, value: Value<'_>, find_word: FindWord<'_>) -> Option<Hit> {
         if value.value_type.array {
-            return value.items().find_map(|item| self.value(item));
+            return value.items().find_map(|item| self.value(item, find_word));
         }
         match value.value_type.scalar {
             Scalar::Null | Scalar::BinXml | Scalar::EvtHandle | Scalar::EvtXml => None,
@@ -89,7 +93,8 @@ impl Typed {
                 let text = shown(value);
                 let short = self.short.iter().find(|(short, _)| text.contains(short.as_str()));
                 let short = short.map(|(_, key)| (*key, "a text"));
-                short.or_else(|| self.whole.get(text.trim()).copied())
+                let whole = || self.whole.get(text.trim()).copied();
+                short.or_else(whole).or_else(|| find_word(&text))
             }
             Scalar::Binary => {
                 if value.bytes.len() == 4 {
@@ -122,11 +127,12 @@ impl Typed {
     }
 
     /// The first form of a key in a value of the records of a chunk, and the ID of the record.
-    pub(super) fn search(&self, chunk: &[u8], arena: &Bump) -> Option<(Hit, u64)> {
+    pub(super) fn search(&self, chunk: &[u8], arena: &Bump, find_word: FindWord<'_>) -> Option<(Hit, u64)> {
         let kept = Bump::new();
         let names = Names::new(chunk, &kept);
         let mut walk = Walk {
             typed: self,
+            find_word,
             chunk,
             reader: Reader::new(chunk, &names, arena),
             definitions: Vec::new(),
@@ -166,7 +172,7 @@ impl Walk<'_, '_, '_> {
                     literals.or_else(|| {
                         slots.into_iter().find_map(|slot| match slot.stream() {
                             Some(stream) => self.stream(stream, depth + 1),
-                            None => self.typed.value(instance.values.value(slot)),
+                            None => self.typed.value(instance.values.value(slot), self.find_word),
                         })
                     })
                 }
@@ -188,8 +194,8 @@ impl Walk<'_, '_, '_> {
     fn element(&self, element: &Element<'_>) -> Option<Hit> {
         let attributes = element.attributes.iter().flat_map(|attribute| attribute.content);
         attributes.chain(element.content).find_map(|node| match node {
-            Node::Value(value) => self.typed.value(*value),
-            Node::CData(text) => self.typed.value(Value::new(Scalar::String, text)),
+            Node::Value(value) => self.typed.value(*value, self.find_word),
+            Node::CData(text) => self.typed.value(Value::new(Scalar::String, text), self.find_word),
             node => node.elements().find_map(|child| self.element(child)),
         })
     }

@@ -248,6 +248,10 @@ impl Target for Editor<'_> {
         Ok(())
     }
 
+    fn depend(&mut self, index: u16) {
+        self.walk.plan.used.insert(index);
+    }
+
     fn end_start(&mut self) {
         if let Kind::Fields(fields) = self.rules {
             self.walk.end_start(fields);

@@ -1,11 +1,12 @@
 //! Rules by field: which parts of an event a name means.
 //!
-//! A field is what is directly in an element or attribute. Its name is that of the element or attribute; that of `Data` is
-//! its `Name`. `Data` elements without a `Name` are also `param1`, `param2` and so on, and the second field of a name is
-//! also `name_1`, as in the column `event_data`.
+//! A field is what is directly in an element or attribute. Its name is that of the element or attribute, and what its
+//! attribute `Name` says; that of `Data` only the latter. `Data` elements without a `Name` are also `param1`, `param2` and so
+//! on, and the second field of a name is also `name_1`, as in the column `event_data`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use evtx_format::binxml::fields::{FieldNamer, Param};
 use evtx_format::value::ValueType;
 
 use super::typed::{self, replaced};
@@ -31,6 +32,8 @@ pub(super) struct Plan {
     values: Vec<(u16, Part)>,
     /// The values that cannot be NULL.
     pub(super) needed: Vec<u16>,
+    /// The values that the definition shows.
+    pub(super) used: HashSet<u16>,
     /// Whether a text is in a `Data` element without a name that follows one with a value. An array there moves its number.
     has_late_text: bool,
 }
@@ -44,15 +47,17 @@ enum Part {
     Rest,
     /// The value of the n-th `Data` element without a name, counted from 1 in its parent.
     Param(usize),
-    /// The value of a `Data` element whose name is the value with an index.
-    NamedBy(u16),
+    /// The value of an element whose name is the value with an index. If that is empty, a `Data` element has the number.
+    NamedBy(u16, Option<usize>),
 }
 
 /// An element that is open.
 #[derive(Debug, Default)]
 struct Open {
     name: String,
-    is_data: bool,
+    /// Whether the attribute `Name` is nothing but a name, and whether an element without one has a number.
+    is_called: bool,
+    is_numbered: bool,
     /// The text of its attribute `Name`, or the index of its value.
     label: String,
     label_value: Option<u16>,
@@ -64,8 +69,8 @@ struct Open {
     is_replaced: bool,
     /// How often each field name occurred in it.
     counts: HashMap<String, usize>,
-    /// How many `Data` elements without a name it has.
-    params: usize,
+    /// Numbers the `Data` elements without a name in it.
+    namer: FieldNamer,
     /// Its own number among them.
     param: Option<usize>,
 }
@@ -73,8 +78,9 @@ struct Open {
 /// An attribute whose value comes next.
 #[derive(Debug)]
 struct Attribute {
-    /// Whether it is the name of a `Data` element.
+    /// Whether it is the name of the values of an element, and whether it is nothing else.
     is_label: bool,
+    is_called: bool,
     rule: Option<usize>,
     is_replaced: bool,
 }
@@ -153,7 +159,7 @@ impl Fields {
 
     /// What replaces the values of the `Data` elements without a name, from the `number`-th on, which an array are.
     fn edit_params(&self, number: usize, value_type: u8, bytes: &[u8]) -> Result<Option<Edit>> {
-        let rule = |item: usize| self.rules.get(&format!("param{}", number + item)).copied();
+        let rule = |item: usize| self.rules.get(&Param(number + item).to_string()).copied();
         let is_array = ValueType::from_byte(value_type).is_some_and(|known| known.array);
         let count = typed::value(value_type, bytes).map_or(0, |value| value.items().count());
         if !is_array || count < 2 {
@@ -167,6 +173,20 @@ impl Fields {
         replaced(value_type, bytes, new).map_err(|text| not_of_type(&self.names[first].0, value_type, text))
     }
 
+    /// The rule of a `Data` element without a name, and what replaces its value.
+    fn edit_param(
+        &self,
+        number: usize,
+        (value_type, bytes): (u8, &[u8]),
+        more: &mut isize,
+    ) -> Result<(Option<usize>, Option<Edit>)> {
+        let number = number.saturating_add_signed(*more);
+        let count = typed::value(value_type, bytes).map_or(1, |value| value.items().count());
+        *more += count.saturating_sub(1) as isize;
+        let rule = self.rule(&Param(number).to_string());
+        Ok((rule, self.edit_params(number, value_type, bytes)?))
+    }
+
     /// The rule of a part of a field, if it has one, and what replaces its value. `more` counts by how many fields the
     /// arrays before it are more than their elements.
     fn edit_part(
@@ -174,7 +194,7 @@ impl Fields {
         part: Part,
         (value_type, bytes): (u8, &[u8]),
         values: &[(u8, &[u8])],
-        more: &mut usize,
+        more: &mut isize,
     ) -> Result<Option<(Option<usize>, Edit)>> {
         let (rule, edit) = match part {
             Part::All(rule) => (Some(rule), self.edit(rule, value_type, bytes)?),
@@ -183,19 +203,21 @@ impl Fields {
                 let (value_type, bytes) = (0, Vec::new());
                 (None, Some(Edit { value_type, bytes }))
             }
-            Part::Param(number) => {
-                let number = number + *more;
-                let count = typed::value(value_type, bytes).map_or(1, |value| value.items().count());
-                *more += count.saturating_sub(1);
-                let rule = self.rule(&format!("param{number}"));
-                (rule, self.edit_params(number, value_type, bytes)?)
-            }
-            Part::NamedBy(label) => {
+            Part::Param(number) => self.edit_param(number, (value_type, bytes), more)?,
+            Part::NamedBy(label, number) => {
                 let label = values.get(usize::from(label));
                 let label = label.and_then(|&(value_type, bytes)| typed::value(value_type, bytes));
-                match label.and_then(|label| self.rule(&typed::shown(label))) {
-                    Some(rule) => (Some(rule), self.edit(rule, value_type, bytes)?),
-                    None => return Ok(None),
+                let label = label.map(typed::shown).unwrap_or_default();
+                match (self.rule(&label), number) {
+                    (None, Some(number)) if label.is_empty() => self.edit_param(number, (value_type, bytes), more)?,
+                    (rule, number) => {
+                        // It has a name, so it has no number.
+                        *more -= isize::from(number.is_some());
+                        match rule {
+                            Some(rule) => (Some(rule), self.edit(rule, value_type, bytes)?),
+                            None => return Ok(None),
+                        }
+                    }
                 }
             }
         };
@@ -226,9 +248,18 @@ impl Fields {
                 _ => _ = edits.insert(index, (rule, edit)),
             }
         }
-        if more > 0 && plan.has_late_text {
+        if more != 0 && plan.has_late_text {
             let why = "the number of a field without a name depends on the record: use the name Data";
             return Err(WriteError::NotRedacted(why.into()));
+        }
+        // Values that the definition does not show can be what it shows in another record. Nobody has a name for them.
+        if !edits.is_empty() {
+            for (index, (_, bytes)) in values.iter().enumerate().filter(|(_, (_, bytes))| !bytes.is_empty()) {
+                if !plan.used.contains(&(index as u16)) {
+                    let (value_type, bytes) = (0, bytes[..0].to_vec());
+                    edits.insert(index, (None, Edit { value_type, bytes }));
+                }
+            }
         }
         Ok(edits.into_iter().map(|(index, (_, edit))| (index, edit)).collect())
     }
@@ -245,20 +276,23 @@ impl Walk {
         match named {
             Named::Element => {
                 self.begin_stream(fields)?;
-                let is_data = name == "Data";
+                let (is_called, is_numbered) = (FieldNamer::is_called(&name), FieldNamer::is_numbered(&name));
                 self.attribute = None;
                 self.open.push(Open {
                     name,
-                    is_data,
+                    is_called,
+                    is_numbered,
                     ..Open::default()
                 });
             }
             Named::Attribute => {
-                let is_label = self.top().is_data && name == "Name";
-                self.top().has_attributes |= !is_label && name != "xmlns";
-                let rule = fields.rule(&name).filter(|_| !is_label);
+                let is_label = name == "Name";
+                let is_called = is_label && self.top().is_called;
+                self.top().has_attributes |= !is_called && name != "xmlns";
+                let rule = fields.rule(&name).filter(|_| !is_called);
                 self.attribute = Some(Attribute {
                     is_label,
+                    is_called,
                     rule,
                     is_replaced: false,
                 });
@@ -281,23 +315,23 @@ impl Walk {
         self.attribute = None;
         let Some(mut open) = self.open.pop() else { return };
         let around = self.open.last_mut().unwrap_or(&mut self.root);
-        let is_named = !open.is_data || !open.label.is_empty();
-        let name = if open.is_data && is_named {
-            &open.label
-        } else {
-            &open.name
-        };
-        open.rule = fields.rule(name);
-        if fields.has_numbers && is_named {
-            let count = around.counts.entry(name.to_lowercase()).or_default();
-            if *count > 0 {
-                open.rule = fields.rule(&format!("{name}_{count}")).or(open.rule);
+        // Readers call an element that is not `Data` by its `Name`, or as it is, or both.
+        let is_named = !open.label.is_empty();
+        let own = (!open.is_numbered || !is_named).then_some(&open.name);
+        let is_unnamed = open.is_numbered && !is_named;
+        for name in [Some(&open.label).filter(|_| is_named), own].into_iter().flatten() {
+            let mut rule = fields.rule(name);
+            if fields.has_numbers && !is_unnamed {
+                let count = around.counts.entry(name.to_lowercase()).or_default();
+                if *count > 0 {
+                    rule = fields.rule(&format!("{name}_{count}")).or(rule);
+                }
+                *count += 1;
             }
-            *count += 1;
+            open.rule = open.rule.or(rule);
         }
-        if fields.has_numbers && !is_named && open.label_value.is_none() {
-            around.params += 1;
-            open.param = Some(around.params);
+        if fields.has_numbers && is_unnamed {
+            open.param = Some(around.namer.next_param());
         }
         self.open.push(open);
     }
@@ -322,21 +356,29 @@ impl Walk {
         let open = self.open.last_mut().unwrap_or(&mut self.root);
         open.has_content |= is_content;
         let (rule, is_replaced) = match &mut self.attribute {
-            Some(Attribute { is_label: true, .. }) => {
-                match content {
-                    Content::Value(value_type, bytes) => {
-                        let text = typed::value(value_type, bytes).map(typed::shown);
-                        open.label.push_str(&text.unwrap_or_default());
+            Some(attribute) => {
+                if attribute.is_label {
+                    match content {
+                        Content::Value(value_type, bytes) => {
+                            let text = typed::value(value_type, bytes).map(typed::shown);
+                            open.label.push_str(&text.unwrap_or_default());
+                        }
+                        Content::Substitution(index, _) => open.label_value = Some(index),
+                        Content::Character(_) | Content::Entity => {}
                     }
-                    Content::Substitution(index, _) => open.label_value = Some(index),
-                    Content::Character(_) | Content::Entity => {}
+                    if attribute.is_called {
+                        if let Content::Substitution(index, _) = content {
+                            self.plan.used.insert(index);
+                        }
+                        return Ok(None);
+                    }
                 }
-                return Ok(None);
+                (attribute.rule, &mut attribute.is_replaced)
             }
-            Some(attribute) => (attribute.rule, &mut attribute.is_replaced),
             None => (open.rule, &mut open.is_replaced),
         };
         if let Content::Substitution(index, _) = content {
+            self.plan.used.insert(index);
             // Without it, the element could be left out with its attributes.
             if is_content && open.has_attributes {
                 self.plan.needed.push(index);
@@ -345,17 +387,20 @@ impl Walk {
                 (Some(_), true) => Some(Part::Rest),
                 (Some(rule), false) => Some(Part::All(rule)),
                 (None, _) if !is_content => None,
-                (None, _) => (open.label_value.map(Part::NamedBy)).or(open.param.map(Part::Param)),
+                (None, _) => match open.label_value {
+                    Some(label) => Some(Part::NamedBy(label, open.param)),
+                    None => open.param.map(Part::Param),
+                },
             };
             *is_replaced |= rule.is_some();
             self.plan.values.extend(part.map(|part| (index, part)));
             return Ok(None);
         }
         let param = open.param.filter(|_| is_content && rule.is_none());
-        let is_param = |(_, part): &(u16, Part)| matches!(part, Part::Param(_));
+        let is_param = |(_, part): &(u16, Part)| matches!(part, Part::Param(_) | Part::NamedBy(_, Some(_)));
         self.plan.has_late_text |= param.is_some() && self.plan.values.iter().any(is_param);
-        let rule = rule.or_else(|| fields.rule(&format!("param{}", param?)));
-        if is_content && open.label_value.is_some() && !matches!(content, Content::Value(_, [])) {
+        let rule = rule.or_else(|| fields.rule(&Param(param?).to_string()));
+        if is_content && open.is_called && open.label_value.is_some() && !matches!(content, Content::Value(_, [])) {
             let why = "the field that a text belongs to depends on the record".to_owned();
             return Err(WriteError::NotRedacted(why.into()));
         }

@@ -213,7 +213,8 @@ impl Spelled {
 impl Place {
     /// Whether a spelling counts after and before some text.
     fn holds(self, before: &[u8], after: &[u8]) -> bool {
-        let is_letter = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
+        // In binary values, other letters are often noise.
+        let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         let is_word = !is_letter(before.last()) && !is_letter(after.first());
         let is_blank = |byte: &&u8| byte.is_ascii_whitespace();
         let begins = before

@@ -1,0 +1,138 @@
+"""Redaction of secrets in every form, judged by a search of the written bytes that shares no code with it."""
+
+import os
+import pathlib
+import random
+
+import duckdb
+import planted
+import pytest
+
+COUNT = int(os.environ.get("EVTX_REDACTIONS", "4"))
+SEED = int(os.environ.get("EVTX_REDACTIONS_SEED", "1"))
+HOSTILE = pathlib.Path(os.environ.get("EVTX_HOSTILE", "/nowhere"))
+hostile = pytest.mark.skipif(not HOSTILE.is_dir(), reason="EVTX_HOSTILE is not set")
+
+
+def copy(con, path, select, parameters, options=""):
+    con.execute(f"COPY ({select}) TO '{path}' (FORMAT evtx{options})", parameters)
+
+
+def redact(con, source, path, names, options=""):
+    """Writes a redacted log of a log."""
+    select = "SELECT evtx_redact_values(record, ?::MAP(VARCHAR, VARCHAR)) AS record FROM read_evtx(?, record := true)"
+    copy(con, path, select, [names, str(source)], options)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + COUNT))
+def test_no_form_of_a_key_is_left(con, tmp_path, seed):
+    names = planted.keys(seed)
+    draw = random.Random(seed)
+    values = [(key, name, *form) for key in names for name, form in planted.forms(key).items()]
+    draw.shuffle(values)
+    parts = [values[at : at + 12] for at in range(0, len(values), 12)]
+    records = [planted.record(number, [(kind, data) for _, _, kind, data, _ in part]) for number, part in enumerate(parts, 1)]
+    path = tmp_path / "redacted.evtx"
+    select = "SELECT evtx_redact_values(record, ?::MAP(VARCHAR, VARCHAR)) AS record FROM (SELECT unnest(?::BLOB[]) AS record)"
+    copy(con, path, select, [names, records])
+    written = path.read_bytes()
+    left = [(key, name) for key, name, _, _, secret in values if secret is not None and secret in written]
+    assert not left
+    rows = con.execute("SELECT event_data, error FROM read_evtx(?, verify := true)", [str(path)]).fetchall()
+    assert len(rows) == len(parts) and not any(error for _, error in rows)
+    # Four bytes occur by chance, so a reader looks for them.
+    for (data, _), part in zip(rows, parts):
+        for index, (key, name, kind, original, secret) in enumerate(part):
+            if secret is None and kind in (planted.UINT32, planted.UINT64):
+                assert data[f"f{index}"] != str(int.from_bytes(original, "little")), (key, name)
+            elif secret is None and kind == planted.BINARY:
+                assert data[f"f{index}"] != original.hex().upper(), (key, name)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + COUNT))
+def test_a_form_that_is_left_fails_the_copy(con, tmp_path, seed):
+    names = planted.keys(seed + 1_000_000)
+    harmless = planted.record(1, [(planted.STRING, planted.wide("nothing"))])
+    path = tmp_path / "leak.evtx"
+    missed = []
+    for key in names:
+        for name, (kind, data, _) in planted.forms(key).items():
+            record = planted.record(2, [(planted.STRING, planted.wide("x")), (kind, data)])
+            select = "SELECT evtx_redact_values(?::BLOB, ?::MAP(VARCHAR, VARCHAR)) AS record UNION ALL SELECT ?::BLOB"
+            try:
+                copy(con, path, select, [harmless, names, record])
+                missed.append((key, name))
+            except duckdb.Error as error:
+                assert "the log still contains '" in str(error) and "chunk 0, record 2" in str(error), (key, name, error)
+            assert not path.exists() or path.unlink() is None
+    assert not missed
+
+
+@hostile
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"192.168.138.181": "192.0.2.1"},
+        {"172.55.130.43": "192.0.2.1", "192.168.138.1": "192.0.2.2"},
+        {"MINWINPC": "HOST1", "S-1-5-21-672274782-2342008316-3472871522": "S-1-5-21-0-0-0"},
+        {"S-1-5-21-672274782-2342008316-3472871522-1001": "S-1-5-21-0-0-0-1"},
+    ],
+)
+def test_real_records_keep_nothing(con, tmp_path, names):
+    before = (HOSTILE / "redact_leaks.evtx").read_bytes()
+    after = redact(con, HOSTILE / "redact_leaks.evtx", tmp_path / "redacted.evtx", names)
+    for key in names:
+        secrets = [planted.wide(text) for text in planted.texts(key).values()]
+        secrets += [data.rstrip(b"\0") for data in planted.packed(key).values() if len(data) > 4]
+        secrets += [planted.wide(data.hex().upper()) for data in planted.packed(key).values()]
+        assert not [secret for secret in secrets if secret in after]
+    changed = """SELECT count(*) FROM (SELECT event_data FROM read_evtx(?) EXCEPT ALL SELECT event_data FROM read_evtx(?))"""
+    assert con.execute(changed, [str(HOSTILE / "redact_leaks.evtx"), str(tmp_path / "redacted.evtx")]).fetchone()[0] > 0
+    assert before != after
+
+
+@hostile
+def test_a_message_does_not_print_the_address(con, tmp_path):
+    redact(con, HOSTILE / "redact_leaks.evtx", tmp_path / "redacted.evtx", {"192.168.138.181": "192.0.2.1"})
+    messages = "SELECT count(*) FROM read_evtx(?, messages := ?) WHERE contains(message, ?)"
+    count = lambda path, text: con.execute(messages, [str(path), str(HOSTILE / "redact_dns.messages"), text]).fetchone()[0]
+    known = count(HOSTILE / "redact_leaks.evtx", "192.168.138.181")
+    assert known > 0 and count(tmp_path / "redacted.evtx", "192.168.138.181") == 0
+    assert count(tmp_path / "redacted.evtx", "192.0.2.1") == known
+
+
+@hostile
+def test_an_address_cannot_become_a_name(con, tmp_path):
+    path, names = tmp_path / "redacted.evtx", {"192.168.138.181": "host-1"}
+    with pytest.raises(duckdb.Error, match="record 345: .*'host-1' is not an IPv4 address"):
+        redact(con, HOSTILE / "redact_leaks.evtx", path, names)
+    assert not path.exists()
+    redact(con, HOSTILE / "redact_leaks.evtx", path, names, ", DROP_UNREDACTED")
+    assert con.execute("SELECT count(*) FROM read_evtx(?)", [str(path)]).fetchone()[0] == 381
+
+
+@hostile
+@pytest.mark.parametrize(
+    "log, names",
+    [
+        ("redact_field_complexdata", {"U": "x"}),
+        ("redact_field_empty_name", {"param1": "x", "param2": "y"}),
+        ("redact_oversized_values", {"N2": "1", "N3": "2", "N4": "0x3", "N1": "{00000000-0000-0000-0000-000000000001}"}),
+    ],
+)
+def test_a_field_is_redacted_by_the_name_that_it_is_shown_under(con, tmp_path, log, names):
+    path = tmp_path / "redacted.evtx"
+    select = "SELECT evtx_redact(record, ?::MAP(VARCHAR, VARCHAR)) AS record FROM read_evtx(?, record := true)"
+    copy(con, path, select, [names, str(HOSTILE / f"{log}.evtx")])
+    for (data,) in con.execute("SELECT event_data FROM read_evtx(?)", [str(path)]).fetchall():
+        assert {name: data[name] for name in names} == names
+    assert planted.wide("secret") not in path.read_bytes()
+
+
+@hostile
+def test_values_that_are_too_long_are_found(con, tmp_path):
+    path, names = tmp_path / "redacted.evtx", {"4711": "1", "0x3e7": "0x1", "{54849625-5478-4994-a5ba-3e3b0328c30d}": "{" + str(planted.uuid.UUID(int=1)) + "}"}
+    redact(con, HOSTILE / "redact_oversized_values.evtx", path, names)
+    data = con.execute("SELECT event_data FROM read_evtx(?)", [str(path)]).fetchone()[0]
+    assert [data[f"N{index}"] for index in range(1, 5)] == [names["{54849625-5478-4994-a5ba-3e3b0328c30d}"], "1", "1", "0x1"]
