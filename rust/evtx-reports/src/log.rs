@@ -4,6 +4,7 @@
 //! the chunks of some of them.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -123,14 +124,14 @@ impl LogRows {
         };
         self.check_id(at, record.id)?;
         for id in record.seal() {
-            if !self.keys.contains_key(&id) {
+            if let Entry::Vacant(unknown) = self.keys.entry(id) {
                 let keys = Keys::of(id).ok_or_else(|| {
                     format!(
-                        "row {at}: the record was redacted by another process, or by too many different maps, so nobody knows \
-                         what to search the log for. Redact it in the statement that writes it"
+                        "row {at}: the record was redacted by another process, or by too many different maps, so nobody \
+                         knows what to search the log for. Redact it in the statement that writes it"
                     )
                 })?;
-                self.keys.insert(id, keys);
+                unknown.insert(keys);
             }
         }
         let written = if self.options.keep_ids {
