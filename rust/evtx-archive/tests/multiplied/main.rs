@@ -36,6 +36,8 @@ const MAX_MEMORY: usize = 64_000_000;
 const MAX_GAP: Duration = Duration::from_millis(100);
 /// After so many looks, work is interrupted: the rows of a multiplied file never end.
 const MAX_LOOKS: usize = 600_000;
+/// After so much time of the CPU, too.
+const MAX_TIME: Duration = Duration::from_secs(5);
 
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -101,11 +103,12 @@ struct Cost {
 
 /// Does some work, and measures it.
 fn measured(work: impl FnOnce(Interrupt<'_>) -> Outcome) -> Cost {
+    let start = ThreadTime::now();
     let (last, gap, looks) = (Cell::new(ThreadTime::now()), Cell::new(Duration::ZERO), Cell::new(0));
     let is_enough = || {
         gap.set(gap.get().max(last.replace(ThreadTime::now()).elapsed()));
         looks.set(looks.get() + 1);
-        looks.get() > MAX_LOOKS
+        looks.get() > MAX_LOOKS || start.elapsed() > MAX_TIME
     };
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
