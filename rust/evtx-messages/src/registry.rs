@@ -104,10 +104,10 @@ impl FilePlace {
         starts.take(MAX_FOLDERS).chain([0]).map(|start| &self.path[start..])
     }
 
-    /// Whether its path ends with that of a file that a registry names.
-    fn is_at(&self, registered: &RegisteredFile) -> bool {
-        let above = self.path.strip_suffix(&*registered.path);
-        above.is_some_and(|above| above.is_empty() || above.ends_with('/'))
+    /// How many folders are above the path of a file that a registry names; `None` if its path does not end with that.
+    fn above(&self, path: &str) -> Option<usize> {
+        let above = self.path.strip_suffix(path)?;
+        (above.is_empty() || above.ends_with('/')).then(|| above.matches('/').count())
     }
 }
 
@@ -143,8 +143,8 @@ pub struct Registry {
     by_guid: BTreeMap<Guid, Arc<Registration>>,
     by_message_file: Users,
     by_parameter_file: Users,
-    /// The paths of all files, and whether one was found there.
-    files: BTreeMap<Arc<str>, bool>,
+    /// The paths of all files, and the fewest folders above one that was found there.
+    files: BTreeMap<Arc<str>, Option<usize>>,
     /// What all of it takes, in bytes.
     memory: usize,
 }
@@ -248,7 +248,7 @@ impl Registry {
             if !self.files.contains_key(&file.path) {
                 // Its name is in two tables of users, at most.
                 self.take(2 * file.path.len() + 256)?;
-                self.files.insert(Arc::clone(&file.path), false);
+                self.files.insert(Arc::clone(&file.path), None);
             }
         }
         let registration = Arc::new(registration);
@@ -290,20 +290,20 @@ impl Registry {
     /// Notes where a file is. Call it for all files before [`is_file_of`](Self::is_file_of).
     pub fn locate(&mut self, file: &FilePlace) {
         for path in file.ends() {
-            if let Some(is_found) = self.files.get_mut(path) {
-                *is_found = true;
+            if let (Some(fewest), Some(above)) = (self.files.get_mut(path), file.above(path)) {
+                *fewest = Some(fewest.map_or(above, |fewest| fewest.min(above)));
             }
         }
     }
 
-    /// Whether a file is one of these, which a provider uses: it has the path of one of them. If no file has that, its
-    /// name is enough.
+    /// Whether a file is one of these, which a provider uses: it has the path of one of them. Of several, the one with the
+    /// fewest folders above is that of Windows: others can have copies of its folders below theirs. If no file has that
+    /// path, its name is enough.
     pub fn is_file_of(&self, files: &[RegisteredFile], file: &FilePlace) -> bool {
         let is_same = |registered: &RegisteredFile| {
-            registered.name() == file.name()
-                && (file.in_system_resources
-                    || self.files.get(&registered.path) != Some(&true)
-                    || file.is_at(registered))
+            let fewest = self.files.get(&registered.path).copied().flatten();
+            let is_at = |fewest| file.above(&registered.path).is_some_and(|above| above <= fewest);
+            registered.name() == file.name() && (file.in_system_resources || fewest.is_none_or(is_at))
         };
         files.iter().any(is_same)
     }

@@ -292,6 +292,8 @@ fn a_file_has_the_path_that_the_registry_says() {
             &other,
             &file("/mnt/c/Windows/System32/y.dll"),
             &file("/mnt/system32/y/x.dll"),
+            &file("/mnt/c/Users/x/Windows/System32/x.dll"),
+            &file("/mnt/c/Users/x/Windows/System32/en-US/x.dll.mui"),
         ] {
             assert!(!registry.is_file_of(&files, stranger), "{value}: {stranger:?}");
         }
