@@ -15,6 +15,8 @@ pub const MAX_MESSAGE: usize = 1 << 20;
 
 pub(super) const MAGIC: [u8; 8] = *b"EVTXMSGS";
 pub(super) const VERSION: u32 = 2;
+/// The version before, whose messages and parameters have no file. It is read, not written.
+pub(super) const WITHOUT_FILES: u32 = 1;
 /// The header in bytes.
 pub(super) const HEADER: usize = 24;
 /// The uncompressed size of a block, at most. *(choice)*
@@ -133,11 +135,15 @@ pub(super) struct Block {
     parameters: usize,
     parameter_count: usize,
     text: usize,
+    /// How many numbers a message and a parameter lack.
+    missing: usize,
 }
 
 impl Block {
-    /// A block from its uncompressed bytes; `None` if its parts do not have the sizes that its header says.
-    pub(super) fn new(bytes: Vec<u8>) -> Option<Self> {
+    /// A block of a catalog of a version, from its uncompressed bytes; `None` if its parts do not have the sizes that its
+    /// header says.
+    pub(super) fn new(bytes: Vec<u8>, version: u32) -> Option<Self> {
+        let missing = usize::from(version == WITHOUT_FILES);
         let mut at = 20_usize;
         let mut part = |index: usize, size: usize| {
             let count = u32_at(&bytes, 4 * index)? as usize;
@@ -147,8 +153,8 @@ impl Block {
         };
         let (strings, string_count) = part(0, 4)?;
         let (lists, list_items) = part(2, 4)?;
-        let (messages, message_count) = part(3, 4 * column::COUNT)?;
-        let (parameters, parameter_count) = part(4, size_of::<ParameterRecord>())?;
+        let (messages, message_count) = part(3, 4 * (column::COUNT - missing))?;
+        let (parameters, parameter_count) = part(4, size_of::<ParameterRecord>() - 4 * missing)?;
         let (text, _) = part(1, 1)?;
         if at != bytes.len() || strings + 4 * string_count != lists {
             return None;
@@ -164,6 +170,7 @@ impl Block {
             parameters,
             parameter_count,
             text,
+            missing,
         })
     }
 
@@ -177,16 +184,18 @@ impl Block {
 
     /// The message at an index below [`message_count`](Self::message_count).
     pub(super) fn message(&self, index: usize) -> Record {
-        self.numbers(self.messages + index * 4 * column::COUNT)
+        self.numbers(self.messages, index)
     }
 
     /// The parameter at an index below [`parameter_count`](Self::parameter_count).
     pub(super) fn parameter(&self, index: usize) -> ParameterRecord {
-        self.numbers(self.parameters + index * size_of::<ParameterRecord>())
+        self.numbers(self.parameters, index)
     }
 
-    fn numbers<const N: usize>(&self, at: usize) -> [u32; N] {
-        std::array::from_fn(|i| u32_at(&self.bytes, at + 4 * i).unwrap_or(0))
+    /// The numbers of the item at an index; 0 for the last one if it is missing.
+    fn numbers<const N: usize>(&self, start: usize, index: usize) -> [u32; N] {
+        let (count, at) = (N - self.missing, start + index * 4 * (N - self.missing));
+        std::array::from_fn(|i| u32_at(&self.bytes, at + 4 * i).filter(|_| i < count).unwrap_or(0))
     }
 
     /// The string of a reference; `None` if there is none.

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use super::block::{
-    Block, HEADER, MAGIC, MAX_BLOCK, MAX_BLOCKS, MAX_DIRECTORY, MAX_ROW, Packed, Record, VERSION, column, take,
+    Block, HEADER, MAGIC, MAX_BLOCK, MAX_BLOCKS, MAX_DIRECTORY, MAX_ROW, Packed, Record, VERSION, WITHOUT_FILES,
+    column, take,
 };
 use super::choose::{EventKey, Order, best, contested, parameter, qualifiers_of, version_of};
 use crate::error::{Error, Result};
@@ -178,7 +179,8 @@ fn block_of(packed: &Packed, file: &[u8], interrupt: Interrupt<'_>) -> Result<Bl
         offset: packed.offset,
         why: "its parts do not have the sizes that it says",
     };
-    Block::new(packed.unpack(file, MAX_BLOCK, interrupt)?).ok_or(damaged)
+    let version = u32_at(file, MAGIC.len()).unwrap_or(VERSION);
+    Block::new(packed.unpack(file, MAX_BLOCK, interrupt)?, version).ok_or(damaged)
 }
 
 /// All rows of a catalog, as they were written, by provider. They are made when they are asked for, and one provider is
@@ -271,7 +273,7 @@ fn directory(file: &[u8]) -> Result<(Vec<u8>, u64)> {
         })
     };
     let found = number(0)?;
-    if found != VERSION {
+    if ![VERSION, WITHOUT_FILES].contains(&found) {
         let supported = VERSION;
         return Err(Error::CatalogVersion { found, supported });
     }
