@@ -407,7 +407,7 @@ def test_an_interrupt_ends_the_end_of_a_copy(python):
 con = connect(threads=1)
 con.execute("CREATE TABLE texts AS FROM evtx_message_catalog('test/data/messages') LIMIT 0")
 text = "string_agg(md5((i * 40000 + j)::VARCHAR), '')"
-con.execute(f"INSERT INTO texts BY NAME SELECT 'p' AS provider, i::INTEGER AS event_id, {text} AS text FROM range(60) r(i), range(30000) s(j) GROUP BY i")
+con.execute(f"INSERT INTO texts BY NAME SELECT 'p' || i % 4 AS provider, i::INTEGER AS event_id, {text} AS text FROM range(60) r(i), range(30000) s(j) GROUP BY i")
 for after in [0.1, 1, 2]:
     interrupted(con, f"COPY texts TO '{folder}/all.messages' (FORMAT evtx_messages)", after)
     assert not os.listdir(folder)
