@@ -37,7 +37,7 @@ fn catalog([providers, messages, length, fields]: Shape) -> Made {
         b"o".to_vec(),
     ]
     .concat();
-    let block_packed = packed(&block);
+    let (block_packed, checksum) = (packed(&block), crc32fast::hash(&block));
     let mut directory = numbers(&[providers as u32]);
     for nth in 0..providers {
         let name = format!("provider {nth:09}");
@@ -45,7 +45,7 @@ fn catalog([providers, messages, length, fields]: Shape) -> Made {
         directory.extend(numbers(&[
             block_packed.len() as u32,
             block.len() as u32,
-            crc32fast::hash(&block),
+            checksum,
             name.len() as u32,
             0,
         ]));
