@@ -296,7 +296,7 @@ fn multiplied_files_are_seeds() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: (ProptestConfig::default().cases / 500).max(6),
+        cases: (ProptestConfig::default().cases / 2500).max(6),
         failure_persistence: None,
         max_shrink_iters: 20,
         ..ProptestConfig::default()
