@@ -105,13 +105,15 @@ def texts(key):
         return found | {"bare": key.strip("{}"), "simple": key.strip("{}").replace("-", "").upper()}
     if "\\" in key:
         domain, user = key.split("\\")
-        return found | {"principal": f"{user}@{domain}", "path": f"C:\\Users\\{user}\\x", "user": user.upper()}
+        found |= {"principal": f"{user}@{domain}", "path": f"C:\\Users\\{user}\\x", "user": user.upper()}
+        return found | {"element": f"<Author>{user}</Author>", "slashes": f"C:/Users/{user}", "domain": f"{domain}\\\\{user}"}
     if "@" in key:
         user, domain = key.split("@")
         short = domain.split(".")[0]
         return found | {"account": f"{short.upper()}\\{user}", "long": f"{domain}\\{user}", "short": f"{user}@{short}"}
     if key.count(".") == 2:
-        return found | {"netbios": key.split(".")[0].upper(), "computer": key.split(".")[0].upper() + "$"}
+        netbios = key.split(".")[0].upper()
+        return found | {"netbios": netbios, "computer": f"{netbios}$", "service": f"TERMSRV/{netbios}", "port": f"{netbios}:443"}
     return found
 
 
@@ -168,18 +170,14 @@ def numbers(key):
 def forms(key):
     """Every form of a key in every type of value: by name, the type, the bytes of the value, and the bytes that must not stay."""
     found = {}
-    # Short names only count as whole values, so text is around the others.
-    whole = {"netbios", "computer", "user"}
     for name, text in texts(key).items():
-        before, after = ("", "") if name in whole else ("see ", ", x")
-        found[f"{name} in UTF-16"] = (STRING, wide(before + text + after), wide(text))
+        found[f"{name} in UTF-16"] = (STRING, wide(f"see {text}, x"), wide(text))
         if text.isascii():
-            found[f"{name} in ANSI"] = (ANSI, (before + text + after).encode(), text.encode())
-        if name not in whole:
-            found[f"{name} in binary"] = (BINARY, b"\x07\x01" + wide(text) + b"\x01", wide(text))
-            found[f"{name} in UTF-8 in binary"] = (BINARY, b"\x07" + text.encode() + b"\x01", text.encode())
+            found[f"{name} in ANSI"] = (ANSI, f"see {text}, x".encode(), text.encode())
+        found[f"{name} in binary"] = (BINARY, b"\x07\x01" + wide(text) + b"\x01", wide(text))
+        found[f"{name} in UTF-8 in binary"] = (BINARY, b"\x07" + text.encode() + b"\x01", text.encode())
         for escape, encode in ESCAPED.items():
-            if name not in whole and encode(text) != text:
+            if encode(text) != text:
                 found[f"{name}, {escape}"] = (STRING, wide(f"q={encode(text)}&x"), wide(encode(text)))
     for name, data in packed(key).items():
         if len(data) > 4:
@@ -194,6 +192,8 @@ def forms(key):
             found[f"{name}, {encoding}"] = (STRING, wide(f"<{text}>"), wide(text.rstrip("=")))
     for name, (kind, data) in numbers(key).items():
         found[name] = (kind, data, None)
+        if kind == HEX32:
+            found[f"{name} with another byte"] = (STRING, wide(f"RefID:0x08{data.hex()}"), wide(data.hex()))
     if key.startswith("{"):
         found["GUID"] = (GUID, uuid.UUID(key).bytes_le, uuid.UUID(key).bytes_le)
         found["GUIDs"] = (GUID | 0x80, bytes(16) + uuid.UUID(key).bytes_le, uuid.UUID(key).bytes_le)

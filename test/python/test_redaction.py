@@ -69,6 +69,46 @@ def test_a_form_that_is_left_fails_the_copy(con, tmp_path, seed):
     assert not missed
 
 
+def texts_after(con, tmp_path, texts, names):
+    record = planted.record(1, [(planted.STRING, planted.wide(text)) for text in texts])
+    select = "SELECT evtx_redact_values(?::BLOB, ?::MAP(VARCHAR, VARCHAR)) AS record"
+    copy(con, tmp_path / "redacted.evtx", select, [record, names])
+    data = con.execute("SELECT event_data FROM read_evtx(?)", [str(tmp_path / "redacted.evtx")]).fetchone()[0]
+    return list(data.values())
+
+
+@pytest.mark.parametrize(
+    "key, new, before, after",
+    [
+        ("10.0.0.1", "192.0.2.1", "10.0.0.12 110.0.0.1 10.0.0.1:80", "10.0.0.12 110.0.0.1 192.0.2.1:80"),
+        ("fe80::1", "2001:db8::2", "fe80::12 fe80::1%4", "fe80::12 2001:db8::2%4"),
+        ("CORP\\anna", "DOM\\user", '{"u": "CORP\\\\anna"} joanna anna-2', '{"u": "DOM\\\\user"} joanna anna-2'),
+        ("ws07.corp.example", "host.dom.example", "HOST/WS07 ws07:443 ws071", "HOST/host host:443 ws071"),
+        ("74.215.61.168", "192.0.2.1", "RefID:0x08A83DD74A", "RefID:0x08010200C0"),
+    ],
+)
+def test_a_key_is_not_a_part_of_another_name_or_address(con, tmp_path, key, new, before, after):
+    assert texts_after(con, tmp_path, [before], {key: new}) == [after]
+
+
+def test_of_two_keys_the_longer_one_that_counts_is_replaced(con, tmp_path):
+    names = {"10.0.0.1": "192.0.2.1", "10.0": "net", "CORP\\anna": "DOM\\user", "anna.berg": "user-1"}
+    texts = ["10.0.0.1 10.0.0.12", "CORP\\anna.berg anna.berg@x"]
+    assert texts_after(con, tmp_path, texts, names) == ["192.0.2.1 net.0.12", "DOM\\user.berg user-1@x"]
+
+
+def test_a_file_has_another_name_until_it_was_searched(con, tmp_path):
+    path = tmp_path / "redacted.evtx"
+    log = planted.record(1, [(planted.STRING, planted.wide("secret"))])
+    copy(con, path, "SELECT ?::BLOB AS record", [log])
+    before = path.read_bytes()
+    select = "SELECT evtx_redact_values(?::BLOB, MAP {'secret': 'x'}) AS record UNION ALL SELECT ?::BLOB"
+    for options in ["", ", USE_TMP_FILE false"]:
+        with pytest.raises(duckdb.Error, match="the log still contains 'secret'"):
+            copy(con, path, select, [log, log], options)
+        assert path.read_bytes() == before and os.listdir(tmp_path) == ["redacted.evtx"]
+
+
 @hostile
 @pytest.mark.parametrize(
     "names",

@@ -93,13 +93,7 @@ fn search_chunk(
 }
 
 fn audit(keys: &[Arc<Keys>]) -> Result<Audit, String> {
-    let mut texts: Vec<&str> = Vec::new();
-    for keys in keys {
-        match &**keys {
-            Keys::Values(values) => texts.extend(values.iter().map(String::as_str)),
-            Keys::Fields(_) => {}
-        }
-    }
+    let mut texts: Vec<&str> = keys.iter().flat_map(|keys| &keys.0).map(String::as_str).collect();
     texts.sort_unstable();
     texts.dedup();
     Audit::new(texts)

@@ -130,7 +130,7 @@ impl Audit {
                 });
                 of_packed.push((key, packed));
             }
-            typed.add(key, text, &spellings);
+            typed.add(key, text);
         }
         let builder = |is_text| {
             let mut builder = AhoCorasickBuilder::new();
@@ -151,11 +151,17 @@ impl Audit {
         })
     }
 
+    /// The first form of a key that some bytes contain, among those that count at any offset.
+    pub(crate) fn search_bytes(&self, bytes: &[u8], scratch: &mut Scratch) -> Option<Finding> {
+        let place = self.anywhere(bytes, scratch)?;
+        Some(self.finding(&place, None, Some(place.at)))
+    }
+
     /// The first form of a key that a chunk of a log contains.
     pub fn search(&self, chunk: &[u8], scratch: &mut Scratch) -> Option<Finding> {
-        if let Some(place) = self.anywhere(chunk, scratch) {
-            let record = record_at(chunk, place.at);
-            return Some(self.finding(&place, record, Some(place.at)));
+        if let Some(found) = self.search_bytes(chunk, scratch) {
+            let record = found.offset.and_then(|offset| record_at(chunk, offset));
+            return Some(Finding { record, ..found });
         }
         scratch.arena.reset();
         let has_words = self.of_texts.iter().any(|pattern| pattern.around.is_word());
@@ -288,9 +294,9 @@ impl Audit {
             });
         }
         let addresses = || {
-            let mut wholes = decoded.wholes(4);
-            wholes.find_map(|run| {
-                let key = self.typed.address(&bytes[run.start..run.end])?;
+            decoded.short().find_map(|run| {
+                let mut windows = bytes[run.start..run.end].windows(4);
+                let key = windows.find_map(|window| self.typed.address(window))?;
                 Some(Place {
                     key,
                     form: "an address",
@@ -313,20 +319,19 @@ impl Audit {
 
 impl Around {
     fn is_word(self) -> bool {
-        matches!(self, Around::Word | Around::Account)
+        matches!(self, Around::Word | Around::Name)
     }
 
     /// Whether a text counts after and before some bytes.
     fn fits(self, before: &[u8], after: &[u8]) -> bool {
-        let is_letter = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
-        let is_word = !is_letter(before.last()) && !is_letter(after.first());
+        let free = |is: fn(&u8) -> bool| !before.last().is_some_and(is) && !after.first().is_some_and(is);
         match self {
             Around::Anything => true,
             Around::NoDigitAfter => !after.first().is_some_and(u8::is_ascii_digit),
-            Around::Word => is_word,
-            Around::Account => {
-                is_word && (before.ends_with(b"\\") || matches!(after.first(), Some(b'\\' | b'@' | b'$')))
-            }
+            Around::NoDigit => free(u8::is_ascii_digit),
+            Around::NoGroup => free(|byte| byte.is_ascii_hexdigit() || *byte == b':'),
+            Around::Word => free(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80),
+            Around::Name => free(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | 0x80..)),
         }
     }
 }

@@ -10,7 +10,7 @@ mod folded;
 mod spelled;
 mod packed;
 mod encoded;
-mod remains;
+mod sids;
 mod fields;
 mod values;
 mod editor;
@@ -33,7 +33,7 @@ use values::Values;
 #[derive(Debug)]
 pub struct Rules {
     kind: Kind,
-    /// The ID of the keys; `None` if there are none.
+    /// The ID of the texts that a log must not contain; `None` if there are none.
     keys: Option<u64>,
 }
 
@@ -84,14 +84,8 @@ impl Rules {
     /// An empty name, or one with a NUL; two that are the same but are replaced by different texts.
     pub fn fields(pairs: &[(&str, Option<&str>)]) -> Result<Self, String> {
         check("field", pairs)?;
-        let mut names: Vec<_> = pairs
-            .iter()
-            .map(|(name, new)| (name.to_lowercase(), new.map(str::to_owned)))
-            .collect();
-        names.sort();
-        let keys = (!names.is_empty()).then(|| Keys::Fields(names).keep());
         let kind = Kind::Fields(Fields::new(pairs));
-        Ok(Rules { kind, keys })
+        Ok(Rules { kind, keys: None })
     }
 
     /// Replaces texts wherever they occur, in any case: in texts and names, in SIDs, in binary values, and in bytes that
@@ -105,7 +99,7 @@ impl Rules {
         let values = Values::new(pairs)?;
         let mut texts: Vec<_> = pairs.iter().map(|(text, _)| (*text).to_owned()).collect();
         texts.sort();
-        let keys = (!texts.is_empty()).then(|| Keys::Values(texts).keep());
+        let keys = (!texts.is_empty()).then(|| Keys(texts).keep());
         let kind = Kind::Values(values.into());
         Ok(Rules { kind, keys })
     }
@@ -136,7 +130,7 @@ impl Redactor {
         let found = editor.found;
         // Definitions were checked when they were redacted.
         if let Kind::Values(values) = rules {
-            values.check(&self.record.out)?;
+            values.check(&mut self.definitions.scratch, &self.record.out)?;
         }
         finish(&mut self.record, |at, out| {
             let definition = found.iter().find(|(known, _)| *known == at);

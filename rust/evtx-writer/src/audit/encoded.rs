@@ -107,11 +107,14 @@ impl Decoded {
         self.runs.get(after.checked_sub(1)?).copied()
     }
 
-    /// The whole words that are of so many bytes.
-    pub(super) fn wholes(&self, bytes: usize) -> impl Iterator<Item = Run> {
-        let is_whole =
-            move |run: &&Run| run.is_whole && run.end - run.start == bytes && run.encoding != Encoding::Escapes;
-        self.runs.iter().filter(is_whole).copied()
+    /// The parts that an address of four bytes can be in: numbers in hexadecimal, and words in base64.
+    pub(super) fn short(&self) -> impl Iterator<Item = Run> {
+        let is_short = |run: &&Run| match run.encoding {
+            Encoding::Hexadecimal => run.end - run.start <= 8,
+            Encoding::Base64 => run.is_whole && run.end - run.start == 4,
+            Encoding::Escapes => false,
+        };
+        self.runs.iter().filter(is_short).copied()
     }
 
     /// Decodes all parts of a text, in any bytes.

@@ -15,10 +15,14 @@ pub(super) enum Around {
     Anything,
     /// No digit after it, which would make it the SID of another account.
     NoDigitAfter,
+    /// No digit.
+    NoDigit,
+    /// Nothing that makes it another IPv6 address.
+    NoGroup,
     /// No letter or digit.
     Word,
-    /// The same, and it is next to `\`, `@` or `$`, or is a whole value: the name of an account or a computer.
-    Account,
+    /// Nothing that a name of an account or a computer can have.
+    Name,
 }
 
 /// How a text may spell a key.
@@ -149,8 +153,9 @@ fn others(key: &str) -> Vec<Spelling> {
         {
             add(format!("{user}@{domain}"), "a user principal name", Around::Word);
             add(format!("{domain}/{user}"), "a name of an account", Around::Word);
+            add(format!("{domain}\\\\{user}"), "a name of an account", Around::Word);
             if account(user) {
-                add(user.to_owned(), "a name of an account", Around::Account);
+                add(user.to_owned(), "a name of an account", Around::Name);
             }
         }
         (None, Some((user, domain)))
@@ -165,12 +170,12 @@ fn others(key: &str) -> Vec<Spelling> {
                 add(format!("{user}@{domain}"), "a user principal name", Around::Word);
             }
             if account(user) {
-                add(user.to_owned(), "a name of an account", Around::Account);
+                add(user.to_owned(), "a name of an account", Around::Name);
             }
         }
         _ => {
             if let Some(short) = short_name(key) {
-                add(short.to_owned(), "a NetBIOS name", Around::Account);
+                add(short.to_owned(), "a NetBIOS name", Around::Name);
             }
         }
     }
@@ -191,11 +196,15 @@ pub(super) fn packed_address(key: &str) -> Option<Ipv4Addr> {
 
 /// The texts that spell a key, in lower case, itself first.
 pub(super) fn spellings(key: &str) -> Vec<Spelling> {
-    let is_sid = sid(key).is_some();
     let own = Spelling {
         text: key.to_owned(),
         name: "a text",
-        around: if is_sid { Around::NoDigitAfter } else { Around::Anything },
+        around: match key.parse() {
+            Ok(IpAddr::V4(_)) => Around::NoDigit,
+            Ok(IpAddr::V6(_)) => Around::NoGroup,
+            Err(_) if sid(key).is_some() => Around::NoDigitAfter,
+            Err(_) => Around::Anything,
+        },
     };
     let mut found = vec![own];
     found.extend(others(key));

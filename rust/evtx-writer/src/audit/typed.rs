@@ -13,7 +13,7 @@ use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
-use super::forms::{Around, MIN_NARROW, MIN_WIDE, Spelling, numbers, packed_address};
+use super::forms::{MIN_NARROW, MIN_WIDE, numbers, packed_address};
 
 /// How many streams can be nested. Deeper ones are searched as bytes only.
 const MAX_DEPTH: usize = 16;
@@ -53,7 +53,7 @@ fn shown(value: Value<'_>) -> String {
 }
 
 impl Typed {
-    pub(super) fn add(&mut self, key: usize, text: &str, spellings: &[Spelling]) {
+    pub(super) fn add(&mut self, key: usize, text: &str) {
         let lower = text.to_lowercase();
         if let Some(number) = text.parse::<i128>().ok().filter(|number| number.to_string() == text) {
             self.numbers.insert(number, (key, "a number"));
@@ -69,9 +69,6 @@ impl Typed {
         }
         self.has_hex |= lower.len().is_multiple_of(2) && lower.bytes().all(|byte| byte.is_ascii_hexdigit());
         self.whole.insert(lower, (key, "a value"));
-        for spelling in spellings.iter().filter(|spelling| spelling.around == Around::Account) {
-            self.whole.entry(spelling.text.clone()).or_insert((key, spelling.name));
-        }
     }
 
     /// The key that four bytes are the address of, in either order.

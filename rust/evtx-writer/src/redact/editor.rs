@@ -11,6 +11,7 @@ use super::fields::{Fields, Plan, Walk};
 use super::folded::{Encoding, Folded};
 use super::typed;
 use super::values::Values;
+use crate::audit::Scratch;
 use crate::copy::{MAX_RECORD, STRING, copy_definition};
 use crate::error::WriteError;
 use crate::source::{Result, Source};
@@ -86,6 +87,8 @@ pub(super) struct Definition {
 pub(super) struct Definitions {
     known: HashMap<[u8; GUID], Arc<Definition>>,
     bytes: usize,
+    /// For the search of what was redacted.
+    pub(super) scratch: Scratch,
 }
 
 /// Copies a record or a definition, and replaces what some rules say.
@@ -123,7 +126,7 @@ impl Definitions {
         let (plan, is_changed) = (editor.walk.plan, editor.is_changed);
         let id = is_changed.then(|| rename(&mut own.out));
         if let Kind::Values(values) = rules {
-            values.check(&own.out)?;
+            values.check(&mut self.scratch, &own.out)?;
         }
         self.bytes += bytes.len() + own.out.len();
         let (source, bytes) = (bytes.into(), own.out.into());

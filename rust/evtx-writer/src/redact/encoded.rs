@@ -14,6 +14,8 @@ pub(super) const SHORTEST: usize = DIGITS;
 /// the whole word is a text.
 const SHORT: usize = 16;
 const FEW: usize = 8;
+/// The most bytes of a number in hexadecimal.
+const MAX_NUMBER: usize = 8;
 /// What can be between two hexadecimal bytes.
 const BETWEEN: [&str; 9] = [", 0x", ",0x", " 0x", "\\x", " ", "-", ":", "\\", ","];
 
@@ -22,8 +24,8 @@ const BETWEEN: [&str; 9] = [", 0x", ",0x", " 0x", "\\x", " ", "-", ":", "\\", ",
 pub(super) struct Part {
     pub(super) range: Range<usize>,
     pub(super) bytes: Vec<u8>,
-    /// Whether it is all of a word, so that it can encode an address of four bytes.
-    pub(super) is_whole: bool,
+    /// Whether it can encode an address of four bytes: a number of at most eight bytes, or all of a word in base64.
+    pub(super) is_short: bool,
     style: Style,
 }
 
@@ -79,7 +81,7 @@ pub(super) fn parts(text: &[u8]) -> Vec<Part> {
                     .step_by(2)
                     .filter_map(|at| byte_at(digits, at))
                     .collect(),
-                is_whole: start == word.start && end == word.end,
+                is_short: digits.len() <= 2 * MAX_NUMBER,
                 style: Style::Hex {
                     between: "",
                     is_upper: digits.iter().any(u8::is_ascii_uppercase),
@@ -118,8 +120,8 @@ pub(super) fn parts(text: &[u8]) -> Vec<Part> {
             };
             found.push(Part {
                 range: start..word.end + padding,
+                is_short: skipped == 0 && bytes.len() == 4,
                 bytes,
-                is_whole: skipped == 0,
                 style: Style::Base64 {
                     is_url,
                     is_padded: padding > 0,
@@ -177,7 +179,7 @@ fn separated(text: &[u8], found: &mut Vec<Part>) {
             found.push(Part {
                 range: at..end,
                 bytes,
-                is_whole: true,
+                is_short: (end - at) / (between.len() + 2) < MAX_NUMBER,
                 style: Style::Hex { between, is_upper },
             });
         }

@@ -10,14 +10,9 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 /// How many bytes of keys are kept, at least for the newest ones. Older ones are forgotten.
 const MAX_KEPT: usize = 256 << 20;
 
-/// What a redaction removes.
+/// The texts that a redaction removes wherever they occur.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Keys {
-    /// Texts, wherever they occur.
-    Values(Vec<String>),
-    /// The values of fields with these names, and what replaces each; `None` for NULL.
-    Fields(Vec<(String, Option<String>)>),
-}
+pub struct Keys(pub Vec<String>);
 
 #[derive(Debug)]
 struct Kept {
@@ -39,14 +34,7 @@ static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(|| {
 
 impl Keys {
     fn size(&self) -> usize {
-        let texts: usize = match self {
-            Keys::Values(texts) => texts.iter().map(|text| 64 + text.len()).sum(),
-            Keys::Fields(fields) => fields
-                .iter()
-                .map(|(name, new)| 96 + name.len() + new.as_ref().map_or(0, String::len))
-                .sum(),
-        };
-        256 + texts
+        256 + self.0.iter().map(|text| 64 + text.len()).sum::<usize>()
     }
 
     /// Keeps keys, and returns their ID.
@@ -83,7 +71,7 @@ mod tests {
 
     #[test]
     fn keys_are_kept_once_and_found_by_their_id() {
-        let keys = |text: &str| Keys::Values(vec![text.to_owned()]);
+        let keys = |text: &str| Keys(vec![text.to_owned()]);
         let (alice, bob) = (keys("alice").keep(), keys("bob").keep());
         assert_ne!(alice, bob);
         assert_eq!(keys("alice").keep(), alice);

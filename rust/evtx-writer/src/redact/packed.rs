@@ -106,6 +106,12 @@ impl Packed {
         of(bytes, Kind::Address).or_else(|| of([d, c, b, a], Kind::Swapped))
     }
 
+    /// The first address in the few bytes of a number, and its offset.
+    pub(super) fn address_in(&self, bytes: &[u8]) -> Option<(usize, (usize, Kind))> {
+        let mut windows = bytes.windows(4).enumerate();
+        windows.find_map(|(at, window)| Some((at, self.address(window)?)))
+    }
+
     /// The next key from an offset on. Four bytes have to be in a socket address: its family and port come before them.
     pub(super) fn find(&self, bytes: &[u8], from: usize) -> Option<(Range<usize>, usize, Kind)> {
         let mut start = from;

@@ -1,27 +1,48 @@
-//! Other texts that mean the same as a key: an address as a number, a GUID without its dashes, the NetBIOS name of a host.
+//! The texts that mean a key: itself, an address as a number, a GUID without its dashes, the NetBIOS name of a host.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, Anchored, Input, MatchKind, StartKind};
 use uuid::Uuid;
 
-/// Where another spelling counts.
+use super::typed::sid;
+
+/// What must not be next to a spelling, so that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// As a part of a word, too.
-    Anywhere,
-    /// As a word.
+enum Edges {
+    /// Anything can be: it can be a part of a word.
+    Any,
+    /// A digit after the SID of an account makes it that of another one.
+    Sid,
+    /// A digit before or after an IPv4 address.
+    Address,
+    /// A hexadecimal digit or a colon before or after an IPv6 address.
+    Address6,
+    /// A letter or a digit.
     Word,
-    /// As a word that is a whole value, or next to `\`, `@` or `$`.
-    Account,
+    /// A letter, a digit, `-` or `_`, which names of accounts and computers can have.
+    Name,
 }
 
-/// The other spellings of all keys.
+/// A text that means a key.
+#[derive(Debug)]
+pub(super) struct Spelling {
+    /// The index of the key.
+    pub(super) key: usize,
+    /// What replaces it.
+    pub(super) new: String,
+    is_key: bool,
+    edges: Edges,
+}
+
+/// Finds the spellings of all keys.
 #[derive(Debug)]
 pub(super) struct Spelled {
     finder: AhoCorasick,
-    /// By pattern, what replaces it, and where it counts.
-    new: Vec<(String, Place)>,
+    /// By pattern.
+    of: Vec<Spelling>,
 }
 
 /// Endings of names of files. A key with one of them and one dot is no name of a host.
@@ -100,22 +121,32 @@ fn host(text: &str) -> Option<&str> {
     (is_host && !is_file).then_some(first)
 }
 
-/// The other spellings of a key, what replaces each, and where they count.
-fn spellings(key: &str, new: &str) -> Vec<(String, String, Place)> {
+/// What must not be next to a key.
+fn edges(key: &str) -> Edges {
+    match key.parse() {
+        Ok(IpAddr::V4(_)) => Edges::Address,
+        Ok(IpAddr::V6(_)) => Edges::Address6,
+        Err(_) if sid(key).is_some() => Edges::Sid,
+        Err(_) => Edges::Any,
+    }
+}
+
+/// The other spellings of a key, what replaces each, and what must not be next to it.
+fn spellings(key: &str, new: &str) -> Vec<(String, String, Edges)> {
     let mut found = Vec::new();
-    let mut add = |(old, new): (String, String), place| found.push((old, new, place));
+    let mut add = |(old, new): (String, String), edges| found.push((old, new, edges));
     if let Ok(old) = key.parse::<Ipv4Addr>() {
         let with = |spell: fn(Ipv4Addr) -> String| pair(old, new.parse().ok(), new, spell);
         for spell in [reverse, padded, mapped] {
-            add(with(spell), Place::Word);
+            add(with(spell), Edges::Word);
         }
         for order in [0, 1].into_iter().filter(|_| numbers(old).is_some()) {
             let number = |address: Ipv4Addr| [address.to_bits(), address.to_bits().swap_bytes()][order].to_string();
-            add(pair(old, new.parse().ok(), new, number), Place::Word);
+            add(pair(old, new.parse().ok(), new, number), Edges::Word);
         }
     }
     if let Ok(old) = key.parse::<Ipv6Addr>() {
-        let mut with = |spell: &dyn Fn(Ipv6Addr) -> String| add(pair(old, new.parse().ok(), new, spell), Place::Word);
+        let mut with = |spell: &dyn Fn(Ipv6Addr) -> String| add(pair(old, new.parse().ok(), new, spell), Edges::Word);
         with(&|address| address.to_string());
         with(&|address| groups(address, 1));
         with(&|address| groups(address, 4));
@@ -132,11 +163,11 @@ fn spellings(key: &str, new: &str) -> Vec<(String, String, Place)> {
         let new_guid = Uuid::parse_str(new).ok();
         add(
             pair(old, new_guid, new, |guid| guid.hyphenated().to_string()),
-            Place::Anywhere,
+            Edges::Any,
         );
         add(
             pair(old, new_guid, new, |guid| guid.simple().to_string()),
-            Place::Anywhere,
+            Edges::Any,
         );
     }
     if let Some(old) = account(key) {
@@ -144,7 +175,7 @@ fn spellings(key: &str, new: &str) -> Vec<(String, String, Place)> {
         let mut with = |spell: &dyn Fn((&str, &str)) -> String| {
             add(
                 (spell(old), new_account.map_or_else(|| new.to_owned(), spell)),
-                Place::Word,
+                Edges::Word,
             );
         };
         with(&|(user, domain)| format!("{user}@{domain}"));
@@ -152,84 +183,109 @@ fn spellings(key: &str, new: &str) -> Vec<(String, String, Place)> {
         with(&|(user, domain)| format!("{domain}\\{user}"));
         with(&|(user, domain)| format!("{}\\{user}", netbios(domain)));
         with(&|(user, domain)| format!("{domain}/{user}"));
+        with(&|(user, domain)| format!("{domain}\\\\{user}"));
         if old.0.chars().count() >= MIN_NAME {
             let new = new_account.map_or(new, |(user, _)| user);
-            add((old.0.to_owned(), new.to_owned()), Place::Account);
+            add((old.0.to_owned(), new.to_owned()), Edges::Name);
         }
     } else if let Some(old) = host(key) {
         let new = host(new).unwrap_or(new);
-        add((old.to_owned(), new.to_owned()), Place::Account);
+        add((old.to_owned(), new.to_owned()), Edges::Name);
     }
     found
 }
 
 impl Spelled {
-    /// The other spellings of keys, but not those that are keys themselves. `fold` folds a text.
+    /// The spellings of keys, each with what replaces it. `fold` folds a text.
     ///
     /// # Errors
     /// If they need too much memory.
-    pub(super) fn new(
-        pairs: &[(&str, Option<&str>)],
-        fold: impl Fn(&str) -> String,
-        is_key: impl Fn(&str) -> bool,
-    ) -> Result<Option<Self>, String> {
-        let (mut patterns, mut new) = (Vec::new(), Vec::new());
-        for (key, replacement) in pairs {
-            for (old, replacement, place) in spellings(key, replacement.unwrap_or_default()) {
+    pub(super) fn new(pairs: &[(&str, Option<&str>)], fold: impl Fn(&str) -> String) -> Result<Self, String> {
+        let (mut patterns, mut of) = (Vec::new(), Vec::new());
+        for (key, (text, new)) in pairs.iter().enumerate() {
+            let new = new.unwrap_or_default();
+            patterns.push(fold(text));
+            of.push(Spelling {
+                key,
+                new: new.to_owned(),
+                is_key: true,
+                edges: edges(text),
+            });
+        }
+        let keys: HashSet<String> = patterns.iter().cloned().collect();
+        for (key, (text, new)) in pairs.iter().enumerate() {
+            for (old, new, edges) in spellings(text, new.unwrap_or_default()) {
                 let old = fold(&old);
-                if !is_key(&old) {
+                if !keys.contains(&old) {
                     patterns.push(old);
-                    new.push((replacement, place));
+                    of.push(Spelling {
+                        key,
+                        new,
+                        is_key: false,
+                        edges,
+                    });
                 }
             }
         }
-        if patterns.is_empty() {
-            return Ok(None);
-        }
         let finder = AhoCorasickBuilder::new()
             .match_kind(MatchKind::LeftmostLongest)
-            .build(&patterns);
-        let finder = finder.map_err(|error| error.to_string())?;
-        Ok(Some(Spelled { finder, new }))
+            .start_kind(StartKind::Both)
+            .build(&patterns)
+            .map_err(|error| error.to_string())?;
+        Ok(Spelled { finder, of })
     }
 
-    /// Where other spellings are in a folded text, and what replaces each.
-    pub(super) fn find<'t>(&'t self, folded: &'t [u8]) -> impl Iterator<Item = (std::ops::Range<usize>, &'t str)> + 't {
+    /// Where a folded text has spellings: of those at the same place, the longest.
+    pub(super) fn find<'t>(&'t self, folded: &'t [u8]) -> impl Iterator<Item = (Range<usize>, &'t Spelling)> + 't {
+        self.find_which(folded, |_| true)
+    }
+
+    /// Where a folded text has keys as they are.
+    pub(super) fn find_keys<'t>(&'t self, folded: &'t [u8]) -> impl Iterator<Item = (Range<usize>, &'t Spelling)> + 't {
+        self.find_which(folded, |spelling| spelling.is_key)
+    }
+
+    fn find_which<'t>(
+        &'t self,
+        folded: &'t [u8],
+        counts: impl Fn(&Spelling) -> bool + 't,
+    ) -> impl Iterator<Item = (Range<usize>, &'t Spelling)> + 't {
         let mut at = 0;
         std::iter::from_fn(move || {
             loop {
-                let found = self.finder.find(aho_corasick::Input::new(folded).range(at..))?;
-                let (new, place) = &self.new[found.pattern()];
-                if place.holds(&folded[..found.start()], &folded[found.end()..]) {
-                    at = found.end();
-                    return Some((found.range(), new.as_str()));
+                let mut found = self.finder.find(Input::new(folded).range(at..))?;
+                let start = found.start();
+                loop {
+                    let spelling = &self.of[found.pattern()];
+                    let (before, after) = (folded[..start].last(), folded[found.end()..].first());
+                    if counts(spelling) && spelling.edges.hold(before, after) {
+                        at = found.end();
+                        return Some((found.range(), spelling));
+                    }
+                    let shorter = Input::new(folded).range(start..found.end() - 1).anchored(Anchored::Yes);
+                    match self.finder.find(shorter) {
+                        Some(other) => found = other,
+                        None => break,
+                    }
                 }
-                at = found.start() + 1;
+                at = start + 1;
             }
         })
     }
 }
 
-impl Place {
-    /// Whether a spelling counts after and before some text.
-    fn holds(self, before: &[u8], after: &[u8]) -> bool {
-        // In binary values, other letters are often noise.
-        let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-        let is_word = !is_letter(before.last()) && !is_letter(after.first());
-        let is_blank = |byte: &&u8| byte.is_ascii_whitespace();
-        let begins = before
-            .iter()
-            .rev()
-            .find(|byte| !is_blank(byte))
-            .is_none_or(|byte| *byte == 0);
-        let ends = after.iter().find(|byte| !is_blank(byte)).is_none_or(|byte| *byte == 0);
+impl Edges {
+    /// Whether a spelling counts between two bytes of a text.
+    fn hold(self, before: Option<&u8>, after: Option<&u8>) -> bool {
+        // Letters beyond ASCII are often noise, in binary values.
+        let none = |is: fn(&u8) -> bool| !before.is_some_and(is) && !after.is_some_and(is);
         match self {
-            Place::Anywhere => true,
-            Place::Word => is_word,
-            Place::Account => {
-                let is_beside = before.last() == Some(&b'\\') || matches!(after.first(), Some(b'\\' | b'@' | b'$'));
-                is_word && (is_beside || begins && ends)
-            }
+            Edges::Any => true,
+            Edges::Sid => !after.is_some_and(u8::is_ascii_digit),
+            Edges::Address => none(u8::is_ascii_digit),
+            Edges::Address6 => none(|byte| byte.is_ascii_hexdigit() || *byte == b':'),
+            Edges::Word => none(u8::is_ascii_alphanumeric),
+            Edges::Name => none(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')),
         }
     }
 }

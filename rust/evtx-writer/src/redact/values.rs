@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, Match, MatchKind};
 use evtx_format::value::{Scalar, Value};
 use uuid::Uuid;
 
 use super::encoded::{Escapes, SHORTEST, parts};
 use super::folded::{Encoding, Folded, chars, fold};
 use super::packed::{Kind, Packed};
-use super::remains::Remains;
-use super::spelled::{Spelled, numbers};
+use super::sids::Sids;
+use super::spelled::{Spelled, Spelling, numbers};
 use super::typed::{self, MAX_VALUE, ansi, read, short, shown, sid};
+use crate::audit::{Audit, Scratch};
 use crate::copy::MAX_RECORD;
 use crate::error::WriteError;
 use crate::source::Result;
@@ -24,10 +24,7 @@ use crate::value::utf16;
 #[derive(Debug)]
 pub(super) struct Values {
     pairs: Vec<(String, Option<String>)>,
-    /// Finds the texts, folded.
-    finder: AhoCorasick,
-    /// Finds other spellings of them.
-    spelled: Option<Spelled>,
+    spelled: Spelled,
     /// Finds those that are addresses or GUIDs in bytes.
     packed: Option<Packed>,
     /// By what a whole value shows, folded.
@@ -37,9 +34,10 @@ pub(super) struct Values {
     /// Whether a text can be a part of a SID, and whether one can be that of a binary value.
     has_sids: bool,
     has_hex: bool,
-    /// By text, whether it is a SID. Another digit after it makes it another one.
-    is_sid: Vec<bool>,
-    remains: Remains,
+    /// Finds those that are SIDs in bytes.
+    sids: Option<Sids>,
+    /// Searches what was redacted.
+    audit: Audit,
 }
 
 /// The fewest bytes and characters of UTF-16 that count in bytes that a text may encode. Of base64, which any word is, as
@@ -85,19 +83,32 @@ fn replaced(source: &[u8], encoding: Encoding, edits: impl Iterator<Item = (Rang
     Ok(out)
 }
 
+/// What replaces spellings that were found in a text.
+fn edit_found<'t>(
+    scratch: &Folded,
+    found: impl Iterator<Item = (Range<usize>, &'t Spelling)>,
+    source: &[u8],
+    encoding: Encoding,
+) -> Result<Option<Vec<u8>>> {
+    let mut found = found.peekable();
+    if found.peek().is_none() {
+        return Ok(None);
+    }
+    let edits = found.map(|(range, spelling)| (scratch.place(range), spelling.new.clone()));
+    replaced(source, encoding, edits).map(Some)
+}
+
 impl Values {
     /// # Errors
     /// A text that a replacement contains.
     pub(super) fn new(pairs: &[(&str, Option<&str>)]) -> std::result::Result<Self, String> {
         let keys: Vec<String> = pairs.iter().map(|(text, _)| folded(text)).collect();
-        let finder = AhoCorasickBuilder::new()
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(&keys)
-            .map_err(|error| error.to_string())?;
+        let spelled = Spelled::new(pairs, folded)?;
         for (text, new) in pairs {
-            let found = new.and_then(|new| finder.find(&folded(new)));
-            if let (Some(found), Some(new)) = (found, new) {
-                let kept = pairs[found.pattern()].0;
+            let new = new.unwrap_or_default();
+            let again = folded(new);
+            if let Some((range, _)) = spelled.find(again.as_bytes()).next() {
+                let kept = &again[range];
                 return Err(format!(
                     "'{text}' would become '{new}', which contains '{kept}' again: choose another text"
                 ));
@@ -122,16 +133,15 @@ impl Values {
             has_hex: keys
                 .iter()
                 .any(|key| key.len().is_multiple_of(2) && key.bytes().all(|byte| byte.is_ascii_hexdigit())),
-            is_sid: keys.iter().map(|key| sid(key).is_some()).collect(),
             numbers: known,
-            spelled: Spelled::new(pairs, folded, |text| whole.contains_key(text))?,
+            spelled,
             packed: Packed::new(keys.iter().map(String::as_str))?,
             guids: every()
                 .filter_map(|(key, index)| Some((Uuid::parse_str(key).ok()?.to_bytes_le(), index)))
                 .collect(),
             whole,
-            remains: Remains::new(pairs.iter().map(|(text, _)| *text))?,
-            finder,
+            sids: Sids::new(keys.iter().map(String::as_str))?,
+            audit: Audit::new(pairs.iter().map(|(text, _)| *text))?,
             pairs: pairs
                 .iter()
                 .map(|(text, new)| ((*text).to_owned(), new.map(str::to_owned)))
@@ -147,7 +157,7 @@ impl Values {
     /// What replaces a name in UTF-16, which only contains the values as they are.
     pub(super) fn edit_name(&self, scratch: &mut Folded, source: &[u8]) -> Result<Option<Vec<u8>>> {
         scratch.read(source, Encoding::Utf16);
-        self.edit_plain(scratch, source, Encoding::Utf16)
+        edit_found(scratch, self.spelled.find_keys(&scratch.text), source, Encoding::Utf16)
     }
 
     /// What replaces a text. `is_decoded` says whether another text encoded it, so it is not decoded once more.
@@ -159,22 +169,13 @@ impl Values {
         is_decoded: bool,
     ) -> Result<Option<Vec<u8>>> {
         scratch.read(source, encoding);
-        let mut edited = self.edit_plain(scratch, source, encoding)?;
-        if edited.is_some() {
-            scratch.read(edited.as_deref().unwrap_or(source), encoding);
-        }
-        if let Some(spelled) = &self.spelled {
-            let found: Vec<_> = spelled.find(&scratch.text).collect();
-            if !found.is_empty() {
-                let edits = found
-                    .into_iter()
-                    .map(|(range, new)| (scratch.place(range), new.to_owned()));
-                edited = Some(replaced(edited.as_deref().unwrap_or(source), encoding, edits)?);
-            }
-        }
+        let mut edited = edit_found(scratch, self.spelled.find(&scratch.text), source, encoding)?;
         if !is_decoded {
-            let escaped = Escapes::ALL.map(|escapes| escapes.may_be_in(&scratch.text));
+            if let Some(edited) = &edited {
+                scratch.read(edited, encoding);
+            }
             let now = edited.as_deref().unwrap_or(source);
+            let escaped = Escapes::ALL.map(|escapes| escapes.may_be_in(&scratch.text));
             if let Some(new) = self.edit_encoded(scratch, now, encoding)? {
                 edited = Some(new);
             }
@@ -187,26 +188,13 @@ impl Values {
         }
         let Some(out) = edited else { return Ok(None) };
         scratch.read(&out, encoding);
-        match self.matches(&scratch.text).next() {
-            Some(again) => {
-                let text = &self.pairs[again.pattern()].0;
+        match self.spelled.find(&scratch.text).next() {
+            Some((_, again)) => {
+                let text = &self.pairs[again.key].0;
                 Err(refused(text, "a text", "what is around the new text makes it again"))
             }
             None => Ok(Some(out)),
         }
-    }
-
-    /// What replaces the values as they are in a text, which was read.
-    fn edit_plain(&self, scratch: &Folded, source: &[u8], encoding: Encoding) -> Result<Option<Vec<u8>>> {
-        let mut found = self.matches(&scratch.text).peekable();
-        if found.peek().is_none() {
-            return Ok(None);
-        }
-        let edits = found.map(|found| {
-            let new = self.pairs[found.pattern()].1.as_deref().unwrap_or_default();
-            (scratch.place(found.range()), new.to_owned())
-        });
-        replaced(source, encoding, edits).map(Some)
     }
 
     /// What replaces a text in which hexadecimal digits or base64 encode some of the values.
@@ -236,12 +224,13 @@ impl Values {
             {
                 continue;
             }
-            let address = self.packed.as_ref().filter(|_| part.is_whole);
-            let new = match address.and_then(|packed| packed.address(&part.bytes)) {
-                Some((index, kind)) => {
+            let address = self.packed.as_ref().filter(|_| part.is_short);
+            let new = match address.and_then(|packed| packed.address_in(&part.bytes)) {
+                Some((at, (index, kind))) => {
                     let new = self.pairs[index].1.as_deref();
+                    let encode = |address: Vec<u8>| part.encode(&[&part.bytes[..at], &address, &part.bytes[at + 4..]].concat());
                     kind.read(new)
-                        .map_or_else(|| new.unwrap_or_default().to_owned(), |new| part.encode(&new))
+                        .map_or_else(|| new.unwrap_or_default().to_owned(), encode)
                 }
                 None if self.counts(scratch, &part.bytes, part.is_base64()) => {
                     match self.edit_bytes(scratch, &part.bytes, true)? {
@@ -276,7 +265,7 @@ impl Values {
                 return true;
             }
         }
-        self.remains.sid(bytes, 0).is_some()
+        self.sids.as_ref().is_some_and(|sids| sids.find(bytes, 0).is_some())
             || self
                 .packed
                 .as_ref()
@@ -289,11 +278,7 @@ impl Values {
             let place = scratch.place(range);
             place.len() >= least.max(width)
         };
-        self.matches(&scratch.text).any(|found| is_long(found.range()))
-            || self
-                .spelled
-                .as_ref()
-                .is_some_and(|spelled| spelled.find(&scratch.text).any(|(range, _)| is_long(range)))
+        self.spelled.find(&scratch.text).any(|(range, _)| is_long(range))
     }
 
     /// What replaces a text in which some of the values have escapes.
@@ -308,34 +293,14 @@ impl Values {
             return Ok(None);
         };
         scratch.read_chars(&chars, source.len());
-        let plain = self.matches(&scratch.text).map(|found| {
-            let new = self.pairs[found.pattern()].1.as_deref().unwrap_or_default();
-            (scratch.place(found.range()), escapes.escape(new))
-        });
-        let mut edits: Vec<(Range<usize>, String)> = plain.collect();
-        if let Some(spelled) = &self.spelled {
-            for (range, new) in spelled.find(&scratch.text) {
-                let place = scratch.place(range);
-                if !edits
-                    .iter()
-                    .any(|(other, _)| other.start < place.end && place.start < other.end)
-                {
-                    edits.push((place, escapes.escape(new)));
-                }
-            }
-        }
+        let found = self.spelled.find(&scratch.text);
+        let edits: Vec<_> = found
+            .map(|(range, spelling)| (scratch.place(range), escapes.escape(&spelling.new)))
+            .collect();
         if edits.is_empty() {
             return Ok(None);
         }
-        edits.sort_by_key(|(range, _)| range.start);
         replaced(source, encoding, edits.into_iter()).map(Some)
-    }
-
-    /// The texts in a folded one.
-    fn matches<'t>(&'t self, folded: &'t [u8]) -> impl Iterator<Item = Match> + 't {
-        let follows = |found: &Match| folded.get(found.end()).is_some_and(u8::is_ascii_digit);
-        let found = self.finder.find_iter(folded);
-        found.filter(move |found| !self.is_sid[found.pattern()] || !follows(found))
     }
 
     /// What replaces bytes that may contain texts, SIDs, addresses and GUIDs.
@@ -367,7 +332,7 @@ impl Values {
         let now = edited.as_deref().unwrap_or(bytes);
         let mut out = Vec::new();
         let mut copied = 0;
-        while let Some(found) = self.remains.sid(now, copied) {
+        while let Some(found) = self.sids.as_ref().and_then(|sids| sids.find(now, copied)) {
             if let Some(edit) = self.edit_sid(scratch, &now[found.clone()])? {
                 out.extend(&now[copied..found.start]);
                 out.extend(edit.bytes);
@@ -607,22 +572,20 @@ impl Values {
         Ok(is_edited.then_some(Edit { value_type, bytes }))
     }
 
-    /// Checks that the bytes of a record or a definition contain none of the values any more, in texts or SIDs of any place.
+    /// Checks that the bytes of a record or a definition contain no form of a value any more that counts at any offset.
     ///
     /// # Errors
     /// What they contain, and where.
-    pub(super) fn check(&self, redacted: &[u8]) -> Result<()> {
-        match self.remains.find(redacted) {
-            None => Ok(()),
-            Some((index, offset, what)) => {
-                let text = &self.pairs[index].0;
-                let place = format!("the bytes at {offset} of the redacted record");
-                let why = format!(
-                    "it remains there as {what}, perhaps because values that follow each other spell it. Replace one of \
-                     these by evtx_redact"
-                );
-                Err(refused(text, &place, &why))
-            }
-        }
+    pub(super) fn check(&self, scratch: &mut Scratch, redacted: &[u8]) -> Result<()> {
+        let Some(found) = self.audit.search_bytes(redacted, scratch) else {
+            return Ok(());
+        };
+        let place = format!("the bytes at {} of the redacted record", found.offset.unwrap_or_default());
+        let why = format!(
+            "it remains there as {}, perhaps because values that follow each other spell it. Replace one of these by \
+             evtx_redact",
+            found.form
+        );
+        Err(refused(&found.key, &place, &why))
     }
 }
