@@ -4,7 +4,6 @@
 #include "duckdb_v2.h"
 #include "storage.hpp"
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,26 +37,9 @@ struct Statement {
 //! A file that is being written.
 class File {
 public:
-	File(const Statement &statement, std::string path_p) : path(std::move(path_p)) {
+	File(const Statement &statement, const std::string &path) {
 		const auto options = LendAll(statement.options);
-		file = Create<Export>(evtx_export_new, Lend(statement.format), Lend(options));
-	}
-
-	File(const File &) = delete;
-	File &operator=(const File &) = delete;
-
-	//! Removes what was written of a file that did not become whole.
-	~File() {
-		if (!written || is_whole) {
-			return;
-		}
-		written.reset();
-		std::error_code ignored;
-		// Not a device, a pipe or a link: they were there before.
-		const auto name = std::filesystem::u8path(path);
-		if (std::filesystem::is_regular_file(std::filesystem::symlink_status(name, ignored))) {
-			std::filesystem::remove(name, ignored);
-		}
+		file = Create<Export>(evtx_export_new, Lend(statement.format), Lend(options), Lend(path));
 	}
 
 	void Append(duckdb::cxx::Context &context, Rows rows) {
@@ -70,8 +52,7 @@ public:
 		Check(evtx_export_finish(file.get(), storage.ForCore()));
 		Write(context);
 		written->Close();
-		Check(evtx_export_search(file.get(), Lend(path), storage.ForCore()));
-		is_whole = true;
+		Check(evtx_export_keep(file.get(), storage.ForCore()));
 	}
 
 private:
@@ -83,16 +64,16 @@ private:
 				return;
 			}
 			if (!written) {
+				const auto path = GetText(Ask<EvtxText>(evtx_export_path, file.get()));
 				written.emplace(context.GetFileSystem().OpenFile(path, {FileFlags::WRITE, FileFlags::FILE_CREATE_NEW}));
 			}
 			written->WriteAt(part.bytes.data, part.bytes.len, part.offset);
 		}
 	}
 
-	std::string path;
 	Export file;
+	//! It is closed before the core removes what was written of a file that did not become whole.
 	std::optional<duckdb::cxx::FileHandle> written;
-	bool is_whole = false;
 };
 
 void Bind(CopyFunction::CopyToBindInput &input) {

@@ -39,45 +39,32 @@ struct Statement {
 
 /// A file that is written.
 struct Target {
-    path: String,
-    export: EvtxExport,
-    /// The file, if it was begun.
+    /// The open file, if it was begun. It is closed before a part of a file is removed.
     file: Option<File>,
-    is_whole: bool,
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        self.abandon();
-    }
+    export: EvtxExport,
 }
 
 impl Target {
     /// Does a step of the work. Clients can keep a statement that has failed, so a failure removes the file at once.
     fn with(&mut self, step: impl FnOnce(&mut Self) -> Result<(), EvtxError>) -> Result<(), EvtxError> {
-        step(self).inspect_err(|_| self.abandon())
-    }
-
-    /// Removes a file that did not become whole, but not a device, a pipe or a link: they were there before.
-    fn abandon(&mut self) {
-        let was_begun = self.file.take().is_some();
-        let is_regular = || std::fs::symlink_metadata(&self.path).is_ok_and(|known| known.is_file());
-        if was_begun && !self.is_whole && is_regular() {
-            std::fs::remove_file(&self.path).ok();
-        }
+        step(self).inspect_err(|_| {
+            self.file = None;
+            self.export.abandon();
+        })
     }
 
     /// Writes the parts that are ready.
     fn write(&mut self) -> Result<(), String> {
         loop {
+            let path = self.export.path().to_owned();
             let part = self.export.take();
             if part.bytes.get().is_empty() {
                 return Ok(());
             }
-            let problem = |error| format!("Cannot write \"{}\": {error}", self.path);
+            let problem = |error| format!("Cannot write \"{path}\": {error}");
             let file = match &mut self.file {
                 Some(file) => file,
-                None => self.file.insert(File::create(&self.path).map_err(problem)?),
+                None => self.file.insert(File::create(&path).map_err(problem)?),
             };
             let placed = file.seek(SeekFrom::Start(part.offset));
             placed.and_then(|_| file.write_all(part.bytes.get())).map_err(problem)?;
@@ -128,7 +115,7 @@ unsafe extern "C" fn bind(info: CopyBindInfo) {
             schema: Schema::empty().into(),
             columns: Vec::new(),
         };
-        EvtxExport::new(format.name, &statement.options())?;
+        EvtxExport::new(format.name, &statement.options(), "")?;
         (statement.schema, statement.columns) = columns(format.name, found)?;
         // SAFETY: DuckDB passes the info of the bind, and the data is deleted as what it is.
         unsafe { (api().copy_function_bind_set_bind_data)(info, boxed(statement), delete::<Statement>()) };
@@ -155,11 +142,10 @@ unsafe extern "C" fn init(info: CopyInitInfo) {
         let fields = statement.schema.fields().iter();
         let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
         EvtxExport::check(statement.format, &path, &names, &statement.options())?;
+        let path = Files::new(&context).to_write(&path)?;
         let target = Target {
-            path: Files::new(&context).to_write(&path)?,
-            export: EvtxExport::new(statement.format, &statement.options())?,
             file: None,
-            is_whole: false,
+            export: EvtxExport::new(statement.format, &statement.options(), &path)?,
         };
         let target = boxed(Mutex::new(target));
         // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.
@@ -197,10 +183,8 @@ unsafe extern "C" fn finalize(info: CopyFinalizeInfo) {
         target.with(|target| {
             interrupts.during(|interrupt| target.export.finish(interrupt))?;
             target.write()?;
-            let path = target.path.clone();
-            interrupts.during(|interrupt| target.export.search(&LocalStorage, &path, interrupt))?;
-            target.is_whole = true;
-            Ok(())
+            target.file = None;
+            interrupts.during(|interrupt| target.export.keep(&LocalStorage, interrupt))
         })
     });
 }

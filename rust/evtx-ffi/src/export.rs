@@ -35,6 +35,7 @@ enum Rows {
 #[derive(Debug)]
 pub struct EvtxExport {
     file: File,
+    place: Place,
     /// The last part that was returned.
     part: Vec<u8>,
     /// What the records of a finished log were redacted by.
@@ -150,16 +151,27 @@ pub extern "C" fn evtx_rows_free(rows: EvtxOwned<EvtxRows>) {
     release(|| drop(rows));
 }
 
-/// Makes a file of a format without rows.
+/// Makes a file of a format without rows, whose place is a path.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_export_new(
     format: EvtxText<'_>,
     options: EvtxSlice<'_, EvtxText<'_>>,
+    path: EvtxText<'_>,
     out: Option<&mut EvtxOwned<EvtxExport>>,
 ) -> EvtxFailure {
     produce(out, || {
-        Ok(Some(EvtxExport::new(format.text()?, &pairs(options)?)?.into()))
+        let export = EvtxExport::new(format.text()?, &pairs(options)?, path.text()?)?;
+        Ok(Some(export.into()))
     })
+}
+
+/// The path to write the parts to, which lives as long as the file.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_export_path<'a>(
+    export: Option<&'a EvtxExport>,
+    out: Option<&mut EvtxText<'a>>,
+) -> EvtxFailure {
+    produce(out, || Ok(EvtxText::of(required(export)?.path())))
 }
 
 /// Adds rows of the same format and options, which are taken over.
@@ -186,16 +198,13 @@ pub extern "C" fn evtx_export_finish(export: Option<&mut EvtxExport>, storage: E
     })
 }
 
-/// Fails if the file that was written of all parts still contains what its records were redacted by.
+/// Moves the file to its place. All parts were written, and the file is closed. Fails if it still contains what its records
+/// were redacted by. A file that fails, or is freed before this, is removed.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_export_search(
-    export: Option<&mut EvtxExport>,
-    path: EvtxText<'_>,
-    storage: EvtxStorage,
-) -> EvtxFailure {
+pub extern "C" fn evtx_export_keep(export: Option<&mut EvtxExport>, storage: EvtxStorage) -> EvtxFailure {
     entry(|| {
-        let (export, path) = (required(export)?, path.text()?);
-        Ok(storage.during(|storage, interrupt| export.search(storage, path, interrupt))?)
+        let export = required(export)?;
+        Ok(storage.during(|storage, interrupt| export.keep(storage, interrupt))?)
     })
 }
 
@@ -235,11 +244,11 @@ impl EvtxExport {
         }
     }
 
-    /// A file of a format without rows.
+    /// A file of a format without rows, whose place is a path.
     ///
     /// # Errors
     /// A text that names an option that the format lacks.
-    pub fn new(format: &str, options: &[[&str; 2]]) -> Result<Self, String> {
+    pub fn new(format: &str, options: &[[&str; 2]], path: &str) -> Result<Self, String> {
         let options = log_options(format, options)?;
         let file = match is_log(format)? {
             true => File::Log(LogRows::new(options)),
@@ -247,6 +256,7 @@ impl EvtxExport {
         };
         Ok(EvtxExport {
             file,
+            place: Place::new(path),
             part: Vec::new(),
             keys: Vec::new(),
         })
@@ -280,6 +290,7 @@ impl EvtxExport {
             File::Finished(parts) => parts.pop_front().unwrap_or_default(),
         };
         self.part = bytes;
+        self.place.is_begun |= !self.part.is_empty();
         let bytes = EvtxSlice::borrowed(&self.part);
         EvtxPart { offset, bytes }
     }
@@ -306,12 +317,70 @@ impl EvtxExport {
         Ok(())
     }
 
-    /// Searches the file that was written of all parts for what its records were redacted by. Files without redacted
-    /// records are not read.
+    /// The path to write the parts to.
+    pub fn path(&self) -> &str {
+        self.place.part.as_ref().unwrap_or(&self.place.path)
+    }
+
+    /// Searches the file that was written of all parts for what its records were redacted by, and moves it to its place. A
+    /// file without redacted records is not read. The file must be closed.
     ///
     /// # Errors
-    /// What it still contains, and where; a file that cannot be read, or [`ScanError::Interrupted`].
-    pub fn search(&mut self, storage: &dyn Storage, path: &str, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
-        search_written(storage, path, std::mem::take(&mut self.keys), interrupt)
+    /// What it still contains, and where; a file that cannot be read or moved, or [`ScanError::Interrupted`]. The file is
+    /// removed.
+    pub fn keep(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
+        let keys = std::mem::take(&mut self.keys);
+        let searched = search_written(storage, self.path(), &self.place.path, keys, interrupt);
+        let kept = searched.and_then(|()| self.place.keep());
+        kept.inspect_err(|_| self.abandon())
+    }
+
+    /// Removes the file if it is not at its place yet. It must be closed.
+    pub fn abandon(&mut self) {
+        self.place.abandon();
+    }
+}
+
+/// Where a file is written.
+#[derive(Debug)]
+struct Place {
+    path: String,
+    /// The path until the file is whole, beside its place. `None` if the file is written in place: by an address with a
+    /// scheme, or to a device, a pipe or a link.
+    part: Option<String>,
+    is_begun: bool,
+}
+
+impl Place {
+    fn new(path: &str) -> Self {
+        let is_file = || std::fs::symlink_metadata(path).map_or(true, |known| known.is_file());
+        let is_moved = !path.contains("://") && is_file();
+        Place {
+            path: path.to_owned(),
+            part: is_moved.then(|| format!("{path}.part")),
+            is_begun: false,
+        }
+    }
+
+    fn keep(&mut self) -> Result<(), ScanError> {
+        if let Some(part) = &self.part {
+            let problem = |error| ScanError::Input(format!("Cannot move \"{part}\" to \"{}\": {error}", self.path));
+            std::fs::rename(part, &self.path).map_err(problem)?;
+        }
+        self.is_begun = false;
+        Ok(())
+    }
+
+    fn abandon(&mut self) {
+        if let Some(part) = self.part.as_ref().filter(|_| self.is_begun) {
+            std::fs::remove_file(part).ok();
+        }
+        self.is_begun = false;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.abandon();
     }
 }

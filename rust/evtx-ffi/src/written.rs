@@ -21,7 +21,7 @@ struct Found {
     outcome: Option<(u64, Result<Finding, StorageError>)>,
 }
 
-/// Searches a log that was written for the keys of its records.
+/// Searches a log that was written for the keys of its records. Errors call it by its name.
 ///
 /// # Errors
 /// The first place that contains one, with the chunk and the record; a file that cannot be read;
@@ -29,6 +29,7 @@ struct Found {
 pub(crate) fn search_written(
     storage: &dyn Storage,
     path: &str,
+    name: &str,
     keys: Vec<Arc<Keys>>,
     interrupt: Interrupt<'_>,
 ) -> Result<(), ScanError> {
@@ -74,7 +75,7 @@ pub(crate) fn search_written(
     let offset = offset.map_or_else(String::new, |offset| format!(" at offset {offset} of the chunk"));
     let key: String = key.chars().take(100).collect();
     Err(ScanError::Input(format!(
-        "\"{path}\": chunk {index}{record}: the log still contains '{key}' as {form}{offset}, so it was not kept. Replace \
+        "\"{name}\": chunk {index}{record}: the log still contains '{key}' as {form}{offset}, so it was not kept. Replace \
          the field with evtx_redact, or leave the record out"
     )))
 }
