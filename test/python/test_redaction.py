@@ -3,6 +3,8 @@
 import os
 import pathlib
 import random
+import subprocess
+import sys
 
 import duckdb
 import planted
@@ -95,6 +97,19 @@ def test_of_two_keys_the_longer_one_that_counts_is_replaced(con, tmp_path):
     names = {"10.0.0.1": "192.0.2.1", "10.0": "net", "CORP\\anna": "DOM\\user", "anna.berg": "user-1"}
     texts = ["10.0.0.1 10.0.0.12", "CORP\\anna.berg anna.berg@x"]
     assert texts_after(con, tmp_path, texts, names) == ["192.0.2.1 net.0.12", "DOM\\user.berg user-1@x"]
+
+
+def test_records_of_another_process_are_redacted_again(con, tmp_path):
+    sealed = "SELECT evtx_redact_values(?::BLOB, MAP {'secret': 'x'}) AS record"
+    log = planted.record(1, [(planted.STRING, planted.wide("a secret of alice"))])
+    script = "import duckdb, os, sys; con = duckdb.connect(config={'allow_unsigned_extensions': 'true'});"
+    script += "con.execute(f\"LOAD '{os.environ['EVTX_EXTENSION']}'\");"
+    script += f"sys.stdout.buffer.write(con.execute({sealed!r}, [bytes.fromhex(sys.argv[1])]).fetchone()[0])"
+    stored = subprocess.run([sys.executable, "-c", script, log.hex()], stdout=subprocess.PIPE, check=True).stdout
+    with pytest.raises(duckdb.Error, match="redacted by another process"):
+        copy(con, tmp_path / "redacted.evtx", "SELECT ?::BLOB AS record", [stored])
+    copy(con, tmp_path / "redacted.evtx", sealed.replace("secret", "alice"), [stored])
+    assert con.execute("SELECT event_data.f0 FROM read_evtx(?)", [str(tmp_path / "redacted.evtx")]).fetchone()[0] == "a x of x"
 
 
 def test_a_file_has_another_name_until_it_was_searched(con, tmp_path):

@@ -167,10 +167,7 @@ pub extern "C" fn evtx_export_new(
 
 /// The path to write the parts to, which lives as long as the file.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_export_path<'a>(
-    export: Option<&'a EvtxExport>,
-    out: Option<&mut EvtxText<'a>>,
-) -> EvtxFailure {
+pub extern "C" fn evtx_export_path<'a>(export: Option<&'a EvtxExport>, out: Option<&mut EvtxText<'a>>) -> EvtxFailure {
     produce(out, || Ok(EvtxText::of(required(export)?.path())))
 }
 

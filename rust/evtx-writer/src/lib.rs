@@ -30,11 +30,11 @@ mod source;
 mod target;
 mod copy;
 mod record;
+mod audit;
 mod redact;
 mod chunk;
 mod log;
 mod mta;
-mod audit;
 
 pub use audit::{Audit, Finding, Scratch};
 pub use binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};

@@ -234,7 +234,8 @@ fn sid(key: &str) -> Option<Vec<u8>> {
 pub(super) fn packed(key: &str) -> Vec<Packed> {
     let mut found = Vec::new();
     found.extend(sid(key).map(Packed::Sid));
-    if let Some(guid) = guid(key) {
+    // Zeros, with or without a one after them, are not only GUIDs and addresses.
+    if let Some(guid) = guid(key).filter(|guid| *guid != [0; 16]) {
         found.push(Packed::Sixteen(as_stored(guid), "a GUID"));
         found.push(Packed::Sixteen(guid, "a GUID"));
     }
@@ -243,7 +244,6 @@ pub(super) fn packed(key: &str) -> Vec<Packed> {
             found.push(Packed::Address(address.octets()));
             found.push(Packed::Sixteen(address.to_ipv6_mapped().octets(), "an address"));
         }
-        // Zeros, with or without a one after them, are not only addresses.
         Ok(IpAddr::V6(address)) if !address.is_unspecified() && !address.is_loopback() => {
             found.push(Packed::Sixteen(address.octets(), "an address"));
         }

@@ -76,7 +76,8 @@ impl Packed {
                 patterns.extend(kind.read(Some(key)));
                 of.push((index, kind));
             };
-            if Uuid::parse_str(key).is_ok() {
+            // Other values have as many zeros, too.
+            if Uuid::parse_str(key).is_ok_and(|guid| !guid.is_nil()) {
                 add(Kind::Guid);
                 add(Kind::GuidOfText);
             }
@@ -86,7 +87,6 @@ impl Packed {
                     add(Kind::Address);
                     addresses.insert(address.octets(), index);
                 }
-                // Other values have as many zeros, too.
                 Ok(IpAddr::V6(address)) if address.to_bits() > 1 => add(Kind::Address6),
                 _ => {}
             }

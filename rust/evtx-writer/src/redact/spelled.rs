@@ -165,10 +165,7 @@ fn spellings(key: &str, new: &str) -> Vec<(String, String, Edges)> {
             pair(old, new_guid, new, |guid| guid.hyphenated().to_string()),
             Edges::Any,
         );
-        add(
-            pair(old, new_guid, new, |guid| guid.simple().to_string()),
-            Edges::Any,
-        );
+        add(pair(old, new_guid, new, |guid| guid.simple().to_string()), Edges::Any);
     }
     if let Some(old) = account(key) {
         let new_account = account(new);

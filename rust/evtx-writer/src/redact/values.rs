@@ -228,7 +228,8 @@ impl Values {
             let new = match address.and_then(|packed| packed.address_in(&part.bytes)) {
                 Some((at, (index, kind))) => {
                     let new = self.pairs[index].1.as_deref();
-                    let encode = |address: Vec<u8>| part.encode(&[&part.bytes[..at], &address, &part.bytes[at + 4..]].concat());
+                    let encode =
+                        |address: Vec<u8>| part.encode(&[&part.bytes[..at], &address, &part.bytes[at + 4..]].concat());
                     kind.read(new)
                         .map_or_else(|| new.unwrap_or_default().to_owned(), encode)
                 }
@@ -580,7 +581,10 @@ impl Values {
         let Some(found) = self.audit.search_bytes(redacted, scratch) else {
             return Ok(());
         };
-        let place = format!("the bytes at {} of the redacted record", found.offset.unwrap_or_default());
+        let place = format!(
+            "the bytes at {} of the redacted record",
+            found.offset.unwrap_or_default()
+        );
         let why = format!(
             "it remains there as {}, perhaps because values that follow each other spell it. Replace one of these by \
              evtx_redact",
