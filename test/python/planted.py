@@ -93,7 +93,7 @@ def texts(key):
         found = {"text": key, "reverse": address.reverse_pointer}
         if address.version == 4:
             found["padded"] = ".".join(f"{byte:03}" for byte in address.packed)
-            found["mapped"] = f"::ffff:{address.packed[0]:x}{address.packed[1]:02x}:{address.packed[2]:x}{address.packed[3]:02x}"
+            found["mapped"] = "::ffff:{:x}:{:x}".format(*struct.unpack(">HH", address.packed))
             found["number"] = str(int(address))
             found["swapped"] = str(int.from_bytes(address.packed, "little"))
         else:
