@@ -17,7 +17,7 @@ use evtx_format::{Interrupt, MAX_TEXT};
 
 use crate::plan::{Lookup, MAX_FIELD, PlaceId, Projection, Resolved};
 use crate::record::{ChunkTemplates, KeyedEntries, RecordView};
-use crate::schema::ColumnSource;
+use crate::schema::Operand;
 
 pub use comparison::Comparison;
 pub use expression::Expression;
@@ -38,9 +38,9 @@ pub(crate) enum Stage {
     Record,
 }
 
-/// Where a scan reads the value of a [`Term`].
+/// How a scan reads the value of a [`Term`].
 #[derive(Debug, Clone, Copy)]
-enum Operand {
+enum Access {
     RecordId,
     FileName,
     ChunkIndex,
@@ -116,7 +116,7 @@ pub(crate) struct Filter {
 struct Conjunct {
     /// The stage at which it is decided.
     stage: Stage,
-    node: Node<Operand>,
+    node: Node<Access>,
     /// Whether it selects the events of the table, not rows of the table.
     of_events: bool,
 }
@@ -132,7 +132,10 @@ impl Filter {
         let of_events = of_events.into_iter().map(|predicate| (predicate, true));
         for (Predicate(node), of_events) in of_events.chain(predicates.into_iter().map(|predicate| (predicate, false)))
         {
-            let node = node.map(&mut |term| operand(term, projection));
+            // A predicate about the rule is decided for each rule, before the scan.
+            let Some(node) = node.map(&mut |term| access(term, projection)) else {
+                continue;
+            };
             let stage = stage(&node, projection);
             conjuncts.push(Conjunct { stage, node, of_events });
         }
@@ -175,34 +178,34 @@ impl Conjunct {
         if self.of_events && row.may_be_any_event {
             return true;
         }
-        let decided = self.node.decide(&mut |operand, test| row.test(*operand, scratch, test));
+        let decided = self.node.decide(&mut |access, test| row.test(*access, scratch, test));
         decided == Some(true)
     }
 }
 
 impl<'x, 'r> Row<'x, 'r> {
-    /// The result of a test for the value of an operand.
-    fn test(&self, operand: Operand, scratch: &mut Scratch, test: &Test) -> Option<bool> {
+    /// The result of a test for the value of an access.
+    fn test(&self, access: Access, scratch: &mut Scratch, test: &Test) -> Option<bool> {
         let field = |place| {
             let (record, templates) = self.record?;
             record.places(templates).get(place)
         };
         let Scratch { value: scratch, text } = scratch;
-        let value = match operand {
-            Operand::Text => self.whole(text),
-            Operand::RecordId => self.record_id.map(Value::Number),
-            Operand::ChunkIndex => self.chunk_index.map(|index| Value::Number(index.into())),
-            Operand::RecordOffset => self.record_offset.map(Value::Number),
-            Operand::Recovered => self.recovered.map(Value::Bool),
-            Operand::FileName => Some(Value::Text(self.filename.as_bytes())),
-            Operand::Field(_, Read::Time) if self.record.is_none_or(|(record, _)| record.is_unread()) => {
+        let value = match access {
+            Access::Text => self.whole(text),
+            Access::RecordId => self.record_id.map(Value::Number),
+            Access::ChunkIndex => self.chunk_index.map(|index| Value::Number(index.into())),
+            Access::RecordOffset => self.record_offset.map(Value::Number),
+            Access::Recovered => self.recovered.map(Value::Bool),
+            Access::FileName => Some(Value::Text(self.filename.as_bytes())),
+            Access::Field(_, Read::Time) if self.record.is_none_or(|(record, _)| record.is_unread()) => {
                 self.written.map(Value::Instant)
             }
-            Operand::Field(place, Read::Text) => {
+            Access::Field(place, Read::Text) => {
                 field(place).and_then(|found| self.text(&found, MAX_FIELD, scratch, Resolved::push_text))
             }
-            Operand::Field(place, read) => field(place).and_then(|found| read.value(&found)),
-            Operand::Entry(lookup, read) => {
+            Access::Field(place, read) => field(place).and_then(|found| read.value(&found)),
+            Access::Entry(lookup, read) => {
                 let found = self.entry(lookup);
                 match read {
                     Read::Text => found.and_then(|found| self.text(&found, MAX_TEXT, scratch, Resolved::push_entry)),
@@ -255,59 +258,58 @@ impl<'x, 'r> Row<'x, 'r> {
 /// The most bytes of text that are compared without checking for an interrupt.
 const LONG: usize = 64 << 10;
 
-/// Where a scan reads the value of a term. Adds the place, key or text to `projection`.
-fn operand(term: &Term, projection: &mut Projection) -> Operand {
-    let read = Read::of(term.field_type()).unwrap_or(Read::Text);
-    match &term.source {
-        ColumnSource::RecordId => Operand::RecordId,
-        ColumnSource::ChunkIndex => Operand::ChunkIndex,
-        ColumnSource::RecordOffset => Operand::RecordOffset,
-        ColumnSource::Recovered => Operand::Recovered,
-        ColumnSource::Place(place, _) => Operand::Field(projection.place(*place), read),
-        ColumnSource::Entry(keys, _) => Operand::Entry(projection.column(keys), read),
-        ColumnSource::EventData => {
-            let lookup = projection.key(term.key.as_deref().unwrap_or_default());
-            Operand::Entry(lookup, Read::Text)
-        }
-        ColumnSource::Event(Language::Text) => {
+/// How a scan reads the value of a term; `None` for a property of the rule. Adds the place, key or text to `projection`.
+fn access(term: &Term, projection: &mut Projection) -> Option<Access> {
+    let read = Read::of(term.field_type).unwrap_or(Read::Text);
+    Some(match &term.operand {
+        Operand::RecordId => Access::RecordId,
+        Operand::FileName => Access::FileName,
+        Operand::ChunkIndex => Access::ChunkIndex,
+        Operand::RecordOffset => Access::RecordOffset,
+        Operand::Recovered => Access::Recovered,
+        Operand::Place(place) => Access::Field(projection.place(*place), read),
+        Operand::Entry(keys) => Access::Entry(projection.column(keys), read),
+        Operand::Key(key) => Access::Entry(projection.key(key), Read::Text),
+        Operand::Text => {
             projection.add_language(Language::Text);
-            Operand::Text
+            Access::Text
         }
-        // `FileName`. There are no predicates on the other sources.
-        _ => Operand::FileName,
-    }
+        Operand::Rule(_) => return None,
+    })
 }
 
 /// The stage at which a predicate can be decided.
-fn stage(node: &Node<Operand>, projection: &Projection) -> Stage {
-    let stage = |operand: &Operand| match *operand {
-        Operand::Field(place, _) => {
+fn stage(node: &Node<Access>, projection: &Projection) -> Stage {
+    let stage = |access: &Access| match *access {
+        Access::Field(place, _) => {
             if projection.is_in_system(place) {
                 Stage::Event
             } else {
                 Stage::Record
             }
         }
-        Operand::Entry(..) | Operand::Text => Stage::Record,
-        _ => Stage::Header,
+        Access::Entry(..) | Access::Text => Stage::Record,
+        Access::RecordId | Access::FileName | Access::ChunkIndex | Access::RecordOffset | Access::Recovered => {
+            Stage::Header
+        }
     };
     [Stage::Record, Stage::Event]
         .into_iter()
-        .find(|at| node.any_term(&|operand| stage(operand) == *at))
+        .find(|at| node.any_term(&|access| stage(access) == *at))
         .unwrap_or(Stage::Header)
 }
 
 /// The cost of deciding a predicate, roughly. A column of the header costs 1.
-fn cost(node: &Node<Operand>) -> usize {
+fn cost(node: &Node<Access>) -> usize {
     match node {
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),
         Node::Not(node) => cost(node),
-        Node::Test(operand, _) => match operand {
-            Operand::Field(_, Read::Text) => 8,
-            Operand::Field(..) => 2,
-            Operand::Entry(..) => 16,
-            Operand::Text => 256,
-            _ => 1,
+        Node::Test(access, _) => match access {
+            Access::Field(_, Read::Text) => 8,
+            Access::Field(..) => 2,
+            Access::Entry(..) => 16,
+            Access::Text => 256,
+            Access::RecordId | Access::FileName | Access::ChunkIndex | Access::RecordOffset | Access::Recovered => 1,
         },
     }
 }
@@ -399,7 +401,7 @@ mod tests {
         let message = projection.place(schema::MESSAGE);
         assert_eq!(
             stage(
-                &Node::Test(Operand::Field(message, Read::Text), Test::IsNull),
+                &Node::Test(Access::Field(message, Read::Text), Test::IsNull),
                 &projection
             ),
             Stage::Record

@@ -140,8 +140,7 @@ impl Scan {
         let reports = has(ColumnSource::Error) || options.on_error != OnError::Report || rules.is_some();
         // A damaged event has no text and no record, and carved bytes are a record only if they read in full.
         let of_events = table.events.as_deref().map(Predicate::of_events);
-        let of_records = predicates.iter().filter(|predicate| !predicate.is_of_rules());
-        let filter = Filter::new(of_events.as_ref(), of_records, &mut projection);
+        let filter = Filter::new(of_events.as_ref(), predicates, &mut projection);
         let validates_all = reports || !projection.languages.is_empty() || has(ColumnSource::Record) || options.recover;
         let beyond_system = projection.places.iter().any(|place| !place.in_system);
         Scan {

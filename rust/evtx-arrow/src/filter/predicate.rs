@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 
-use evtx_format::render::program::Language;
-
 use super::comparison::Comparison;
 use super::expression::Expression;
 use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Read, Value};
-use crate::schema::{self, ColumnSource, Events, FieldType, OnError, RuleColumn, Rules, Table, level_number};
+use crate::schema::{self, ColumnSource, Events, FieldType, OnError, Operand, RuleColumn, Rules, Table, level_number};
 
 /// A predicate, which a scan decides for a record before it builds a row.
 #[derive(Debug, Clone)]
@@ -52,10 +50,9 @@ impl Test {
 /// A column, or an entry of a map column.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
-    /// The source of the column.
-    pub(super) source: ColumnSource,
-    /// The key of the entry; `None` for the whole column.
-    pub(super) key: Option<Box<str>>,
+    pub(super) operand: Operand,
+    /// The type of its values.
+    pub(super) field_type: FieldType,
 }
 
 impl Term {
@@ -63,38 +60,30 @@ impl Term {
     fn new(table: &Table, value: &Expression) -> Option<Self> {
         let (column, key) = match value {
             Expression::Column(column) => (*column, None),
-            Expression::Entry(column, key) => (*column, Some(key)),
+            Expression::Entry(column, key) => (*column, Some(&**key)),
             _ => return None,
         };
-        let source = table.columns.get(column)?.source.clone();
-        let is_of_rule = matches!(source, ColumnSource::Rule(_));
+        let term = Term::of(&table.columns.get(column)?.source, key)?;
         // The first damage ends such a scan, even in a record that a predicate would drop.
-        if table.options.on_error == OnError::Fail && !is_of_rule {
-            return None;
-        }
-        let is_decided = match &source {
-            ColumnSource::EventData => key.is_some(),
-            _ if key.is_some() => false,
-            // The message can be in a file beside the log or in a catalog, which are read only when the row is built.
-            ColumnSource::Place(place, _) => *place != schema::MESSAGE,
-            ColumnSource::MessageSource | ColumnSource::Record => false,
-            ColumnSource::Error | ColumnSource::UserData => false,
-            ColumnSource::Event(language) => *language == Language::Text,
-            source => source.field_type().is_some(),
-        };
-        let key = key.cloned();
-        is_decided.then_some(Term { source, key })
+        let is_needed = table.options.on_error == OnError::Fail && !term.is_of_rule();
+        (!is_needed).then_some(term)
     }
 
-    /// The type of its values.
-    pub(super) fn field_type(&self) -> FieldType {
-        self.source.field_type().unwrap_or(FieldType::Text)
+    fn of(source: &ColumnSource, key: Option<&str>) -> Option<Self> {
+        Some(Term {
+            operand: source.operand(key)?,
+            field_type: source.field_type().unwrap_or(FieldType::Text),
+        })
+    }
+
+    fn is_of_rule(&self) -> bool {
+        matches!(self.operand, Operand::Rule(_))
     }
 
     /// A constant of the type of the term's values: levels of rules are numbers.
     fn literal<'l>(&self, literal: &'l Literal) -> Cow<'l, Literal> {
-        let number = match (&self.source, literal) {
-            (ColumnSource::Rule(RuleColumn::Level), Literal::Text(name)) => level_number(name),
+        let number = match (&self.operand, literal) {
+            (Operand::Rule(RuleColumn::Level), Literal::Text(name)) => level_number(name),
             _ => None,
         };
         number.map_or(Cow::Borrowed(literal), |number| Cow::Owned(Literal::Number(number)))
@@ -102,7 +91,7 @@ impl Term {
 
     /// Whether the term has values of the constant's type, and the comparison is for this type.
     fn takes(&self, comparison: Comparison, literal: &Literal) -> bool {
-        match (Read::of(self.field_type()), literal) {
+        match (Read::of(self.field_type), literal) {
             (Some(Read::Text), Literal::Text(_)) => true,
             (Some(Read::Time), Literal::Instant(_))
             | (Some(Read::Uuid), Literal::Uuid(_))
@@ -124,38 +113,34 @@ impl Predicate {
     /// The predicate that a record is one of some events. A scan decides it with every `on_error`.
     pub(crate) fn of_events(events: &Events) -> Self {
         let term = |name: &str| {
-            let column = schema::COLUMNS.iter().find(|column| column.name == name);
-            Term {
-                source: column.map_or(ColumnSource::Error, |column| column.source.clone()),
-                key: None,
-            }
+            let column = schema::COLUMNS.iter().find(|column| column.name == name)?;
+            Term::of(&column.source, None)
         };
-        let ids = events.ids.iter().map(|ids| {
+        let ids = events.ids.iter().filter_map(|ids| {
             let ids = ids.iter().map(|&id| Literal::Number(id.into()));
-            Node::Test(term("event_id"), Test::In(Constants::new(ids.collect())))
+            Some(Node::Test(term("event_id")?, Test::In(Constants::new(ids.collect()))))
         });
         let providers = events.providers.iter();
-        let providers = providers.map(|names| Node::Test(term("provider"), Test::In(Constants::names(names))));
+        let providers =
+            providers.filter_map(|names| Some(Node::Test(term("provider")?, Test::In(Constants::names(names)))));
         Predicate(Node::And(ids.chain(providers).collect()))
     }
 
     /// Whether the predicate uses columns of the rule that an event matches.
     pub(crate) fn is_of_rules(&self) -> bool {
-        self.0.any_term(&|term| matches!(term.source, ColumnSource::Rule(_)))
+        self.0.any_term(&Term::is_of_rule)
     }
 
     /// Whether the predicate can be true for matches of a rule. It decides this only if it uses no other columns, and is
     /// not true for rows without a rule: which of these exist depends on all rules.
     pub(crate) fn keeps_rule(&self, rules: &Rules, rule: usize) -> bool {
-        if self.0.any_term(&|term| !matches!(term.source, ColumnSource::Rule(_)))
-            || self.0.decide(&mut |_, test| test.of(None)) == Some(true)
-        {
+        if self.0.any_term(&|term| !term.is_of_rule()) || self.0.decide(&mut |_, test| test.of(None)) == Some(true) {
             return true;
         }
         let decided = self.0.decide(&mut |term, test| {
-            test.of(match term.source {
-                ColumnSource::Rule(RuleColumn::Level) => rules.level(rule).map(|level| Value::Number(level.into())),
-                ColumnSource::Rule(column) => rules.text(rule, column).map(|text| Value::Text(text.as_bytes())),
+            test.of(match term.operand {
+                Operand::Rule(RuleColumn::Level) => rules.level(rule).map(|level| Value::Number(level.into())),
+                Operand::Rule(column) => rules.text(rule, column).map(|text| Value::Text(text.as_bytes())),
                 _ => None,
             })
         });
@@ -164,7 +149,7 @@ impl Predicate {
 
     /// Whether the predicate is about the path of the file alone, and drops the file with this path.
     pub fn drops_file(&self, filename: &str) -> bool {
-        let needs_more = |term: &Term| term.source != ColumnSource::FileName;
+        let needs_more = |term: &Term| term.operand != Operand::FileName;
         if self.0.any_term(&needs_more) {
             return false;
         }
@@ -216,7 +201,7 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
         Expression::Or(parts) => with(parts, Node::Or),
         Expression::Not(part) => hint(table, part, polarity.opposite()).map(|node| Node::Not(Box::new(node))),
         Expression::IsNull(of) => {
-            let term = Term::new(table, of).filter(|term| Read::of(term.field_type()).is_some());
+            let term = Term::new(table, of).filter(|term| Read::of(term.field_type).is_some());
             term.map(|term| Node::Test(term, Test::IsNull))
         }
         Expression::Compare(comparison, sides) => {
@@ -302,14 +287,14 @@ impl<T> Node<T> {
         }
     }
 
-    /// The same predicate over other terms.
-    pub(super) fn map<U>(&self, term: &mut impl FnMut(&T) -> U) -> Node<U> {
-        match self {
-            Node::And(nodes) => Node::And(nodes.iter().map(|node| node.map(term)).collect()),
-            Node::Or(nodes) => Node::Or(nodes.iter().map(|node| node.map(term)).collect()),
-            Node::Not(node) => Node::Not(Box::new(node.map(term))),
-            Node::Test(of, test) => Node::Test(term(of), test.clone()),
-        }
+    /// The same predicate over other terms; `None` if there is none for a term.
+    pub(super) fn map<U>(&self, term: &mut impl FnMut(&T) -> Option<U>) -> Option<Node<U>> {
+        Some(match self {
+            Node::And(nodes) => Node::And(nodes.iter().map(|node| node.map(term)).collect::<Option<_>>()?),
+            Node::Or(nodes) => Node::Or(nodes.iter().map(|node| node.map(term)).collect::<Option<_>>()?),
+            Node::Not(node) => Node::Not(Box::new(node.map(term)?)),
+            Node::Test(of, test) => Node::Test(term(of)?, test.clone()),
+        })
     }
 
     /// Whether the predicate is true; `None` is NULL. `test` tests the value of a term.
@@ -531,7 +516,7 @@ mod tests {
             let hint = Predicate::implied(&Table::from(located()), &condition);
             let kept = hint.as_ref().is_none_or(|Predicate(node)| {
                 let decided = node.decide(&mut |term, test| {
-                    let value = values[usize::from(term.source == ColumnSource::RecordOffset)];
+                    let value = values[usize::from(term.operand == Operand::RecordOffset)];
                     test.of(value.map(Value::Number))
                 });
                 decided == Some(true)
@@ -666,8 +651,8 @@ mod tests {
             };
             let Predicate(node) = Predicate::of_events(&events);
             node.decide(&mut |term, test| {
-                test.of(Some(match &term.source {
-                    ColumnSource::Place(place, _) if *place == schema::PROVIDER => Value::Text(of.as_bytes()),
+                test.of(Some(match &term.operand {
+                    Operand::Place(place) if *place == schema::PROVIDER => Value::Text(of.as_bytes()),
                     _ => Value::Number(id),
                 }))
             })

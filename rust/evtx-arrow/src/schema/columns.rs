@@ -63,6 +63,31 @@ pub(crate) enum ColumnSource {
     Correlation,
 }
 
+/// A value that a predicate can be about, because a scan reads it before it builds a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// [`ColumnSource::RecordId`].
+    RecordId,
+    /// [`ColumnSource::FileName`].
+    FileName,
+    /// [`ColumnSource::ChunkIndex`].
+    ChunkIndex,
+    /// [`ColumnSource::RecordOffset`].
+    RecordOffset,
+    /// [`ColumnSource::Recovered`].
+    Recovered,
+    /// The value at a place.
+    Place(Place),
+    /// A leaf of `EventData` or of `UserData`.
+    Entry(EntryKeys),
+    /// The value of `event_data` with a key.
+    Key(Box<str>),
+    /// All values of the event.
+    Text,
+    /// A property of the rule, which a scan knows before it reads a record.
+    Rule(RuleColumn),
+}
+
 /// Where the message of an event is from.
 #[derive(Debug, Clone)]
 pub(crate) enum MessageSource {
@@ -122,6 +147,36 @@ impl ColumnSource {
             _ => return None,
         };
         Some(option)
+    }
+
+    /// What a predicate on the column reads, or one on the value of a map with a key. `None` if a scan cannot decide such
+    /// predicates, so that the engine does.
+    pub(crate) fn operand(&self, key: Option<&str>) -> Option<Operand> {
+        if key.is_some() && *self != ColumnSource::EventData {
+            return None;
+        }
+        match self {
+            ColumnSource::RecordId => Some(Operand::RecordId),
+            ColumnSource::FileName => Some(Operand::FileName),
+            ColumnSource::ChunkIndex => Some(Operand::ChunkIndex),
+            ColumnSource::RecordOffset => Some(Operand::RecordOffset),
+            ColumnSource::Recovered => Some(Operand::Recovered),
+            // The message can be in a file beside the log or in a catalog, which are read only when the row is built.
+            ColumnSource::Place(place, _) => (*place != MESSAGE).then_some(Operand::Place(*place)),
+            ColumnSource::Entry(keys, ColumnType { list, .. }) => (!list).then(|| Operand::Entry(keys.clone())),
+            ColumnSource::EventData => key.map(|key| Operand::Key(key.into())),
+            ColumnSource::Event(Language::Text) => Some(Operand::Text),
+            ColumnSource::Rule(RuleColumn::Tags) => None,
+            ColumnSource::Rule(column) => Some(Operand::Rule(*column)),
+            ColumnSource::Event(Language::Xml | Language::Json | Language::Fields)
+            | ColumnSource::UserData
+            | ColumnSource::Error
+            | ColumnSource::Insertions
+            | ColumnSource::MessageSource
+            | ColumnSource::Record
+            | ColumnSource::Matched
+            | ColumnSource::Correlation => None,
+        }
     }
 
     /// The type of its values; `None` if they are maps or lists.
