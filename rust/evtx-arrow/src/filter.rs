@@ -259,6 +259,7 @@ impl<'x, 'r> Row<'x, 'r> {
 const LONG: usize = 64 << 10;
 
 /// How a scan reads the value of a term; `None` for a property of the rule. Adds the place, key or text to `projection`.
+#[warn(clippy::wildcard_enum_match_arm)]
 fn access(term: &Term, projection: &mut Projection) -> Option<Access> {
     let read = Read::of(term.field_type).unwrap_or(Read::Text);
     Some(match &term.operand {
@@ -279,6 +280,7 @@ fn access(term: &Term, projection: &mut Projection) -> Option<Access> {
 }
 
 /// The stage at which a predicate can be decided.
+#[warn(clippy::wildcard_enum_match_arm)]
 fn stage(node: &Node<Access>, projection: &Projection) -> Stage {
     let stage = |access: &Access| match *access {
         Access::Field(place, _) => {
@@ -300,6 +302,7 @@ fn stage(node: &Node<Access>, projection: &Projection) -> Stage {
 }
 
 /// The cost of deciding a predicate, roughly. A column of the header costs 1.
+#[warn(clippy::wildcard_enum_match_arm)]
 fn cost(node: &Node<Access>) -> usize {
     match node {
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),

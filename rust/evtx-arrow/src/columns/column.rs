@@ -49,6 +49,8 @@ pub(crate) enum ColumnBuilder {
     Correlation(Box<BurstBuilder>),
 }
 
+// A column that is added must be decided here, too.
+#[warn(clippy::wildcard_enum_match_arm)]
 impl ColumnBuilder {
     /// The builders of columns, which plans for `projection` read. `rules` are those of a table of matches.
     pub(crate) fn of(
@@ -102,7 +104,13 @@ impl ColumnBuilder {
             ColumnBuilder::Record(builder) => builder.bytes(),
             ColumnBuilder::Matched(builder) => builder.bytes(),
             ColumnBuilder::Correlation(builder) => builder.bytes(),
-            _ => 0,
+            ColumnBuilder::RecordId(_)
+            | ColumnBuilder::FileName
+            | ColumnBuilder::ChunkIndex(_)
+            | ColumnBuilder::RecordOffset(_)
+            | ColumnBuilder::MessageSource(_)
+            | ColumnBuilder::Recovered(_)
+            | ColumnBuilder::Rule(_) => 0,
         }
     }
 

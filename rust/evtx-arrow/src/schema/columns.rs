@@ -131,6 +131,8 @@ pub(crate) enum RuleColumn {
 /// An option that adds a column: its name, and whether it is set.
 type ColumnOption = (&'static str, fn(&Options) -> bool);
 
+// A column that is added must be decided here, too.
+#[warn(clippy::wildcard_enum_match_arm)]
 impl ColumnSource {
     /// The option that adds the column; `None` if the column is always there.
     fn option(&self) -> Option<ColumnOption> {
@@ -144,7 +146,16 @@ impl ColumnSource {
             ColumnSource::ChunkIndex | ColumnSource::RecordOffset => ("location", |options| options.location),
             ColumnSource::Record => ("record", |options| options.record),
             ColumnSource::Recovered => ("recover", |options| options.recover),
-            _ => return None,
+            ColumnSource::RecordId
+            | ColumnSource::Place(..)
+            | ColumnSource::EventData
+            | ColumnSource::Entry(..)
+            | ColumnSource::UserData
+            | ColumnSource::Error
+            | ColumnSource::FileName
+            | ColumnSource::Rule(_)
+            | ColumnSource::Matched
+            | ColumnSource::Correlation => return None,
         };
         Some(option)
     }
