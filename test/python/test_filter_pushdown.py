@@ -127,6 +127,29 @@ def test_generated_predicates_give_the_same_rows(values):
     assert rows > 10_000
 
 
+def test_every_column_is_compared_as_itself():
+    """The columns and the options that add them are those that DuckDB lists, so a new one is here, too."""
+    on, off = loaded(), loaded()
+    off.execute("SET evtx_filter_pushdown = false")
+    signature = "SELECT parameters, parameter_types FROM duckdb_functions() WHERE function_name = 'read_evtx'"
+    names, types = on.execute(signature).fetchone()
+    options = [f"{name} := true" for name, type_name in zip(names, types) if type_name == "BOOLEAN" and name != "verify"]
+    logs = f"read_evtx('{SAMPLES}/*.evtx', {', '.join(options)})"
+    columns = on.execute(f"DESCRIBE FROM {logs}").fetchall()
+    assert len(columns) >= 35
+    for name, type_name, *_ in columns:
+        distinct = f"SELECT DISTINCT {name} FROM {logs} WHERE {name} IS NOT NULL"
+        values = off.execute(f"SELECT {name}::VARCHAR FROM ({distinct}) ORDER BY hash({name}::VARCHAR) LIMIT 2").fetchall()
+        literals = [f"{quoted(value)}::{type_name}" for (value,) in values if type_name != "BLOB" and len(value) < 10_000]
+        wheres = [f"{name} IS NULL", f"{name} IS NOT NULL"]
+        for literal in literals:
+            wheres += [f"{name} {comparison} {literal}" for comparison in ["=", "<", ">="]]
+            wheres += [f"{name} BETWEEN {literal} AND {literals[0]}", f"{name} IN ({', '.join(literals)})", f"NOT ({name} > {literal})"]
+        for where in wheres:
+            query = f"SELECT filename, record_id FROM {logs} WHERE {where} ORDER BY ALL"
+            assert on.execute(query).fetchall() == off.execute(query).fetchall(), where
+
+
 @pytest.mark.parametrize(
     "where",
     [
