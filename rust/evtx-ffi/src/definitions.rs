@@ -43,6 +43,8 @@ pub struct EvtxDefinitions {
     pub filter_pushdown: EvtxSetting,
     /// The setting that turns off that scans keep compiled templates for later scans.
     pub template_cache: EvtxSetting,
+    /// The setting that turns off that the cast from text to TIMESTAMP_NS applies offsets.
+    pub timestamp_offsets: EvtxSetting,
     /// The setting that names a catalog of messages for calls that name none.
     pub messages: EvtxSetting,
     /// What the path of a table ends with, in any case, if it means a call of the first table function.
@@ -68,6 +70,13 @@ pub fn definitions() -> &'static EvtxDefinitions {
         template_cache: EvtxSetting {
             name: EvtxText::of("evtx_template_cache"),
             about: EvtxText::of("Whether compiled templates are kept for later queries; the rows are the same"),
+            is_flag: true,
+        },
+        timestamp_offsets: EvtxSetting {
+            name: EvtxText::of("evtx_timestamp_offsets"),
+            about: EvtxText::of(
+                "Whether a cast from text to TIMESTAMP_NS applies an offset; DuckDB 2 alone ignores it",
+            ),
             is_flag: true,
         },
         messages: EvtxSetting {
