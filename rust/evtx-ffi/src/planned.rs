@@ -2,7 +2,8 @@
 //!
 //! After DuckDB has passed the hints of each call, it can merge two scans with the same arguments, whatever their hints
 //! (`common_subplan`). The scan that remains then also provides the rows of the other, which may need more of them.
-//! DuckDB notifies neither, but it destroys the other scan before it runs anything of the statement.
+//! DuckDB notifies neither, but it destroys the other scan before it runs anything of the statement. Its API (2.0.1) has
+//! no callback that would tell the two apart: it compares the arguments, and serializes no data of the bind.
 //!
 //! So a call drops its hints if, after it received them, another call with the same arguments and other hints was
 //! destroyed without having been run. If that was a call of another statement, the lost hints cost time, but no rows.
