@@ -5,6 +5,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import time
 
 import duckdb
 import planted
@@ -91,6 +92,62 @@ def texts_after(con, tmp_path, texts, names):
 )
 def test_a_key_is_not_a_part_of_another_name_or_address(con, tmp_path, key, new, before, after):
     assert texts_after(con, tmp_path, [before], {key: new}) == [after]
+
+
+@pytest.mark.parametrize(
+    "key, new, text",
+    [
+        ("CORP\\john", "DOM\\u", "Basic am9objpXaW50ZXIyMDI0"),
+        ("CORP\\anna", "DOM\\u", "616e6e61"),
+        ("CORP\\anna", "DOM\\u", "61 6e 6e 61"),
+    ],
+)
+def test_short_names_are_found_in_encoded_text(con, tmp_path, key, new, text):
+    assert texts_after(con, tmp_path, [text], {key: new}) != [text]
+    plain = planted.record(2, [(planted.STRING, planted.wide(text))])
+    select = "SELECT evtx_redact_values(?::BLOB, ?::MAP(VARCHAR, VARCHAR)) AS record UNION ALL SELECT ?::BLOB"
+    with pytest.raises(duckdb.Error, match="the log still contains"):
+        copy(con, tmp_path / "leak.evtx", select, [planted.record(1, []), {key: new}, plain])
+
+
+def test_common_names_and_numbers_stay(con, tmp_path):
+    texts = ["Windows 10 Pro", "Service Control Manager", "WS-1\\User", "10"]
+    names = {"10.0.0.0": "192.0.2.0", "CORP\\service": "DOM\\u1", "PC\\user": "PC\\u2"}
+    assert texts_after(con, tmp_path, texts, names) == texts
+
+
+def test_names_that_begin_with_each_other_take_no_long_time(con, tmp_path):
+    names = {"DD\\" + "a" * length: "x" for length in range(3, 1000)}
+    started = time.monotonic()
+    assert texts_after(con, tmp_path, ["a" * 29_000], names) == ["a" * 29_000]
+    assert time.monotonic() - started < 20
+
+
+def test_a_refusal_has_nothing_of_the_record(con):
+    sid = "S-1-5-21-1004336348-1177238915-682003330-1105"
+    record = planted.record(1, [(planted.SID, planted.sid_bytes(sid))])
+    refusal = con.execute("SELECT evtx_redact_values(?::BLOB, MAP {'1004336348': 'x'})", [record]).fetchone()[0]
+    assert refusal.startswith(b"**\x02\0") and b"1177238915" not in refusal
+
+
+@pytest.mark.parametrize("has_target", [True, False])
+def test_a_link_does_not_lead_around_the_search(con, tmp_path, has_target):
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "log.evtx", tmp_path / "link.evtx"
+    log = planted.record(1, [(planted.STRING, planted.wide("secret"))])
+    if has_target:
+        target.write_bytes(b"before")
+    link.symlink_to(target)
+    (tmp_path / "link.evtx.part").write_bytes(b"mine")
+    select = "SELECT evtx_redact_values(?::BLOB, MAP {'secret': 'x'}) AS record UNION ALL SELECT ?::BLOB"
+    with pytest.raises(duckdb.Error, match="the log still contains 'secret'"):
+        copy(con, link, select, [log, log], ", USE_TMP_FILE false")
+    assert not has_target or target.read_bytes() == b"before"
+    assert planted.wide("secret") not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    copy(con, link, "SELECT ?::BLOB AS record", [log], ", USE_TMP_FILE false")
+    assert con.execute("SELECT count(*) FROM read_evtx(?)", [str(link)]).fetchone()[0] == 1
+    assert link.is_symlink() == has_target
+    assert (tmp_path / "link.evtx.part").read_bytes() == b"mine"
 
 
 def test_of_two_keys_the_longer_one_that_counts_is_replaced(con, tmp_path):

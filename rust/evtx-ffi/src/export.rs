@@ -2,6 +2,7 @@
 //! their order.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, StructArray};
@@ -342,19 +343,25 @@ impl EvtxExport {
 #[derive(Debug)]
 struct Place {
     path: String,
-    /// The path until the file is whole, beside its place. `None` if the file is written in place: by an address with a
-    /// scheme, or to a device, a pipe or a link.
+    /// The path until the file is whole, beside its place, which no other file has. `None` if the file is written in place:
+    /// by an address with a scheme, or to a device or a pipe.
     part: Option<String>,
     is_begun: bool,
 }
 
 impl Place {
-    fn new(path: &str) -> Self {
-        let is_file = || std::fs::symlink_metadata(path).map_or(true, |known| known.is_file());
-        let is_moved = !path.contains("://") && is_file();
+    fn new(named: &str) -> Self {
+        // The file that a link leads to is replaced, not the link.
+        let linked = std::fs::read_link(named).and_then(|_| std::fs::canonicalize(named));
+        let path = linked.ok().and_then(|path| path.into_os_string().into_string().ok());
+        let path = path.unwrap_or_else(|| named.to_owned());
+        let is_file = std::fs::metadata(&path).map_or(true, |known| known.is_file());
+        let folder = path.rfind(std::path::is_separator).map_or(0, |at| at + 1);
+        let number = RandomState::new().hash_one(&path);
+        let part = (is_file && !path.contains("://")).then(|| format!("{}evtx-{number:016x}.part", &path[..folder]));
         Place {
-            path: path.to_owned(),
-            part: is_moved.then(|| format!("{path}.part")),
+            path,
+            part,
             is_begun: false,
         }
     }

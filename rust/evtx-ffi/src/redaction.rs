@@ -52,8 +52,8 @@ struct Known {
 /// The last rules of many texts, which all threads use as long as one does.
 static LAST: Mutex<Weak<Known>> = Mutex::new(Weak::new());
 
-/// How many pairs are many: rules of fewer are made sooner than an interrupt has to be answered.
-const MANY: usize = 1000;
+/// How many bytes of texts are many: rules of fewer are made sooner than an interrupt has to be answered.
+const MANY: usize = 10_000;
 
 /// How long to wait before the next look for an interrupt.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -101,7 +101,7 @@ impl Known {
                 .map(|(key, new)| ((*key).to_owned(), new.map(str::to_owned)))
                 .collect()
         };
-        if pairs.len() < MANY {
+        if pairs.iter().map(|(key, _)| key.len()).sum::<usize>() < MANY {
             return Ok(Known::make(function, owned())?);
         }
         let mut last = loop {

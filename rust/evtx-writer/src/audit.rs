@@ -270,15 +270,14 @@ impl Audit {
     fn decoded(&self, decoded: &Decoded, wide: &mut Vec<u8>) -> Option<Place> {
         let bytes = &decoded.bytes;
         let encoding = |at: usize| decoded.run(at).map(|run| run.encoding);
-        let counts = |pattern: &Pattern, at: usize| match decoded.run(at) {
-            Some(run) if run.encoding == Encoding::Base64 => {
-                pattern.bytes >= MIN_BYTES || run.is_whole && is_text(&bytes[run.start..run.end])
-            }
-            Some(run) => run.encoding == Encoding::Hexadecimal && pattern.bytes >= MIN_NARROW,
-            None => false,
+        let counts = |pattern: &Pattern, at: usize| {
+            decoded.run(at).is_some_and(|run| match run.encoding {
+                Encoding::Base64 => pattern.bytes >= MIN_BYTES || run.is_whole && is_text(&bytes[run.start..run.end]),
+                Encoding::Hexadecimal => pattern.bytes >= MIN_NARROW || is_text(&bytes[run.start..run.end]),
+                Encoding::Escapes => true,
+            })
         };
-        let escaped = || self.plain(bytes, View::Text, |_, at| encoding(at) == Some(Encoding::Escapes));
-        let mut found = self.plain(bytes, View::Narrow, counts).or_else(escaped);
+        let mut found = self.plain(bytes, View::Text, counts);
         found = found.or_else(|| self.in_packed(bytes, false));
         for parity in 0..2.min(bytes.len()) {
             found = found.or_else(|| {

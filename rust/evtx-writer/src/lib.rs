@@ -30,6 +30,7 @@ mod source;
 mod target;
 mod copy;
 mod record;
+mod common;
 mod audit;
 mod redact;
 mod chunk;

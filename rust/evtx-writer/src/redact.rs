@@ -46,8 +46,9 @@ pub struct Redactor {
     scratch: Folded,
 }
 
-/// The most characters of a name or a text, and the most of them.
+/// The most characters of a name or a text and of all of them, and the most of them.
 const MAX_KEY: usize = 1024;
+const MAX_TOGETHER: usize = 1_000_000;
 const MAX_KEYS: usize = 100_000;
 
 /// Checks names or texts, without regard to case.
@@ -56,6 +57,11 @@ fn check(what: &str, pairs: &[(&str, Option<&str>)]) -> Result<(), String> {
         return Err(format!("there are more than {MAX_KEYS} {what}s to redact"));
     }
     let mut known = HashMap::new();
+    if pairs.iter().map(|(key, _)| key.len()).sum::<usize>() > MAX_TOGETHER {
+        return Err(format!(
+            "the {what}s to redact have more than {MAX_TOGETHER} bytes together"
+        ));
+    }
     for &(key, new) in pairs {
         if key.chars().nth(MAX_KEY).is_some() {
             return Err(format!("a {what} to redact has more than {MAX_KEY} characters"));

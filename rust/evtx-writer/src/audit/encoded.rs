@@ -147,7 +147,7 @@ impl Decoded {
             is_whole,
         });
         // Nothing that is looked for can go on from one run to the next.
-        self.bytes.extend([0xff; 4]);
+        self.bytes.extend([2; 4]);
     }
 
     fn hexadecimal(&mut self, segment: &[u8], source: usize) {

@@ -4,6 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::common::is_common;
+
 /// The fewest characters of UTF-16, and bytes of other text, that count at any offset. Fewer occur by chance.
 pub(super) const MIN_WIDE: usize = 3;
 pub(super) const MIN_NARROW: usize = 5;
@@ -114,10 +116,8 @@ fn others(key: &str) -> Vec<Spelling> {
         add(format!("{d}.{c}.{b}.{a}.in-addr.arpa"), "a reverse name", Around::Word);
         let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
         add(format!("::ffff:{high:x}:{low:x}"), "an IPv6 address", Around::Word);
-        if let Some(numbers) = numbers(address) {
-            for number in numbers {
-                add(number.to_string(), "a number", Around::Word);
-            }
+        for number in numbers(address) {
+            add(number.to_string(), "a number", Around::Word);
         }
     }
     if let Ok(address) = key.parse::<Ipv6Addr>() {
@@ -143,7 +143,7 @@ fn others(key: &str) -> Vec<Spelling> {
         add(format!("{a}-{b}-{c}-{d}-{e}"), "a GUID", Around::Anything);
         add(digits.clone(), "a GUID", Around::Anything);
     }
-    let account = |user: &str| user.chars().count() >= 3;
+    let account = |user: &str| user.chars().count() >= 3 && !is_common(user);
     match (key.split_once('\\'), key.split_once('@')) {
         (Some((domain, user)), None)
             if !domain.is_empty()
@@ -174,7 +174,7 @@ fn others(key: &str) -> Vec<Spelling> {
             }
         }
         _ => {
-            if let Some(short) = short_name(key) {
+            if let Some(short) = short_name(key).filter(|short| !is_common(short)) {
                 add(short.to_owned(), "a NetBIOS name", Around::Name);
             }
         }
@@ -182,16 +182,22 @@ fn others(key: &str) -> Vec<Spelling> {
     found
 }
 
-/// An address as a number in both orders of bytes. `None` for those whose numbers are common: `0.x.y.z`, and all ones.
-pub(super) fn numbers(address: Ipv4Addr) -> Option<[u32; 2]> {
+/// An address as a number, in the orders of bytes in which it is not a common number: less than 2^24, or all ones.
+pub(super) fn numbers(address: Ipv4Addr) -> Vec<u32> {
     let bytes = address.octets();
-    let is_rare = bytes[0] != 0 && bytes != [255; 4];
-    is_rare.then(|| [u32::from_be_bytes(bytes), u32::from_le_bytes(bytes)])
+    let mut found = vec![u32::from_be_bytes(bytes), u32::from_le_bytes(bytes)];
+    found.retain(|number| (1 << 24..u32::MAX).contains(number));
+    found
+}
+
+/// Whether the four bytes of an address are looked for: not those of `0.x.y.z`, and not all ones.
+fn is_rare(address: &Ipv4Addr) -> bool {
+    address.octets()[0] != 0 && !address.is_broadcast()
 }
 
 /// The address that a key is, if its four bytes are looked for.
 pub(super) fn packed_address(key: &str) -> Option<Ipv4Addr> {
-    address(key).filter(|address| numbers(*address).is_some())
+    address(key).filter(is_rare)
 }
 
 /// The texts that spell a key, in lower case, itself first.
@@ -240,7 +246,7 @@ pub(super) fn packed(key: &str) -> Vec<Packed> {
         found.push(Packed::Sixteen(guid, "a GUID"));
     }
     match key.parse() {
-        Ok(IpAddr::V4(address)) if numbers(address).is_some() => {
+        Ok(IpAddr::V4(address)) if is_rare(&address) => {
             found.push(Packed::Address(address.octets()));
             found.push(Packed::Sixteen(address.to_ipv6_mapped().octets(), "an address"));
         }

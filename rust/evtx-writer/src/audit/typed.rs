@@ -60,7 +60,7 @@ impl Typed {
         }
         if let Some(address) = packed_address(text) {
             self.addresses.insert(address.octets(), key);
-            for number in numbers(address).into_iter().flatten() {
+            for number in numbers(address) {
                 self.numbers.insert(number.into(), (key, "an address"));
             }
         }

@@ -314,10 +314,13 @@ impl Walk {
     pub(super) fn end_start(&mut self, fields: &Fields) {
         self.attribute = None;
         let Some(mut open) = self.open.pop() else { return };
+        let is_root = self.open.is_empty();
         let around = self.open.last_mut().unwrap_or(&mut self.root);
         // Readers call an element that is not `Data` by its `Name`, or as it is, or both.
         let is_named = !open.label.is_empty();
-        let own = (!open.is_numbered || !is_named).then_some(&open.name);
+        // The root of an event is no field, and some events have a field of its name.
+        let is_root = is_root && open.name == "Event";
+        let own = (!is_root && (!open.is_numbered || !is_named)).then_some(&open.name);
         let is_unnamed = open.is_numbered && !is_named;
         for name in [Some(&open.label).filter(|_| is_named), own].into_iter().flatten() {
             let mut rule = fields.rule(name);

@@ -7,7 +7,7 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, Input};
 use uuid::Uuid;
 
-use super::spelled::numbers;
+use super::spelled::is_rare;
 
 /// What some bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Packed {
                 add(Kind::GuidOfText);
             }
             match key.parse() {
-                Ok(IpAddr::V4(address)) if numbers(address).is_some() => {
+                Ok(IpAddr::V4(address)) if is_rare(address) => {
                     add(Kind::Mapped);
                     add(Kind::Address);
                     addresses.insert(address.octets(), index);

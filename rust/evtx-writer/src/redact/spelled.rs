@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, Anchored, Input, MatchKind, StartKind};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, Input, MatchKind};
 use uuid::Uuid;
 
 use super::typed::sid;
+use crate::common::is_common;
 
 /// What must not be next to a spelling, so that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,10 @@ pub(super) struct Spelling {
     pub(super) new: String,
     is_key: bool,
     edges: Edges,
+    /// How many bytes it has, folded.
+    len: usize,
+    /// The longest other spelling that this one begins with.
+    shorter: Option<usize>,
 }
 
 /// Finds the spellings of all keys.
@@ -85,10 +90,18 @@ fn groups(address: Ipv6Addr, width: usize) -> String {
     address.segments().map(|group| format!("{group:0width$x}")).join(":")
 }
 
-/// The numbers of an address, in both orders of bytes. Those of `0.x.y.z` and of all ones mean too many other things.
-pub(super) fn numbers(address: Ipv4Addr) -> Option<[u32; 2]> {
+/// The numbers of an address that do not mean too many other things, and whether their bytes are in the other order: not
+/// those of 24 bits, such as `0.0.16.0`, nor all ones.
+pub(super) fn numbers(address: Ipv4Addr) -> impl Iterator<Item = (u32, bool)> {
     let number = address.to_bits();
-    (number >> 24 != 0 && number != u32::MAX).then_some([number, number.swap_bytes()])
+    let both = [(number, false), (number.swap_bytes(), true)];
+    both.into_iter()
+        .filter(|(number, _)| number >> 24 != 0 && *number != u32::MAX)
+}
+
+/// Whether four bytes are looked for that are an address. Those of `0.x.y.z` and of all ones mean too many other things.
+pub(super) fn is_rare(address: Ipv4Addr) -> bool {
+    numbers(address).any(|(_, is_swapped)| !is_swapped)
 }
 
 /// A user and a domain: `domain\user` or `user@domain`.
@@ -140,8 +153,11 @@ fn spellings(key: &str, new: &str) -> Vec<(String, String, Edges)> {
         for spell in [reverse, padded, mapped] {
             add(with(spell), Edges::Word);
         }
-        for order in [0, 1].into_iter().filter(|_| numbers(old).is_some()) {
-            let number = |address: Ipv4Addr| [address.to_bits(), address.to_bits().swap_bytes()][order].to_string();
+        for (_, is_swapped) in numbers(old) {
+            let number = |address: Ipv4Addr| {
+                let number = address.to_bits();
+                if is_swapped { number.swap_bytes() } else { number }.to_string()
+            };
             add(pair(old, new.parse().ok(), new, number), Edges::Word);
         }
     }
@@ -181,11 +197,11 @@ fn spellings(key: &str, new: &str) -> Vec<(String, String, Edges)> {
         with(&|(user, domain)| format!("{}\\{user}", netbios(domain)));
         with(&|(user, domain)| format!("{domain}/{user}"));
         with(&|(user, domain)| format!("{domain}\\\\{user}"));
-        if old.0.chars().count() >= MIN_NAME {
+        if old.0.chars().count() >= MIN_NAME && !is_common(old.0) {
             let new = new_account.map_or(new, |(user, _)| user);
             add((old.0.to_owned(), new.to_owned()), Edges::Name);
         }
-    } else if let Some(old) = host(key) {
+    } else if let Some(old) = host(key).filter(|old| !is_common(old)) {
         let new = host(new).unwrap_or(new);
         add((old.to_owned(), new.to_owned()), Edges::Name);
     }
@@ -201,32 +217,48 @@ impl Spelled {
         let (mut patterns, mut of) = (Vec::new(), Vec::new());
         for (key, (text, new)) in pairs.iter().enumerate() {
             let new = new.unwrap_or_default();
-            patterns.push(fold(text));
+            let old = fold(text);
             of.push(Spelling {
                 key,
+                len: old.len(),
                 new: new.to_owned(),
                 is_key: true,
                 edges: edges(text),
+                shorter: None,
             });
+            patterns.push(old);
         }
         let keys: HashSet<String> = patterns.iter().cloned().collect();
         for (key, (text, new)) in pairs.iter().enumerate() {
             for (old, new, edges) in spellings(text, new.unwrap_or_default()) {
                 let old = fold(&old);
                 if !keys.contains(&old) {
-                    patterns.push(old);
                     of.push(Spelling {
                         key,
+                        len: old.len(),
                         new,
                         is_key: false,
                         edges,
+                        shorter: None,
                     });
+                    patterns.push(old);
                 }
             }
         }
+        // In order, a spelling follows those that it begins with.
+        let mut order: Vec<usize> = (0..patterns.len()).collect();
+        order.sort_by_key(|index| &patterns[*index]);
+        let mut begun: Vec<usize> = Vec::new();
+        for index in order {
+            while begun
+                .pop_if(|begun| !patterns[index].starts_with(&patterns[*begun]))
+                .is_some()
+            {}
+            of[index].shorter = begun.last().copied();
+            begun.push(index);
+        }
         let finder = AhoCorasickBuilder::new()
             .match_kind(MatchKind::LeftmostLongest)
-            .start_kind(StartKind::Both)
             .build(&patterns)
             .map_err(|error| error.to_string())?;
         Ok(Spelled { finder, of })
@@ -250,20 +282,17 @@ impl Spelled {
         let mut at = 0;
         std::iter::from_fn(move || {
             loop {
-                let mut found = self.finder.find(Input::new(folded).range(at..))?;
+                let found = self.finder.find(Input::new(folded).range(at..))?;
                 let start = found.start();
-                loop {
-                    let spelling = &self.of[found.pattern()];
-                    let (before, after) = (folded[..start].last(), folded[found.end()..].first());
-                    if counts(spelling) && spelling.edges.hold(before, after) {
-                        at = found.end();
-                        return Some((found.range(), spelling));
+                let mut next = Some(found.pattern().as_usize());
+                while let Some(index) = next {
+                    let spelling = &self.of[index];
+                    let end = start + spelling.len;
+                    if counts(spelling) && spelling.edges.hold(folded[..start].last(), folded.get(end)) {
+                        at = end;
+                        return Some((start..end, spelling));
                     }
-                    let shorter = Input::new(folded).range(start..found.end() - 1).anchored(Anchored::Yes);
-                    match self.finder.find(shorter) {
-                        Some(other) => found = other,
-                        None => break,
-                    }
+                    next = spelling.shorter;
                 }
                 at = start + 1;
             }

@@ -118,9 +118,9 @@ impl Values {
         let number = |key: &str| key.parse::<i128>().ok().filter(|number| number.to_string() == *key);
         let mut known: HashMap<i128, (usize, Option<Kind>)> = HashMap::new();
         for (key, index) in every() {
-            let kinds = [Kind::Address, Kind::Swapped];
-            let orders = key.parse::<Ipv4Addr>().ok().and_then(numbers);
-            for (number, kind) in orders.into_iter().flatten().zip(kinds) {
+            let address = key.parse::<Ipv4Addr>().ok();
+            for (number, is_swapped) in address.into_iter().flat_map(numbers) {
+                let kind = if is_swapped { Kind::Swapped } else { Kind::Address };
                 known.entry(number.into()).or_insert((index, Some(kind)));
             }
         }
@@ -254,7 +254,11 @@ impl Values {
     fn counts(&self, scratch: &mut Folded, bytes: &[u8], is_base64: bool) -> bool {
         let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
         let is_text = text.is_ok_and(|text| !text.contains(|c: char| c.is_control() && !c.is_whitespace()));
-        let least = if is_base64 && !is_text { MIN_BASE64 } else { MIN_BYTES };
+        let least = match (is_text, is_base64) {
+            (true, _) => MIN_UNITS,
+            (false, true) => MIN_BASE64,
+            (false, false) => MIN_BYTES,
+        };
         scratch.read(bytes, Encoding::Utf8);
         if self.has_long(scratch, 1, least) {
             return true;
@@ -382,7 +386,8 @@ impl Values {
         };
         let new = String::from_utf8(new).unwrap_or_default();
         let value_type = Scalar::Sid as u8;
-        let bytes = sid(&new).ok_or_else(|| refused(&text, "a SID", &format!("'{}' is not a SID", short(&new))))?;
+        let why = || WriteError::NotRedacted("a SID with a value cannot be redacted: the result is not a SID".into());
+        let bytes = sid(&new).ok_or_else(why)?;
         Ok(Some(Edit { value_type, bytes }))
     }
 
@@ -554,8 +559,8 @@ impl Values {
             is_edited |= edit.is_some();
             match edit {
                 Some(edit) if edit.value_type == 0 && item.len() < bytes.len() => {
-                    let text = shown(Value::new(Scalar::Sid, item));
-                    return Err(refused(&text, "an array of SIDs", "an item of an array cannot be NULL"));
+                    let why = "a value in an array of SIDs cannot be redacted: an item of an array cannot be NULL";
+                    return Err(WriteError::NotRedacted(why.into()));
                 }
                 Some(edit) if edit.value_type == 0 => return Ok(Some(edit)),
                 Some(edit) => out.extend(edit.bytes),

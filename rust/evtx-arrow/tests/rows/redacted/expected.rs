@@ -284,7 +284,7 @@ impl Expected for Values {
         let again = why.contains("makes it again") && self.pairs.iter().any(|(text, _)| text.parse::<u64>().is_ok());
         again
             || why.contains("readers need it")
-            || why.contains("is not a SID") && a_sid
+            || why.contains("the result is not a SID") && a_sid
             || why.contains("is not of this type")
     }
 
