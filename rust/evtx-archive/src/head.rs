@@ -93,7 +93,7 @@ pub(crate) struct Wanted<'w> {
 }
 
 /// What an entry takes in lists, in bytes: its head in those of the archive, and the file that is listed.
-pub(crate) const ENTRY: usize = 1024;
+pub(crate) const ENTRY: usize = 600;
 
 /// The entries of an archive.
 #[derive(Debug, Default)]

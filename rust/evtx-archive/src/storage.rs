@@ -53,7 +53,7 @@ impl<'s> ArchiveStorage<'s> {
                     .map(|folder| Coding::Folder(folder, Arc::clone(&keys)));
                 return Ok((directory, folders.collect()));
             }
-            Some(Format::Zip) | None => return Ok((zip::directory(file, is_remote, interrupt)?, Vec::new())),
+            Some(Format::Zip) | None => return Ok((zip::directory(file, is_remote, wanted, interrupt)?, Vec::new())),
         };
         let size = file.size();
         if size == 0 {

@@ -8,7 +8,7 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{StorageError, StorageFile, sort_by};
 
 use crate::codec::Method;
-use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Own, Place, SYMBOLIC_LINK};
+use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Own, Place, SYMBOLIC_LINK, Wanted};
 use crate::held::unusable;
 use crate::input::Input;
 use crate::names::text;
@@ -103,6 +103,7 @@ struct Reader<'r> {
 pub(crate) fn directory(
     file: &dyn StorageFile,
     is_remote: bool,
+    wanted: &mut Wanted<'_>,
     interrupt: Interrupt<'_>,
 ) -> Result<Directory, StorageError> {
     let size = file.size();
@@ -120,12 +121,12 @@ pub(crate) fn directory(
         start,
     };
     let ends = reader.ends()?;
-    let read = |&at: &usize| reader.end(at).and_then(|end| reader.directory(&end));
+    let mut read = |&at: &usize| reader.end(at).and_then(|end| reader.directory(&end, wanted));
     let mut directory = match ends.as_slice() {
         [one] => read(one)?,
         several => {
             let mut all = Directory::default();
-            for read in several.iter().map(read) {
+            for read in several.iter().map(&mut read) {
                 match read {
                     Ok(own) => all.entries.extend(own.entries),
                     Err(StorageError::Unusable(_)) => {}
@@ -170,7 +171,7 @@ impl Directory {
 
 impl Reader<'_> {
     /// Reads the directory of an end record, which states its start twice: by its length, and by its offset.
-    fn directory(&self, end: &End) -> Result<Directory, StorageError> {
+    fn directory(&self, end: &End, wanted: &mut Wanted<'_>) -> Result<Directory, StorageError> {
         let by_length = match end.end.checked_sub(end.len) {
             None => unusable("its directory is larger than what is there of the file"),
             Some(_) if end.len > MAX_DIRECTORY => unusable(format!(
@@ -180,7 +181,7 @@ impl Reader<'_> {
             )),
             Some(start) => match start.checked_sub(end.offset) {
                 None => unusable("bytes are missing in front of its directory"),
-                Some(base) => self.records(start, end.end, base),
+                Some(base) => self.records(start, end.end, base, wanted),
             },
         };
         let by_length = match by_length {
@@ -194,7 +195,7 @@ impl Reader<'_> {
         let found = by_length.as_ref().map_or(0, |(_, count)| *count);
         let len = end.end.saturating_sub(end.offset);
         if end.offset < end.end && len != end.len && len <= MAX_DIRECTORY {
-            let (mut directory, count) = self.records(end.offset, end.end, 0)?;
+            let (mut directory, count) = self.records(end.offset, end.end, 0, wanted)?;
             if count > found {
                 directory.failure.get_or_insert_with(|| {
                     format!(
@@ -228,7 +229,13 @@ impl Reader<'_> {
     }
 
     /// Reads and counts the records of a directory. `base` is how many bytes precede the archive.
-    fn records(&self, start: u64, end: u64, base: u64) -> Result<(Directory, usize), StorageError> {
+    fn records(
+        &self,
+        start: u64,
+        end: u64,
+        base: u64,
+        wanted: &mut Wanted<'_>,
+    ) -> Result<(Directory, usize), StorageError> {
         let failure = RefCell::new(None);
         let mut input = Input::new(self.file, start, end, self.is_remote, self.interrupt, &failure);
         let mut directory = Directory::default();
@@ -253,7 +260,9 @@ impl Reader<'_> {
                 directory.failure = Some(format!("it has more than {MAX_ENTRIES} entries"));
                 break;
             }
-            directory.entries.extend(entry(&record, &rest, base));
+            if let Some((name, head)) = entry(&record, &rest, base) {
+                directory.push(&name, head, wanted)?;
+            }
         }
         Ok((directory, count))
     }

@@ -14,6 +14,7 @@ mod catalogs;
 mod databases;
 mod hives;
 mod sevens;
+mod zips;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -213,13 +214,14 @@ struct Kind {
     read: fn(&Files, Interrupt<'_>) -> Outcome,
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     hives::KIND,
     hives::PUBLISHERS,
     binaries::KIND,
     databases::KIND,
     catalogs::KIND,
     sevens::KIND,
+    zips::KIND,
 ];
 
 #[test]
