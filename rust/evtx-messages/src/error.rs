@@ -25,6 +25,8 @@ pub enum Error {
     NotADatabase,
     #[error("the SQLite database has no messages in a form that is known: that of plaso, WELM or ts-evtx")]
     UnknownDatabase,
+    #[error("it is {0}: to use it, pass its path")]
+    OnlyIfNamed(&'static str),
     #[error("not a catalog of messages: found \"{}\" at offset 0", .0.escape_ascii())]
     NotACatalog(Vec<u8>),
     #[error(

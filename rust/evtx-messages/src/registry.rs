@@ -29,6 +29,37 @@ const MAX_FILES: usize = 64;
 /// The folders of a file that are compared with those of the registry, at most. *(choice)*
 const MAX_FOLDERS: usize = 64;
 
+/// A hive that says which provider uses which files, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HiveName {
+    /// `SOFTWARE`, with the providers that have a manifest.
+    Software,
+    /// `SYSTEM`, with the sources of the classic logs.
+    System,
+}
+
+impl HiveName {
+    /// The name that a path ends with, in any case.
+    pub fn of(path: &str) -> Option<Self> {
+        match path.rsplit(['/', '\\']).next() {
+            Some(name) if name.eq_ignore_ascii_case("SOFTWARE") => Some(HiveName::Software),
+            Some(name) if name.eq_ignore_ascii_case("SYSTEM") => Some(HiveName::System),
+            _ => None,
+        }
+    }
+
+    /// How far the path of a hive is from `Windows\System32\config`: how many of these folders it lacks, and how many
+    /// folders are above. Paths elsewhere are equally far.
+    pub fn distance(path: &str) -> (usize, usize) {
+        let folders: Vec<_> = path.rsplit(['/', '\\']).skip(1).collect();
+        let own = folders.iter().zip(["config", "system32", "windows"]);
+        match own.take_while(|(folder, own)| folder.eq_ignore_ascii_case(own)).count() {
+            0 | 1 => (usize::MAX, 0),
+            own => (3 - own, folders.len()),
+        }
+    }
+}
+
 /// A file that a registry names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RegisteredFile {
@@ -191,24 +222,26 @@ struct Lists {
 }
 
 impl Registry {
-    /// Adds the providers of a hive: SOFTWARE, SYSTEM, or any other, which has none.
+    /// Adds the providers that a hive of a name has. Without a name, it may have any.
     ///
     /// # Errors
     /// If the bytes are not a hive, fewer than its header says, or if they multiply what they contain; and if the work is
     /// interrupted. What could be read is added nevertheless. Damaged keys are left out.
-    pub fn add_hive(&mut self, file: &[u8], interrupt: Interrupt<'_>) -> Result<()> {
+    pub fn add_hive(&mut self, file: &[u8], name: Option<HiveName>, interrupt: Interrupt<'_>) -> Result<()> {
         let hive = Hive::open(file, interrupt)?;
         let (root, mut lists) = (hive.root(), Lists::default());
-        if let Some(publishers) = root.path(r"Microsoft\Windows\CurrentVersion\WINEVT\Publishers") {
+        if name != Some(HiveName::System)
+            && let Some(publishers) = root.path(r"Microsoft\Windows\CurrentVersion\WINEVT\Publishers")
+        {
             for key in publishers.subkeys() {
                 let registration = publisher(&key, &mut lists);
                 self.add_key(registration, &mut lists, &hive)?;
             }
         }
-        for control_set in root
+        let control_sets = root
             .subkeys()
-            .filter(|key| key.name().to_lowercase().starts_with("controlset"))
-        {
+            .filter(|key| name != Some(HiveName::Software) && key.name().to_lowercase().starts_with("controlset"));
+        for control_set in control_sets {
             let Some(logs) = control_set.path(r"Services\EventLog") else {
                 continue;
             };

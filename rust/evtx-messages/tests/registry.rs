@@ -205,7 +205,7 @@ fn registry_of(hives: &[Vec<u8>]) -> Registry {
     let mut registry = Registry::default();
     hives
         .iter()
-        .for_each(|hive| registry.add_hive(hive, Interrupt::NEVER).expect("a hive"));
+        .for_each(|hive| registry.add_hive(hive, None, Interrupt::NEVER).expect("a hive"));
     registry
 }
 
@@ -315,7 +315,7 @@ fn circles_and_damage_end() {
     let files = [hive(&software(), List::Root), hive(&system(), List::Leaf)];
     let read = |file: &[u8]| {
         let mut registry = Registry::default();
-        let _ = registry.add_hive(file, Interrupt::NEVER);
+        let _ = registry.add_hive(file, None, Interrupt::NEVER);
         registry.registrations().count()
     };
     for file in &files {
@@ -360,7 +360,7 @@ fn circles_and_damage_end() {
 fn reading_a_hive_can_be_interrupted() {
     let file = hive(&software(), List::Leaf);
     let stop = || true;
-    let error = Registry::default().add_hive(&file, Interrupt::new(&stop));
+    let error = Registry::default().add_hive(&file, None, Interrupt::new(&stop));
     // So small a hive may be read before the first check.
     assert!(matches!(error, Err(Error::Interrupted(_)) | Ok(())));
     let keys = (0..1000)
@@ -369,7 +369,7 @@ fn reading_a_hive_can_be_interrupted() {
     let services = node("Services", vec![node("EventLog", vec![node("Log", keys)])]);
     let file = hive(&node("ROOT", vec![node("ControlSet001", vec![services])]), List::Leaf);
     assert_eq!(registry_of(std::slice::from_ref(&file)).registrations().count(), 1000);
-    let error = Registry::default().add_hive(&file, Interrupt::new(&stop));
+    let error = Registry::default().add_hive(&file, None, Interrupt::new(&stop));
     assert!(matches!(error, Err(Error::Interrupted(_))));
 }
 
@@ -383,7 +383,7 @@ fn real_hives_are_read() {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let before = registry.registrations().count();
-        match registry.add_hive(&std::fs::read(&path).unwrap_or_default(), Interrupt::NEVER) {
+        match registry.add_hive(&std::fs::read(&path).unwrap_or_default(), None, Interrupt::NEVER) {
             Ok(()) => eprintln!(
                 "{}: {} providers",
                 path.display(),

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use evtx_messages::registry::HiveName;
+
 use crate::skipped::advice;
 use crate::storage::{Holds, Storage, ends_with};
+
+/// How the name of a catalog of messages ends.
+pub(crate) const CATALOG: &str = ".messages";
 
 /// What files a call reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +37,7 @@ impl FileKind {
     pub(crate) fn is_read(self, storage: &dyn Storage, name: &str) -> bool {
         let is_own = |name| {
             self.ends().iter().any(|end| ends_with(name, end))
-                || self == FileKind::Providers && is_hive(name)
+                || self == FileKind::Providers && HiveName::of(name).is_some()
                 || self == FileKind::Evidence && advice(name).is_some()
         };
         match storage.nesting().holds(name) {
@@ -77,10 +82,4 @@ impl FileKind {
             FileKind::Providers => "binaries of providers",
         }
     }
-}
-
-/// Whether a path names a hive of a registry that says which provider uses which files.
-fn is_hive(path: &str) -> bool {
-    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    name.eq_ignore_ascii_case("SOFTWARE") || name.eq_ignore_ascii_case("SYSTEM")
 }

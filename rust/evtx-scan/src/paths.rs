@@ -9,10 +9,10 @@ use std::sync::Arc;
 use evtx_format::Interrupt;
 use evtx_format::mta::{literal, split_verbatim};
 
-use crate::file_kind::FileKind;
+use crate::file_kind::{CATALOG, FileKind};
 use crate::local::out_of_reach;
 use crate::scan_path::{ScanPath, Source};
-use crate::storage::{Holds, ScanError, Storage, StorageError, separator, separators, sort_by};
+use crate::storage::{Holds, ScanError, Storage, StorageError, ends_with, separator, separators, sort_by};
 
 pub(crate) fn has_glob(path: &str) -> bool {
     split_verbatim(path).1.contains(['*', '?', '['])
@@ -352,6 +352,10 @@ pub fn expand(
             }
         };
         return Err(ScanError::NoFiles(text));
+    }
+    if kind == FileKind::Providers && ends_with(path, CATALOG) {
+        // Whoever asks for catalogs names each.
+        found.paths.iter_mut().for_each(|path| path.explicitly_named = true);
     }
     sort_by(&mut found.paths, |a, b| a.path.cmp(&b.path), interrupt)?;
     Ok(found.paths)

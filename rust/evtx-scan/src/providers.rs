@@ -14,7 +14,7 @@ use evtx_arrow::DecodeError;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_messages::binary::Binary;
 use evtx_messages::provider::{self, Known, ProviderFile};
-use evtx_messages::registry::Registry;
+use evtx_messages::registry::{FilePlace, HiveName, Registry};
 use evtx_messages::sqlite::Database;
 use evtx_messages::{Catalog, Error, MessageKind, MessageRow, catalog, foreign};
 use evtx_reports::{CatalogRow, message_batch};
@@ -22,7 +22,7 @@ use evtx_reports::{CatalogRow, message_batch};
 use crate::file::LogFile;
 use crate::reports::{ReportBatch, ReportRows, ReportThreads};
 use crate::scan_path::ScanPath;
-use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
+use crate::storage::{Call, Holds, LastOpened, ScanError, Storage, StorageError};
 use crate::threads::free;
 
 /// The most bytes of a file. Hives and databases have some 100 MiB.
@@ -50,10 +50,10 @@ struct Shared {
 impl MessageScan {
     /// A report on files, with the columns that have these indexes.
     pub fn new(mut paths: Vec<ScanPath>, projection: &[usize]) -> Self {
+        // A file that is also found is named.
+        paths.sort_by_key(|path| !path.explicitly_named);
         let mut seen = HashSet::new();
-        let is_new: Vec<_> = paths.iter().map(|path| seen.insert(&path.path)).collect();
-        let mut is_new = is_new.into_iter();
-        paths.retain(|_| is_new.next() == Some(true));
+        paths.retain(|path| seen.insert(path.path.clone()));
         MessageScan(Arc::new(Shared {
             paths,
             projection: projection.to_vec(),
@@ -100,6 +100,8 @@ struct Work {
     next_file: usize,
     /// The indexes of the databases that the caller did not name. They are read again when the registry is known.
     found: VecDeque<usize>,
+    /// The hives by their indexes, and the name of one that counts.
+    hives: HashMap<usize, Option<HiveName>>,
     registry: Registry,
     binaries: Vec<ProviderFile>,
     /// What the binaries take, and what all files had, in bytes.
@@ -133,7 +135,10 @@ impl ReportRows for Thread {
 
     fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<ReportBatch>, ScanError> {
         if !self.shared.is_taken.swap(true, Ordering::Relaxed) {
-            self.work = Some(Work::default());
+            self.work = Some(Work {
+                hives: hives(&self.shared.paths, storage)?,
+                ..Work::default()
+            });
         }
         let call = Call {
             storage,
@@ -210,9 +215,10 @@ impl Thread {
                 Some(groups) => groups,
                 None => {
                     let binaries = std::mem::take(&mut work.binaries);
-                    for file in &binaries {
+                    // None stands in for one that cannot be read.
+                    for path in &shared.paths {
                         call.interrupt.check()?;
-                        work.registry.locate(&file.place);
+                        work.registry.locate(&FilePlace::of(&path.path));
                     }
                     work.groups.insert(groups(binaries, &work.registry, call.interrupt)?)
                 }
@@ -305,7 +311,14 @@ impl Work {
                     self.binaries.push(file);
                 }
             }
-            [b'r', b'e', b'g', b'f', ..] => self.registry.add_hive(&bytes, interrupt)?,
+            [b'r', b'e', b'g', b'f', ..] => match self.hives.get(&index) {
+                Some(None) => {}
+                None if !is_named => {
+                    let what = "a registry hive that is not named SOFTWARE or SYSTEM";
+                    return Err(Error::OnlyIfNamed(what));
+                }
+                name => self.registry.add_hive(&bytes, name.copied().flatten(), interrupt)?,
+            },
             [b'S', b'Q', b'L', b'i', b't', b'e', ..] => {
                 let rows = Box::new(foreign::Rows::new(Database::open(bytes, interrupt)?, path, interrupt)?);
                 if is_named || is_again {
@@ -315,6 +328,7 @@ impl Work {
                     free(rows);
                 }
             }
+            _ if Catalog::is_catalog(&bytes) && !is_named => return Err(Error::OnlyIfNamed("a catalog of messages")),
             _ if Catalog::is_catalog(&bytes) => {
                 let rows = catalog::Rows::new(Catalog::open(bytes)?);
                 self.source = Some(Source::Catalog(Box::new(rows)));
@@ -323,6 +337,40 @@ impl Work {
         }
         Ok(())
     }
+}
+
+/// The hives among files, by their indexes, and the name of each that counts: one that the caller named, or else the nearest
+/// to where Windows has it.
+///
+/// # Errors
+/// [`ScanError::Input`] if several are as good: they can be of several machines, or made by somebody.
+fn hives(paths: &[ScanPath], storage: &dyn Storage) -> Result<HashMap<usize, Option<HiveName>>, ScanError> {
+    let mut hives = HashMap::new();
+    for name in [HiveName::Software, HiveName::System] {
+        let mut ranked = Vec::new();
+        for (index, path) in paths.iter().enumerate() {
+            let inner = match storage.nesting().holds(&path.path) {
+                Holds::File(inner) => inner,
+                Holds::Bytes | Holds::Folder => &path.path,
+            };
+            if HiveName::of(inner) == Some(name) {
+                let distance = (!path.explicitly_named).then(|| HiveName::distance(&path.path));
+                ranked.push((distance, index));
+                hives.insert(index, None);
+            }
+        }
+        ranked.sort_unstable();
+        match ranked[..] {
+            [] => {}
+            [(distance, one), (next, two), ..] if distance == next => {
+                let [one, two] = [one, two].map(|index| &paths[index].path);
+                let text = format!("two hives of the same name, {one} and {two}: pass the path of the right one");
+                return Err(ScanError::Input(text));
+            }
+            [(_, own), ..] => hives.extend([(own, Some(name))]),
+        }
+    }
+    Ok(hives)
 }
 
 /// The binaries in groups that belong together: those of one folder with the same name, as `x.dll` and

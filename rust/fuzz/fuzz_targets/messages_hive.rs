@@ -6,7 +6,7 @@ use evtx_messages::registry::Registry;
 
 libfuzzer_sys::fuzz_target!(|file: &[u8]| {
     let mut registry = Registry::default();
-    let _ = registry.add_hive(file, Interrupt::NEVER);
+    let _ = registry.add_hive(file, None, Interrupt::NEVER);
     assert!(registry.registrations().count() <= file.len() / 8);
     // Each provider is found by its files.
     for found in registry.registrations().filter(|found| found.is_classic) {
