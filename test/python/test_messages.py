@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import sqlite3
 
+import duckdb
 import pytest
 from conftest import SAMPLES
 
@@ -57,3 +58,78 @@ def test_a_database_that_was_found_does_not_speak_for_a_registered_provider(con,
     image, named = str(tmp_path / "image"), str(tmp_path / "image" / "evil.db")
     assert con.execute(sql, [image]).fetchall() == expected
     assert con.execute(sql, [[named, image]]).fetchall() == [(provider, "event") for provider, _ in expected]
+
+
+@pytest.fixture(name="image")
+def fixture_image(tmp_path):
+    """A copy of the image, in which the hive is where Windows has it."""
+    system = tmp_path / "image" / "Windows" / "System32"
+    shutil.copytree(IMAGE / "System32", system)
+    (system / "config").mkdir()
+    shutil.copy(IMAGE / "SOFTWARE", system / "config" / "SOFTWARE")
+    return tmp_path / "image"
+
+
+def copy_evil_hive(folder):
+    """Writes a hive that names another file for the provider, and that file."""
+    folder.mkdir(parents=True)
+    hive = (IMAGE / "SOFTWARE").read_bytes()
+    own, evil = ("adtschema.dll".encode("utf-16-le"), "evil_text.dll".encode("utf-16-le"))
+    assert own in hive
+    (folder / "SOFTWARE").write_bytes(hive.replace(own, evil))
+    shutil.copy(IMAGE / "System32" / "zz_evil.dll", folder / "evil_text.dll")
+
+
+def test_the_hive_of_windows_wins(con, messages, image):
+    own = [("An account failed to log on", f"catalog: {image}/Windows/System32/adtschema.dll")]
+    copy_evil_hive(image / "A")
+    copy_evil_hive(image / "A" / "Windows" / "System32" / "config")
+    copy_evil_hive(image / "Windows" / "System32" / "config" / "A")
+    assert messages(image) == (own, None)
+    # A damaged hive of Windows does not make room for another one.
+    hive = image / "Windows" / "System32" / "config" / "SOFTWARE"
+    bytes_of_hive = hive.read_bytes()
+    hive.write_bytes(b"damaged")
+    providers = con.execute(f"SELECT DISTINCT provider FROM evtx_message_catalog('{image}')")
+    assert providers.fetchall() == [(None,)]
+    hive.write_bytes(bytes_of_hive)
+    # The one that the caller names wins, and of several elsewhere none.
+    named = image / "A" / "SOFTWARE"
+    assert messages(image, named)[0][0][0].startswith("A scheduled health check")
+    shutil.rmtree(image / "Windows" / "System32" / "config")
+    shutil.rmtree(image / "A" / "Windows")
+    assert messages(image)[0][0][0].startswith("A scheduled health check")
+    copy_evil_hive(image / "B")
+    with pytest.raises(duckdb.InvalidInputException, match=f"two hives of the same name, {image}/A/SOFTWARE and {image}/B/SOFTWARE"):
+        messages(image)
+
+
+def test_no_file_stands_in_for_a_damaged_one(con, messages, image):
+    (image / "Windows" / "System32" / "adtschema.dll").write_bytes(b"damaged")
+    (image / "A").mkdir()
+    shutil.copy(IMAGE / "System32" / "zz_evil.dll", image / "A" / "adtschema.dll")
+    sql = "SELECT parse_filename(filename), kind, error FROM evtx_message_catalog($1) WHERE filename LIKE '%adtschema.dll' ORDER BY ALL"
+    rows = con.execute(sql, [str(image)]).fetchall()
+    assert rows == [("adtschema.dll", "text", None), ("adtschema.dll", None, "cannot be read: not a Windows binary (.dll, .exe, .sys, .mui or .mun)")]
+
+
+def test_a_catalog_that_was_found_does_not_count(con, image, tmp_path):
+    con.execute(f"COPY (FROM evtx_message_catalog('{IMAGE}')) TO '{tmp_path / 'x.messages'}' (FORMAT evtx_messages)")
+    for name in ("x.dll", "x.sys", "x.db", "x.messages"):
+        shutil.copy(tmp_path / "x.messages", image / name)
+    sql = "SELECT parse_filename(filename), error FROM evtx_message_catalog($1) WHERE filename NOT LIKE '%System32%' ORDER BY ALL"
+    error = "cannot be read: it is a catalog of messages: to use it, pass its path"
+    assert con.execute(sql, [str(image)]).fetchall() == [("x.db", error), ("x.dll", error), ("x.sys", error)]
+    assert con.execute(sql, [f"{image}/*"]).fetchall() == [(name, error) for name in ("x.db", "x.dll", "x.messages", "x.sys")]
+    for named in (f"{image}/x.dll", f"{image}/*.messages"):
+        assert con.execute("SELECT count(*), count(error) FROM evtx_message_catalog($1)", [named]).fetchone() == (1, 0)
+
+
+def test_texts_in_other_languages_contest_each_other(messages, tmp_path):
+    """Files without a registry, one of them in German."""
+    english, german = ((0x409).to_bytes(4, "little"), (0x407).to_bytes(4, "little"))
+    own = (IMAGE / "System32" / "adtschema.dll").read_bytes()
+    (tmp_path / "own.dll").write_bytes(own.replace(english, german))
+    shutil.copy(IMAGE / "System32" / "zz_evil.dll", tmp_path)
+    assert messages(tmp_path / "own.dll", tmp_path / "zz_evil.dll") == ([(None, None)], ["own.dll", "zz_evil.dll"])
+    assert messages(tmp_path / "own.dll")[0][0][0] == "An account failed to log on"

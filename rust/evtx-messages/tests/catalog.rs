@@ -341,7 +341,6 @@ fn no_text_is_used_that_files_disagree_about() {
             "whitespace",
         ),
         (|row| row.file = "adtschema.dll".into(), "one file has both"),
-        (|row| row.language = Some("de-DE".into()), "another language"),
         (|row| row.version = Some(1), "another version"),
         (|row| row.qualifiers = Some(7), "another kind of event"),
         (|row| row.text = None, "no text"),
@@ -361,11 +360,70 @@ fn no_text_is_used_that_files_disagree_about() {
             "length",
         ),
         (|row| row.message_id = Some(1), "another ID of the message"),
+        (|row| row.language = Some("de-DE".into()), "another language"),
     ] {
         let rows = [own.clone(), with(&other, change)];
         assert_eq!(found(&rows), None, "{why} does not make a text better");
         assert!(contested(&rows).iter().all(|(_, contested)| *contested), "{why}");
     }
+    // Texts in several languages are those of one file, or all files have the one that is used.
+    let in_language = |file: &str, language: &str, text: &str| MessageRow {
+        language: Some(language.into()),
+        ..of_file(file, event("p", 4625, Some(0), text))
+    };
+    for (rows, expected) in [
+        (
+            &[("a/x.dll", "fr-FR", "oui"), ("a/de-DE/X.dll.mui", "de-DE", "ja")][..],
+            Some("ja"),
+        ),
+        (
+            &[
+                ("a/x.dll", "fr-FR", "oui"),
+                ("a/x.dll", "de-DE", "ja"),
+                ("b/x.dll", "de-DE", "ja"),
+            ],
+            Some("ja"),
+        ),
+        (
+            &[
+                ("System32/de-DE/x.dll.mui", "de-DE", "ja"),
+                ("SystemResources/x.dll.mun", "en-US", "yes"),
+            ],
+            Some("yes"),
+        ),
+        (&[("a/x.dll", "de-DE", "ja"), ("b/x.dll", "en-US", "no")], None),
+        // One that has the texts of the other, too, and comes first.
+        (
+            &[
+                ("b/x.dll", "de-DE", "ja"),
+                ("a/x.dll", "de-DE", "ja"),
+                ("a/x.dll", "en-US", "no"),
+            ],
+            None,
+        ),
+    ] {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(file, of, text)| in_language(file, of, text))
+            .collect();
+        assert_eq!(found(&rows).as_deref(), expected, "{rows:?}");
+        let is_contested = expected.is_none();
+        assert!(
+            contested(&rows).iter().all(|(_, contested)| *contested == is_contested),
+            "{rows:?}"
+        );
+    }
+    // Those of other languages count, even if they are so many that their texts are not looked at.
+    let german = (0..100).map(|text| in_language("a/x.dll", "de-DE", &format!("nein {text}")));
+    let mut many: Vec<_> = german.chain([in_language("a/x.dll", "en-US", "no")]).collect();
+    assert_eq!(found(&many).as_deref(), Some("no"));
+    many.push(in_language("b/x.dll", "fr-FR", "oui"));
+    assert_eq!(found(&many), None);
+    // The same file a hundred times is one text.
+    let copies: Vec<_> = (0..100)
+        .map(|nth| in_language(&format!("{nth}/x.dll"), "en-US", "yes"))
+        .collect();
+    assert_eq!(found(&copies).as_deref(), Some("yes"));
     // A file cannot drown the text of another one in texts of its own.
     let drowned = |count: u32| {
         let many = (0..count).map(|id| {

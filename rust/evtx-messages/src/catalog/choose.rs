@@ -7,7 +7,7 @@ use evtx_format::Interrupt;
 use hashbrown::HashMap;
 
 use super::block::{Block, MAX_ROW, Record, column};
-use super::text::{Contest, Fingerprints, visible};
+use super::text::{Claim, Fingerprints, Language, is_contested, visible};
 use crate::error::Result;
 use crate::row::Guid;
 use crate::template::Template;
@@ -44,6 +44,9 @@ const MAX_TEXTS: usize = 6;
 /// The characters of a text that are compared with other texts without a version, at most. *(choice)*
 const MAX_COMPARED: usize = 1000;
 
+/// The bytes of the name of a language that are compared, at most. *(choice)*
+const MAX_LANGUAGE: usize = 32;
+
 /// The highest number of an insertion in a text.
 const MAX_INSERTION: usize = 99;
 
@@ -59,15 +62,24 @@ pub(super) enum Order {
     ByName(Box<[Option<usize>]>),
 }
 
+/// How well a message fits an event, without its language: the lower, the better.
+type Fit = (u8, bool, bool, usize, u8);
+
 /// A message that an event can have.
-struct Candidate {
-    /// The lower, the better.
-    rank: (u8, bool, bool, usize, u8, u8, u8),
+struct Candidate<'r> {
+    fit: Fit,
+    language: Language<'r>,
+    /// How far its version is.
+    distance: u8,
     /// Whether there is a text, and its length.
     length: Reverse<usize>,
-    record: Record,
+    /// It, and the same of other files.
+    records: &'r [Ranked],
     order: Order,
 }
+
+/// A message with its rank.
+type Ranked = ([u8; 4], Record);
 
 /// The best message of a block for an event.
 pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)> {
@@ -75,53 +87,64 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)>
     if indexes.len() > MAX_RECORDS {
         return None;
     }
-    let mut ranked: Vec<_> = indexes
+    let mut ranked: Vec<Ranked> = indexes
         .map(|index| block.message(index))
         .filter_map(|record| Some((rank(block, &record, key)?, record)))
         .collect();
     ranked.sort_by_key(|(rank, _)| *rank);
-    let fitting: Vec<_> = ranked
-        .iter()
+    // The file is the last column.
+    let mut distinct = ranked.chunk_by(|(_, one), (_, next)| one[..column::FILE] == next[..column::FILE]);
+    let fitting: Vec<_> = distinct
+        .by_ref()
         .take(MAX_CANDIDATES)
-        .filter_map(|(rank, record)| candidate(block, key, *rank, record))
+        .filter_map(|records| candidate(block, key, records))
         .collect();
     let best = fitting
         .iter()
-        .min_by_key(|candidate| (candidate.rank, candidate.length))?;
-    let of_other_providers = || are_of_several_providers(block, &best.record, fitting.iter().map(|of| &of.record));
-    if version_of(&best.record).is_none() && of_other_providers() {
+        .min_by_key(|of| (of.fit, of.language.0, of.distance, of.language.1, of.length))?;
+    let [(best_rank, record), ..] = best.records else {
+        return None;
+    };
+    let of_other_providers = || are_of_several_providers(block, record, fitting.iter().map(|of| &of.records[0].1));
+    if version_of(record).is_none() && of_other_providers() {
         return None;
     }
-    let (mut contest, fingerprints) = (Contest::default(), Fingerprints::default());
+    let fingerprints = Fingerprints::default();
     // What a manifest says about its own text, such as how many values it has, does not make it better than that of another.
     // Texts without a version are of a database. Those of several versions of Windows differ in the values that they have.
-    let names = |of: &Candidate| block.field_names(of.record[column::FIELDS]).take(MAX_INSERTION);
-    let rivals = fitting.iter().filter(|rival| {
-        rival.rank == best.rank
-            || version_of(&best.record).is_some()
-                && subject(&rival.record) == subject(&best.record)
-                && names(rival).eq(names(best))
+    let names = |of: &Record| block.field_names(of[column::FIELDS]).take(MAX_INSERTION);
+    let is_rival = |of: &&Candidate<'_>| {
+        let [(_, rival), ..] = of.records else { return false };
+        (of.fit, of.distance) == (best.fit, best.distance)
+            || version_of(record).is_some() && subject(rival) == subject(record) && names(rival).eq(names(record))
+    };
+    let claims = fitting.iter().filter(is_rival).flat_map(|of| {
+        let text = fingerprint(block, of.records[0].1[column::TEXT], &fingerprints);
+        of.records.iter().map(move |(_, record)| (of.language, text, record))
     });
-    for rival in rivals {
-        contest.add(
-            fingerprint(block, rival.record[column::TEXT], &fingerprints),
-            file(block, &rival.record),
-        );
-    }
     // So many alike that some were not looked at could contest it, too.
-    let is_cut = ranked
-        .get(MAX_CANDIDATES)
-        .is_some_and(|(next, _)| Some(*next) == rank(block, &best.record, key));
-    (!contest.is_contested() && !is_cut).then(|| (best.record, best.order.clone()))
+    let (mut is_cut, mut others) = (false, Vec::new());
+    for (rank, record) in distinct.flatten().filter(|(_, of)| subject(of) == subject(record)) {
+        is_cut |= rank == best_rank;
+        let text = block.string(record[column::TEXT]).filter(|text| !text.is_empty());
+        others.push((language(block, record[column::LANGUAGE]), text.map(|_| 0), record));
+    }
+    let claims = claims.chain(others).map(|(language, text, record)| Claim {
+        language,
+        text,
+        file: fingerprints.of_file(file(block, record)),
+    });
+    (!is_cut && !is_contested(best.language, claims)).then(|| (*record, best.order.clone()))
 }
 
 /// A message with its rank; `None` if the event lacks insertions that the text asks for.
-fn candidate(block: &Block, key: &EventKey<'_>, rank: [u8; 4], record: &Record) -> Option<Candidate> {
+fn candidate<'r>(block: &'r Block, key: &EventKey<'_>, records: &'r [Ranked]) -> Option<Candidate<'r>> {
+    let (rank, record) = records.first()?;
     let text = block.string(record[column::TEXT]);
     let template = Template::parse(text.unwrap_or_default());
     let order = order(block, record, &template, key.names)?;
     let asked = template.insertions();
-    let [qualifiers, version, language, distance] = rank;
+    let [qualifiers, version, _, distance] = *rank;
     let is_other = version == 2;
     if order == Order::Same && is_other && asked > key.insertions {
         return None;
@@ -131,9 +154,11 @@ fn candidate(block: &Block, key: &EventKey<'_>, rank: [u8; 4], record: &Record) 
     let spare = key.insertions.checked_sub(declared).unwrap_or(usize::MAX);
     let is_by_name = order != Order::Same;
     Some(Candidate {
-        rank: (qualifiers, is_by_name, is_other, spare, version, language, distance),
+        fit: (qualifiers, is_by_name, is_other, spare, version),
+        language: language(block, record[column::LANGUAGE]),
+        distance,
         length: Reverse(text.map_or(0, str::len)),
-        record: *record,
+        records,
         order,
     })
 }
@@ -174,71 +199,65 @@ fn fingerprint(block: &Block, text: u32, fingerprints: &Fingerprints) -> Option<
     fingerprints.of(block.string(text).filter(|text| text.len() <= MAX_ROW)?)
 }
 
-/// What a message is about: the event, its version and qualifiers, and the language.
-fn subject(record: &Record) -> [u32; 3] {
+/// What a message is about: the event, its version and qualifiers.
+fn subject(record: &Record) -> [u32; 2] {
     let qualifiers = record[column::QUALIFIERS] & !column::HAS_MESSAGE_ID;
-    [record[column::EVENT], qualifiers, record[column::LANGUAGE]]
+    [record[column::EVENT], qualifiers]
 }
 
-/// What a message or a parameter is, of those that can contest each other.
-struct Contester {
-    /// The event ID, or the ID of the parameter.
-    id: u32,
-    subject: [u32; 3],
-    /// The references of the text and its file.
-    text: u32,
-    file: u32,
-}
-
-impl Contester {
-    /// That at an index: parameters come after the messages.
-    fn at(block: &Block, index: usize) -> Self {
-        if index < block.message_count() {
-            let record = block.message(index);
-            return Contester {
-                id: record[column::EVENT] & 0xffff,
-                subject: subject(&record),
-                text: record[column::TEXT],
-                file: record[column::FILE],
-            };
-        }
-        let [id, language, text, file] = block.parameter(index - block.message_count());
-        Contester {
-            id,
-            subject: [id, 0, language],
-            text,
-            file,
-        }
+/// What the message at an index is about, and the references of its language, text and file. Parameters come after the
+/// messages, and are about their ID.
+fn about(block: &Block, index: usize) -> ([u32; 2], [u32; 3]) {
+    if index < block.message_count() {
+        let record = block.message(index);
+        return (
+            subject(&record),
+            [column::LANGUAGE, column::TEXT, column::FILE].map(|at| record[at]),
+        );
     }
+    let [id, references @ ..] = block.parameter(index - block.message_count());
+    ([id, 0], references)
 }
 
 /// Which of the messages of an event, or of the parameters with an ID, are contested, from the first one on: files disagree
-/// about the text of an event with the same version and qualifiers, or of a parameter, in one language. All are if they
-/// are so many that none is used. The index of a parameter comes after those of the messages.
+/// about the text of an event with the same version and qualifiers, or of a parameter, in the best language that it has. All
+/// are if they are so many that none is used.
 pub(super) fn contested(block: &Block, first: usize, interrupt: Interrupt<'_>) -> Result<Vec<bool>> {
     let messages = block.message_count();
-    let end = if first < messages {
-        messages
+    let (end, id) = if first < messages {
+        (messages, 0xffff)
     } else {
-        messages + block.parameter_count()
+        (messages + block.parameter_count(), u32::MAX)
     };
-    let id = Contester::at(block, first).id;
-    let all = (first..end).map(|index| Contester::at(block, index));
-    let all = all.take_while(|of| of.id == id);
+    let id_at = |index| about(block, index).0[0] & id;
+    let all = (first..end).take_while(|index| id_at(*index) == id_at(first));
     let count = all.clone().count();
     if count > MAX_RECORDS {
         return Ok(vec![true; count]);
     }
-    // Texts are stored once, so each is read once.
-    let (mut contests, mut known, fingerprints) = (HashMap::new(), HashMap::new(), Fingerprints::default());
-    for of in all.clone() {
+    // Texts and files are stored once, so each is read once.
+    let (mut claims, fingerprints) = (HashMap::<_, Vec<_>>::new(), Fingerprints::default());
+    let (mut texts, mut files) = (HashMap::new(), HashMap::new());
+    for index in all.clone() {
         interrupt.check()?;
-        let text = known.entry(of.text);
-        let text = *text.or_insert_with(|| fingerprint(block, of.text, &fingerprints));
-        let contest: &mut Contest<'_> = contests.entry(of.subject).or_default();
-        contest.add(text, block.string(of.file).unwrap_or_default());
+        let (subject, [language_of, text, file]) = about(block, index);
+        claims.entry(subject).or_default().push(Claim {
+            language: language(block, language_of),
+            text: *texts
+                .entry(text)
+                .or_insert_with(|| fingerprint(block, text, &fingerprints)),
+            file: *files
+                .entry(file)
+                .or_insert_with(|| fingerprints.of_file(block.string(file).unwrap_or_default())),
+        });
     }
-    Ok(all.map(|of| contests[&of.subject].is_contested()).collect())
+    let mut contests = HashMap::new();
+    for (subject, claims) in &claims {
+        let with_text = claims.iter().filter(|claim| claim.text.is_some());
+        let language = with_text.map(|claim| claim.language).min().unwrap_or_default();
+        contests.insert(subject, is_contested(language, claims.iter().copied()));
+    }
+    Ok(all.map(|index| contests[&about(block, index).0]).collect())
 }
 
 /// How well a message fits an event: the lower, the better; `None` if it cannot be that of the event.
@@ -256,16 +275,20 @@ fn rank(block: &Block, record: &Record, key: &EventKey<'_>) -> Option<[u8; 4]> {
         None => (1, 0),
         Some(version) => (2, version.abs_diff(key.version)),
     };
-    let language = language_rank(block.string(record[column::LANGUAGE]));
+    let (language, _) = language(block, record[column::LANGUAGE]);
     Some([qualifiers, version, language, distance])
 }
 
-fn language_rank(found: Option<&str>) -> u8 {
-    match found {
-        Some(found) if found.eq_ignore_ascii_case("en-US") => 0,
-        Some(found) if found.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("en")) => 1,
-        None => 2,
-        Some(_) => 3,
+/// The language of a reference. Of those that are equally good, the first by name is the best, as of no file's own choice.
+fn language(block: &Block, reference: u32) -> Language<'_> {
+    match block
+        .string(reference)
+        .map(|name| &name.as_bytes()[..name.len().min(MAX_LANGUAGE)])
+    {
+        Some(name) if name.eq_ignore_ascii_case(b"en-US") => (0, b""),
+        Some(name) if name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case(b"en")) => (1, name),
+        None => (2, b""),
+        Some(name) => (3, name),
     }
 }
 
@@ -284,18 +307,14 @@ pub(super) fn parameter(block: &Block, id: u32) -> Option<&str> {
     if indexes.len() > MAX_RECORDS {
         return None;
     }
-    let ranked = indexes.map(|index| {
-        let [_, language, text, file] = block.parameter(index);
-        (language_rank(block.string(language)), text, file)
+    let all = indexes.map(|index| block.parameter(index));
+    let best = all.clone().min_by_key(|[_, of, ..]| language(block, *of))?;
+    let fingerprints = Fingerprints::default();
+    let claims = all.map(|[_, of, text, file]| Claim {
+        language: language(block, of),
+        text: fingerprint(block, text, &fingerprints),
+        file: fingerprints.of_file(block.string(file).unwrap_or_default()),
     });
-    let ranked: Vec<_> = ranked.collect();
-    let best = ranked.iter().min_by_key(|(language, ..)| *language)?;
-    let (mut contest, fingerprints) = (Contest::default(), Fingerprints::default());
-    for (_, text, file) in ranked.iter().filter(|(language, ..)| *language == best.0) {
-        contest.add(
-            fingerprint(block, *text, &fingerprints),
-            block.string(*file).unwrap_or_default(),
-        );
-    }
-    block.string(best.1).filter(|_| !contest.is_contested())
+    let is_contested = is_contested(language(block, best[1]), claims);
+    block.string(best[2]).filter(|_| !is_contested)
 }

@@ -2,7 +2,12 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use hashbrown::DefaultHashBuilder;
+use hashbrown::{DefaultHashBuilder, HashSet};
+
+use crate::registry::FilePlace;
+
+/// The paths of files whose folders are looked at have so many bytes, at most. *(choice)*
+const MAX_PATH: usize = 4096;
 
 /// The characters of a text without whitespace and its escapes, which some databases have lost.
 pub(super) fn visible(text: &str) -> impl Iterator<Item = char> {
@@ -22,30 +27,35 @@ pub(super) fn visible(text: &str) -> impl Iterator<Item = char> {
     })
 }
 
-/// The texts of one message, and whether files disagree about it: neither is there one text, nor one file that has all.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Contest<'t> {
-    first: Option<(u64, &'t str)>,
-    texts_differ: bool,
-    files_differ: bool,
+/// A language: the lower, the better.
+pub(super) type Language<'b> = (u8, &'b [u8]);
+
+/// What a file says that a message is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim<'b> {
+    pub(super) language: Language<'b>,
+    /// The fingerprints of the text, if there is one, and of the file.
+    pub(super) text: Option<u64>,
+    pub(super) file: u64,
 }
 
-impl<'t> Contest<'t> {
-    /// Adds a text by its fingerprint, and the file that it is from. A message without a text contests none.
-    pub(super) fn add(&mut self, text: Option<u64>, file: &'t str) {
-        if let Some(text) = text {
-            let (first, first_file) = *self.first.get_or_insert((text, file));
-            self.texts_differ |= text != first;
-            self.files_differ |= file != first_file;
+/// Whether files disagree about a message in a language: they have several texts, or some have texts in other languages only.
+/// One without a text contests none.
+pub(super) fn is_contested<'b>(language: Language<'_>, claims: impl Iterator<Item = Claim<'b>>) -> bool {
+    let (mut texts, mut files, mut others) = (HashSet::new(), HashSet::new(), HashSet::new());
+    for claim in claims {
+        let Some(text) = claim.text else { continue };
+        if claim.language == language {
+            texts.insert(text);
+            files.insert(claim.file);
+        } else {
+            others.insert(claim.file);
         }
     }
-
-    pub(super) fn is_contested(&self) -> bool {
-        self.texts_differ && self.files_differ
-    }
+    files.len() > 1 && texts.len() > 1 || !others.is_subset(&files)
 }
 
-/// Makes fingerprints: texts that differ in whitespace only have the same.
+/// Makes fingerprints: texts that differ in whitespace only have the same, and so do a file and those with its texts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fingerprints(DefaultHashBuilder);
 
@@ -55,5 +65,13 @@ impl Fingerprints {
         let mut hasher = self.0.build_hasher();
         visible(text).for_each(|char| hasher.write_u32(char.into()));
         (!text.is_empty()).then(|| hasher.finish())
+    }
+    /// The fingerprint of the file with a path. One that is too long belongs to no other.
+    pub(super) fn of_file(&self, path: &str) -> u64 {
+        if path.len() > MAX_PATH {
+            return self.0.hash_one(path);
+        }
+        let place = FilePlace::of(path);
+        self.0.hash_one((place.folder(), place.name()))
     }
 }

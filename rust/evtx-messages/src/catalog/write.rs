@@ -17,8 +17,7 @@ use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_text};
 
 /// Collects rows and writes them as a catalog.
 ///
-/// Texts and lists of fields are stored once, however many rows have them. Rows that differ in nothing but the file are stored
-/// once, with the first of these files.
+/// Texts and lists of fields are stored once, however many rows have them.
 #[derive(Debug, Default)]
 pub struct CatalogWriter {
     texts: HashSet<Arc<str>>,
@@ -215,15 +214,6 @@ fn within(what: &'static str, size: u64, limit: u64) -> Result<()> {
     })
 }
 
-/// Whether two rows that follow each other in the order of rows are equal but for their files.
-fn differ_in_file_only(one: &MessageRow, other: &MessageRow) -> bool {
-    let of_other = MessageRow {
-        file: one.file.clone(),
-        ..other.clone()
-    };
-    *one == of_other
-}
-
 fn push_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
     out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
@@ -251,13 +241,8 @@ impl<'r> Encoder<'r> {
     fn block(mut self, rows: &'r BTreeSet<MessageRow>, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
         let mut messages: Vec<Record> = Vec::new();
         let mut parameters: Vec<ParameterRecord> = Vec::new();
-        let mut last = None;
         for row in rows {
             interrupt.check()?;
-            // The file decides last in the order of rows.
-            if last.replace(row).is_some_and(|last| differ_in_file_only(last, row)) {
-                continue;
-            }
             match (row.kind, row.event_id) {
                 (MessageKind::Event, Some(event_id)) => messages.push(self.message(event_id, row)),
                 (MessageKind::Parameter, _) => parameters.push([
