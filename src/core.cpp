@@ -4,6 +4,9 @@
 #include "duckdb_v2.h"
 #include "storage.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 namespace evtx {
 
 void Check(EvtxFailure failure) {
@@ -13,6 +16,17 @@ void Check(EvtxFailure failure) {
 	}
 	switch (owned->kind) {
 	case EvtxErrorKind::STORAGE:
+		try {
+			Storage::ThrowKept();
+		} catch (const duckdb::cxx::Exception &error) {
+			const std::string_view text = error.what();
+			const auto is_control = [](unsigned char byte) { return (byte < 0x20 && byte != '\n') || byte == 0x7f; };
+			if (std::none_of(text.begin(), text.end(), is_control)) {
+				throw;
+			}
+			// DuckDB quotes a path as it is, and a terminal would act on it.
+			throw duckdb::cxx::Exception(error.GetCode(), GetText(owned->message));
+		}
 	case EvtxErrorKind::INTERRUPTED:
 		Storage::ThrowKept();
 	case EvtxErrorKind::NO_FILES:
