@@ -2,6 +2,7 @@
 
 #include "core.hpp"
 #include "duckdb_v2.h"
+#include "settings.hpp"
 #include "storage.hpp"
 
 #include <optional>
@@ -37,9 +38,10 @@ struct Statement {
 //! A file that is being written.
 class File {
 public:
-	File(const Statement &statement, const std::string &path) {
+	File(duckdb::cxx::Context &context, const Statement &statement, const std::string &path) {
 		const auto options = LendAll(statement.options);
-		file = Create<Export>(evtx_export_new, Lend(statement.format), Lend(options), Lend(path));
+		const auto memory = GetSetting(context, "memory_limit");
+		file = Create<Export>(evtx_export_new, Lend(statement.format), Lend(options), Lend(path), Lend(memory));
 	}
 
 	void Append(duckdb::cxx::Context &context, Rows rows) {
@@ -94,7 +96,7 @@ void Bind(CopyFunction::CopyToBindInput &input) {
 }
 
 void Init(CopyFunction::CopyToInitInput &input) {
-	input.SetInitData<File>(input.GetBindData<Statement>(), input.GetFilePath());
+	input.SetInitData<File>(input.GetContext(), input.GetBindData<Statement>(), input.GetFilePath());
 }
 
 void BatchSize(CopyFunction::CopyToBatchSizeInput &input) {

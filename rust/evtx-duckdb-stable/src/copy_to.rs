@@ -115,7 +115,7 @@ unsafe extern "C" fn bind(info: CopyBindInfo) {
             schema: Schema::empty().into(),
             columns: Vec::new(),
         };
-        EvtxExport::new(format.name, &statement.options(), "")?;
+        EvtxExport::new(format.name, &statement.options(), "", "")?;
         (statement.schema, statement.columns) = columns(format.name, found)?;
         // SAFETY: DuckDB passes the info of the bind, and the data is deleted as what it is.
         unsafe { (api().copy_function_bind_set_bind_data)(info, boxed(statement), delete::<Statement>()) };
@@ -142,10 +142,11 @@ unsafe extern "C" fn init(info: CopyInitInfo) {
         let fields = statement.schema.fields().iter();
         let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
         EvtxExport::check(statement.format, &path, &names, &statement.options())?;
+        let memory = context.setting(c"memory_limit");
         let path = Files::new(&context).to_write(&path)?;
         let target = Target {
             file: None,
-            export: EvtxExport::new(statement.format, &statement.options(), &path)?,
+            export: EvtxExport::new(statement.format, &statement.options(), &path, &memory)?,
         };
         let target = boxed(Mutex::new(target));
         // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.

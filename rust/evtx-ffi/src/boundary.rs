@@ -243,7 +243,7 @@ impl EvtxFunction {
 /// The bytes of a size as DuckDB writes it (`24.9 GiB`); 0 if it cannot be read.
 pub(crate) fn size(text: &str) -> u64 {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
-    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let power = units.iter().position(|known| unit == *known);
     let bytes = number.parse::<f64>().ok().zip(power);
     bytes.map_or(0, |(number, power)| (number * 1024_f64.powi(power as i32)) as u64)
@@ -270,6 +270,7 @@ mod tests {
             (size("512 bytes"), size("1.0 MiB"), size("2.5 KiB")),
             (512, 1 << 20, 2560)
         );
+        assert_eq!(size("16383.9 PiB"), 18_446_631_481_418_154_803);
         assert_eq!((size("80% of RAM"), size(""), size("-1 KiB")), (0, 0, 0));
     }
 }

@@ -40,9 +40,13 @@ impl EvtxCall {
         interrupt: Interrupt<'_>,
     ) -> Result<Self, ScanError> {
         let EvtxArguments { arguments, caller } = arguments;
-        let EvtxPaths { paths, archives } = paths;
+        let EvtxPaths {
+            paths,
+            archives,
+            memory,
+        } = paths;
         let with_archives = ArchiveStorage::new(storage, &archives);
-        let call = arguments.call(paths, threads, &with_archives, caller, interrupt)?;
+        let call = arguments.call(paths, threads, memory, &with_archives, caller, interrupt)?;
         let report = report_of(arguments.query());
         let (schema, records) = match &report {
             Some(report) => (Arc::clone(&report.schema), 0),

@@ -14,7 +14,7 @@ use evtx_reports::{CatalogRows, LogOptions, LogPart, LogRows};
 use evtx_scan::{ScanError, Storage};
 use evtx_writer::Keys;
 
-use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
+use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required, size};
 use crate::definitions::definitions;
 use crate::storage::EvtxStorage;
 use crate::written::search_written;
@@ -35,6 +35,7 @@ enum Rows {
 /// A file that is being made of rows. Its parts can be written as soon as they are made.
 #[derive(Debug)]
 pub struct EvtxExport {
+    path: String,
     file: File,
     place: Place,
     /// The last part that was returned.
@@ -152,16 +153,17 @@ pub extern "C" fn evtx_rows_free(rows: EvtxOwned<EvtxRows>) {
     release(|| drop(rows));
 }
 
-/// Makes a file of a format without rows, whose place is a path.
+/// Makes a file without rows, as [`EvtxExport::new`] says. `options` are names and values in turn.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_export_new(
     format: EvtxText<'_>,
     options: EvtxSlice<'_, EvtxText<'_>>,
     path: EvtxText<'_>,
+    memory: EvtxText<'_>,
     out: Option<&mut EvtxOwned<EvtxExport>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let export = EvtxExport::new(format.text()?, &pairs(options)?, path.text()?)?;
+        let export = EvtxExport::new(format.text()?, &pairs(options)?, path.text()?, memory.text()?)?;
         Ok(Some(export.into()))
     })
 }
@@ -242,17 +244,19 @@ impl EvtxExport {
         }
     }
 
-    /// A file of a format without rows, whose place is a path.
+    /// A file of a format without rows, whose place is a path. `memory` is DuckDB's `memory_limit`, such as
+    /// `24.9 GiB`. The rows of a catalog take at most a quarter of it.
     ///
     /// # Errors
     /// A text that names an option that the format lacks.
-    pub fn new(format: &str, options: &[[&str; 2]], path: &str) -> Result<Self, String> {
+    pub fn new(format: &str, options: &[[&str; 2]], path: &str, memory: &str) -> Result<Self, String> {
         let options = log_options(format, options)?;
         let file = match is_log(format)? {
             true => File::Log(LogRows::new(options)),
-            false => File::Catalog(CatalogRows::default()),
+            false => File::Catalog(CatalogRows::new(size(memory) / 4)),
         };
         Ok(EvtxExport {
+            path: path.to_owned(),
             file,
             place: Place::new(path),
             part: Vec::new(),
@@ -263,19 +267,23 @@ impl EvtxExport {
     /// Adds the rows of a batch.
     ///
     /// # Errors
-    /// A text that names the row, counted from 1, and what is wrong with it.
+    /// A text that names the file and the row, counted from 1, and what is wrong with it.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), String> {
-        match &mut self.file {
+        let pushed = match &mut self.file {
             File::Catalog(rows) => rows.push(batch),
             File::Log(rows) => rows.push(batch),
             File::Finished(_) => Err("the file is finished".to_owned()),
-        }
+        };
+        pushed.map_err(|why| format!("{}: {why}", self.path))
     }
 
     fn append(&mut self, rows: Rows) -> Result<(), String> {
         match (&mut self.file, rows) {
             (File::Catalog(_), Rows::Catalog(batches)) => batches.iter().try_for_each(|batch| self.push(batch)),
-            (File::Log(file), Rows::Log(part)) => file.append(*part),
+            (File::Log(file), Rows::Log(part)) => {
+                let appended = file.append(*part);
+                appended.map_err(|why| format!("{}: {why}", self.path))
+            }
             _ => Err("the file is finished, or of another format".to_owned()),
         }
     }
@@ -308,7 +316,8 @@ impl EvtxExport {
         };
         // The error of an interrupt is that of the query, not of the rows.
         interrupt.check()?;
-        let mut parts = VecDeque::from(parts.map_err(ScanError::Input)?);
+        let named = |why| ScanError::Input(format!("{}: {why}", self.path));
+        let mut parts = VecDeque::from(parts.map_err(named)?);
         // No bytes mean that no part is ready.
         parts.retain(|(_, bytes)| !bytes.is_empty());
         self.file = File::Finished(parts);
@@ -328,7 +337,7 @@ impl EvtxExport {
     /// removed.
     pub fn keep(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
         let keys = std::mem::take(&mut self.keys);
-        let searched = search_written(storage, self.path(), &self.place.path, keys, interrupt);
+        let searched = search_written(storage, self.path(), &self.path, keys, interrupt);
         let kept = searched.and_then(|()| self.place.keep());
         kept.inspect_err(|_| self.abandon())
     }

@@ -16,21 +16,26 @@ pub struct EvtxPaths {
     pub(crate) paths: Vec<ScanPath>,
     /// What the archives among them share.
     pub(crate) archives: Archives,
+    /// What a catalog of messages may take of memory, in bytes.
+    pub(crate) memory: u64,
 }
 
 impl EvtxPaths {
     /// An empty list of files for a call with arguments.
     ///
-    /// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. Open entries of archives take at most a quarter of it.
+    /// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. Open entries of archives take at most a quarter of it,
+    ///   and so does a catalog of messages.
     /// - `folder` is DuckDB's `temp_directory`, for entries that need more memory; empty if there is none.
     /// - `disk` is DuckDB's `max_temp_directory_size`. A share (`90% of available disk space`) means 64 GiB.
     pub fn new(arguments: &EvtxArguments, memory: &str, folder: &str, disk: &str) -> Self {
         let folder = (!folder.is_empty()).then(|| folder.into());
         let disk = if disk.contains('%') { DISK } else { size(disk) };
-        let archives = Archives::new(size(memory) / 4, disk, folder);
+        let memory = size(memory) / 4;
+        let archives = Archives::new(memory, disk, folder);
         EvtxPaths {
             paths: Vec::new(),
             archives: archives.with_password(arguments.arguments.password()),
+            memory,
         }
     }
 

@@ -332,7 +332,7 @@ fn real_binaries_are_read() {
         return;
     };
     let (mut files, mut all, mut with_text) = (0, 0, 0);
-    let mut writer = CatalogWriter::new();
+    let mut writer = CatalogWriter::new(u64::MAX);
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let Ok(binary) = Binary::read(std::fs::read(&path).unwrap_or_default(), Interrupt::NEVER) else {
@@ -397,7 +397,7 @@ fn the_files_of_other_tests_are_these() {
 
 /// A catalog of texts for the samples.
 fn catalog() -> Vec<u8> {
-    let mut catalog = CatalogWriter::new();
+    let mut catalog = CatalogWriter::new(u64::MAX);
     for (provider, event_id, version, text) in [
         (
             "microsoft-windows-security-auditing",

@@ -105,7 +105,7 @@ fn rows() -> Vec<MessageRow> {
 }
 
 fn written<'r>(rows: impl IntoIterator<Item = &'r MessageRow>) -> Vec<u8> {
-    let mut writer = CatalogWriter::new();
+    let mut writer = CatalogWriter::new(u64::MAX);
     rows.into_iter().try_for_each(|row| writer.push(row)).expect("rows");
     writer.finish(Interrupt::NEVER).expect("a catalog")
 }
@@ -513,7 +513,7 @@ fn fields_are_matched_by_name() {
 
 #[test]
 fn writing_can_be_interrupted() {
-    let mut writer = CatalogWriter::new();
+    let mut writer = CatalogWriter::new(u64::MAX);
     rows().iter().for_each(|row| writer.push(row).expect("a row"));
     let stop = || true;
     let error = writer.finish(Interrupt::new(&stop));
@@ -522,7 +522,7 @@ fn writing_can_be_interrupted() {
 
 #[test]
 fn large_texts_are_refused() {
-    let mut writer = CatalogWriter::new();
+    let mut writer = CatalogWriter::new(u64::MAX);
     let row = event("p", 1, None, &"x".repeat(MAX_MESSAGE + 1));
     let error = writer.push(&row).expect_err("too large");
     assert_eq!(

@@ -337,7 +337,7 @@ fn real_databases_are_read() {
             }
         };
         let started = std::time::Instant::now();
-        let mut writer = CatalogWriter::new();
+        let mut writer = CatalogWriter::new(u64::MAX);
         let mut rows = 0;
         let done = || {
             let mut next = foreign::Rows::new(database, &path.to_string_lossy(), Interrupt::NEVER)?;

@@ -54,7 +54,7 @@ impl Judge {
     }
 
     fn add_databases(&mut self, folder: &str) {
-        let mut writer = CatalogWriter::new();
+        let mut writer = CatalogWriter::new(u64::MAX);
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
             let file = std::fs::read(&path).expect("a file");

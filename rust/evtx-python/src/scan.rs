@@ -21,7 +21,7 @@ use crate::stream::{Output, Stream};
 use crate::types::Types;
 use crate::values::arguments;
 
-/// The most bytes of memory and of temporary files for open entries of archives.
+/// The most bytes of memory for open entries of archives, and for a catalog of messages; and of temporary files.
 const MEMORY: u64 = 1 << 30;
 const DISK: u64 = 64 << 30;
 
@@ -185,7 +185,7 @@ fn call_of(
         paths.extend(found.map_err(|error| (None, error))?);
     }
     arguments
-        .call(paths, threads, storage, SCAN, interrupt)
+        .call(paths, threads, MEMORY, storage, SCAN, interrupt)
         .map_err(|error| (None, error))
 }
 

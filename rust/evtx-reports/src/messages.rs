@@ -132,6 +132,14 @@ pub struct CatalogRows {
 }
 
 impl CatalogRows {
+    /// A catalog without rows, which may take so many bytes of memory.
+    pub fn new(memory: u64) -> Self {
+        CatalogRows {
+            writer: CatalogWriter::new(memory),
+            rows: 0,
+        }
+    }
+
     /// Checks that a table has the columns that a message needs.
     ///
     /// # Errors
@@ -468,7 +476,7 @@ mod tests {
             (0..2).map(|row| read.row(row).expect("a row")).collect::<Vec<_>>(),
             rows()
         );
-        let mut catalog = CatalogRows::default();
+        let mut catalog = CatalogRows::new(u64::MAX);
         catalog.push(&batch).expect("rows");
         assert!(!catalog.finish(Interrupt::NEVER).expect("a file").is_empty());
     }
@@ -483,7 +491,7 @@ mod tests {
             let arrays = [text("event"), text("P"), text(guid), number, text("t")];
             RecordBatch::try_from_iter(columns.into_iter().zip(arrays)).expect("a batch")
         };
-        let mut catalog = CatalogRows::default();
+        let mut catalog = CatalogRows::new(u64::MAX);
         catalog.push(&good).expect("rows");
         assert_eq!(catalog.push(&of("x")).unwrap_err(), "row 3: 'x' is not a GUID");
         let guid = "54849625-5478-4994-a5ba-3e3b0328c30d";
@@ -500,7 +508,7 @@ mod tests {
             ("parameter", "P", Some(1), "message_id"),
             ("event", "", Some(1), "provider"),
         ] {
-            let error = CatalogRows::default()
+            let error = CatalogRows::new(u64::MAX)
                 .push(&with(kind, provider, event_id))
                 .unwrap_err();
             assert_eq!(error, format!("row 1: \"{column}\" is NULL or empty"));

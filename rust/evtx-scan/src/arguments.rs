@@ -379,7 +379,7 @@ impl Arguments {
     }
 
     /// Plans a call with these arguments. Loads rules, and reads some of the files if the columns depend on them, with
-    /// at most so many threads. Errors name `function` as the caller.
+    /// at most so many threads. A catalog of messages may take `memory` bytes. Errors name `function` as the caller.
     ///
     /// # Errors
     /// [`ScanError::Input`] if the folders of the files have different keys, and [`ScanError::Interrupted`].
@@ -387,6 +387,7 @@ impl Arguments {
         &self,
         paths: Vec<ScanPath>,
         threads: usize,
+        memory: u64,
         storage: &dyn Storage,
         function: &str,
         interrupt: Interrupt<'_>,
@@ -432,7 +433,7 @@ impl Arguments {
             }
         };
         if is_catalog(&call.messages) {
-            let catalog = catalogs::open(&call.messages, storage, interrupt);
+            let catalog = catalogs::open(&call.messages, memory, storage, interrupt);
             let catalog = catalog.map_err(|error| match self.session_messages {
                 Some(_) => error.within("the setting evtx_messages names no catalog that can be read"),
                 None => error,

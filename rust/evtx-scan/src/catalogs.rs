@@ -7,6 +7,7 @@ use evtx_format::Interrupt;
 use evtx_messages::Catalog;
 
 use crate::file::LogFile;
+use crate::file_kind::CATALOG;
 use crate::paths::has_glob;
 use crate::scan_path::ScanPath;
 use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, StorageError, ends_with};
@@ -27,14 +28,19 @@ static LAST: Mutex<Option<Opened>> = Mutex::new(None);
 /// with `.mta`. A name that ends with `.messages` is that of a catalog, even with a wildcard.
 pub(crate) fn is_catalog(messages: &str) -> bool {
     let is_place = has_glob(messages) || messages.contains("{log}") || ends_with(messages, ".mta");
-    !messages.is_empty() && (!is_place || ends_with(messages, ".messages"))
+    !messages.is_empty() && (!is_place || ends_with(messages, CATALOG))
 }
 
-/// Opens the catalog with a path.
+/// Opens the catalog with a path, whose messages may take so many bytes of memory.
 ///
 /// # Errors
-/// Those of the storage, [`ScanError::File`] if the file is not a catalog, and [`ScanError::Interrupted`].
-pub(crate) fn open(path: &str, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<MessageCatalog, ScanError> {
+/// Those of the storage, [`ScanError::File`] if the file is not a catalog, or is too large, and [`ScanError::Interrupted`].
+pub(crate) fn open(
+    path: &str,
+    memory: u64,
+    storage: &dyn Storage,
+    interrupt: Interrupt<'_>,
+) -> Result<MessageCatalog, ScanError> {
     let call = Call {
         storage,
         interrupt,
@@ -44,6 +50,11 @@ pub(crate) fn open(path: &str, storage: &dyn Storage, interrupt: Interrupt<'_>) 
         StorageError::Unusable(why) => ScanError::File(format!("{path}: {why}")),
         other => other.into(),
     })?;
+    let size = messages.size();
+    if size > memory {
+        let text = format!("{path}: its messages can take {size} bytes, but memory_limit allows {memory} for them");
+        return Err(ScanError::File(text));
+    }
     Ok(MessageCatalog {
         path: path.into(),
         messages,

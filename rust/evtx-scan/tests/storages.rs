@@ -748,7 +748,14 @@ fn columns_of_event(storage: &dyn Storage, pattern: &str, id: &str) -> Result<Ve
         value,
         "a test",
     )?;
-    let call = arguments.call(paths(storage, pattern), 2, storage, "a test", Interrupt::NEVER)?;
+    let call = arguments.call(
+        paths(storage, pattern),
+        2,
+        u64::MAX,
+        storage,
+        "a test",
+        Interrupt::NEVER,
+    )?;
     let schema = call.table.schema();
     Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
 }
@@ -855,7 +862,14 @@ fn an_interrupt_ends_the_search_for_fields() {
             "a test",
         )
         .expect("an ID");
-    let ended = arguments.call(paths(&storage, "*"), 2, &storage, "a test", Interrupt::new(&is_set));
+    let ended = arguments.call(
+        paths(&storage, "*"),
+        2,
+        u64::MAX,
+        &storage,
+        "a test",
+        Interrupt::new(&is_set),
+    );
     assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
     assert!(told.elapsed() < Duration::from_secs(1));
     storage.is_interrupted.store(true, Ordering::Relaxed);

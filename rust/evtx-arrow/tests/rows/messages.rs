@@ -195,7 +195,7 @@ fn shown(log: &[u8], text: &str, names: &[&str], is_tree: bool) -> Vec<[Option<S
         file: "p.dll".into(),
         ..MessageRow::new(MessageKind::Event)
     };
-    let mut writer = CatalogWriter::new();
+    let mut writer = CatalogWriter::new(u64::MAX);
     writer.push(&row).expect("a row");
     let catalog = Catalog::open(writer.finish(Interrupt::NEVER).expect("a catalog")).expect("a catalog");
     let options = Options {

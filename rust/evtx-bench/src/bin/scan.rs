@@ -45,7 +45,7 @@ fn main() {
                 let rules = Argument::find(Query::Matches, "rules").expect("an argument");
                 let value = ArgumentValue::List(vec![folder.clone()]);
                 arguments.set(rules, value, "scan").expect("a folder");
-                let call = arguments.call(Vec::new(), 1, &LocalStorage, "scan", Interrupt::NEVER);
+                let call = arguments.call(Vec::new(), 1, u64::MAX, &LocalStorage, "scan", Interrupt::NEVER);
                 let table = call.expect("rules").table;
                 let columns = (0..table.schema().fields().len()).collect::<Vec<_>>();
                 let scan = Arc::new(Scan::new(table, &columns));

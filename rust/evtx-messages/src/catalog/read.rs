@@ -67,15 +67,17 @@ impl Catalog {
         };
         let mut at = 0;
         let count = u32::from_le_bytes(take(&directory, &mut at).ok_or_else(damaged)?);
-        let (mut providers, mut guids, mut size) = (Vec::<Provider>::new(), Vec::new(), 0);
+        let (mut providers, mut guids) = (Vec::<Provider>::new(), Vec::new());
         for index in 0..count {
             let provider = provider(&directory, &mut at, end, |guid| guids.push((guid, index))).ok_or_else(damaged)?;
             if providers.last().is_some_and(|last| last.key >= provider.key) {
                 return Err(damaged());
             }
-            size += u64::from(provider.packed.size);
             providers.push(provider);
         }
+        guids.sort_unstable();
+        let catalog = Catalog { file, providers, guids };
+        let size = catalog.size();
         if size > MAX_BLOCKS {
             let (what, offset, limit) = ("the catalog of messages", 0, MAX_BLOCKS);
             return Err(Error::TooLarge {
@@ -85,8 +87,13 @@ impl Catalog {
                 limit,
             });
         }
-        guids.sort_unstable();
-        Ok(Catalog { file, providers, guids })
+        Ok(catalog)
+    }
+
+    /// What the messages of all providers take of memory, in bytes.
+    pub fn size(&self) -> u64 {
+        let sizes = self.providers.iter().map(|provider| u64::from(provider.packed.size));
+        sizes.sum()
     }
 
     /// Whether the bytes of a file begin as those of a catalog.

@@ -25,8 +25,9 @@ pub struct CatalogWriter {
     fields: HashSet<Arc<[Field]>>,
     named: BTreeMap<String, Provider>,
     unnamed: BTreeMap<Guid, BTreeSet<MessageRow>>,
-    /// What the rows and the texts take of memory, in bytes.
+    /// What the rows and the texts take of memory, and may take, in bytes.
     size: u64,
+    most: u64,
 }
 
 /// What a text or list takes besides its bytes: its counts, and its place in a table.
@@ -40,9 +41,12 @@ struct Provider {
 }
 
 impl CatalogWriter {
-    /// A catalog without rows.
-    pub fn new() -> Self {
-        Self::default()
+    /// A catalog without rows, which may take so many bytes of memory, but at most 1 GiB.
+    pub fn new(memory: u64) -> Self {
+        CatalogWriter {
+            most: memory.min(MAX_BLOCKS),
+            ..Self::default()
+        }
     }
 
     /// Adds a row. Rows without a provider are not stored, because no event could find them.
@@ -60,7 +64,7 @@ impl CatalogWriter {
         let row = self.interned(row);
         // The nodes of a tree are at least half full.
         self.size += 2 * size_of::<MessageRow>() as u64;
-        within("the catalog of messages", self.size, MAX_BLOCKS)?;
+        within("the catalog of messages", self.size, self.most)?;
         match (name, guid) {
             (Some(name), guid) => {
                 let provider = self.named.entry(name.to_lowercase()).or_default();
