@@ -99,13 +99,7 @@ impl Binary {
                 binary.problems.push(Error::Damaged { what, offset, why });
             }
             if binary.bytes() > limit {
-                let (size, limit) = (binary.bytes() as u64, limit as u64);
-                return Err(Error::TooLarge {
-                    what,
-                    offset,
-                    size,
-                    limit,
-                });
+                return Err(Error::too_large(what, offset, binary.bytes(), limit));
             }
         }
         Ok(binary)

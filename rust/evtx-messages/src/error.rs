@@ -56,3 +56,16 @@ pub enum Error {
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
+
+impl Error {
+    /// What would take more bytes than it may.
+    pub(crate) fn too_large(what: &'static str, offset: u64, size: usize, limit: usize) -> Self {
+        let (size, limit) = (size as u64, limit as u64);
+        Error::TooLarge {
+            what,
+            offset,
+            size,
+            limit,
+        }
+    }
+}

@@ -71,8 +71,6 @@ impl ProviderFile {
 pub struct Known<'k> {
     /// The registry of the system that the files are from.
     pub registry: &'k Registry,
-    /// The name of a provider with a GUID that is not in the registry.
-    pub name_of: &'k dyn Fn(&Guid) -> Option<Arc<str>>,
     /// Ends the rows early.
     pub interrupt: Interrupt<'k>,
 }
@@ -399,11 +397,7 @@ impl Rows {
 }
 
 fn name(guid: &Guid, known: Known<'_>) -> Option<Arc<str>> {
-    let registered = known
-        .registry
-        .by_guid(guid)
-        .map(|registration| registration.name.clone());
-    registered.or_else(|| (known.name_of)(guid))
+    Some(known.registry.by_guid(guid)?.name.clone())
 }
 
 /// A table of messages with its file, and its index among all tables.

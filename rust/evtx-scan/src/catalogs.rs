@@ -50,7 +50,7 @@ pub(crate) fn open(
         StorageError::Unusable(why) => ScanError::File(format!("{path}: {why}")),
         other => other.into(),
     })?;
-    let size = messages.size();
+    let size = messages.size() as u64;
     if size > memory {
         let text = format!("{path}: its messages can take {size} bytes, but memory_limit allows {memory} for them");
         return Err(ScanError::File(text));

@@ -226,7 +226,11 @@ impl Thread {
             let Some(group) = groups.pop_front() else {
                 return Ok(None);
             };
-            let rows = provider::Rows::new(group, known(&work.registry, call.interrupt)).map_err(storage_error);
+            let known = Known {
+                registry: &work.registry,
+                interrupt: call.interrupt,
+            };
+            let rows = provider::Rows::new(group, known).map_err(storage_error);
             work.source = Some(Source::Binaries(Box::new(rows.map_err(ScanError::from)?)));
         }
     }
@@ -250,16 +254,8 @@ impl Source {
                 let row = rows.next(interrupt)?;
                 row.map(|(row, is_contested)| CatalogRow::of_catalog(row, is_contested))
             }
-            Source::Binaries(rows) => rows.next(known(registry, interrupt))?.map(CatalogRow::from),
+            Source::Binaries(rows) => rows.next(Known { registry, interrupt })?.map(CatalogRow::from),
         })
-    }
-}
-
-fn known<'k>(registry: &'k Registry, interrupt: Interrupt<'k>) -> Known<'k> {
-    Known {
-        registry,
-        name_of: &|_| None,
-        interrupt,
     }
 }
 
@@ -354,7 +350,7 @@ fn hives(paths: &[ScanPath], storage: &dyn Storage) -> Result<HashMap<usize, Opt
                 Holds::Bytes | Holds::Folder => &path.path,
             };
             if HiveName::of(inner) == Some(name) {
-                let distance = (!path.explicitly_named).then(|| HiveName::distance(&path.path));
+                let distance = (!path.explicitly_named).then(|| HiveName::distance(inner));
                 ranked.push((distance, index));
                 hives.insert(index, None);
             }

@@ -19,7 +19,6 @@ libfuzzer_sys::fuzz_target!(|file: &[u8]| {
     let is_enough = || looks.is_enough();
     let known = Known {
         registry: &registry,
-        name_of: &|_| None,
         interrupt: Interrupt::new(&is_enough),
     };
     let Ok(mut rows) = Rows::new(vec![ProviderFile::new("x.dll", binary)], known) else {

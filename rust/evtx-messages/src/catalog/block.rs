@@ -24,7 +24,7 @@ pub(super) const MAX_BLOCK: usize = 32 << 20;
 /// The uncompressed size of the directory, at most: 60,000 providers. *(choice)*
 pub(super) const MAX_DIRECTORY: usize = 4 << 20;
 /// The uncompressed sizes of all blocks together, at most. *(choice)*
-pub(super) const MAX_BLOCKS: u64 = 1 << 30;
+pub(super) const MAX_BLOCKS: usize = 1 << 30;
 
 /// The texts of a row, at most, in bytes. *(choice)*
 pub(super) const MAX_ROW: usize = 2 << 20;
@@ -88,13 +88,7 @@ impl Packed {
         })?;
         let size = self.size as usize;
         if size > most {
-            let (size, limit) = (self.size.into(), most as u64);
-            return Err(Error::TooLarge {
-                what,
-                offset,
-                size,
-                limit,
-            });
+            return Err(Error::too_large(what, offset, size, most));
         }
         let mut bytes = Vec::with_capacity((size + 1).min(MAX_RATIO * packed.len() + 1));
         let mut decoder = ZlibDecoder::new(packed).take(size as u64 + 1);

@@ -79,20 +79,14 @@ impl Catalog {
         let catalog = Catalog { file, providers, guids };
         let size = catalog.size();
         if size > MAX_BLOCKS {
-            let (what, offset, limit) = ("the catalog of messages", 0, MAX_BLOCKS);
-            return Err(Error::TooLarge {
-                what,
-                offset,
-                size,
-                limit,
-            });
+            return Err(Error::too_large("the catalog of messages", 0, size, MAX_BLOCKS));
         }
         Ok(catalog)
     }
 
     /// What the messages of all providers take of memory, in bytes.
-    pub fn size(&self) -> u64 {
-        let sizes = self.providers.iter().map(|provider| u64::from(provider.packed.size));
+    pub fn size(&self) -> usize {
+        let sizes = self.providers.iter().map(|provider| provider.packed.size as usize);
         sizes.sum()
     }
 
@@ -253,13 +247,7 @@ impl Rows {
                 row_of_parameter(block, index - messages, row(MessageKind::Parameter))
             };
             let (what, offset) = ("a message of a provider", provider.packed.offset);
-            let (size, limit) = (MAX_ROW as u64 + 1, MAX_ROW as u64);
-            let row = found.ok_or(Error::TooLarge {
-                what,
-                offset,
-                size,
-                limit,
-            })?;
+            let row = found.ok_or_else(|| Error::too_large(what, offset, MAX_ROW + 1, MAX_ROW))?;
             return Ok(Some((row, is_contested)));
         }
         Ok(None)

@@ -26,12 +26,12 @@ pub struct CatalogWriter {
     named: BTreeMap<String, Provider>,
     unnamed: BTreeMap<Guid, BTreeSet<MessageRow>>,
     /// What the rows and the texts take of memory, and may take, in bytes.
-    size: u64,
-    most: u64,
+    size: usize,
+    most: usize,
 }
 
 /// What a text or list takes besides its bytes: its counts, and its place in a table.
-const LIST: u64 = 64;
+const LIST: usize = 64;
 
 #[derive(Debug, Default)]
 struct Provider {
@@ -44,7 +44,7 @@ impl CatalogWriter {
     /// A catalog without rows, which may take so many bytes of memory, but at most 1 GiB.
     pub fn new(memory: u64) -> Self {
         CatalogWriter {
-            most: memory.min(MAX_BLOCKS),
+            most: memory.min(MAX_BLOCKS as u64) as usize,
             ..Self::default()
         }
     }
@@ -59,11 +59,11 @@ impl CatalogWriter {
             return Ok(());
         }
         let length = row.text.as_ref().map_or(0, |text| text.len());
-        within("the text of a message", length as u64, MAX_MESSAGE as u64)?;
+        within("the text of a message", length, MAX_MESSAGE)?;
         let name: Option<Arc<str>> = provider.map(Into::into);
         let row = self.interned(row);
         // The nodes of a tree are at least half full.
-        self.size += 2 * size_of::<MessageRow>() as u64;
+        self.size += 2 * size_of::<MessageRow>();
         within("the catalog of messages", self.size, self.most)?;
         match (name, guid) {
             (Some(name), guid) => {
@@ -88,7 +88,7 @@ impl CatalogWriter {
             Some(known) => Arc::clone(known),
             None => {
                 let keywords: Arc<[_]> = row.keywords.iter().map(|text| self.text(text)).collect();
-                self.size += 16 * keywords.len() as u64 + LIST;
+                self.size += 16 * keywords.len() + LIST;
                 self.keywords.insert(Arc::clone(&keywords));
                 keywords
             }
@@ -106,8 +106,8 @@ impl CatalogWriter {
         let mut maps: Vec<_> = row.maps.iter().filter(used).cloned().collect();
         maps.sort();
         maps.dedup_by(|a, b| a.name == b.name);
-        let map = |map: &Arc<ValueMap>| map.entries.iter().map(|(_, text)| text.len() as u64 + 48).sum::<u64>() + LIST;
-        self.size += maps.iter().map(map).sum::<u64>();
+        let map = |map: &Arc<ValueMap>| map.entries.iter().map(|(_, text)| text.len() + 48).sum::<usize>() + LIST;
+        self.size += maps.iter().map(map).sum::<usize>();
         let mut option = |text: &Option<Arc<str>>| text.as_ref().map(|text| self.text(text));
         MessageRow {
             provider: None,
@@ -127,7 +127,7 @@ impl CatalogWriter {
     }
 
     fn field(&mut self, field: &Field) -> Field {
-        self.size += size_of::<Field>() as u64;
+        self.size += size_of::<Field>();
         Field {
             name: self.text(&field.name),
             map: field.map.as_ref().map(|name| self.text(name)),
@@ -139,7 +139,7 @@ impl CatalogWriter {
         if let Some(known) = self.texts.get(text) {
             return known.clone();
         }
-        self.size += text.len() as u64 + LIST;
+        self.size += text.len() + LIST;
         self.texts.insert(text.clone());
         text.clone()
     }
@@ -173,7 +173,7 @@ impl CatalogWriter {
         let mut blocks = Vec::new();
         for provider in self.named.values() {
             let block = Encoder::default().block(&provider.rows, interrupt)?;
-            within("the messages of a provider", block.len() as u64, MAX_BLOCK as u64)?;
+            within("the messages of a provider", block.len(), MAX_BLOCK)?;
             let packed = pack(&block, interrupt)?;
             directory.extend_from_slice(&(blocks.len() as u64).to_le_bytes());
             push_numbers(
@@ -190,11 +190,7 @@ impl CatalogWriter {
             provider.guids.iter().for_each(|guid| directory.extend_from_slice(guid));
             blocks.extend_from_slice(&packed);
         }
-        within(
-            "the directory of a catalog",
-            directory.len() as u64,
-            MAX_DIRECTORY as u64,
-        )?;
+        within("the directory of a catalog", directory.len(), MAX_DIRECTORY)?;
         let packed = pack(&directory, interrupt)?;
         let mut file = Vec::with_capacity(HEADER + packed.len() + blocks.len());
         file.extend_from_slice(&MAGIC);
@@ -206,16 +202,11 @@ impl CatalogWriter {
     }
 }
 
-fn within(what: &'static str, size: u64, limit: u64) -> Result<()> {
+fn within(what: &'static str, size: usize, limit: usize) -> Result<()> {
     if size <= limit {
         return Ok(());
     }
-    Err(Error::TooLarge {
-        what,
-        offset: 0,
-        size,
-        limit,
-    })
+    Err(Error::too_large(what, 0, size, limit))
 }
 
 fn push_numbers(out: &mut Vec<u8>, numbers: &[u32]) {

@@ -17,13 +17,9 @@ impl Default for Room {
 impl Room {
     /// Takes some, before it is there.
     pub(super) fn take(&mut self, bytes: usize) -> Result<()> {
+        let (what, size) = ("the list of providers in the database", MAX_MEMORY - self.0 + bytes);
         let left = self.0.checked_sub(bytes);
-        self.0 = left.ok_or(Error::TooLarge {
-            what: "the list of providers in the database",
-            offset: 0,
-            size: (MAX_MEMORY - self.0 + bytes) as u64,
-            limit: MAX_MEMORY as u64,
-        })?;
+        self.0 = left.ok_or_else(|| Error::too_large(what, 0, size, MAX_MEMORY))?;
         Ok(())
     }
 }

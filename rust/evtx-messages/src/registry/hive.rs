@@ -163,12 +163,8 @@ impl<'h> Hive<'h> {
         let data = self.data(value)?;
         // Even an empty text takes some.
         let Some(room) = self.text_room.get().checked_sub(data.len() + 64) else {
-            return self.fail(Error::TooLarge {
-                what: "the values of providers",
-                offset: HEADER as u64 + u64::from(key.0),
-                size: (MAX_TEXTS + data.len()) as u64,
-                limit: MAX_TEXTS as u64,
-            });
+            let (offset, size) = (HEADER as u64 + u64::from(key.0), MAX_TEXTS + data.len());
+            return self.fail(Error::too_large("the values of providers", offset, size, MAX_TEXTS));
         };
         self.text_room.set(room);
         let text: Arc<str> = text_of(Scalar::String, &data).into();
