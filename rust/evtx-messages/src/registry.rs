@@ -5,8 +5,9 @@
 //! | SOFTWARE | `Microsoft\Windows\CurrentVersion\WINEVT\Publishers\{guid}` | the name of the provider, `ResourceFileName`, `MessageFileName`, `ParameterFileName` |
 //! | SYSTEM | `ControlSet001\Services\EventLog\<log>\<source>` | `EventMessageFile`, `ParameterMessageFile`, `ProviderGuid` |
 //!
-//! A value can name several files, with semicolons between them. `%SystemRoot%\system32\x.dll` is a file `x.dll` in any
-//! folder `system32`. Only if there is none, it is any file `x.dll`: what was copied out of an image may have lost its folders.
+//! A value can name several files, with semicolons between them. `%SystemRoot%\system32\x.dll` is `Windows\system32\x.dll` below
+//! any folders. Only if there is none, it is `system32\x.dll`, and then any `x.dll`: what was copied out of an image may have lost
+//! its folders.
 
 mod hive;
 
@@ -48,22 +49,21 @@ impl HiveName {
         }
     }
 
-    /// How far the path of a hive is from `Windows\System32\config`: how many of these folders it lacks, and how many
+    /// How far the path of a hive is from `Windows\System32\config`: whether it lacks the first of these folders, and how many
     /// folders are above. Paths elsewhere are equally far.
     pub fn distance(path: &str) -> (usize, usize) {
-        let folders: Vec<_> = path.rsplit(['/', '\\']).skip(1).collect();
-        let own = folders.iter().zip(["config", "system32", "windows"]);
-        match own.take_while(|(folder, own)| folder.eq_ignore_ascii_case(own)).count() {
-            0 | 1 => (usize::MAX, 0),
-            own => (3 - own, folders.len()),
-        }
+        let place = FilePlace::of(path);
+        let own = format!("windows/system32/config/{}", place.name());
+        let mut paths = with_rest(&own).enumerate();
+        let found = paths.find_map(|(lacks, path)| Some((lacks, place.above(path)?)));
+        found.unwrap_or((usize::MAX, 0))
     }
 }
 
 /// A file that a registry names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RegisteredFile {
-    /// Its path below a drive or below the folder that a variable names, in lower case: `system32/x.dll`.
+    /// Its path below a drive, in lower case: `windows/system32/x.dll`.
     path: Arc<str>,
 }
 
@@ -72,6 +72,19 @@ impl RegisteredFile {
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
+}
+
+/// A path, and the same without its first folder.
+fn with_rest(path: &str) -> impl Iterator<Item = &str> {
+    let rest = path.split_once('/').map(|(_, rest)| rest);
+    [Some(path), rest.filter(|rest| rest.contains('/'))]
+        .into_iter()
+        .flatten()
+}
+
+/// Where the resources of a file can be, whatever its folder.
+fn path_of_resources(name: &str) -> String {
+    format!("windows/system32/{name}")
 }
 
 /// Files that a registry names. Providers that have a value in common share them.
@@ -278,10 +291,16 @@ impl Registry {
             &registration.parameter_files,
         ];
         for file in of_kinds.into_iter().flat_map(|files| &**files) {
-            if !self.files.contains_key(&file.path) {
-                // Its name is in two tables of users, at most.
-                self.take(2 * file.path.len() + 256)?;
-                self.files.insert(Arc::clone(&file.path), None);
+            if self.files.contains_key(&file.path) {
+                continue;
+            }
+            let resources = path_of_resources(file.name());
+            for path in with_rest(&file.path).chain(with_rest(&resources)) {
+                if !self.files.contains_key(path) {
+                    // Its name is in two tables of users, at most.
+                    self.take(2 * path.len() + 128)?;
+                    self.files.insert(path.into(), None);
+                }
             }
         }
         let registration = Arc::new(registration);
@@ -306,13 +325,12 @@ impl Registry {
         if self.memory <= MAX_MEMORY {
             return Ok(());
         }
-        let (what, size, limit) = ("the providers of the registry", self.memory as u64, MAX_MEMORY as u64);
-        Err(Error::TooLarge {
-            what,
-            offset: 0,
-            size,
-            limit,
-        })
+        Err(Error::too_large(
+            "the providers of the registry",
+            0,
+            self.memory,
+            MAX_MEMORY,
+        ))
     }
 
     /// All providers, sorted by name.
@@ -329,16 +347,27 @@ impl Registry {
         }
     }
 
-    /// Whether a file is one of these, which a provider uses: it has the path of one of them. Of several, the one with the
-    /// fewest folders above is that of Windows: others can have copies of its folders below theirs. If no file has that
-    /// path, its name is enough.
+    /// Whether a file is one of these, which a provider uses: it has the path of one of them, or is where its resources are.
+    /// Of several, the one with the fewest folders above is that of Windows: others can have copies of its folders below
+    /// theirs. If no file has that path, one without its first folder is enough, and then its name.
     pub fn is_file_of(&self, files: &[RegisteredFile], file: &FilePlace) -> bool {
-        let is_same = |registered: &RegisteredFile| {
-            let fewest = self.files.get(&registered.path).copied().flatten();
-            let is_at = |fewest| file.above(&registered.path).is_some_and(|above| above <= fewest);
-            registered.name() == file.name() && (file.in_system_resources || fewest.is_none_or(is_at))
+        // How much of a path a file lacks that was found there, and whether this is it.
+        let found_at = |path: &str| {
+            let mut paths = with_rest(path).enumerate();
+            paths.find_map(|(lacks, path)| {
+                let fewest = (*self.files.get(path)?)?;
+                Some((lacks, file.above(path).is_some_and(|above| above <= fewest)))
+            })
         };
-        files.iter().any(is_same)
+        let is_same = |registered: &RegisteredFile| {
+            let resources = file.in_system_resources.then(|| path_of_resources(file.name()));
+            let found = [resources.and_then(|path| found_at(&path)), found_at(&registered.path)];
+            let nearest = found.into_iter().flatten().min_by_key(|(lacks, _)| *lacks);
+            nearest.is_none_or(|(_, is_at)| is_at)
+        };
+        files
+            .iter()
+            .any(|registered| registered.name() == file.name() && is_same(registered))
     }
 
     /// Whether the registry has a provider with this name or this GUID.
@@ -404,16 +433,32 @@ fn files(key: &Key<'_>, value: &str, lists: &mut Lists) -> Files {
 /// The files that a value of the registry names.
 pub fn files_of(value: &str) -> Files {
     let paths = value.split([';', ',']).map(|path| {
-        let path = path.trim().to_lowercase().replace('\\', "/");
-        // What stands for a folder of the system: `%SystemRoot%`, `\SystemRoot`, `\??\C:`, and `@` before them.
-        let is_root = |part: &&str| {
-            matches!(*part, "" | "??" | "?" | "." | "systemroot") || part.starts_with(['%', '@']) || part.ends_with(':')
-        };
-        let parts: Vec<_> = path.split('/').skip_while(is_root).collect();
-        parts.join("/")
+        let path = path.trim().trim_start_matches('@').to_lowercase().replace('\\', "/");
+        // What stands for a drive, as `\??\C:`, or a variable that is not known.
+        let is_root =
+            |part: &&str| matches!(*part, "" | "??" | "?" | ".") || part.starts_with('%') || part.ends_with(':');
+        let mut parts = path
+            .split('/')
+            .skip_while(|part| folder_of(part).is_none() && is_root(part))
+            .peekable();
+        let folder = parts.peek().and_then(|first| folder_of(first));
+        parts.next_if(|first| folder.is_some() && *first != "system32");
+        folder.into_iter().chain(parts).collect::<Vec<_>>().join("/")
     });
     let named = paths.filter(|path| !path.is_empty()).take(MAX_FILES);
     named.map(|path| RegisteredFile { path: path.into() }).collect()
+}
+
+/// The folder that is the start of a path: that of a variable, or that of Windows.
+fn folder_of(start: &str) -> Option<&'static str> {
+    Some(match start {
+        "%systemroot%" | "%windir%" | "systemroot" | "system32" => "windows",
+        "%programfiles%" => "program files",
+        "%programfiles(x86)%" => "program files (x86)",
+        "%commonprogramfiles%" => "program files/common files",
+        "%programdata%" | "%allusersprofile%" => "programdata",
+        _ => return None,
+    })
 }
 
 /// The name of a file in a path with `\` or `/`, in lower case and without `.mui` and `.mun`.

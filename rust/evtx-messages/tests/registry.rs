@@ -285,14 +285,18 @@ fn a_file_has_the_path_that_the_registry_says() {
             registry.is_file_of(&files, &other),
             "{value}: without the own one, the name is enough"
         );
-        registry.locate(&other);
-        registry.locate(&own);
+        for place in [&other, &file("/mnt/c/System32/x.dll"), &own] {
+            registry.locate(place);
+        }
         assert!(registry.is_file_of(&files, &own), "{value}");
         for stranger in [
             &other,
             &file("/mnt/c/Windows/System32/y.dll"),
             &file("/mnt/system32/y/x.dll"),
             &file("/mnt/c/Users/x/Windows/System32/x.dll"),
+            &file("/mnt/c/System32/x.dll"),
+            &file("/mnt/c/Users/x/SystemResources/x.dll.mun"),
+            &file("/SystemResources/x.dll.mun"),
             &file("/mnt/c/Users/x/Windows/System32/en-US/x.dll.mui"),
         ] {
             assert!(!registry.is_file_of(&files, stranger), "{value}: {stranger:?}");
@@ -303,6 +307,47 @@ fn a_file_has_the_path_that_the_registry_says() {
         ] {
             assert!(registry.is_file_of(&files, &file(texts)), "{value}: {texts}");
         }
+    }
+}
+
+#[test]
+fn resources_are_where_windows_has_them() {
+    for (value, own, other) in [
+        (
+            r"%SystemRoot%\System32\drivers\x.sys",
+            "c/Windows/System32/drivers/x.sys",
+            "c/drivers/x.sys",
+        ),
+        (
+            r"%ProgramFiles%\Windows Defender\x.sys",
+            "c/Program Files/Windows Defender/x.sys",
+            "c/Windows Defender/x.sys",
+        ),
+    ] {
+        let mut registry = Registry::default();
+        let files = files_of(value);
+        let registration = registry::Registration {
+            message_files: files.clone(),
+            ..Default::default()
+        };
+        registry.add(registration).expect("there is room");
+        let counts = |registry: &Registry, path| registry.is_file_of(&files, &FilePlace::of(path));
+        let (resources, others) = ("c/Windows/SystemResources/x.sys.mun", "c/A/SystemResources/x.sys.mun");
+        assert!(
+            counts(&registry, others),
+            "{value}: without the file, the name is enough"
+        );
+        for path in [others, other, own] {
+            registry.locate(&FilePlace::of(path));
+        }
+        assert!(!counts(&registry, other), "{value}");
+        assert!(
+            !counts(&registry, others),
+            "{value}: without resources of Windows, neither"
+        );
+        registry.locate(&FilePlace::of(resources));
+        let found = [own, other, resources, others].map(|path| counts(&registry, path));
+        assert_eq!(found, [true, false, true, false], "{value}");
     }
 }
 
