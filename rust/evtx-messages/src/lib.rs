@@ -37,5 +37,5 @@ pub mod foreign;
 pub use catalog::{Catalog, CatalogWriter, EventKey, Message};
 pub use error::{Error, Result};
 pub use insertion::Insertion;
-pub use render::{Insertions, Limits, Parameters};
+pub use render::{Insertions, Parameters};
 pub use row::{Field, Guid, MessageKind, MessageRow, ValueMap};

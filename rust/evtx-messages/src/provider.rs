@@ -23,7 +23,7 @@ use crate::binary::table::MessageTable;
 use crate::error::Result;
 use crate::language::language_name;
 use crate::registry::{FilePlace, Files, Registration, Registry};
-use crate::row::{Guid, MessageKind, MessageRow, ValueMap};
+use crate::row::{Guid, MessageKind, MessageRow, Owner, ValueMap};
 
 /// The manifests' providers that get the other messages of a file as parameters, at most. *(choice)*
 const MAX_OWNERS: usize = 16;
@@ -357,11 +357,7 @@ impl Rows {
             }
         }
         if owners.is_empty() {
-            owners.push(Owner {
-                kind: MessageKind::Text,
-                provider: None,
-                guid: None,
-            });
+            owners.push(Owner::UNKNOWN);
         }
         Ok(owners)
     }
@@ -381,18 +377,13 @@ impl Rows {
             return None;
         };
         others.next_owner += 1;
-        let event = Some(id).filter(|_| owner.kind != MessageKind::Parameter);
-        Some(MessageRow {
-            provider: owner.provider.clone(),
-            guid: owner.guid,
-            event_id: event.map(|id| id as u16),
-            qualifiers: event.map(|id| (id >> 16) as u16),
-            message_id: Some(id),
+        let row = MessageRow {
             language: self.texts.language(table),
             text: self.texts.text(table, id),
             file: table.file.path.clone(),
-            ..MessageRow::new(owner.kind)
-        })
+            ..MessageRow::default()
+        };
+        Some(owner.row(id, row))
     }
 }
 
@@ -421,8 +412,6 @@ impl<'f> Table<'f> {
 #[derive(Debug, Default)]
 struct Texts {
     texts: HashMap<(usize, u32), Option<Arc<str>>>,
-    /// The texts that name something, without line breaks at their ends.
-    names: HashMap<(usize, u32), Option<Arc<str>>>,
     /// By the offset of the map in the manifest.
     maps: HashMap<(usize, u32), Arc<ValueMap>>,
     languages: HashMap<u16, Option<Arc<str>>>,
@@ -458,22 +447,14 @@ impl Texts {
 
     /// What something is called: its message, or else its name.
     fn named(&mut self, named: &Named, table: Table<'_>, room: &mut usize) -> Option<Arc<str>> {
-        let message = named.message_id.and_then(|id| self.name(table, id));
+        let message = named.message_id.and_then(|id| self.text(table, id));
+        let message = message.map(|text| match text.trim_end_matches(['\r', '\n']) {
+            trimmed if trimmed.len() < text.len() => trimmed.into(),
+            _ => text,
+        });
         let text = message.unwrap_or_else(|| named.name.clone());
         *room = room.checked_sub(text.len())?;
         (!text.is_empty()).then_some(text)
-    }
-
-    fn name(&mut self, table: Table<'_>, id: u32) -> Option<Arc<str>> {
-        let key = (table.index, id);
-        if let Some(known) = self.names.get(&key) {
-            return known.clone();
-        }
-        let text = table.table.text(id);
-        let text: Option<Arc<str>> = text.map(|text| text.trim_end_matches(['\r', '\n']).into());
-        self.take(text.as_ref().map_or(0, |text| text.len()));
-        self.names.insert(key, text.clone());
-        text
     }
 
     fn map(&mut self, map: &DeclaredMap, table: Table<'_>, room: &mut usize) -> Option<Arc<ValueMap>> {
@@ -537,12 +518,4 @@ impl Texts {
             ..row
         }
     }
-}
-
-/// Whose messages a table has.
-#[derive(Debug)]
-struct Owner {
-    kind: MessageKind,
-    provider: Option<Arc<str>>,
-    guid: Option<Guid>,
 }

@@ -35,19 +35,8 @@ impl Insertions for [Insertion<'_>] {
 /// The text of the parameter message with an ID; `None` if there is none.
 pub type Parameters<'p> = dyn Fn(u32) -> Option<Cow<'p, str>> + 'p;
 
-/// How much a message may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The bytes of UTF-8 that a message may have.
-    pub bytes: usize,
-}
-
-impl Default for Limits {
-    /// 1 MiB, as messages of `.MTA` files may have.
-    fn default() -> Self {
-        Limits { bytes: 1 << 20 }
-    }
-}
+/// The bytes of a message, at most: as many as messages of `.MTA` files may have. *(choice)*
+pub const MAX_RENDERED: usize = 1 << 20;
 
 /// What a provider declares for the insertions of a message.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,7 +47,7 @@ pub struct Declared<'d> {
     pub maps: &'d [ValueMap],
 }
 
-/// Appends a message in UTF-8: `text`, which `template` was parsed from, with its insertions.
+/// Appends a message in UTF-8 of at most `limit` bytes: `text`, which `template` was parsed from, with its insertions.
 ///
 /// Returns whether the message is complete. Otherwise it was cut at the limit.
 pub fn render(
@@ -67,12 +56,12 @@ pub fn render(
     declared: Declared<'_>,
     parameters: &Parameters<'_>,
     out: &mut Vec<u8>,
-    limits: Limits,
+    limit: usize,
 ) -> bool {
     let mut renderer = Renderer {
         start: out.len(),
         out,
-        limit: limits.bytes,
+        limit,
         parameters,
         lookups: MAX_PARAMETERS,
     };
@@ -229,7 +218,7 @@ mod tests {
             Declared::default(),
             &parameter,
             &mut out,
-            Limits { bytes },
+            bytes,
         );
         let out = String::from_utf8(out).expect("UTF-8");
         (out.strip_prefix("before").expect("what was there").to_owned(), complete)
@@ -293,7 +282,7 @@ mod tests {
             declared,
             &|_| None,
             &mut out,
-            Limits::default()
+            MAX_RENDERED
         ));
         assert_eq!(String::from_utf8(out).as_deref(), Ok("[][five][5][%4]"));
     }

@@ -32,10 +32,11 @@ pub fn guid_of_text(text: &str) -> Option<Guid> {
 }
 
 /// What a message is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum MessageKind {
     /// The message of an event.
+    #[default]
     Event = 0,
     /// A text that stands for `%%nnnn` in the messages and values of a provider.
     Parameter = 1,
@@ -88,7 +89,7 @@ pub struct ValueMap {
 /// A message with all that is known of it: a row of `evtx_message_catalog`.
 ///
 /// The order of rows is the order of the fields.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MessageRow {
     /// What the message is for.
     pub kind: MessageKind,
@@ -152,22 +153,38 @@ impl MessageRow {
     pub fn new(kind: MessageKind) -> Self {
         MessageRow {
             kind,
-            provider: None,
-            guid: None,
-            event_id: None,
-            version: None,
-            qualifiers: None,
-            message_id: None,
-            language: None,
-            text: None,
-            channel: None,
-            level: None,
-            task: None,
-            opcode: None,
-            keywords: Arc::default(),
-            fields: Arc::default(),
-            maps: Arc::default(),
-            file: Arc::default(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Whose messages a table has.
+#[derive(Debug, Clone)]
+pub(crate) struct Owner {
+    pub(crate) kind: MessageKind,
+    pub(crate) provider: Option<Arc<str>>,
+    pub(crate) guid: Option<Guid>,
+}
+
+impl Owner {
+    /// What no known provider uses.
+    pub(crate) const UNKNOWN: Owner = Owner {
+        kind: MessageKind::Text,
+        provider: None,
+        guid: None,
+    };
+
+    /// The row of a message with an ID, from what else is known of it. The ID of a classic event is the lower half.
+    pub(crate) fn row(&self, id: u32, row: MessageRow) -> MessageRow {
+        let event = Some(id).filter(|_| self.kind != MessageKind::Parameter);
+        MessageRow {
+            kind: self.kind,
+            provider: self.provider.clone(),
+            guid: self.guid,
+            event_id: event.map(|id| id as u16),
+            qualifiers: event.map(|id| (id >> 16) as u16),
+            message_id: Some(id),
+            ..row
         }
     }
 }

@@ -142,7 +142,7 @@ fn messages_are_found_and_rendered() {
         .expect("a message");
     let mut out = Vec::new();
     let fallback = |id| (id == 5).then_some("fallback".into());
-    assert!(message.render(&[Insertion::Text("2")][..], &fallback, &mut out, Limits::default()));
+    assert!(message.render(&[Insertion::Text("2")][..], &fallback, &mut out));
     assert_eq!(
         String::from_utf8(out).as_deref(),
         Ok("Logon interactive, Impersonation, fallback, %2")
@@ -482,7 +482,7 @@ fn fields_are_matched_by_name() {
         });
         found.expect("no damage").map(|message| {
             let mut out = Vec::new();
-            message.render(&insertions[..], &|_| None, &mut out, Limits::default());
+            message.render(&insertions[..], &|_| None, &mut out);
             String::from_utf8(out).expect("UTF-8")
         })
     };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_format::Interrupt;
 use evtx_format::value::{Scalar, ValueType};
-use evtx_messages::render::{Declared, Parameters, render};
+use evtx_messages::render::{Declared, MAX_RENDERED, Parameters, render};
 use evtx_messages::sqlite::Database;
 use evtx_messages::template::Template;
 use evtx_messages::*;
@@ -255,8 +255,14 @@ fn rendered(text: &str, values: &[(&Field, String)], parameters: &Parameters<'_>
         maps: &[],
     };
     let (template, mut out) = (Template::parse(text), Vec::new());
-    let limits = Limits::default();
-    render((text, &template), &values[..], declared, parameters, &mut out, limits);
+    render(
+        (text, &template),
+        &values[..],
+        declared,
+        parameters,
+        &mut out,
+        MAX_RENDERED,
+    );
     String::from_utf8(out).expect("UTF-8")
 }
 

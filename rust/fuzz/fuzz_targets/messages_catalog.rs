@@ -3,7 +3,7 @@
 
 use evtx_format::Interrupt;
 use evtx_messages::catalog::Rows;
-use evtx_messages::{Catalog, EventKey, Insertion, Limits};
+use evtx_messages::{Catalog, EventKey, Insertion};
 
 libfuzzer_sys::fuzz_target!(|file: &[u8]| {
     let (Ok(catalog), Ok(listed)) = (Catalog::open(file), Catalog::open(file)) else {
@@ -25,7 +25,7 @@ libfuzzer_sys::fuzz_target!(|file: &[u8]| {
         };
         if let Ok(Some(message)) = catalog.find(&key) {
             let values = [Insertion::Text("1"), Insertion::Text("%%1")];
-            message.render(&values[..], &|_| None, &mut Vec::new(), Limits::default());
+            message.render(&values[..], &|_| None, &mut Vec::new());
         }
     }
 });

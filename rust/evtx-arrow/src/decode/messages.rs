@@ -8,7 +8,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_format::mta::Messages;
-use evtx_messages::{EventKey, Insertion, Limits, Message};
+use evtx_messages::{EventKey, Insertion, Message};
 use hashbrown::HashMap;
 
 use crate::columns::TextBuilder;
@@ -110,7 +110,7 @@ impl MessageFinder {
         // The parameters that `evtx-codes` knows are those of the Security log. Other providers count their own.
         let of_security = self.key[self.provider_at..].eq_ignore_ascii_case(b"Microsoft-Windows-Security-Auditing");
         let fallback = |id| if of_security { parameter(id) } else { None };
-        message.render(&insertions[..], &fallback, out, Limits::default());
+        message.render(&insertions[..], &fallback, out);
         Ok(true)
     }
 

@@ -11,7 +11,7 @@ use super::block::{
 use super::choose::{EventKey, Order, best, contested, parameter, qualifiers_of, version_of};
 use crate::error::{Error, Result};
 use crate::insertion::Insertion;
-use crate::render::{Declared, Insertions, Limits, Parameters, render};
+use crate::render::{Declared, Insertions, MAX_RENDERED, Parameters, render};
 use crate::row::{Field, Guid, MessageKind, MessageRow, ValueMap, guid_of_text};
 use crate::template::Template;
 use evtx_format::Interrupt;
@@ -390,7 +390,6 @@ impl Message {
         insertions: &(impl Insertions + ?Sized),
         fallback: &Parameters<'_>,
         out: &mut Vec<u8>,
-        limits: Limits,
     ) -> bool {
         let parameters = |id| match parameter(&self.block, id) {
             Some(text) => Some(Cow::Borrowed(text)),
@@ -410,7 +409,7 @@ impl Message {
             declared,
             &parameters,
             out,
-            limits,
+            MAX_RENDERED,
         )
     }
 }

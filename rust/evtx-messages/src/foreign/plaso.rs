@@ -14,7 +14,7 @@ use crate::catalog::MAX_MESSAGE;
 use crate::error::Result;
 use crate::language::language_name;
 use crate::registry::file_name;
-use crate::row::{Guid, MessageKind, MessageRow, guid_of_text};
+use crate::row::{Guid, MessageKind, MessageRow, Owner, guid_of_text};
 use crate::sqlite::{Database, Row};
 
 /// The providers of one file, at most. *(choice)*
@@ -22,14 +22,6 @@ const MAX_OWNERS: usize = 256;
 
 /// The sources of one row, and the files of one list, at most. *(choice)*
 const MAX_LIST: usize = 64;
-
-/// Whose messages a file has.
-#[derive(Debug, Clone)]
-struct Owner {
-    kind: MessageKind,
-    name: Arc<str>,
-    guid: Option<Guid>,
-}
 
 /// Which event of a provider with a manifest has a message.
 #[derive(Debug)]
@@ -42,7 +34,7 @@ struct Mapping {
 }
 
 /// A file of messages: its row, and its providers.
-type File = (i64, Option<Arc<[Owner]>>);
+type File = (i64, Arc<[Owner]>);
 
 /// What the database knows besides the texts, and the text whose rows come next.
 #[derive(Debug)]
@@ -63,7 +55,6 @@ enum Users {
     Events(Range<usize>),
     /// The owners from an index on.
     Owners(Arc<[Owner]>, usize),
-    Unknown,
 }
 
 impl Plaso {
@@ -95,17 +86,16 @@ impl Plaso {
         let key = (*file, message_id);
         let start = self.mappings.partition_point(|mapping| mapping.message < key);
         let end = self.mappings.partition_point(|mapping| mapping.message <= key);
-        let users = match owners {
-            _ if start < end => Users::Events(start..end),
-            Some(owners) => Users::Owners(owners.clone(), 0),
-            None => Users::Unknown,
+        let users = match start < end {
+            true => Users::Events(start..end),
+            false => Users::Owners(owners.clone(), 0),
         };
         let row = MessageRow {
             message_id: Some(message_id),
             language: language.clone(),
             text: text.map(Arc::from),
             file: path.clone(),
-            ..MessageRow::new(MessageKind::Text)
+            ..MessageRow::default()
         };
         self.text = Some((row, users));
     }
@@ -117,7 +107,6 @@ impl Plaso {
             Users::Events(range) => range.next().map(|index| {
                 let mapping = &self.mappings[index];
                 MessageRow {
-                    kind: MessageKind::Event,
                     provider: self.names.get(&mapping.guid).cloned(),
                     guid: Some(mapping.guid),
                     event_id: Some(mapping.event_id),
@@ -126,21 +115,10 @@ impl Plaso {
                 }
             }),
             Users::Owners(owners, index) => {
-                let owner = owners.get(*index);
                 *index += 1;
-                owner.map(|owner| {
-                    let id = row.message_id.filter(|_| owner.kind == MessageKind::Event);
-                    MessageRow {
-                        kind: owner.kind,
-                        provider: Some(owner.name.clone()),
-                        guid: owner.guid,
-                        event_id: id.map(|id| id as u16),
-                        qualifiers: id.map(|id| (id >> 16) as u16),
-                        ..row.clone()
-                    }
-                })
+                let (owner, id) = (owners.get(*index - 1), row.message_id.unwrap_or_default());
+                owner.map(|owner| owner.row(id, row.clone()))
             }
-            Users::Unknown => return self.text.take().map(|(row, _)| row),
         };
         if found.is_none() {
             self.text = None;
@@ -190,11 +168,13 @@ impl Plaso {
                             owners.entry(file).or_default()
                         }
                     };
-                    let is_known = owners.iter().any(|owner| owner.kind == kind && owner.name == name);
+                    let is_known = owners
+                        .iter()
+                        .any(|owner| owner.kind == kind && owner.provider.as_ref() == Some(&name));
                     if owners.len() < MAX_OWNERS && !is_known {
                         room.take(3 * size_of::<Owner>())?;
-                        let name = name.clone();
-                        owners.push(Owner { kind, name, guid });
+                        let provider = Some(name.clone());
+                        owners.push(Owner { kind, provider, guid });
                     }
                 }
             }
@@ -216,12 +196,13 @@ impl Plaso {
             return Ok(());
         };
         let owners: HashMap<_, Arc<[Owner]>> = owners.into_iter().map(|(file, owners)| (file, owners.into())).collect();
+        let unknown: Arc<[Owner]> = [Owner::UNKNOWN].into();
         let (mut scan, columns) = (database.scan(&file_table), Columns(file_table));
         let mut files = HashMap::new();
         while let Some(row) = scan.next(database, interrupt)? {
             room.take(64)?;
             let name = columns.text(&row, "windows_path").map_or(String::new(), file_name);
-            files.insert(row.id, owners.get(&name).cloned());
+            files.insert(row.id, owners.get(&name).unwrap_or(&unknown).clone());
         }
         let (mut scan, columns) = (database.scan(&table_table), Columns(table_table));
         let mut languages: HashMap<u16, Option<Arc<str>>> = HashMap::new();
