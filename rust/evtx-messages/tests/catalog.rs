@@ -392,6 +392,8 @@ fn no_text_is_used_that_files_disagree_about() {
             Some("yes"),
         ),
         (&[("a/x.dll", "de-DE", "ja"), ("b/x.dll", "en-US", "no")], None),
+        // The same text, in whatever language.
+        (&[("a/x.dll", "en-US", "yes"), ("b/x.dll", "en-GB", "yes")], Some("yes")),
         // One that has the texts of the other, too, and comes first.
         (
             &[

@@ -118,23 +118,27 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)>
         (of.fit, of.distance) == (best.fit, best.distance)
             || version_of(record).is_some() && subject(rival) == subject(record) && names(rival).eq(names(record))
     };
-    let claims = fitting.iter().filter(is_rival).flat_map(|of| {
-        let text = fingerprint(block, of.records[0].1[column::TEXT], &fingerprints);
-        of.records.iter().map(move |(_, record)| (of.language, text, record))
-    });
-    // So many alike that some were not looked at could contest it, too.
-    let (mut is_cut, mut others) = (false, Vec::new());
-    for (rank, record) in distinct.flatten().filter(|(_, of)| subject(of) == subject(record)) {
-        is_cut |= rank == best_rank;
-        let text = block.string(record[column::TEXT]).filter(|text| !text.is_empty());
-        others.push((language(block, record[column::LANGUAGE]), text.map(|_| 0), record));
-    }
-    let claims = claims.chain(others).map(|(language, text, record)| Claim {
-        language,
+    let claim = |record: &Record, text| Claim {
+        language: language(block, record[column::LANGUAGE]),
         text,
         file: fingerprints.of_file(file(block, record)),
-    });
-    (!is_cut && !is_contested(best.language, claims)).then(|| (*record, best.order.clone()))
+    };
+    let mut claims = Vec::new();
+    for rival in fitting.iter().filter(is_rival) {
+        let text = fingerprint(block, rival.records[0].1[column::TEXT], &fingerprints);
+        claims.extend(rival.records.iter().map(|(_, record)| claim(record, text)));
+    }
+    for (rank, other) in distinct.flatten() {
+        // So many alike that some were not looked at could contest it, too.
+        if rank == best_rank {
+            return None;
+        }
+        if subject(other) == subject(record) {
+            let text = block.string(other[column::TEXT]).filter(|text| !text.is_empty());
+            claims.push(claim(other, text.map(|_| 0)));
+        }
+    }
+    (!is_contested(best.language, &claims)).then(|| (*record, best.order.clone()))
 }
 
 /// A message with its rank; `None` if the event lacks insertions that the text asks for.
@@ -255,7 +259,7 @@ pub(super) fn contested(block: &Block, first: usize, interrupt: Interrupt<'_>) -
     for (subject, claims) in &claims {
         let with_text = claims.iter().filter(|claim| claim.text.is_some());
         let language = with_text.map(|claim| claim.language).min().unwrap_or_default();
-        contests.insert(subject, is_contested(language, claims.iter().copied()));
+        contests.insert(subject, is_contested(language, claims));
     }
     Ok(all.map(|index| contests[&about(block, index).0]).collect())
 }
@@ -315,6 +319,6 @@ pub(super) fn parameter(block: &Block, id: u32) -> Option<&str> {
         text: fingerprint(block, text, &fingerprints),
         file: fingerprints.of_file(block.string(file).unwrap_or_default()),
     });
-    let is_contested = is_contested(language(block, best[1]), claims);
+    let is_contested = is_contested(language(block, best[1]), &claims.collect::<Vec<_>>());
     block.string(best[2]).filter(|_| !is_contested)
 }

@@ -39,20 +39,20 @@ pub(super) struct Claim<'b> {
     pub(super) file: u64,
 }
 
-/// Whether files disagree about a message in a language: they have several texts, or some have texts in other languages only.
-/// One without a text contests none.
-pub(super) fn is_contested<'b>(language: Language<'_>, claims: impl Iterator<Item = Claim<'b>>) -> bool {
-    let (mut texts, mut files, mut others) = (HashSet::new(), HashSet::new(), HashSet::new());
+/// Whether files disagree about a message in a language: they have several texts, or some have only texts in other languages
+/// that differ from it. A file without a text contests none.
+pub(super) fn is_contested(language: Language<'_>, claims: &[Claim<'_>]) -> bool {
+    let in_language = claims.iter().filter(|claim| claim.language == language);
+    let texts: HashSet<_> = in_language.filter_map(|claim| claim.text).collect();
+    let (mut files, mut agreed) = (HashSet::new(), HashSet::new());
     for claim in claims {
         let Some(text) = claim.text else { continue };
-        if claim.language == language {
-            texts.insert(text);
-            files.insert(claim.file);
-        } else {
-            others.insert(claim.file);
+        files.insert(claim.file);
+        if texts.contains(&text) {
+            agreed.insert(claim.file);
         }
     }
-    files.len() > 1 && texts.len() > 1 || !others.is_subset(&files)
+    files.len() > 1 && (texts.len() > 1 || agreed.len() < files.len())
 }
 
 /// Makes fingerprints: texts that differ in whitespace only have the same, and so do a file and those with its texts.
