@@ -13,9 +13,9 @@
 //! | [`template`] | the text of a message, parsed into its parts |
 //! | [`insertion`] | the text of a value in a message |
 //! | [`render`] | a message with its values filled in |
+//! | [`binary`] | the tables of messages and the manifests in PE files |
 //! | [`registry`] | which provider uses which files, from the hives of a registry |
 //! | [`catalog`] | the catalog file: written from rows, opened from bytes, searched by event |
-//! | [`binary`] | the tables of messages and the manifests in PE files |
 //! | [`provider`] | the rows of a provider, from its binaries and the registry |
 //! | [`sqlite`] | the tables of an SQLite database |
 //! | [`foreign`] | the rows of databases that others made |
@@ -26,9 +26,9 @@ pub mod row;
 pub mod template;
 pub mod insertion;
 pub mod render;
+pub mod binary;
 pub mod registry;
 pub mod catalog;
-pub mod binary;
 mod language;
 pub mod provider;
 pub mod sqlite;
