@@ -114,13 +114,13 @@ impl Catalog {
     ///    Where the fields are not known, the highest insertion in the text counts. Builds of Windows differ in the
     ///    fields of one version, so this says more than the version;
     /// 5. one for the version of the event, then one without a version;
-    /// 6. one in `en-US`, then in another English, then one without a language, then any;
+    /// 6. one in `en-US`, then in another English, then one without a language, then the first by the name of its language;
     /// 7. the nearest version;
     /// 8. the longest text of a file, because some tables have lost the whitespace of their texts.
     ///
     /// If the best one has no version and is one of more than six different texts without a version, the catalog has mixed
-    /// providers, and none is returned. Neither is it if files disagree: several are equally good up to the nearest version,
-    /// or are for the same version and language and have fields of the same names, with different texts of different files.
+    /// providers, and none is returned. Neither is it if files disagree. Each file must have this text, in whatever language,
+    /// if it has one that is equally good but for the language, or one for the same version that has fields of the same names.
     /// Anyone can declare an event of any provider, so what a file says about its text does not make it better.
     ///
     /// # Errors
