@@ -1141,12 +1141,6 @@ def time_line(telling, rows):
             yield Having(told, filename=row["filename"], record_id=row["record_id"])
 
 
-def why(tellings):
-    """Why did logons fail? The failures of each reason."""
-    facts = [fact for telling, _ in tellings for of_machine in telling.facts.values() for fact in of_machine["failures"]]
-    return collections.Counter(fact["reason"] for fact in facts)
-
-
 def of_summaries(tellings, column):
     """The entries of a list, with the computer."""
     for telling, rows in tellings:

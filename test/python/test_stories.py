@@ -25,10 +25,9 @@ def computers(rows):
 
 # Recipes of the cookbook: what of their rows a story says, and the answer.
 RECIPES = {
-    "Why did logons fail?": (lambda rows: {row["reason"]: row["failures"] for row in rows}, stories.why),
-    "How many logons failed in a minute?": (
+    "Who guessed passwords, or tried one on many accounts?": (
         lambda rows: counted(computers(rows), "source", "most_in_a_minute", "failures", "accounts"),
-        lambda told: counted(((computer, entry) for computer, entry in stories.of_summaries(told, "failed_logons") if entry["most_in_a_minute"] >= 5), "source", "most_in_a_minute", "failures", "accounts")),
+        lambda told: counted(((computer, entry) for computer, entry in stories.of_summaries(told, "failed_logons") if entry["most_in_a_minute"] >= 5 or entry["accounts"] >= 5), "source", "most_in_a_minute", "failures", "accounts")),
     "Did it work?": (
         lambda rows: collections.Counter((row["computer"], row["source"], row["failures"], row["logon_time"]) for row in rows),
         lambda told: collections.Counter((computer, entry["source"], entry["failures"], (entry["success"] or {}).get("time")) for computer, entry in stories.of_summaries(told, "failed_logons"))),
