@@ -101,12 +101,11 @@ impl Report for ChunkReport {
 columns! { ChunkRow:
     /// The path of the file.
     filename: Text(|row| Some((*row.filename).into()));
-    /// The index of the chunk in the file, from 0. For a file that is not an EVTX log, only `filename` and `error` are
-    /// not NULL.
+    /// The index of the chunk in the file, from 0. NULL for a file that is not an EVTX log.
     chunk_index: UInt64(|row| row.index);
     /// Where the chunk starts in the file, in bytes.
     chunk_offset: UInt64(|row| row.index.map(offset));
-    /// Whether the chunk was ever used. An unused chunk is all zeros and has no header.
+    /// Whether the chunk was ever used. An unused chunk is all zeros.
     is_used: Bool(|row| row.is_used);
     /// The chunk header's flags: 4 no checksums.
     flags: UInt32(|row| row.header.map(|header| header.flags));
@@ -124,13 +123,13 @@ columns! { ChunkRow:
     free_space_offset: UInt32(|row| row.header.map(|header| header.free_space));
     /// How many bytes of the chunk are free space, according to the chunk header.
     free_bytes: UInt32(|row| row.header.map(|header| (CHUNK_SIZE as u32).saturating_sub(header.free_space)));
-    /// The CRC32 of the chunk header, as stored in it.
+    /// The CRC32 that the chunk header states for itself.
     stored_header_checksum: UInt32(|row| row.header.map(|header| header.header_checksum));
-    /// The CRC32 of the chunk header, as computed from its bytes.
+    /// The CRC32 of the chunk header's bytes.
     computed_header_checksum: UInt32(|row| row.checksums.0);
-    /// The CRC32 of the records, as stored in the chunk header.
+    /// The CRC32 that the chunk header states for the records.
     stored_records_checksum: UInt32(|row| row.header.map(|header| header.records_checksum));
-    /// The CRC32 of the records, as computed from their bytes. NULL if the free space is out of range.
+    /// The CRC32 of the records' bytes. NULL if the free space is out of range.
     computed_records_checksum: UInt32(|row| row.checksums.1);
     /// How many template definitions the chunk's table leads to.
     templates: UInt32(|row| row.templates);
@@ -146,8 +145,8 @@ columns! { ChunkRow:
     first_written: Time(|row| row.records.times.map(|(first, _)| first));
     /// The latest time at which a record was written, UTC.
     last_written: Time(|row| row.records.times.map(|(_, last)| last));
-    /// How many sound records are not live: left over from an older use of the chunk, or from another file in a chunk
-    /// that was never written. `recover := true` returns them, except copies of other records.
+    /// How many sound records are left over from an older use of the chunk or the disk. `recover := true` returns them,
+    /// except copies of other records.
     slack_records: UInt64(|row| row.is_used.map(|_| row.records.slack));
     /// NULL, or the first damage in the chunk, or why the file could not be read.
     error: Text(|row| row.records.error.as_deref().map(printable));

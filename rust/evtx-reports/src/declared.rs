@@ -50,7 +50,7 @@ columns! { DeclaredRow:
     event_id: UInt32(|row| Some(row.event.id));
     /// The version of the event.
     version: UInt8(|row| Some(row.event.version));
-    /// The index of the field, from 0. NULL for an event without fields, as are the next three columns and the last.
+    /// The index of the field, from 0. NULL for an event without fields.
     field_position: UInt32(|row| row.field().and_then(|_| u32::try_from(row.position).ok()));
     /// The field's name, its key in `event_data`.
     field_name: Text(|row| row.field().map(|(name, _)| name.into()));

@@ -205,11 +205,9 @@ columns! { FileRow:
     flags: UInt32(|row| row.header.map(|header| header.flags));
     /// Whether the log was open when it was copied, so that its header can be older than its chunks.
     is_dirty: Bool(|row| row.header.map(|header| header.is_dirty()));
-    /// Whether the header says that the log has reached its maximum size. Windows does not set this flag in every log
-    /// that has wrapped.
+    /// Whether the header says that the log has reached its maximum size. Not set in every log that has wrapped.
     is_full: Bool(|row| row.header.map(|header| header.is_full()));
-    /// Whether the newest records have replaced the oldest: the first chunk starts above record ID 1, or a chunk has
-    /// lower IDs than the one before it.
+    /// Whether the newest records have replaced the oldest.
     is_wrapped: Bool(|row| row.header.map(|_| row.pieces.order.has_wrapped()));
     /// The index of the oldest chunk, according to the header.
     first_chunk: UInt64(|row| row.header.map(|header| header.first_chunk));
@@ -219,9 +217,9 @@ columns! { FileRow:
     next_record_id: UInt64(|row| row.header.map(|header| header.next_record_id));
     /// The number of chunks, according to the header.
     header_chunks: UInt16(|row| row.header.map(|header| header.chunk_count));
-    /// The CRC32 of the header, as stored in it.
+    /// The CRC32 that the header states.
     stored_checksum: UInt32(|row| row.header.map(|header| header.checksum));
-    /// The CRC32 of the header, as computed from its bytes.
+    /// The CRC32 of the header's bytes.
     computed_checksum: UInt32(|row| row.header.map(|header| header.computed_checksum));
     /// How many chunks the file has room for. A chunk that is cut short counts.
     chunks: UInt64(|row| row.header.map(|_| row.pieces.chunks));
@@ -241,14 +239,13 @@ columns! { FileRow:
     first_written: Time(|row| row.pieces.records.times.map(|(first, _)| first));
     /// The latest time at which a record was written, UTC.
     last_written: Time(|row| row.pieces.records.times.map(|(_, last)| last));
-    /// How many sound records are not live: left over from an older use of the chunk, or from another file in a chunk
-    /// that was never written. `recover := true` returns them, except copies of other records.
+    /// How many sound records are left over from an older use of the chunk or the disk. `recover := true` returns them,
+    /// except copies of other records.
     slack_records: UInt64(|row| row.header.map(|_| row.pieces.records.slack));
     /// For each channel and computer: the number of records, the lowest and the highest `event_record_id`, and how many
-    /// IDs between these have no record. An exported log has new record IDs, but keeps these. NULL if there are more
-    /// gaps, or more channels and computers, than in any real log.
+    /// IDs between these have no record. NULL if there are more of them than in any real log.
     event_record_ids: LogSpans(|row| row.logs.as_deref());
-    /// NULL, or why the file could not be read to its end, or its first damage. Starts with `not read: ` for files in
-    /// folders and archives that look like other evidence, such as `.evt` or `.E01`, and says what to do about them.
+    /// NULL, or why the file could not be read to its end, or its first damage. Starts with `not read: ` for files that
+    /// look like other evidence.
     error: Text(|row| row.error.as_deref().map(printable));
 }

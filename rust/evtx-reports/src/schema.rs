@@ -91,8 +91,7 @@ columns! { EventRow:
     version: UInt8(|row| row.event.version);
     /// The log that the event is written to.
     channel: Text(|row| row.event.channel.as_deref().map(Into::into));
-    /// The index of the field in `EventData` or `UserData`, from 0. NULL for an event without fields, as are the next
-    /// three columns and the last.
+    /// The index of the field in `EventData` or `UserData`, from 0. NULL for an event without fields.
     field_position: UInt32(|row| row.field().map(|_| row.position as u32));
     /// The field's name: its key in `event_data`, or the name of its element in `UserData`.
     field_name: Text(|row| row.field().map(|field| (*field.key).into()));
@@ -102,8 +101,8 @@ columns! { EventRow:
     column_type: Text(|row| Some((row.type_name)(&row.field()?.column()).into()));
     /// The template of `EventData` or `UserData`. NULL if records spell the element out.
     template_guid: Uuid(|row| row.event.layout.template);
-    /// How many records have this provider, event, version, channel and template. If records spell their fields out:
-    /// how many have exactly these fields. No column distinguishes such rows, so count events with `read_evtx`.
+    /// How many records have this provider, event, version, channel and template, or spell out exactly these fields.
+    /// Count events with `read_evtx`.
     records: UInt64(|row| Some(row.event.records));
     /// Whether the field is in `UserData`.
     in_user_data: Bool(|row| row.field().map(|field| field.in_user_data));

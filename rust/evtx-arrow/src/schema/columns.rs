@@ -367,12 +367,12 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     channel: Place(system("Channel", None), Name);
     /// The machine that it happened on.
     computer: Place(system("Computer", None), Name);
-    /// The values of `EventData` by name, as text, or of what the event has in its place. With `event_id := ...`, each
-    /// field has its own column here, and `event_data` follows `filename`.
+    /// The values of `EventData` by name, as text. With `event_id := ...`, each field has its own column here, and
+    /// `event_data` follows `filename`.
     event_data: EventData;
     /// The `UserData` of the few events that have it, as JSON. With `event_id := ...`, its leaves have columns too.
     user_data: UserData;
-    /// The rendered message, if the event carries it, or a file beside the log or a catalog has it.
+    /// The message of the event, if the event, a file next to the log, or a catalog has it.
     message: Place(MESSAGE, Text);
     /// The task that the event belongs to. Each provider numbers its own.
     task: Place(system("Task", None), UInt16);
@@ -398,34 +398,33 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     related_activity_id: Place(system("Correlation", Some("RelatedActivityID")), Uuid);
     /// The SID of the account under which the event was raised.
     user_sid: Place(system("Security", Some("UserID")), Text);
-    /// The ID of the record in the log in which the event was first written. Differs from `record_id` in forwarded
-    /// events.
+    /// The ID of the record in the log where it was first written. Differs from `record_id` in forwarded events.
     event_record_id: Place(EVENT_RECORD_ID, UInt64);
     /// NULL, or what is damaged: file, chunk and offset.
     error: Error;
     /// The path of the log.
     filename: FileName;
     // The columns from here on are added by options.
-    /// The whole event as XML, byte for byte what the `evtx` crate renders, but with all characters that are stored.
+    /// The whole event as XML, as the `evtx` crate renders it, but with all characters that are stored.
     xml: Event(Language::Xml);
-    /// The whole event as JSON, byte for byte what the `evtx` crate renders.
+    /// The whole event as JSON, as the `evtx` crate renders it.
     json: Event(Language::Json);
-    /// All values of the event, of `System` and `UserData` too: a line `name: value` for each, unescaped.
+    /// All values of the event: a line `name: value` for each, unescaped.
     text: Event(Language::Text);
-    /// The same values as a list: the name and the value of each.
+    /// The same values as a list.
     fields: Event(Language::Fields);
-    /// The values that fill the message, as it shows them: `%1` in the text of the message stands for the first.
+    /// The values that fill the message: `%1` in its text stands for the first.
     insertions: Insertions;
-    /// Where the message is from: the event itself (`event`), the file of messages of its log (`file`), or a catalog
-    /// (`catalog: ` and the file that its text came from, or `catalog` if that is not known).
+    /// Where the message is from: `event`, `file` (saved with the log), or `catalog: ` and the file that the catalog
+    /// took it from, if known.
     message_source: MessageSource;
     /// The index of the record's chunk in the file, from 0. NULL in an image.
     chunk_index: ChunkIndex;
     /// Where the record starts in the file, in bytes.
     record_offset: RecordOffset;
-    /// The record as it is stored, with the names and template definitions that it needs. NULL if it is damaged.
+    /// The record as it is stored, with the definitions that it needs. NULL if it is damaged.
     record: Record;
-    /// Whether the record was recovered: the log's own bookkeeping no longer leads to it.
+    /// Whether the record was recovered, because the log no longer lists it.
     recovered: Recovered;
 };
 
@@ -446,7 +445,7 @@ pub(crate) const RULE_COLUMNS: &[Column] = columns! {
     /// The fields that made the rule true, with their values, or the part of a long value around what matched; of a
     /// correlation the fields that it groups by.
     matched: Matched;
-    /// Of a correlation: when its events began and ended, how many there were, the value that met its condition, and the
+    /// Of a correlation: the times of its first and last event, their number, the value that met its condition, and the
     /// values and records that it counted. The other columns are those of the last event.
     correlation: Correlation;
 };
