@@ -1,4 +1,4 @@
-//! The generated tables and lists of `docs/`. `EVTX_DOCS=write` writes them; otherwise the tests compare them.
+//! The generated tables of `docs/`. `EVTX_DOCS=write` writes them; otherwise the tests compare them.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,7 +8,6 @@ use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleRep
 use evtx_scan::{Argument, ArgumentKind, Query};
 
 use crate::report::duckdb_type;
-use evtx_codes::tables;
 
 /// The table of the columns of a report.
 fn report<R: Report>() -> String {
@@ -78,15 +77,6 @@ fn arguments_table(arguments: &[&Argument]) -> String {
         writeln!(table, "| `{}` | {default} | {} |", argument.name, argument.about).expect("memory");
     }
     table
-}
-
-#[test]
-fn the_docs_have_the_source_of_every_table_of_codes() {
-    let lines = tables()
-        .iter()
-        .map(|table| format!("- `{}`: {}.\n", table.name, table.source));
-    let list = format!("\n{}\n", lines.collect::<String>());
-    check("codes.md", |written| replaced(written, "sources", &list));
 }
 
 /// A page with another text between the marks of this name.
