@@ -49,9 +49,6 @@ def fixture_case(con, tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "case.zip", "w") as archive:
         archive.write(SAMPLES / "DC01-Security.evtx", "C/Windows/System32/winevt/Logs/Security.evtx")
     shutil.copy(tmp_path / "case.zip", tmp_path / "collection/DC01.zip")
-    for name, size in [("Security.evtx.bak", 69632), ("SecEvent.Evt", 65536), ("disk.E01", 1572864), ("logs.rar", 20480)]:
-        (tmp_path / "evidence").mkdir(exist_ok=True)
-        (tmp_path / "evidence" / name).write_bytes(bytes(size))
     for name, log in [("c/Security", "DC01-Security"), ("vss1/Security", "DC01-Security"), ("vss1/System", "DC01-System")]:
         (tmp_path / "mnt" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(SAMPLES / f"{log}.evtx", tmp_path / "mnt" / f"{name}.evtx")
