@@ -1,4 +1,4 @@
-//! The generated tables of `docs/`. `EVTX_DOCS=write` writes them; otherwise the tests compare them.
+//! The generated tables and lists of `docs/`. `EVTX_DOCS=write` writes them; otherwise the tests compare them.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,32 +9,32 @@ use evtx_scan::{Argument, ArgumentKind, Query};
 
 use crate::report::duckdb_type;
 
-/// The table of the columns of a report.
+/// The list of the columns of a report.
 fn report<R: Report>() -> String {
-    let mut table = "| column | type | what it holds |\n| --- | --- | --- |\n".to_owned();
+    let mut list = String::new();
     for (field, (name, about)) in R::schema().fields().iter().zip(R::reference()) {
-        writeln!(table, "| `{name}` | {} | {about} |", duckdb_type(field)).expect("memory");
+        writeln!(list, "- `{name}` {}: {about}", duckdb_type(field)).expect("memory");
     }
-    table
+    list
 }
 
 #[test]
 fn the_reference_has_every_column() {
-    let mut columns = "| column | type | in the event | what it holds |\n| --- | --- | --- | --- |\n".to_owned();
+    let mut columns = String::new();
     for column in reference() {
         let (name, duckdb_type, about) = (column.field.name(), duckdb_type(&column.field), column.about);
         let place = Some(&*column.place).filter(|place| !place.is_empty());
-        let place = place.map(|place| format!("`{place}`")).unwrap_or_default();
+        let place = place.map(|place| format!(" (`{place}`)")).unwrap_or_default();
         let option = column.option.map(|option| format!(" With `{option} := true`."));
         let option = option.unwrap_or_default();
-        writeln!(columns, "| `{name}` | {duckdb_type} | {place} | {about}{option} |").expect("memory");
+        writeln!(columns, "- `{name}` {duckdb_type}{place}: {about}{option}").expect("memory");
     }
-    let mut rules = "| column | type | what it holds |\n| --- | --- | --- |\n".to_owned();
+    let mut rules = String::new();
     for column in rule_reference() {
         let (field, about) = (&column.field, column.about);
-        writeln!(rules, "| `{}` | {} | {about} |", field.name(), duckdb_type(field)).expect("memory");
+        writeln!(rules, "- `{}` {}: {about}", field.name(), duckdb_type(field)).expect("memory");
     }
-    let tables = [
+    let lists = [
         ("read_evtx", columns),
         ("evtx_sigma", rules),
         ("evtx_sigma_rules", report::<RuleReport>()),
@@ -45,9 +45,9 @@ fn the_reference_has_every_column() {
     ];
     check("columns.md", |written| {
         let page = written.to_owned();
-        tables
+        lists
             .iter()
-            .fold(page, |page, (mark, table)| replaced(&page, mark, table))
+            .fold(page, |page, (mark, list)| replaced(&page, mark, list))
     });
 }
 
