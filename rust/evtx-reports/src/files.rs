@@ -207,7 +207,8 @@ columns! { FileRow:
     is_dirty: Bool(|row| row.header.map(|header| header.is_dirty()));
     /// Whether the header says that the log has reached its maximum size. Not set in every log that has wrapped.
     is_full: Bool(|row| row.header.map(|header| header.is_full()));
-    /// Whether the newest records have replaced the oldest.
+    /// Whether the newest records have replaced the oldest: the first chunk starts above record ID 1, or a chunk has lower
+    /// IDs than the one before it.
     is_wrapped: Bool(|row| row.header.map(|_| row.pieces.order.has_wrapped()));
     /// The index of the oldest chunk, according to the header.
     first_chunk: UInt64(|row| row.header.map(|header| header.first_chunk));
