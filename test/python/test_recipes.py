@@ -89,17 +89,6 @@ def test_every_source_of_failures_counts(ask):
     assert sources == {("KIOSK", 1), *((f"10.0.0.{number}", 1) for number in range(3, 8))}
 
 
-def test_the_reason_of_each_failure_is_counted(ask):
-    events = [failure(number, "alice", "10.0.0.2") for number in range(3)]
-    # The user name and the password were right, so SubStatus is 0.
-    events += [failure(10 + number, "bob", "10.0.0.2", status="0xc0000071", sub_status="0x0") for number in range(2)] + OTHER_FAILURES
-    reasons = {row[0]: row[1] for row in ask("Why did logons fail?", events)}
-    assert reasons.pop("STATUS_WRONG_PASSWORD") == 3 and reasons.pop("STATUS_PASSWORD_EXPIRED") == 2 and reasons.pop("STATUS_ACCOUNT_DISABLED") == 1
-    assert reasons.pop("KDC_ERR_PREAUTH_FAILED") == 1 and reasons.pop("KDC_ERR_C_PRINCIPAL_UNKNOWN") == 1 and reasons.pop("Failed password") == 1
-    assert set(reasons.values()) == {1}
-    assert any("did not match" in reason for reason in reasons) and any("is not correct" in reason for reason in reasons) and len(reasons) == 2
-
-
 REASONS = {"0xc000006a": "STATUS_WRONG_PASSWORD", "0xc0000064": "STATUS_NO_SUCH_USER", "0xc0000072": "STATUS_ACCOUNT_DISABLED"}
 
 
@@ -128,8 +117,7 @@ def test_random_failures_have_their_source_reasons_and_success(ask, seed):
 
 def test_failures_of_a_minute_are_counted_by_source(ask):
     events = [failure(number, f"user{number}", "10.0.0.2") for number in range(12)] + [failure(600 + 60 * number, "alice", "10.0.0.3") for number in range(12)]
-    assert [row[1:5] for row in ask("How many logons failed in a minute?", events)] == [("10.0.0.2", 12, 12, 12)]
-    assert [row[1:4] for row in ask("Who tried one password on many accounts?", events)] == [("10.0.0.2", 12, 12)]
+    assert [row[1:5] for row in ask("Who guessed passwords, or tried one on many accounts?", events)] == [("10.0.0.2", 12, 12, 12)]
 
 
 def everybody(seconds, computer):
@@ -249,13 +237,6 @@ def test_commands_have_the_run_key_they_are_in(ask):
         ("PC1", "evil.exe", run, f"{DOMAIN}-1002", 1, at(200), at(200))]
 
 
-def test_the_log_that_was_cleared_is_named(ask):
-    subject = {"SubjectUserName": "eve", "SubjectDomainName": "CORP"}
-    events = [(1, "Microsoft-Windows-Eventlog", 1102, {"LogFileCleared": subject}, {"channel": "Security"}),
-              (2, "Microsoft-Windows-Eventlog", 104, {"LogFileCleared": {**subject, "Channel": "Microsoft-Windows-Sysmon/Operational"}}, {"channel": "System"})]
-    assert ask("Who cleared a log?", events) == [("PC1", at(1), "Security", "CORP\\eve"), ("PC1", at(2), "Microsoft-Windows-Sysmon/Operational", "CORP\\eve")]
-
-
 def test_encoded_commands_of_services_and_processes_are_found(ask):
     command = "powershell.exe -nop -e SQBFAFgAIAAoACcAYQAnACkA"
     events = [(1, "Service Control Manager", 7045, {"ServiceName": "s", "ImagePath": f"%COMSPEC% /c {command}"}), (2, SECURITY, 4688, {"NewProcessName": "p.exe", "CommandLine": command}),
@@ -263,13 +244,12 @@ def test_encoded_commands_of_services_and_processes_are_found(ask):
     assert [(row[0], row[4]) for row in ask("What do encoded commands say?", events)] == [(at(1), "IEX ('a')"), (at(2), "IEX ('a')")]
 
 
-def test_a_transfer_counts_once_and_only_logons_fail(ask):
+def test_a_transfer_counts_once(ask):
     def bits(seconds, event_id, transfer, **fields):
         return seconds, "Microsoft-Windows-Bits-Client", event_id, {"transferId": transfer, "url": "http://a/b", "name": "job", **fields}
 
-    events = [bits(1, 59, "{1}"), bits(2, 60, "{1}", hr="0"), bits(3, 59, "{2}"), bits(4, 61, "{2}", hr="2149580817"), failure(5, "bob"), (6, "Microsoft-Windows-EventSystem", 4625, {"param1": "86400"})]
+    events = [bits(1, 59, "{1}"), bits(2, 60, "{1}", hr="0"), bits(3, 59, "{2}"), bits(4, 61, "{2}", hr="2149580817")]
     assert [row[4:] for row in ask("What did BITS download?", events)] == [(at(1), 2, 1)]
-    assert [row[1:] for row in ask("How many events are there in each hour?", events)] == [(6, 1)]
 
 
 def test_new_computer_accounts_have_who_added_them(ask):
@@ -295,9 +275,8 @@ def test_rare_matches_come_before_the_noise_of_a_rule(ask, con):
         for number in range(matches):
             con.execute("INSERT INTO matches BY NAME SELECT ? AS rule_title, ? AS rule_id, ? AS rule_level, ? AS computer, ? AS time_created, 'p' AS provider, 1 AS event_id",
                         [title, title, level, f"PC{number % computers}", at(number)])
-    rows = ask("Which matches are rare?", [], table="matches")
-    assert [row[3] for row in rows] == ["attack", "lesser attack", "chatter"] + ["noise"] * 10
-    assert [row[5] for row in rows] == [2, 1, 1] + [40] * 10
+    rows = ask("Which rules matched, and which matches are rare?", [], table="matches")
+    assert [(row[3], row[5]) for row in rows] == [("attack", 2), ("lesser attack", 1), ("chatter", 1)]
 
 
 def test_a_device_is_one_row_however_windows_names_it(ask):
@@ -340,11 +319,6 @@ def test_local_time_is_right_in_summer_and_in_winter(ask):
     events.append((winter - 1, "Service Control Manager", 7045, {"ServiceName": "before"}))
     hours = [row[1] and (row[1] - row[0]).total_seconds() / 3600 for row in ask("What was the local time of an event?", events)]
     assert hours == [None, 1, 2]
-
-
-def test_the_zone_of_a_machine_has_its_offset_then(ask):
-    rows = ask("Which time zone does a machine have?", [(0, "EventLog", 6013, {"param7": "480 Pacific Standard Time"}), (9, "EventLog", 6013, {"param7": "480 Pacific Standard Time"})])
-    assert [(row[1], row[2], row[3], row[4]) for row in rows] == [(at(0), "America/Los_Angeles", "Pacific Standard Time", timedelta(hours=-7))]
 
 
 def test_duckdb_knows_every_zone(con):
