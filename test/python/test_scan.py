@@ -97,7 +97,7 @@ def test_making_a_catalog_of_messages_can_be_interrupted(con, tmp_path, after):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_making_rules_of_redaction_can_be_interrupted(con, big_log, threads):
     con.execute(f"SET threads = {threads}")
-    con.execute("CREATE TABLE texts AS SELECT map_from_entries(list(('user-name-' || i, 'x' || i))) AS texts FROM range(100000) r(i)")
+    con.execute("CREATE TABLE texts AS SELECT map_from_entries(list(('user-name-' || i, 'x' || i))) AS texts FROM range(60000) r(i)")
     with interrupted(con, 0.3, within=1):
         con.execute(f"SELECT count(evtx_redact_values(record, texts)) FROM read_evtx('{big_log}', record := true), texts").fetchall()
 
