@@ -33,8 +33,7 @@ LogicalTypeId GetType(const EvtxFolder &folder) {
 
 Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns, const EvtxPlanned *planned) {
 	const auto memory = GetSetting(context, "memory_limit");
-	const auto keeps_plans = IsOn(context, Ask<EvtxDefinitions>(evtx_definitions).template_cache);
-	return Create<Scan>(evtx_scan_new, &call, Lend(columns), planned, Lend(memory), keeps_plans);
+	return Create<Scan>(evtx_scan_new, &call, Lend(columns), planned, Lend(memory));
 }
 
 void InitLocal(TableFunction::InitLocalInput &input) {

@@ -17,7 +17,7 @@ void RegisterSettings(duckdb::cxx::Extension &extension, duckdb::cxx::Context &c
 	auto &factory = context.GetFactory();
 	const auto known = Ask<EvtxDefinitions>(evtx_definitions);
 	using duckdb::cxx::LogicalTypeId;
-	for (const auto &setting : {known.filter_pushdown, known.template_cache, known.timestamp_offsets, known.messages}) {
+	for (const auto &setting : {known.filter_pushdown, known.timestamp_offsets, known.messages}) {
 		auto option = duckdb::cxx::CustomOption::Create(factory);
 		option.SetName(GetText(setting.name))
 		    .SetType(factory.CreateType(setting.is_flag ? LogicalTypeId::BOOLEAN : LogicalTypeId::VARCHAR))

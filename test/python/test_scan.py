@@ -1,6 +1,5 @@
 """Scans from a client's view: order under threads, interrupts, progress, plans."""
 
-import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +8,6 @@ import duckdb
 import pytest
 from client import list_of
 from conftest import SAMPLES, interrupted, loaded, write_log
-from structures import CHUNK, FILE_HEADER
 
 
 def test_order_is_kept_under_threads(con, big_log, tmp_path):
@@ -186,54 +184,3 @@ def test_vectors_live_as_long_as_duckdb_holds_them(con, tmp_path):
         rows += batch
         con.execute(f"FROM {scan} LIMIT 1").fetchone()
     assert rows == con.execute("SELECT record_offset, xml, fields, event_data FROM copied").fetchall()
-
-
-def write_log_of_many_templates(path, chunks):
-    """Writes a log that repeats a sample's chunk, each time with templates that have other GUIDs."""
-    data = bytearray(write_log(path, "oddities.evtx", chunks).read_bytes())
-    for number in range(chunks):
-        chunk = memoryview(data)[FILE_HEADER + number * CHUNK:][:CHUNK]
-        for (definition,) in struct.iter_unpack("<I", bytes(chunk[384:512])):
-            while definition:
-                chunk[definition + 12:definition + 20] = struct.pack("<Q", number)
-                (definition,) = struct.unpack_from("<I", chunk, definition)
-    path.write_bytes(data)
-    return path
-
-
-def test_connections_share_compiled_templates_unless_a_setting_turns_that_off(con, tmp_path):
-    path = write_log_of_many_templates(tmp_path / "x.evtx", 60)
-    query = f"SELECT count(event_data), count(user_data), sum(hash(COLUMNS(*))::HUGEINT) FROM '{path}'"
-    con.execute("SET threads = 1")
-    times, rows = {True: [], False: []}, set()
-    for _ in range(10):
-        for is_on, of_setting in times.items():
-            connection = con.cursor()
-            connection.execute(f"SET evtx_template_cache = {is_on}")
-            start = time.process_time()
-            rows.add(str(connection.execute(query).fetchall()))
-            of_setting.append(time.process_time() - start)
-    print(f"kept {min(times[True]):.4f} s, own {min(times[False]):.4f} s")
-    assert len(rows) == 1
-    assert min(times[True]) < 0.8 * min(times[False])
-
-
-def test_kept_templates_change_no_row():
-    queries = [
-        f"SELECT {columns} FROM read_evtx('{SAMPLES}/*.evtx'{arguments}) {where} ORDER BY ALL"
-        for columns in ("*", "event_id, computer", "record_id, event_data")
-        for arguments in ("", ", json := true, xml := true", ", event_id := [4624, 1, 7036]")
-        for where in ("", "WHERE event_id > 4000")
-    ]
-    own = loaded()
-    own.execute("SET evtx_template_cache = false")
-    expected = [own.execute(query).fetchall() for query in queries]
-    connections = [loaded() for _ in range(3)]
-
-    def run(first):
-        for turn in range(2 * len(queries)):
-            at = (first * 5 + turn) % len(queries)
-            assert connections[first].execute(queries[at]).fetchall() == expected[at], queries[at]
-
-    with ThreadPoolExecutor() as threads:
-        list(threads.map(run, range(3)))

@@ -10,7 +10,6 @@ mod column_plan;
 mod planner;
 mod template_content;
 mod cache;
-mod kept;
 #[cfg(test)]
 mod tests;
 

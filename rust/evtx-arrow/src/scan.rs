@@ -170,14 +170,6 @@ impl Scan {
         }
     }
 
-    /// The scan, with the plans that an earlier scan with the same projection left, and leaving its own.
-    pub fn keeping_plans(self) -> Self {
-        Scan {
-            plans: PlanCache::kept(&self.projection),
-            ..self
-        }
-    }
-
     /// The scan, reading every record as a tree, for tests. It gives the same rows.
     pub fn force_tree_path(self) -> Self {
         Scan {

@@ -114,7 +114,7 @@ fn survives(name: &str, file: &[u8]) {
         ),
     ] {
         // A caller lets go of a batch before it asks for the next.
-        let scan = Scan::new(options, &projection).keeping_plans();
+        let scan = Scan::new(options, &projection);
         let _ = common::scan(file, name, scan, drop);
     }
     tell_of_events(file);

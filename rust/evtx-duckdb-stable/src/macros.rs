@@ -54,7 +54,7 @@ pub(crate) fn register_macros(connection: Connection) -> Result<(), String> {
 
 /// Whether an earlier, failed `LOAD` has registered everything but the macros.
 pub(crate) fn has_settings(connection: Connection) -> Result<bool, String> {
-    let name = definitions().template_cache.name.text()?;
+    let name = definitions().messages.name.text()?;
     let sql = format!("SELECT name FROM duckdb_settings() WHERE name = '{name}'");
     Ok(!ask(connection, &sql)?.is_empty())
 }
@@ -101,7 +101,7 @@ pub(crate) fn register_enums(connection: Connection) -> Result<(), String> {
 /// Registers the settings. Predicates never reach this door, but statements that set theirs should run.
 pub(crate) fn register_settings(connection: Connection) -> Result<(), String> {
     let known = definitions();
-    for setting in [known.filter_pushdown, known.template_cache, known.messages] {
+    for setting in [known.filter_pushdown, known.messages] {
         let (name, about) = (c_text(setting.name.text()?), c_text(setting.about.text()?));
         // SAFETY: every object is what the function takes, and is destroyed once.
         let state = unsafe {

@@ -37,7 +37,6 @@ struct Bound {
     interrupts: Interrupts,
     /// DuckDB's `memory_limit`.
     memory: String,
-    keeps_plans: bool,
     /// The columns of a COPY among those of the call, in its order.
     columns: Option<Vec<u64>>,
 }
@@ -128,7 +127,6 @@ fn call(info: BindInfo, arguments: &mut EvtxArguments) -> Result<Bound, EvtxErro
         context.setting(c"max_temp_directory_size"),
     );
     let threads = context.setting(c"threads").parse().unwrap_or(1);
-    let keeps_plans = of(&known.template_cache) != "false";
     let interrupts = Interrupts::new(context, function.probe.clone());
     let call = interrupts.during(|interrupt| {
         let storage = Reading {
@@ -149,7 +147,6 @@ fn call(info: BindInfo, arguments: &mut EvtxArguments) -> Result<Bound, EvtxErro
         files,
         interrupts,
         memory,
-        keeps_plans,
         columns: None,
     })
 }
@@ -252,7 +249,7 @@ unsafe extern "C" fn init(info: InitInfo) {
             Some(_) => Column::Nothing,
         };
         let shared = Shared {
-            scan: EvtxScan::new(&bound.call, &columns, &[], &bound.memory, bound.keeps_plans),
+            scan: EvtxScan::new(&bound.call, &columns, &[], &bound.memory),
             columns: columns.iter().map(kind).collect(),
         };
         let threads = if bound.call.fails() { 1 } else { MAX_THREADS };

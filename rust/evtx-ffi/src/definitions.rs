@@ -41,8 +41,6 @@ pub struct EvtxDefinitions {
     pub catalog_format: EvtxText<'static>,
     /// The setting that turns filter pushdown off.
     pub filter_pushdown: EvtxSetting,
-    /// The setting that turns off that scans keep compiled templates for later scans.
-    pub template_cache: EvtxSetting,
     /// The setting that turns off that the cast from text to TIMESTAMP_NS applies offsets.
     pub timestamp_offsets: EvtxSetting,
     /// The setting that names a catalog of messages for calls that name none.
@@ -65,11 +63,6 @@ pub fn definitions() -> &'static EvtxDefinitions {
         filter_pushdown: EvtxSetting {
             name: EvtxText::of("evtx_filter_pushdown"),
             about: EvtxText::of("Whether read_evtx uses a query's predicates to read less; the rows are the same"),
-            is_flag: true,
-        },
-        template_cache: EvtxSetting {
-            name: EvtxText::of("evtx_template_cache"),
-            about: EvtxText::of("Whether compiled templates are kept for later queries; the rows are the same"),
             is_flag: true,
         },
         timestamp_offsets: EvtxSetting {

@@ -40,8 +40,7 @@ impl EvtxScan {
     /// - `hints` are predicates of the query. The scan leaves out files and records that they exclude.
     /// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. The messages of the logs can take a quarter of it
     ///   together.
-    /// - `keeps_plans` says whether the scan keeps the templates that it compiles for later scans, and uses theirs.
-    pub fn new(call: &EvtxCall, columns: &[u64], hints: &[Expression], memory: &str, keeps_plans: bool) -> Self {
+    pub fn new(call: &EvtxCall, columns: &[u64], hints: &[Expression], memory: &str) -> Self {
         let EvtxCall {
             call, schema, report, ..
         } = call;
@@ -54,7 +53,7 @@ impl EvtxScan {
         EvtxScan(match report {
             Some(report) => Source::Report((report.make)(call, &columns)),
             None => {
-                let (scan, indices) = call.scan(&columns, hints, size(memory) / 4, keeps_plans);
+                let (scan, indices) = call.scan(&columns, hints, size(memory) / 4);
                 Source::Records(Arc::new(scan), indices)
             }
         })
@@ -118,13 +117,12 @@ pub extern "C" fn evtx_scan_new(
     columns: EvtxSlice<'_, u64>,
     planned: Option<&EvtxPlanned>,
     memory: EvtxText<'_>,
-    keeps_plans: bool,
     out: Option<&mut EvtxOwned<EvtxScan>>,
 ) -> EvtxFailure {
     produce(out, || {
         let call = required(call)?;
         let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
-        let scan = EvtxScan::new(call, columns.get(), &hints, memory.text()?, keeps_plans);
+        let scan = EvtxScan::new(call, columns.get(), &hints, memory.text()?);
         Ok(Some(scan.into()))
     })
 }

@@ -229,16 +229,7 @@ fn info(call: &EvtxCall) -> EvtxCallInfo<'_> {
 }
 
 fn scan(call: &EvtxCall, columns: &[u64], planned: Option<&EvtxPlanned>) -> Box<EvtxScan> {
-    made(|out| {
-        evtx_scan_new(
-            Some(call),
-            EvtxSlice::borrowed(columns),
-            planned,
-            EvtxText::NONE,
-            true,
-            out,
-        )
-    })
+    made(|out| evtx_scan_new(Some(call), EvtxSlice::borrowed(columns), planned, EvtxText::NONE, out))
 }
 
 /// How many arrays the next batch of a worker has, and its origin, or the error.

@@ -296,7 +296,7 @@ impl NativeScan {
     fn stream_capsule<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let expressions = self.conditions.iter().map(|condition| condition.expression.clone());
         let expressions: Vec<Expression> = expressions.collect();
-        let (scan, _) = self.source.call.scan(&self.projection, &expressions, MESSAGES, true);
+        let (scan, _) = self.source.call.scan(&self.projection, &expressions, MESSAGES);
         let signals = Arc::new(Signals::new(py)?);
         let waits_for_others = self.source.call.paths.iter().any(ScanPath::is_nested);
         let (files, maker) = (self.source.files.clone(), python_thread(py)?);

@@ -481,15 +481,8 @@ pub struct ScanCall {
 impl ScanCall {
     /// A scan of the columns with these indexes in the schema of the table, and the index of each of its files among
     /// those of the call. It may leave out files and records for which the conditions are not true. In these, the
-    /// columns of folders follow those of the table. The messages beside the logs may take `memory` bytes. The scan keeps
-    /// the plans that it compiles for later scans, if `keeps_plans`.
-    pub fn scan(
-        &self,
-        columns: &[usize],
-        conditions: &[Expression],
-        memory: u64,
-        keeps_plans: bool,
-    ) -> (FileScan, Arc<[usize]>) {
+    /// columns of folders follow those of the table. The messages beside the logs may take `memory` bytes.
+    pub fn scan(&self, columns: &[usize], conditions: &[Expression], memory: u64) -> (FileScan, Arc<[usize]>) {
         let implied = |condition| Predicate::implied(&self.table, condition);
         let predicates: Vec<_> = conditions.iter().filter_map(implied).collect();
         let count = self.table.schema().fields().len();
@@ -509,7 +502,6 @@ impl ScanCall {
         }
         let paths = |indices: &[usize]| indices.iter().map(|&index| self.paths[index].clone()).collect();
         let finder = MessageFinder::new(&self.messages, memory);
-        let scan = if keeps_plans { scan.keeping_plans() } else { scan };
         let files = FileScan::new(Arc::new(scan), paths(&kept), Some(finder)).leaving_out(paths(&left_out));
         // The columns of folders have one value for all rows of a batch.
         let files = if self.folders.is_empty() {

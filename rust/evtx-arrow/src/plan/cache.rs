@@ -29,9 +29,6 @@ const MAX_BYTES: usize = 16 << 20;
 /// The same for outlines. A file with a new one in every record must not take the room of the templates.
 const MAX_OUTLINE_BYTES: usize = 4 << 20;
 
-/// The most templates with one GUID that later scans keep. Those of real logs are four.
-const MANY_ALIKE: usize = 16;
-
 /// A template, compiled for the columns of a scan.
 #[derive(Debug)]
 pub(crate) struct Compiled {
@@ -162,8 +159,6 @@ type Identity = ([u8; 16], TreeRoot);
 pub(crate) struct PlanCache {
     pub(crate) keys: Arc<Keys>,
     known: RwLock<Known>,
-    /// The projection that they are for, if they outlive the scan.
-    pub(super) kept_for: Option<Projection>,
 }
 
 #[derive(Debug, Default)]
@@ -189,15 +184,6 @@ impl PlanCache {
     /// Whether a thread panicked while it added something. The decoder then returns no batch (`Scan::check_shared`).
     pub(crate) fn is_poisoned(&self) -> bool {
         self.known.is_poisoned() || self.keys.is_poisoned()
-    }
-
-    /// About how many bytes it takes; `None` if less than half of its room is left for the templates of other files, or
-    /// theirs would be compared with too many others.
-    pub(crate) fn bytes(&self) -> Option<usize> {
-        let (known, names) = (self.read(), self.keys.bytes()?);
-        let has_room = known.bytes <= MAX_BYTES / 2 && known.outline_bytes <= MAX_OUTLINE_BYTES / 2;
-        let are_few = known.templates.values().all(|alike| alike.len() <= MANY_ALIKE);
-        (has_room && are_few).then_some(known.bytes + known.outline_bytes + names)
     }
 
     #[cfg(test)]
@@ -475,21 +461,6 @@ mod tests {
             // One that fits still does.
             assert_eq!(insert(&known[1]), MAX_BYTES - kept * bytes > 4096);
         });
-    }
-
-    #[test]
-    fn later_scans_have_at_least_half_of_the_room() {
-        let (half, half_of_outlines) = (MAX_BYTES / 2, MAX_OUTLINE_BYTES / 2);
-        for (bytes, outline_bytes, is_kept) in [
-            (half, half_of_outlines, true),
-            (half + 1, 0, false),
-            (0, half_of_outlines + 1, false),
-        ] {
-            let cache = PlanCache::default();
-            cache.add(bytes, |known| (&mut known.bytes, MAX_BYTES), |_| ());
-            cache.add(outline_bytes, |known| (&mut known.outline_bytes, MAX_BYTES), |_| ());
-            assert_eq!(cache.bytes(), is_kept.then_some(bytes + outline_bytes));
-        }
     }
 
     #[test]

@@ -7,9 +7,6 @@ use hashbrown::HashMap;
 /// The most names that a scan keeps. Real logs have some thousands. Each batch keeps others of its own.
 const MAX_KEYS: usize = 1 << 16;
 
-/// The most names that later scans keep. Those of two whole machines are 1,700.
-const MANY_KEYS: usize = 1 << 11;
-
 /// The most bytes of names that a scan keeps.
 const MAX_BYTES: usize = 1 << 20;
 
@@ -70,14 +67,6 @@ impl Keys {
         known.names.push(Arc::clone(&name));
         known.indices.insert(name, index);
         Key::Shared(index)
-    }
-
-    /// About how many bytes they take; `None` if they are so many that they slow down a scan of a small file, because
-    /// each batch has all of them, or if less than half of their room is left.
-    pub(crate) fn bytes(&self) -> Option<usize> {
-        let known = self.read();
-        let has_room = known.names.len() <= MANY_KEYS && known.bytes <= MAX_BYTES / 2;
-        has_room.then(|| known.bytes + known.names.len() * 3 * size_of::<(Arc<str>, i32)>())
     }
 
     pub(crate) fn len(&self) -> usize {

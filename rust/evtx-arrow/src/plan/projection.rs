@@ -31,7 +31,7 @@ impl TreeRoot {
 pub(crate) struct PlaceId(pub(crate) usize);
 
 /// What the columns and predicates of a scan read. Plans are compiled for it.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Projection {
     pub(crate) places: Vec<Place>,
     pub(crate) event_data: bool,
@@ -113,14 +113,6 @@ impl Projection {
             key: index(&keys.key),
             in_both: keys.in_both.as_ref().map(index),
         }
-    }
-
-    /// About how many bytes of memory it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        let names = self.columns.keys().map(|name| name.len());
-        let names = names.chain(self.keys.keys().map(String::len));
-        let of_names = names.map(|len| len + 2 * size_of::<(String, usize)>()).sum::<usize>();
-        size_of::<Self>() + size_of_val(&*self.places) + of_names
     }
 
     /// The index of a key, if it is one of [`keys`](Self::keys).

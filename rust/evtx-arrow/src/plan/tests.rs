@@ -6,9 +6,7 @@ use evtx_format::value::{Scalar, Value as Stored};
 use evtx_format::{MAX_NAMES, MAX_TEXT};
 use evtx_writer::{Content, Element, Event, Stream, Substitution, Template, Value};
 
-use super::cache::PlanCache;
 use super::column_plan::{EntryId, Plan};
-use super::kept::KeptPlans;
 use super::keys::Keys;
 use super::projection::Projection;
 use super::projection::TreeRoot;
@@ -458,74 +456,4 @@ fn children_come_behind_what_the_event_spells_out() {
         element("Event", [user(0), Element::new("UserData")]), vec![Value::Null] => Irregular "user";
         element("Event", [Element::new("UserData"), user(0)]), vec![Value::Null] => Yes "user";
     }
-}
-
-/// A projection of a key: a number and so many bytes.
-fn of_key(number: usize, len: usize) -> Projection {
-    let mut projection = Projection::default();
-    projection.key(&format!("{number}{}", "x".repeat(len)));
-    projection
-}
-
-/// Plans with these names.
-fn with_names(names: impl IntoIterator<Item = String>) -> PlanCache {
-    let plans = PlanCache::default();
-    names.into_iter().for_each(|name| _ = plans.keys.key(&name));
-    plans
-}
-
-#[test]
-fn plans_are_kept_as_long_as_there_is_room() {
-    let mut kept = KeptPlans::default();
-    // The plans for each projection, if they are kept, and those that were used last for the first.
-    for (len, room) in [(1, 64), (1 << 20, 31)] {
-        (0..100).for_each(|number| kept.put(of_key(number, len), with_names([number.to_string()])));
-        let mut found = (0..100).filter(|&number| {
-            let plans = kept.take(&of_key(number, len));
-            let names = plans.keys.names();
-            assert!(names.is_empty() || *names == [number.to_string().into()], "{names:?}");
-            !names.is_empty()
-        });
-        assert!(found.by_ref().eq(100 - room..100), "the last that were used");
-        assert_eq!(found.count(), 0);
-    }
-}
-
-#[test]
-fn plans_that_a_scan_uses_again_stay() {
-    let (mut kept, real) = (KeptPlans::default(), of_key(0, 1));
-    kept.put(real.clone(), with_names(["real".to_owned()]));
-    for number in 1..1000 {
-        kept.put(of_key(number, 1), with_names(["other".to_owned()]));
-        let plans = kept.take(&real);
-        assert_eq!(*plans.keys.names(), ["real".into()]);
-        assert_eq!(kept.take(&real).keys.len(), 0, "they are taken");
-        kept.put(real.clone(), plans);
-    }
-}
-
-#[test]
-fn plans_that_may_be_those_of_a_hostile_file_are_not_kept() {
-    let names = |count: usize, len| with_names((0..count).map(|number| format!("{number}{}", "x".repeat(len))));
-    for (number, (plans, is_kept)) in [
-        (names(2048, 4), true),
-        (names(2049, 4), false),
-        (names(8, 65_000), true),
-        (names(9, 65_000), false),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let mut kept = KeptPlans::default();
-        kept.put(of_key(0, 1), with_names(["other".to_owned()]));
-        kept.put(of_key(1, 1), plans);
-        assert_eq!(kept.take(&of_key(1, 1)).keys.len() > 0, is_kept, "{number}");
-        assert_eq!(kept.take(&of_key(0, 1)).keys.len(), 1);
-    }
-    // One that leaves the others no room.
-    let mut kept = KeptPlans::default();
-    kept.put(of_key(0, 1), with_names(["other".to_owned()]));
-    kept.put(of_key(1, 17 << 20), with_names(["large".to_owned()]));
-    assert_eq!(kept.take(&of_key(0, 1)).keys.len(), 1);
-    assert_eq!(kept.take(&of_key(1, 17 << 20)).keys.len(), 0);
 }

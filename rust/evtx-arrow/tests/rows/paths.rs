@@ -55,7 +55,7 @@ fn each_column_alone_reads_as_among_all() {
         let all = rows(&file, &name, false);
         for (index, field) in schema(&options).fields().iter().enumerate() {
             let mut row = 0;
-            scan(&file, &name, Scan::new(options, &[index]).keeping_plans(), |batch| {
+            scan(&file, &name, Scan::new(options, &[index]), |batch| {
                 for i in 0..batch.num_rows() {
                     assert_eq!(
                         cell(&batch, field.name(), i),
