@@ -23,8 +23,8 @@ pub(super) enum Coder {
     Lzma([u8; 5]),
     /// The difference to the byte so many bytes before.
     Delta(usize),
-    /// Addresses in the code of a processor, by the ID of the coder.
-    Branch(u64),
+    /// Addresses in x86 code (BCJ). 7-Zip applies it to programs, `py7zr` to all files.
+    Branches,
     Aes(Box<Properties>),
 }
 
@@ -54,8 +54,8 @@ impl Coder {
             (0x03, &[distance]) => Coder::Delta(usize::from(distance) + 1),
             (0x06_F1_07_01, properties) => Coder::Aes(Box::new(Properties::of(properties)?)),
             (0x03 | 0x21, _) => return damaged(),
-            // Other addresses than from 0 are as rare as the coders that allow them.
-            (id, [] | [0, 0, 0, 0]) if is_branch(id) => Coder::Branch(id),
+            // The ID of 7-Zip and an older one. Other addresses than from 0 are rare.
+            (0x04 | 0x03_03_01_03, [] | [0, 0, 0, 0]) => Coder::Branches,
             _ => return Ok(None),
         };
         Ok(Some(coder))
@@ -101,7 +101,7 @@ impl Coder {
                 size,
             },
             Coder::Delta(distance) => return Ok(Box::new(DeltaReader::new(input, distance))),
-            Coder::Branch(id) => return Ok(branches(id, input)),
+            Coder::Branches => return Ok(branches(input)),
             Coder::Aes(ref properties) => {
                 let Some(password) = archives.password.as_ref().map(Password::text) else {
                     return unusable("it is encrypted, and no password is given");
@@ -118,34 +118,16 @@ fn needed(dictionary: u32, size: u64) -> u32 {
     u32::try_from(size).map_or(dictionary, |size| dictionary.min(size.max(1 << 12)))
 }
 
-/// Whether an ID is one of code: those of 7-Zip, and older ones.
-fn is_branch(id: u64) -> bool {
-    matches!(
-        id,
-        0x04..=0x0B | 0x03_03_01_03 | 0x03_03_02_05 | 0x03_03_04_01 | 0x03_03_05_01 | 0x03_03_07_01 | 0x03_03_08_05
-    )
-}
-
 /// A stream with the addresses of code as they were before. The reader of the crate loses bytes before an error of its
 /// input. So for it, the input ends there, and the error follows.
-fn branches<'r>(id: u64, input: Box<dyn BufRead + 'r>) -> Box<dyn Read + 'r> {
+fn branches<'r>(input: Box<dyn BufRead + 'r>) -> Box<dyn Read + 'r> {
     let failure = Rc::default();
     let input = Ending {
         input,
         failure: Rc::clone(&failure),
     };
-    let new = match id {
-        0x05 | 0x03_03_02_05 => BcjReader::new_ppc,
-        0x06 | 0x03_03_04_01 => BcjReader::new_ia64,
-        0x07 | 0x03_03_05_01 => BcjReader::new_arm,
-        0x08 | 0x03_03_07_01 => BcjReader::new_arm_thumb,
-        0x09 | 0x03_03_08_05 => BcjReader::new_sparc,
-        0x0A => BcjReader::new_arm64,
-        0x0B => BcjReader::new_riscv,
-        _ => BcjReader::new_x86,
-    };
     Box::new(Branches {
-        decoder: new(input, 0),
+        decoder: BcjReader::new_x86(input, 0),
         failure,
     })
 }

@@ -89,6 +89,8 @@ fn archives_of_other_programs_are_read() {
         match name.as_str() {
             "/BCJ2.evtx" => assert_eq!(errors, [other("BCJ2")]),
             "/PPMd.evtx" => assert_eq!(errors, [other("PPMd")]),
+            "/ARM.evtx" => assert_eq!(errors, [other("the method 3030501")]),
+            "/ARM64.evtx" => assert_eq!(errors, [other("the method A")]),
             _ => assert_eq!((rows, errors.len()), (4, 0), "{name}: {errors:?}"),
         }
     }
