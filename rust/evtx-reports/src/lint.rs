@@ -1,11 +1,10 @@
 //! Finds Sigma rules that load, but can never match as they are written.
 //!
-//! A rule is evaluated on **candidates**: events that its log source has, of which only the ID and the names and types of
-//! the fields are known. So an item is true, false or open. If the condition is false for each candidate, the rule can
+//! A rule is evaluated on **candidates**: events that its log source has, of which only the ID and the names of the fields
+//! are known. So an item is true, false or open. If the condition is false for each candidate, the rule can
 //! never match. What is not known for certain is open: a false alarm costs more than a find is worth.
 
 mod known;
-mod values;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +12,6 @@ use std::sync::Arc;
 use evtx_sigma::{Alternative, Condition, Detection, Item, Matcher, Pattern, Place, Rule};
 
 use known::{Channel, Channels, Fields, is_of_any_event};
-use values::can_match;
 
 /// The most items of all candidates of a rule that are evaluated. A rule with more is left alone.
 const MAX_WORK: usize = 50_000;
@@ -52,7 +50,7 @@ enum Why {
     OtherId,
     /// The event has no such field, and none that resembles it.
     NoField(String),
-    /// What to write instead, or which values the field has.
+    /// What to write instead.
     Wrong(String),
 }
 
@@ -280,9 +278,7 @@ impl Candidate<'_> {
             return false;
         };
         let name = self.alternative.name_in_log(field);
-        !is_of_any_event(name)
-            && fields.types(name).is_none()
-            && (fields.is_complete() || fields.similar(name).is_some())
+        !is_of_any_event(name) && !fields.has(name) && (fields.is_complete() || fields.similar(name).is_some())
     }
 
     /// Why an item is false, or `None` if it is true or open.
@@ -292,23 +288,8 @@ impl Candidate<'_> {
             let why = impossible_ids(item).map_or(Why::OtherId, Why::Wrong);
             return (self.id_truth(item) == Truth::False).then_some(why);
         }
-        if self.lacks(item) {
-            return (item.is_negated || !wants_absence(item)).then(|| self.no_field(field));
-        }
-        let name = self.alternative.name_in_log(field);
-        // A field with another name can have values of its own in an event that is rendered for rules.
-        let types = self
-            .fields()?
-            .types(name)
-            .filter(|_| name == field && !item.is_negated)?;
-        let can = |matcher: &Matcher| types.iter().any(|of| can_match(*of, matcher));
-        if item.any.is_empty() || item.any.iter().any(can) {
-            return None;
-        }
-        let of = types.first()?;
-        Some(Why::Wrong(format!(
-            "the field \"{field}\" has the type {of}, and none of the values that the rule names has it"
-        )))
+        let is_false = self.lacks(item) && (item.is_negated || !wants_absence(item));
+        is_false.then(|| self.no_field(field))
     }
 
     fn no_field(&self, field: &str) -> Why {

@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_catalog::events_of;
-use evtx_format::value::{Scalar, ValueType};
 use hashbrown::HashMap;
 
 /// A channel to which only one provider writes the events that it declares.
@@ -80,17 +79,11 @@ const OWNERS: [Owner; 10] = [
     ),
 ];
 
-/// The type of a field whose values can be anything.
-const UNKNOWN: ValueType = ValueType {
-    scalar: Scalar::Null,
-    array: false,
-};
-
 /// The fields of an event, in all of its versions.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
-    /// By their names without spaces, as rules have them, their types.
-    types: HashMap<String, Vec<ValueType>>,
+    /// Their names without spaces, as rules have them.
+    names: HashSet<String>,
     is_complete: bool,
 }
 
@@ -124,14 +117,9 @@ impl Channel {
             let fields = events.entry(event.id).or_default();
             // Elements of `UserData` can have more values than the catalog names.
             fields.is_complete = owner.is_complete && !event.in_user_data;
-            let older = owner.older.iter().map(|name| ((*name).to_owned(), UNKNOWN));
-            let declared = event.fields.iter().map(|(name, of)| (name.replace(' ', ""), *of));
-            for (name, value_type) in declared.chain(older) {
-                let types = fields.types.entry(name).or_default();
-                if !types.contains(&value_type) {
-                    types.push(value_type);
-                }
-            }
+            let older = owner.older.iter().map(|name| (*name).to_owned());
+            let declared = event.fields.iter().map(|(name, _)| name.replace(' ', ""));
+            fields.names.extend(declared.chain(older));
         }
         Channel {
             events,
@@ -160,9 +148,9 @@ impl Channel {
 }
 
 impl Fields {
-    /// The types of a field, or `None` if the event has no such field.
-    pub(crate) fn types(&self, name: &str) -> Option<&[ValueType]> {
-        self.types.get(name).map(Vec::as_slice)
+    /// Whether the event has a field.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
     }
 
     /// Whether the event has no other fields.
@@ -172,7 +160,7 @@ impl Fields {
 
     /// The name of a field that differs in case or punctuation only.
     pub(crate) fn similar(&self, name: &str) -> Option<&str> {
-        let known = self.types.keys().map(String::as_str).chain(SYSTEM);
+        let known = self.names.iter().map(String::as_str).chain(SYSTEM);
         let mut similar: Vec<_> = known.filter(|known| plain(known) == plain(name)).collect();
         similar.sort_unstable();
         similar.first().copied()
