@@ -4,7 +4,6 @@ mod slots;
 mod collected;
 mod places;
 mod columns;
-mod other_events;
 mod collector;
 
 pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout};

@@ -17,7 +17,6 @@ use hashbrown::HashMap;
 
 use super::collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key, push_numbers};
 use super::columns::{FieldColumns, MAX_FIELDS};
-use super::other_events::OtherEvents;
 use super::slots::{Slots, SlotsError, TooManyEvents};
 use crate::filter::{Row, Scratch, Stage};
 use crate::plan::{EventData, PlaceId};
@@ -36,8 +35,6 @@ const CHANNEL: PlaceId = PlaceId(3);
 /// Collects the events of logs.
 pub struct EventCollector {
     scan: Arc<Scan>,
-    /// If only some event IDs count: rejects most records of other events by a few of their bytes.
-    others: Option<OtherEvents>,
     events: Option<Arc<Events>>,
     templates: ChunkTemplates,
     arenas: [Bump; 2],
@@ -68,9 +65,7 @@ impl EventCollector {
         scan.projection.user_entries = true;
         scan.projection.names_only = true;
         scan.reads_outlines = reads_outlines;
-        let ids = events.as_ref().and_then(|events| events.ids.as_deref());
         EventCollector {
-            others: ids.map(|ids| OtherEvents::new(ids, EVENT_ID)),
             scan: Arc::new(scan),
             events,
             templates: ChunkTemplates::default(),
@@ -165,9 +160,6 @@ impl EventCollector {
     fn clear_templates(&mut self) {
         self.templates.clear();
         self.chunk_layouts.clear();
-        if let Some(others) = &mut self.others {
-            others.clear();
-        }
     }
 
     fn record<'r, 'c: 'r>(
@@ -177,16 +169,8 @@ impl EventCollector {
         record: &Record,
     ) -> Result<(), TooManyEvents> {
         let EventCollector { templates, scratch, .. } = self;
-        let (scan, binxml) = (reader.scan, record.binxml());
-        if let Some(others) = &self.others
-            && others.has(reader.chunk, binxml.clone())
-        {
-            return Ok(());
-        }
-        reader.read_event(templates, records, binxml.clone());
-        if let Some(others) = &mut self.others {
-            others.learn(reader.chunk, binxml, records, templates);
-        }
+        let scan = reader.scan;
+        reader.read_event(templates, records, record.binxml());
         let mut keeps = |records: &RecordGroup<'_>, templates: &ChunkTemplates| {
             let row = Row {
                 record: Some((records.current(), templates)),

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use bumpalo::Bump;
 
-use crate::bytes::{Cursor, array_at, u16_at, u32_at, u64_at};
+use crate::bytes::{Cursor, array_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::types::{Sizes, TYPES, usual_sizes};
 use crate::value::{Scalar, Value, ValueType};
@@ -496,12 +496,16 @@ impl<'a> Instance<'a> {
     /// other streams, and if the definition is inline or the instance is damaged.
     #[inline(always)]
     pub(crate) fn leading(chunk: &'a [u8], stream: Range<usize>, arena: &'a Bump) -> Option<(Self, usize)> {
-        let head = LeadingInstance::read(chunk, stream.clone())?;
+        let head = chunk.get(stream.clone())?.first_chunk::<LEADING_HEAD>()?;
         let at = stream.start + LEADING_HEAD;
-        let (values, end) = ValueTable::table(chunk, at, stream.end, head.count, arena)?;
+        let definition = u32_at(head, 10)?;
+        if head[0] != 0x0f || head[4] != 0x0c || definition as usize == at - 4 {
+            return None;
+        }
+        let (values, end) = ValueTable::table(chunk, at, stream.end, u32_at(head, 14)?, arena)?;
         let instance = Instance {
-            template_id: head.template_id,
-            definition: head.definition,
+            template_id: u32_at(head, 6)?,
+            definition,
             values,
         };
         Some((instance, end))
@@ -510,55 +514,6 @@ impl<'a> Instance<'a> {
 
 /// The bytes before the descriptors of a leading instance: a fragment header, and the instance up to its count.
 const LEADING_HEAD: usize = 18;
-
-/// The instance at the start of a stream, whose values were not read.
-#[derive(Debug, Clone, Copy)]
-pub struct LeadingInstance<'a> {
-    template_id: u32,
-    /// Chunk offset of the template definition, which is elsewhere.
-    pub definition: u32,
-    /// How many descriptors it claims.
-    count: u32,
-    /// The descriptors and what follows, to the end of the stream.
-    bytes: &'a [u8],
-}
-
-impl<'a> LeadingInstance<'a> {
-    /// Reads the start of the stream in a range. `None` if that is not an instance of a definition elsewhere.
-    #[inline(always)]
-    pub fn read(chunk: &'a [u8], stream: Range<usize>) -> Option<Self> {
-        let (head, bytes) = chunk.get(stream.clone())?.split_first_chunk::<LEADING_HEAD>()?;
-        if head[0] != 0x0f || head[4] != 0x0c {
-            return None;
-        }
-        let (template_id, definition) = (u32_at(head, 6)?, u32_at(head, 10)?);
-        if definition as usize == stream.start + LEADING_HEAD - 4 {
-            return None;
-        }
-        Some(LeadingInstance {
-            template_id,
-            definition,
-            count: u32_at(head, 14)?,
-            bytes,
-        })
-    }
-
-    /// The number in a substitution if it is a UInt16 or UInt32. `None` for other values, and if the stream ends too
-    /// soon. The values after it are not read, so the instance may be damaged.
-    #[inline]
-    pub fn number(self, substitution: u16) -> Option<u32> {
-        let count = self.count as usize;
-        let descriptors = self.bytes.as_chunks::<4>().0.get(..count)?;
-        let (before, rest) = descriptors.split_at_checked(usize::from(substitution))?;
-        let [low, high, byte, _] = *rest.first()?;
-        let at = 4 * count + before.iter().map(|&descriptor| value_size(descriptor)).sum::<usize>();
-        match [low, high, byte] {
-            [2, 0, 6] => u16_at(self.bytes, at).map(u32::from),
-            [4, 0, 8] => u32_at(self.bytes, at),
-            _ => None,
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
