@@ -245,8 +245,8 @@ def test_zeros_are_no_name(con, tmp_path):
     assert rows == [(0,)]
 
 
-def test_predicates_do_not_choose_between_an_error_and_a_stray_chunk(con, tmp_path):
-    """A log followed by the end of another: records of the stray chunk replace the errors of the slots."""
+def test_predicates_choose_rows_of_slots_and_stray_chunks_alike(con, tmp_path):
+    """A log followed by another, whose chunk is at no slot."""
     data = (SAMPLES / "damaged-checksums.evtx").read_bytes()
     log = tmp_path / "two.evtx"
     log.write_bytes(data + data[:4096] + data[4096:4096 + 65536])

@@ -5,7 +5,6 @@ mod place;
 mod messages;
 mod batch;
 mod relevance;
-mod strays;
 mod definitions;
 mod walk;
 mod admission;

@@ -155,18 +155,8 @@ impl Filter {
     /// Whether all predicates of the stages `from` to `to` are true for a row. Frees large buffers of `scratch`.
     #[inline]
     pub(crate) fn keeps(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
-        self.all(|it| (from..=to).contains(&it.stage), row, scratch)
-    }
-
-    /// As [`keeps`](Self::keeps), for the predicates that select the events of the table.
-    pub(crate) fn is_in_table(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
-        self.all(|it| it.of_events && (from..=to).contains(&it.stage), row, scratch)
-    }
-
-    #[inline]
-    fn all(&self, counts: impl Fn(&Conjunct) -> bool, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
-        let mut counted = self.conjuncts.iter().filter(|conjunct| counts(conjunct));
-        let kept = counted.all(|conjunct| conjunct.keeps(row, scratch));
+        let mut conjuncts = self.conjuncts.iter().filter(|it| (from..=to).contains(&it.stage));
+        let kept = conjuncts.all(|conjunct| conjunct.keeps(row, scratch));
         scratch.give_back();
         kept
     }

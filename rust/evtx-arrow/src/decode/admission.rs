@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use evtx_format::container::layout::Stray;
 use evtx_format::container::orphans::INSTANCE;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, Origin};
@@ -16,7 +17,6 @@ use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
 use super::place::ChunkPlace;
 use super::relevance::Relevance;
-use super::strays::{Pass, StrayChunks};
 use super::walk::ChunkWalk;
 use crate::columns::Rendering;
 use crate::detect::{Detector, KnownKind, is_end};
@@ -28,7 +28,8 @@ use crate::schema::{EVENT_RECORD_ID, OnError, TIME_CREATED};
 
 pub(super) struct Admission {
     pub(super) place: ChunkPlace,
-    pub(super) strays: StrayChunks,
+    /// The stray chunks of the file, by offset.
+    pub(super) strays: Arc<[Stray]>,
     pub(super) templates: ChunkTemplates,
     /// Finds the rules that events match, if the scan has rules.
     pub(super) detector: Option<Box<Detector>>,
@@ -50,7 +51,7 @@ impl Admission {
     pub(super) fn keeps_header(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
         if let Some(bursts) = self.detector.as_ref().and_then(|detector| detector.bursts.as_ref()) {
             let offset = self.place.file_offset(found.record.offset);
-            return self.strays.pass != Pass::AroundStrays && is_end(bursts, offset, &found.record);
+            return is_end(bursts, offset, &found.record);
         }
         // With `recover` every record is read: only that distinguishes records from noise and from their copies.
         scan.options.recover || scan.correlates() || self.keeps(scan, Stage::Header, Stage::Header, found, None)
@@ -95,7 +96,9 @@ impl Admission {
         if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
         }
-        if scan.options.recover && !recovers(reader, group, &self.templates, found, is_again, walk) {
+        if scan.options.recover
+            && (!recovers(reader, group, &self.templates, found, is_again, walk) || self.is_left_to_stray(found))
+        {
             return Ok(false);
         }
         let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
@@ -110,9 +113,6 @@ impl Admission {
         }
         if damage.is_some() && !self.reports_damage(scan, reader.chunk, interrupt)? {
             damage = None;
-        }
-        if scan.options.recover && self.strays.take(found, damage, &self.place) {
-            return Ok(false);
         }
         let on_error = scan.options.on_error;
         // The first damage ends such a scan, even in a record that a predicate drops.
@@ -169,10 +169,15 @@ impl Admission {
             }
             group.report(text);
         }
-        // Only a row takes the place of the error from the slot. A record that the scan does not keep here may be one
-        // that it keeps without `recover`, as its event is not known there.
-        self.strays.read(record, &self.place);
         Ok(true)
+    }
+
+    /// Whether a record was carved from a slot, but a stray chunk contains it.
+    fn is_left_to_stray(&self, found: &FoundRecord) -> bool {
+        let offset = self.place.file_offset(found.record.offset);
+        let after = self.strays.partition_point(|stray| stray.offset <= offset);
+        let is_in_stray = after > 0 && self.strays[after - 1].contains(offset);
+        is_in_stray && found.origin == Origin::Carved && self.place.slot.is_some()
     }
 
     /// Whether bursts are reported, and nothing else.
@@ -279,11 +284,7 @@ impl Admission {
             row.may_be_any_event = current.is_unread;
             row.interrupt = current.interrupt;
         }
-        match self.strays.pass {
-            // A row takes the place of an error, which must not depend on what a query asks of the rows.
-            Pass::AroundStrays | Pass::Strays => scan.filter.is_in_table(from, to, &row, &mut self.scratch),
-            Pass::Slots | Pass::Image => scan.filter.keeps(from, to, &row, &mut self.scratch),
-        }
+        scan.filter.keeps(from, to, &row, &mut self.scratch)
     }
 
     /// Whether the predicates keep a row that says why no record could be read. The record may be of any event.

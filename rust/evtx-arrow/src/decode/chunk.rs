@@ -14,7 +14,6 @@ use evtx_format::{Error, ErrorKind, Interrupt};
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
-use super::strays::Pass;
 use super::walk::{ChunkWalk, OrphanChunk};
 use crate::findings::Finding;
 use crate::read::RecordReader;
@@ -116,7 +115,7 @@ impl ChunkDecoder {
         }
         let mut group = RecordGroup::new(&scan.projection, left.min(GROUP), reader.arena);
         let mut is_end = false;
-        let is_stray = self.admission.strays.pass == Pass::Strays;
+        let is_stray = self.admission.place.is_stray;
         // Even frames take long if they are damaged.
         let look = |left: usize| match left.is_multiple_of(FRAMES) {
             true => reader.interrupt.check(),
@@ -226,7 +225,7 @@ impl ChunkDecoder {
     /// Reports damage by `on_error`, as a row without an event.
     pub(super) fn report(&mut self, row: BareRow) -> Result<(), DecodeError> {
         match self.scan.options.on_error {
-            _ if self.admission.strays.pass == Pass::AroundStrays || self.admission.finds_bursts() => Ok(()),
+            _ if self.admission.finds_bursts() => Ok(()),
             OnError::Report => {
                 if self.admission.keeps_bare(&self.scan, &row) {
                     self.batch.push_bare(&row)?;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::{CHUNK_SIZE, SECTOR};
-use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::image::find_chunk;
 use evtx_format::container::layout::{Block, Chunks};
 use evtx_format::container::orphans::{Orphans, find_orphan};
@@ -22,7 +21,6 @@ use super::definitions::{Definitions, LostDefinition};
 use super::error::DecodeError;
 use super::place::ChunkPlace;
 use super::relevance::{Relevance, is_relevant};
-use super::strays::{Pass, StrayChunks};
 use super::walk::OrphanChunk;
 use crate::columns::MakeArrays;
 use crate::detect::Detector;
@@ -71,9 +69,10 @@ impl Decoder {
                 filename: "".into(),
                 offset: 0,
                 slot: None,
+                is_stray: false,
                 first: 0,
             },
-            strays: StrayChunks::new(Chunks::Slots(0), Arc::default()),
+            strays: Arc::default(),
             templates: ChunkTemplates::default(),
             detector: scan.rules.as_ref().map(|rules| Detector::new(&scan, rules).into()),
             relevance: Relevance {
@@ -175,7 +174,8 @@ impl Decoder {
         self.start_file(filename);
         self.inner.messages = messages;
         self.inner.walk = None;
-        self.inner.admission.strays = StrayChunks::new(block.chunks, block.strays);
+        self.inner.admission.strays = block.strays;
+        self.inner.admission.place.is_stray = matches!(block.chunks, Chunks::Strays(..));
         (self.offset, self.left) = (block.offset, block.len);
         (self.chunks, self.promised) = (block.chunks, block.promised);
         if let Chunks::Image(own) = block.chunks {
@@ -230,7 +230,7 @@ impl Decoder {
     pub fn decode(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
         let bytes = &bytes[..bytes.len().min(self.left as usize)];
         let consumed = match self.chunks {
-            Chunks::Strays(..) => self.decode_strays(bytes, interrupt)?,
+            Chunks::Strays(first, count) => self.decode_strays(bytes, first..first + count, interrupt)?,
             Chunks::Slots(slot) => self.decode_slots(bytes, slot, interrupt)?,
             Chunks::Image(_) => self.decode_image(bytes, interrupt)?,
         };
@@ -362,32 +362,23 @@ impl Decoder {
         self.inner.decode(chunk, promised, orphans, &mut self.arenas, interrupt)
     }
 
-    /// Decodes the stray chunks of a block. Then reports records that neither they nor their slots have.
-    fn decode_strays(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
+    /// Decodes the stray chunks of a block.
+    fn decode_strays(
+        &mut self,
+        bytes: &[u8],
+        mut left: Range<usize>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<usize, DecodeError> {
         let promised = self.promised.after(None);
-        if self.inner.admission.strays.pass == Pass::AroundStrays {
-            // The block of the first slot can start in the file header.
-            let before = (FILE_HEADER as u64).saturating_sub(self.offset) as usize;
-            let slots = bytes.get(before..).unwrap_or_default().chunks(CHUNK_SIZE);
-            for (offset, chunk) in (self.offset + before as u64..).step_by(CHUNK_SIZE).zip(slots) {
-                let slot = (offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
-                self.decode_chunk(chunk, offset, Some(slot), promised, None, interrupt)?;
-            }
-            self.inner.admission.strays.pass = Pass::Strays;
-        }
-        while let Some(stray) = self.inner.admission.strays.next() {
+        let strays = Arc::clone(&self.inner.admission.strays);
+        for stray in strays.get(left.clone()).unwrap_or_default() {
             let chunk = bytes.get((stray.offset - self.offset) as usize..).unwrap_or_default();
             let chunk = &chunk[..chunk.len().min(stray.len as usize)];
             if let Progress::Full = self.decode_chunk(chunk, stray.offset, None, promised, None, interrupt)? {
                 return Ok(0);
             }
-            self.inner.admission.strays.left.start += 1;
-        }
-        let failed = std::mem::take(&mut self.inner.admission.strays.failed);
-        let is_reported = self.concerns_log();
-        for row in failed.into_values().filter(|_| is_reported) {
-            interrupt.check()?;
-            self.inner.report(row)?;
+            left.start += 1;
+            self.chunks = Chunks::Strays(left.start, left.len());
         }
         self.left = 0;
         Ok(bytes.len())

@@ -49,7 +49,7 @@ pub struct Block {
     pub len: u64,
     /// Which chunks in those bytes belong to the block.
     pub chunks: Chunks,
-    /// All stray chunks of the file. They report the records in them that cannot be read in their slots.
+    /// All stray chunks of the file, by offset.
     pub strays: Arc<[Stray]>,
     /// The IDs that the log promises to the first chunk. [`Layout`] knows those of the file header only.
     pub promised: PromisedIds,
@@ -65,8 +65,7 @@ pub enum Chunks {
     /// first chunk's length: a chunk or a definition before the block can concern them. Two chunks' length of bytes after
     /// the covered ones are read, so that all these are whole.
     Image(u64),
-    /// Stray chunks that start in one slot: the index of the first in [`Block::strays`], and how many. The block has
-    /// the whole slots around them, to report records to which only these slots lead and which cannot be read there.
+    /// Stray chunks that start in one slot: the index of the first in [`Block::strays`], and how many.
     Strays(usize, usize),
 }
 
@@ -178,8 +177,6 @@ impl Layout {
         let &(first, count) = self.stray_blocks.get(usize::try_from(index).ok()?)?;
         let strays = self.strays.get(first..first + count)?;
         let (start, end) = (strays.first()?.offset, strays.last()?.end());
-        let start = slot_at(start).map_or(start, slot_offset);
-        let end = slot_at(end - 1).map_or(end, |slot| slot_offset(slot + 1));
         Some(self.block_of(start..end.min(self.size), Chunks::Strays(first, count)))
     }
 
@@ -247,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn stray_chunks_come_last_in_the_whole_slots_around_them() {
+    fn stray_chunks_come_last() {
         let stray = |offset, len| Stray { offset, len };
         // Two start in slot 1, and the second ends in slot 2. One starts in slot 3, after which the file ends.
         let strays = [
@@ -265,8 +262,14 @@ mod tests {
         };
         assert_eq!(place(0), Some((slot_offset(2), size, Chunks::Slots(2))));
         assert_eq!(place(1), Some((slot_offset(0), slot_offset(2), Chunks::Slots(0))));
-        assert_eq!(place(2), Some((slot_offset(1), slot_offset(3), Chunks::Strays(0, 2))));
-        assert_eq!(place(3), Some((slot_offset(3), size, Chunks::Strays(2, 1))));
+        assert_eq!(
+            place(2),
+            Some((slot_offset(1) + 5, slot_offset(2) + 1, Chunks::Strays(0, 2)))
+        );
+        assert_eq!(
+            place(3),
+            Some((slot_offset(3), slot_offset(3) + 50, Chunks::Strays(2, 1)))
+        );
         assert_eq!(place(4), None);
         assert!(strays[0].contains(slot_offset(1) + 5) && strays[0].contains(slot_offset(1) + 104));
         assert!(!strays[0].contains(slot_offset(1) + 4) && !strays[0].contains(slot_offset(1) + 105));
@@ -274,10 +277,6 @@ mod tests {
         let in_header = Layout::new(size, 0).with_strays([stray(100, 50)].into());
         let block = in_header.block(in_header.blocks() - 1).expect("the stray");
         assert_eq!((block.offset, block.len), (100, 50));
-        // One that ends with its slot needs no other.
-        let whole = Layout::new(size, 0).with_strays([stray(slot_offset(2) - 50, 50)].into());
-        let block = whole.block(whole.blocks() - 1).expect("the stray");
-        assert_eq!((block.offset, block.len), (slot_offset(1), CHUNK_SIZE as u64));
     }
 
     proptest! {
