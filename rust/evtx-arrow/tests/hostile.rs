@@ -17,8 +17,8 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// The memory that a thread may take besides the file.
 const MAX_MEMORY: usize = 64 << 20;
-/// What scans may leave for later ones.
-const MAX_KEPT: usize = 48 << 20;
+/// The most memory that scans leave behind, in bytes.
+const MAX_KEPT: usize = 1 << 20;
 /// What a case may take, with room for a slow machine.
 const MAX_TIME: Duration = Duration::from_secs(20);
 const CASES: usize = 2000;
@@ -170,5 +170,5 @@ fn hostile_logs_are_survived() {
     survive_damage(&samples());
     survive_damage(&corpus());
     let kept = MEMORY.current_usage().saturating_sub(before);
-    assert!((1..MAX_KEPT).contains(&kept), "{kept} bytes of plans");
+    assert!(kept < MAX_KEPT, "{kept} bytes are left");
 }
