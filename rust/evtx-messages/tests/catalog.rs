@@ -461,6 +461,42 @@ fn no_text_is_used_that_files_disagree_about() {
 }
 
 #[test]
+fn files_of_one_place_and_other_blocks_do_not_decide_a_contest() {
+    let found = |rows: &[MessageRow]| {
+        let catalog = Catalog::open(written(rows)).expect("a catalog");
+        let key = EventKey {
+            guid: guid_of_text(GUID),
+            ..key("A", 1, 0, 9)
+        };
+        text(&catalog, key)
+    };
+    let row = |file: &str, text: &str| MessageRow {
+        guid: guid_of_text(GUID),
+        ..of_file(file, event("A", 1, Some(0), text))
+    };
+    let real = || row("Windows/System32/a.dll", "Logon %1");
+    assert_eq!(found(&[real()]).as_deref(), Some("Logon %1"));
+    for file in [
+        "Windows/System32/A.DLL",
+        "Windows/System32/a.dll.mui",
+        "Windows/System32/zz-ZZ/a.dll.mui",
+    ] {
+        assert_eq!(found(&[real(), row(file, "Nothing happened at all")]), None, "{file}");
+        assert!(found(&[real(), row(file, "Logon%n%1")]).is_some(), "{file}");
+    }
+    // Without a GUID, it is another provider of the same name.
+    let by_name = of_file("w.db", event("A", 1, Some(0), "Nothing"));
+    assert_eq!(found(&[real(), row("x.dll", "Evil"), by_name]), None);
+    for (one, other) in [
+        ("Logon%0 denied", "Logon denied"),
+        ("id %10 x", "id %1 0 x"),
+        ("%%t2", "%2"),
+    ] {
+        assert_eq!(found(&[row("x.dll", one), row("y.dll", other)]), None, "{one}");
+    }
+}
+
+#[test]
 fn fields_are_matched_by_name() {
     let named = |names: &[&str]| {
         let field = |name: &&str| Field {

@@ -81,11 +81,11 @@ struct Candidate<'r> {
 /// A message with its rank.
 type Ranked = ([u8; 4], Record);
 
-/// The best message of a block for an event.
-pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)> {
+/// The best message of a block for an event: `None` if none fits, `Some(None)` if those that fit contest each other.
+pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<Option<(Record, Order)>> {
     let indexes = block.messages_of(key.event_id);
     if indexes.len() > MAX_RECORDS {
-        return None;
+        return Some(None);
     }
     let mut ranked: Vec<Ranked> = indexes
         .map(|index| block.message(index))
@@ -107,7 +107,7 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)>
     };
     let of_other_providers = || are_of_several_providers(block, record, fitting.iter().map(|of| &of.records[0].1));
     if version_of(record).is_none() && of_other_providers() {
-        return None;
+        return Some(None);
     }
     let fingerprints = Fingerprints::default();
     // What a manifest says about its own text, such as how many values it has, does not make it better than that of another.
@@ -131,14 +131,14 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<(Record, Order)>
     for (rank, other) in distinct.flatten() {
         // So many alike that some were not looked at could contest it, too.
         if rank == best_rank {
-            return None;
+            return Some(None);
         }
         if subject(other) == subject(record) {
             let text = block.string(other[column::TEXT]).filter(|text| !text.is_empty());
             claims.push(claim(other, text.map(|_| 0)));
         }
     }
-    (!is_contested(best.language, &claims)).then(|| (*record, best.order.clone()))
+    Some((!is_contested(best.language, &claims)).then(|| (*record, best.order.clone())))
 }
 
 /// A message with its rank; `None` if the event lacks insertions that the text asks for.

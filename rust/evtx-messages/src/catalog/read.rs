@@ -132,7 +132,9 @@ impl Catalog {
             .filter(|index| !by_guid.clone().any(|known| known == *index));
         for index in by_guid.clone().chain(by_name) {
             let block = self.block(index)?;
-            if let Some(message) = best(block, key).and_then(|(record, order)| Message::new(block, &record, order)) {
+            let Some(best) = best(block, key) else { continue };
+            let Some((record, order)) = best else { return Ok(None) };
+            if let Some(message) = Message::new(block, &record, order) {
                 return Ok(Some(message));
             }
         }
