@@ -242,12 +242,13 @@ impl Registry {
     /// interrupted. What could be read is added nevertheless. Damaged keys are left out.
     pub fn add_hive(&mut self, file: &[u8], name: Option<HiveName>, interrupt: Interrupt<'_>) -> Result<()> {
         let hive = Hive::open(file, interrupt)?;
-        let (root, mut lists) = (hive.root(), Lists::default());
+        let (root, mut lists, mut is_empty) = (hive.root(), Lists::default(), true);
         if name != Some(HiveName::System)
             && let Some(publishers) = root.path(r"Microsoft\Windows\CurrentVersion\WINEVT\Publishers")
         {
             for key in publishers.subkeys() {
                 let registration = publisher(&key, &mut lists);
+                is_empty &= registration.is_none();
                 self.add_key(registration, &mut lists, &hive)?;
             }
         }
@@ -260,11 +261,20 @@ impl Registry {
             };
             for key in logs.subkeys().flat_map(|log| log.subkeys()) {
                 let registration = source(&key, &mut lists);
+                is_empty &= registration.is_none();
                 self.add_key(registration, &mut lists, &hive)?;
             }
         }
         hive.check()?;
-        hive.cut().map_or(Ok(()), Err)
+        hive.cut().map_or(Ok(()), Err)?;
+        if name.is_some() && is_empty {
+            return Err(Error::Damaged {
+                what: "the hive",
+                offset: 0,
+                why: "it names no provider, as each one of Windows does",
+            });
+        }
+        Ok(())
     }
 
     fn add_key(&mut self, registration: Option<Registration>, lists: &mut Lists, hive: &Hive<'_>) -> Result<()> {
