@@ -112,11 +112,10 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<Option<(Record, 
     let fingerprints = Fingerprints::default();
     // What a manifest says about its own text, such as how many values it has, does not make it better than that of another.
     // Texts without a version are of a database. Those of several versions of Windows differ in the values that they have.
-    let names = |of: &Record| block.field_names(of[column::FIELDS]).take(MAX_INSERTION);
     let is_rival = |of: &&Candidate<'_>| {
         let [(_, rival), ..] = of.records else { return false };
         (of.fit, of.distance) == (best.fit, best.distance)
-            || version_of(record).is_some() && subject(rival) == subject(record) && names(rival).eq(names(record))
+            || version_of(record).is_some() && subject(rival) == subject(record)
     };
     let claim = |record: &Record, text| Claim {
         language: language(block, record[column::LANGUAGE]),
