@@ -417,7 +417,7 @@ for after in [0.1, 1, 2]:
 def test_an_interrupt_ends_the_making_of_rules_of_redaction(python, large):
     assert python(INTERRUPTED + f"""
 con = connect(threads=1)
-con.execute("CREATE TABLE texts AS SELECT map_from_entries(list(('user-name-' || i, 'x' || i))) AS texts FROM range(100000) r(i)")
+con.execute("CREATE TABLE texts AS SELECT map_from_entries(list(('user-name-' || i, 'x' || i))) AS texts FROM range(60000) r(i)")
 interrupted(con, "SELECT count(evtx_redact_values(record, texts)) FROM read_evtx('{large}/logs', record := true), texts", 1)
 """) == ""
 

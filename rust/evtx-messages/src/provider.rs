@@ -86,13 +86,12 @@ impl Known<'_> {
         self.is_own(file, guid, |of| [&of.message_files, &of.resource_files])
     }
 
-    /// Whether a file is in the first list of a provider that is not empty, or the registry has none.
+    /// Whether a file is in the first list of a provider that is not empty, or the registry lacks the provider.
     fn is_own(self, file: &ProviderFile, guid: &Guid, lists: fn(&Registration) -> [&Files; 2]) -> bool {
-        let lists = self.registry.by_guid(guid).map(lists).into_iter().flatten();
-        let mut lists = lists.filter(|files| !files.is_empty());
-        lists
-            .next()
-            .is_none_or(|files| self.registry.is_file_of(files, &file.place))
+        self.registry.by_guid(guid).map(lists).is_none_or(|lists| {
+            let first = lists.into_iter().find(|files| !files.is_empty());
+            first.is_some_and(|files| self.registry.is_file_of(files, &file.place))
+        })
     }
 }
 

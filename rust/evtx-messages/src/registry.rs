@@ -189,6 +189,8 @@ pub struct Registry {
     by_parameter_file: Users,
     /// The paths of all files, and the fewest folders above one that was found there.
     files: BTreeMap<Arc<str>, Option<usize>>,
+    /// Whether one was found there, so that the files have their folders.
+    has_folders: bool,
     /// What all of it takes, in bytes.
     memory: usize,
 }
@@ -353,13 +355,14 @@ impl Registry {
         for path in file.ends() {
             if let (Some(fewest), Some(above)) = (self.files.get_mut(path), file.above(path)) {
                 *fewest = Some(fewest.map_or(above, |fewest| fewest.min(above)));
+                self.has_folders = true;
             }
         }
     }
 
     /// Whether a file is one of these, which a provider uses: it has the path of one of them, or is where its resources are.
     /// Of several, the one with the fewest folders above is that of Windows: others can have copies of its folders below
-    /// theirs. If no file has that path, one without its first folder is enough, and then its name.
+    /// theirs. If no file has that path, one without its first folder is enough, and its name if no file has any path.
     pub fn is_file_of(&self, files: &[RegisteredFile], file: &FilePlace) -> bool {
         // How much of a path a file lacks that was found there, and whether this is it.
         let found_at = |path: &str| {
@@ -373,7 +376,7 @@ impl Registry {
             let resources = file.in_system_resources.then(|| path_of_resources(file.name()));
             let found = [resources.and_then(|path| found_at(&path)), found_at(&registered.path)];
             let nearest = found.into_iter().flatten().min_by_key(|(lacks, _)| *lacks);
-            nearest.is_none_or(|(_, is_at)| is_at)
+            nearest.map_or(!self.has_folders, |(_, is_at)| is_at)
         };
         files
             .iter()

@@ -311,6 +311,24 @@ fn a_file_has_the_path_that_the_registry_says() {
 }
 
 #[test]
+fn a_name_is_enough_only_if_no_file_has_its_folders() {
+    let mut registry = Registry::default();
+    let [own, other] = [r"%SystemRoot%\a.exe", r"%SystemRoot%\System32\b.dll"].map(files_of);
+    for files in [&own, &other] {
+        let registration = registry::Registration {
+            message_files: files.clone(),
+            ..Default::default()
+        };
+        registry.add(registration).expect("there is room");
+    }
+    let stranger = FilePlace::of("/mnt/Windows/System32/spool/a.exe");
+    registry.locate(&stranger);
+    assert!(registry.is_file_of(&own, &stranger));
+    registry.locate(&FilePlace::of("/mnt/Windows/System32/b.dll"));
+    assert!(!registry.is_file_of(&own, &stranger));
+}
+
+#[test]
 fn resources_are_where_windows_has_them() {
     for (value, own, other) in [
         (
