@@ -413,6 +413,7 @@ generate:
 	@echo "seed $(SEED)"
 	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=$(shell expr 500 \* $(LONG_SECONDS)) $(TEST_CRATES) -- \
 	  outlines_agree agrees_with random_ damaged_elements alike damaged_rules damaged_tables a_hint_is_true matches_as_a_regular
+	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=$(shell expr 8 \* $(LONG_SECONDS)) $(TEST_CRATES) --test multiplied -- drawn_
 
 # Compares statements over read_evtx and over tables.
 soak: checked $(VENV)/.test
