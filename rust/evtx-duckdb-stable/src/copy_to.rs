@@ -41,6 +41,8 @@ struct Statement {
 struct Target {
     /// The open file, if it was begun. It is closed before a part of a file is removed.
     file: Option<File>,
+    /// The path that it is written to.
+    path: String,
     export: EvtxExport,
 }
 
@@ -56,15 +58,14 @@ impl Target {
     /// Writes the parts that are ready.
     fn write(&mut self) -> Result<(), String> {
         loop {
-            let path = self.export.path().to_owned();
             let part = self.export.take();
             if part.bytes.get().is_empty() {
                 return Ok(());
             }
-            let problem = |error| format!("Cannot write \"{path}\": {error}");
+            let problem = |error| format!("Cannot write \"{}\": {error}", self.path);
             let file = match &mut self.file {
                 Some(file) => file,
-                None => self.file.insert(File::create(&path).map_err(problem)?),
+                None => self.file.insert(File::create(&self.path).map_err(problem)?),
             };
             let placed = file.seek(SeekFrom::Start(part.offset));
             placed.and_then(|_| file.write_all(part.bytes.get())).map_err(problem)?;
@@ -115,7 +116,7 @@ unsafe extern "C" fn bind(info: CopyBindInfo) {
             schema: Schema::empty().into(),
             columns: Vec::new(),
         };
-        EvtxExport::new(format.name, &statement.options(), "", "")?;
+        EvtxExport::check_options(format.name, &statement.options())?;
         (statement.schema, statement.columns) = columns(format.name, found)?;
         // SAFETY: DuckDB passes the info of the bind, and the data is deleted as what it is.
         unsafe { (api().copy_function_bind_set_bind_data)(info, boxed(statement), delete::<Statement>()) };
@@ -144,9 +145,11 @@ unsafe extern "C" fn init(info: CopyInitInfo) {
         EvtxExport::check(statement.format, &path, &names, &statement.options())?;
         let memory = context.setting(c"memory_limit");
         let path = Files::new(&context).to_write(&path)?;
+        let export = EvtxExport::new(statement.format, &statement.options(), &path, &memory)?;
         let target = Target {
             file: None,
-            export: EvtxExport::new(statement.format, &statement.options(), &path, &memory)?,
+            path: export.path().to_owned(),
+            export,
         };
         let target = boxed(Mutex::new(target));
         // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.

@@ -35,7 +35,6 @@ enum Rows {
 /// A file that is being made of rows. Its parts can be written as soon as they are made.
 #[derive(Debug)]
 pub struct EvtxExport {
-    path: String,
     file: File,
     place: Place,
     /// The last part that was returned.
@@ -233,7 +232,7 @@ impl EvtxExport {
     /// # Errors
     /// A text that says what is wrong.
     pub fn check(format: &str, path: &str, names: &[&str], options: &[[&str; 2]]) -> Result<(), String> {
-        log_options(format, options)?;
+        EvtxExport::check_options(format, options)?;
         let path = path.to_ascii_lowercase();
         if is_log(format)? && NESTING.files.iter().any(|ending| path.ends_with(ending)) {
             return Err(format!("a log is not compressed: end its name in .evtx, not in {path}"));
@@ -242,6 +241,14 @@ impl EvtxExport {
             true => LogRows::check(names),
             false => CatalogRows::check(names),
         }
+    }
+
+    /// Checks the options of a file.
+    ///
+    /// # Errors
+    /// A text that names an option that the format lacks.
+    pub fn check_options(format: &str, options: &[[&str; 2]]) -> Result<(), String> {
+        log_options(format, options).map(drop)
     }
 
     /// A file of a format without rows, whose place is a path. `memory` is DuckDB's `memory_limit`, such as
@@ -256,7 +263,6 @@ impl EvtxExport {
             false => File::Catalog(CatalogRows::new(size(memory) / 4)),
         };
         Ok(EvtxExport {
-            path: path.to_owned(),
             file,
             place: Place::new(path),
             part: Vec::new(),
@@ -274,7 +280,7 @@ impl EvtxExport {
             File::Log(rows) => rows.push(batch),
             File::Finished(_) => Err("the file is finished".to_owned()),
         };
-        pushed.map_err(|why| format!("{}: {why}", self.path))
+        pushed.map_err(|why| format!("{}: {why}", self.place.named))
     }
 
     fn append(&mut self, rows: Rows) -> Result<(), String> {
@@ -282,7 +288,7 @@ impl EvtxExport {
             (File::Catalog(_), Rows::Catalog(batches)) => batches.iter().try_for_each(|batch| self.push(batch)),
             (File::Log(file), Rows::Log(part)) => {
                 let appended = file.append(*part);
-                appended.map_err(|why| format!("{}: {why}", self.path))
+                appended.map_err(|why| format!("{}: {why}", self.place.named))
             }
             _ => Err("the file is finished, or of another format".to_owned()),
         }
@@ -316,7 +322,7 @@ impl EvtxExport {
         };
         // The error of an interrupt is that of the query, not of the rows.
         interrupt.check()?;
-        let named = |why| ScanError::Input(format!("{}: {why}", self.path));
+        let named = |why| ScanError::Input(format!("{}: {why}", self.place.named));
         let mut parts = VecDeque::from(parts.map_err(named)?);
         // No bytes mean that no part is ready.
         parts.retain(|(_, bytes)| !bytes.is_empty());
@@ -337,7 +343,7 @@ impl EvtxExport {
     /// removed.
     pub fn keep(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
         let keys = std::mem::take(&mut self.keys);
-        let searched = search_written(storage, self.path(), &self.path, keys, interrupt);
+        let searched = search_written(storage, self.path(), &self.place.named, keys, interrupt);
         let kept = searched.and_then(|()| self.place.keep());
         kept.inspect_err(|_| self.abandon())
     }
@@ -351,6 +357,8 @@ impl EvtxExport {
 /// Where a file is written.
 #[derive(Debug)]
 struct Place {
+    /// The path as the caller has named it.
+    named: String,
     path: String,
     /// The path until the file is whole, beside its place, which no other file has. `None` if the file is written in place:
     /// by an address with a scheme, or to a device or a pipe.
@@ -369,6 +377,7 @@ impl Place {
         let number = RandomState::new().hash_one(&path);
         let part = (is_file && !path.contains("://")).then(|| format!("{}evtx-{number:016x}.part", &path[..folder]));
         Place {
+            named: named.to_owned(),
             path,
             part,
             is_begun: false,

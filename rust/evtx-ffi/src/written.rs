@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 use evtx_format::Interrupt;
+use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::header::FILE_HEADER;
 use evtx_scan::{MAX_THREADS, ScanError, Storage, StorageError, StorageFile, on_threads};
 use evtx_writer::{Audit, Finding, Keys, Scratch};
 
 use crate::redaction::made_aside;
-
-const HEADER_SIZE: u64 = 4096;
-const CHUNK_SIZE: usize = 65_536;
 
 /// What a thread has found: the first chunk with a key, or an error.
 #[derive(Default)]
@@ -38,7 +37,7 @@ pub(crate) fn search_written(
     }
     let audit = made_aside(move || audit(&keys), interrupt)?.map_err(ScanError::Input)?;
     let file = storage.open(path)?;
-    let chunks = file.size().saturating_sub(HEADER_SIZE) / CHUNK_SIZE as u64;
+    let chunks = file.size().saturating_sub(FILE_HEADER as u64) / CHUNK_SIZE as u64;
     let threads = available_parallelism()
         .map_or(1, NonZero::get)
         .min(MAX_THREADS)
@@ -87,7 +86,7 @@ fn search_chunk(
     chunk: &mut [u8],
     scratch: &mut Scratch,
 ) -> Option<Result<Finding, StorageError>> {
-    match file.read_at(chunk, HEADER_SIZE + index * CHUNK_SIZE as u64) {
+    match file.read_at(chunk, FILE_HEADER as u64 + index * CHUNK_SIZE as u64) {
         Ok(()) => audit.search(chunk, scratch).map(Ok),
         Err(error) => Some(Err(error)),
     }

@@ -6,8 +6,8 @@
 //! | SYSTEM | `ControlSet001\Services\EventLog\<log>\<source>` | `EventMessageFile`, `ParameterMessageFile`, `ProviderGuid` |
 //!
 //! A value can name several files, with semicolons between them. `%SystemRoot%\system32\x.dll` is `Windows\system32\x.dll` below
-//! any folders. Only if there is none, it is `system32\x.dll`, and then any `x.dll`: what was copied out of an image may have lost
-//! its folders.
+//! any folders. Files that were copied out of an image may have lost their folders. So if there is none, it is
+//! `system32\x.dll`, and any `x.dll` if no file is where the registry says.
 
 mod hive;
 
@@ -230,6 +230,8 @@ impl Users {
 /// The lists of files that were read from a hive.
 #[derive(Default)]
 struct Lists {
+    /// Whether the hive names a provider.
+    has_provider: bool,
     /// By the addresses of their texts.
     known: HashMap<usize, (Arc<str>, Files)>,
     /// What those take that were read last, in bytes.
@@ -244,13 +246,12 @@ impl Registry {
     /// interrupted. What could be read is added nevertheless. Damaged keys are left out.
     pub fn add_hive(&mut self, file: &[u8], name: Option<HiveName>, interrupt: Interrupt<'_>) -> Result<()> {
         let hive = Hive::open(file, interrupt)?;
-        let (root, mut lists, mut is_empty) = (hive.root(), Lists::default(), true);
+        let (root, mut lists) = (hive.root(), Lists::default());
         if name != Some(HiveName::System)
             && let Some(publishers) = root.path(r"Microsoft\Windows\CurrentVersion\WINEVT\Publishers")
         {
             for key in publishers.subkeys() {
                 let registration = publisher(&key, &mut lists);
-                is_empty &= registration.is_none();
                 self.add_key(registration, &mut lists, &hive)?;
             }
         }
@@ -263,13 +264,12 @@ impl Registry {
             };
             for key in logs.subkeys().flat_map(|log| log.subkeys()) {
                 let registration = source(&key, &mut lists);
-                is_empty &= registration.is_none();
                 self.add_key(registration, &mut lists, &hive)?;
             }
         }
         hive.check()?;
         hive.cut().map_or(Ok(()), Err)?;
-        if name.is_some() && is_empty {
+        if name.is_some() && !lists.has_provider {
             return Err(Error::Damaged {
                 what: "the hive",
                 offset: 0,
@@ -282,6 +282,7 @@ impl Registry {
     fn add_key(&mut self, registration: Option<Registration>, lists: &mut Lists, hive: &Hive<'_>) -> Result<()> {
         self.take(std::mem::take(&mut lists.memory))?;
         if let Some(registration) = registration {
+            lists.has_provider = true;
             self.add(registration)?;
         }
         hive.check()

@@ -263,6 +263,19 @@ fn files_are_known_by_their_names() {
     }
 }
 
+/// A registry with a provider for each list of files.
+fn registry_with(lists: &[&registry::Files]) -> Registry {
+    let mut registry = Registry::default();
+    for files in lists {
+        let registration = registry::Registration {
+            message_files: (*files).clone(),
+            ..Default::default()
+        };
+        registry.add(registration).expect("there is room");
+    }
+    registry
+}
+
 #[test]
 fn a_file_has_the_path_that_the_registry_says() {
     let file = |path| FilePlace::of(path);
@@ -273,13 +286,8 @@ fn a_file_has_the_path_that_the_registry_says() {
         r"\??\C:\system32\x.dll",
         r"system32\x.dll",
     ] {
-        let mut registry = Registry::default();
         let files = files_of(value);
-        let registration = registry::Registration {
-            message_files: files.clone(),
-            ..Default::default()
-        };
-        registry.add(registration).expect("there is room");
+        let mut registry = registry_with(&[&files]);
         let [own, other] = ["/mnt/c/Windows/System32/x.dll", "/mnt/c/Users/x/x.dll"].map(file);
         assert!(
             registry.is_file_of(&files, &other),
@@ -312,15 +320,8 @@ fn a_file_has_the_path_that_the_registry_says() {
 
 #[test]
 fn a_name_is_enough_only_if_no_file_has_its_folders() {
-    let mut registry = Registry::default();
     let [own, other] = [r"%SystemRoot%\a.exe", r"%SystemRoot%\System32\b.dll"].map(files_of);
-    for files in [&own, &other] {
-        let registration = registry::Registration {
-            message_files: files.clone(),
-            ..Default::default()
-        };
-        registry.add(registration).expect("there is room");
-    }
+    let mut registry = registry_with(&[&own, &other]);
     let stranger = FilePlace::of("/mnt/Windows/System32/spool/a.exe");
     registry.locate(&stranger);
     assert!(registry.is_file_of(&own, &stranger));
@@ -342,13 +343,8 @@ fn resources_are_where_windows_has_them() {
             "c/Windows Defender/x.sys",
         ),
     ] {
-        let mut registry = Registry::default();
         let files = files_of(value);
-        let registration = registry::Registration {
-            message_files: files.clone(),
-            ..Default::default()
-        };
-        registry.add(registration).expect("there is room");
+        let mut registry = registry_with(&[&files]);
         let counts = |registry: &Registry, path| registry.is_file_of(&files, &FilePlace::of(path));
         let (resources, others) = ("c/Windows/SystemResources/x.sys.mun", "c/A/SystemResources/x.sys.mun");
         assert!(

@@ -239,10 +239,9 @@ mod tests {
     use super::*;
 
     fn options(keep_ids: bool) -> LogOptions {
-        let drop_unredacted = false;
         LogOptions {
             keep_ids,
-            drop_unredacted,
+            ..LogOptions::default()
         }
     }
 

@@ -32,18 +32,16 @@ impl CatalogRow {
             ..MessageRow::new(MessageKind::Text)
         };
         CatalogRow {
-            row,
-            is_contested: None,
             error: Some(why),
+            ..row.into()
         }
     }
 
     /// A row of a catalog, and whether it is contested there.
     pub fn of_catalog(row: MessageRow, is_contested: bool) -> Self {
         CatalogRow {
-            row,
             is_contested: Some(is_contested),
-            error: None,
+            ..row.into()
         }
     }
 

@@ -15,12 +15,11 @@ use std::collections::HashSet;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use bumpalo::Bump;
+use evtx_format::container::record::Record;
 
 use encoded::{Decoded, Encoding, MIN_BYTES};
 use forms::{Around, MIN_NARROW, MIN_WIDE, Packed, packed, spellings};
-use typed::Typed;
-
-const HEADER_SIZE: usize = 512;
+use typed::{Typed, records};
 
 /// Searches chunks for the forms of keys.
 #[derive(Debug)]
@@ -407,19 +406,6 @@ fn ansi(text: &str) -> Option<Vec<u8>> {
 
 /// The ID of the record that an offset of a chunk is in.
 fn record_at(chunk: &[u8], offset: usize) -> Option<u64> {
-    let mut at = HEADER_SIZE;
-    loop {
-        let size = chunk
-            .get(at + 4..)?
-            .first_chunk()
-            .map(|size| u32::from_le_bytes(*size))?;
-        let end = at.checked_add(size.max(24) as usize)?;
-        if !chunk[at..].starts_with(b"**\0\0") || end > chunk.len() {
-            return None;
-        }
-        if (at..end).contains(&offset) {
-            return chunk[at + 8..].first_chunk().map(|id| u64::from_le_bytes(*id));
-        }
-        at = end;
-    }
+    let is_in = |record: &Record| (record.offset..record.offset + record.size).contains(&(offset as u32));
+    records(chunk).find(is_in).map(|record| record.id)
 }

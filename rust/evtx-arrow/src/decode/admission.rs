@@ -174,10 +174,12 @@ impl Admission {
 
     /// Whether a record was carved from a slot, but a stray chunk contains it.
     fn is_left_to_stray(&self, found: &FoundRecord) -> bool {
+        if found.origin != Origin::Carved || self.place.slot.is_none() {
+            return false;
+        }
         let offset = self.place.file_offset(found.record.offset);
         let after = self.strays.partition_point(|stray| stray.offset <= offset);
-        let is_in_stray = after > 0 && self.strays[after - 1].contains(offset);
-        is_in_stray && found.origin == Origin::Carved && self.place.slot.is_some()
+        after > 0 && self.strays[after - 1].contains(offset)
     }
 
     /// Whether bursts are reported, and nothing else.

@@ -9,6 +9,7 @@ use evtx_format::binxml::instance::Definition;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::binxml::{Fragment, Reader};
+use evtx_format::container::record::Record;
 use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
@@ -44,6 +45,13 @@ pub(super) struct Walk<'w, 'a, 'c> {
     chunk: &'a [u8],
     reader: Reader<'a, 'c>,
     definitions: Vec<u32>,
+}
+
+/// The records of a chunk.
+pub(super) fn records(chunk: &[u8]) -> impl Iterator<Item = Record> {
+    let (mut walk, _) = RecordWalk::new(chunk, PromisedIds::default(), false);
+    let found = std::iter::from_fn(move || walk.next(chunk));
+    found.flatten().map(|found| found.record)
 }
 
 fn shown(value: Value<'_>) -> String {
@@ -134,16 +142,11 @@ impl Typed {
             reader: Reader::new(chunk, &names, arena),
             definitions: Vec::new(),
         };
-        let (mut records, _) = RecordWalk::new(chunk, PromisedIds::default(), false);
-        while let Some(record) = records.next(chunk) {
-            let Ok(found) = record else { continue };
-            let binxml = found.record.binxml();
+        records(chunk).find_map(|record| {
+            let binxml = record.binxml();
             walk.reader.begin(binxml.len());
-            if let Some(hit) = walk.stream(binxml, 0) {
-                return Some((hit, found.record.id));
-            }
-        }
-        None
+            Some((walk.stream(binxml, 0)?, record.id))
+        })
     }
 }
 

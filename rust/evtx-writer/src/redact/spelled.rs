@@ -214,34 +214,27 @@ impl Spelled {
     /// # Errors
     /// If they need too much memory.
     pub(super) fn new(pairs: &[(&str, Option<&str>)], fold: impl Fn(&str) -> String) -> Result<Self, String> {
+        let keys: Vec<String> = pairs.iter().map(|(text, _)| fold(text)).collect();
+        let known: HashSet<&str> = keys.iter().map(String::as_str).collect();
         let (mut patterns, mut of) = (Vec::new(), Vec::new());
         for (key, (text, new)) in pairs.iter().enumerate() {
             let new = new.unwrap_or_default();
-            let old = fold(text);
-            of.push(Spelling {
-                key,
-                len: old.len(),
-                new: new.to_owned(),
-                is_key: true,
-                edges: edges(text),
-                shorter: None,
-            });
-            patterns.push(old);
-        }
-        let keys: HashSet<String> = patterns.iter().cloned().collect();
-        for (key, (text, new)) in pairs.iter().enumerate() {
-            for (old, new, edges) in spellings(text, new.unwrap_or_default()) {
+            let mut add = |old: String, new, edges, is_key| {
+                of.push(Spelling {
+                    key,
+                    new,
+                    is_key,
+                    edges,
+                    len: old.len(),
+                    shorter: None,
+                });
+                patterns.push(old);
+            };
+            add(keys[key].clone(), new.to_owned(), edges(text), true);
+            for (old, new, edges) in spellings(text, new) {
                 let old = fold(&old);
-                if !keys.contains(&old) {
-                    of.push(Spelling {
-                        key,
-                        len: old.len(),
-                        new,
-                        is_key: false,
-                        edges,
-                        shorter: None,
-                    });
-                    patterns.push(old);
+                if !known.contains(&*old) {
+                    add(old, new, edges, false);
                 }
             }
         }
