@@ -93,8 +93,10 @@ def test_the_hive_of_windows_wins(con, messages, image):
     providers = con.execute(f"SELECT DISTINCT provider FROM evtx_message_catalog('{image}')")
     assert providers.fetchall() == [(None,)]
     hive.write_bytes(bytes_of_hive)
-    # The one that the caller names wins, and of several elsewhere none.
+    # The one that the caller names wins, and of several elsewhere none. Its file must be where the hive says.
     named = image / "A" / "SOFTWARE"
+    assert messages(image, named) == ([(None, None)], None)
+    shutil.copy(image / "A" / "evil_text.dll", image / "Windows" / "System32")
     assert messages(image, named)[0][0][0].startswith("A scheduled health check")
     shutil.rmtree(image / "Windows" / "System32" / "config")
     shutil.rmtree(image / "A" / "Windows")
@@ -104,14 +106,21 @@ def test_the_hive_of_windows_wins(con, messages, image):
         messages(image)
 
 
-def test_no_file_stands_in_for_a_damaged_one(con, image):
-    (image / "Windows" / "System32" / "adtschema.dll").write_bytes(b"damaged")
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_no_file_stands_in_for_a_damaged_one(con, image, is_folder):
+    own = image / "Windows" / "System32" / "adtschema.dll"
+    own.unlink()
+    if is_folder:
+        own.mkdir()
+    else:
+        own.write_bytes(b"damaged")
     for folder in ("A", "System32"):
         (image / folder).mkdir()
         shutil.copy(IMAGE / "System32" / "zz_evil.dll", image / folder / "adtschema.dll")
     sql = "SELECT parse_filename(filename), kind, error FROM evtx_message_catalog($1) WHERE filename LIKE '%adtschema.dll' ORDER BY ALL"
     rows = con.execute(sql, [str(image)]).fetchall()
-    assert rows == [("adtschema.dll", "text", None)] * 2 + [("adtschema.dll", None, "cannot be read: not a Windows binary (.dll, .exe, .sys, .mui or .mun)")]
+    damage = ("adtschema.dll", None, "cannot be read: not a Windows binary (.dll, .exe, .sys, .mui or .mun)")
+    assert rows == [("adtschema.dll", "text", None)] * 2 + [damage] * (not is_folder)
 
 
 def test_a_catalog_that_was_found_does_not_count(con, image, tmp_path):

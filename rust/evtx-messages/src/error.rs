@@ -53,6 +53,16 @@ pub enum Error {
         size: u64,
         limit: u64,
     },
+    #[error(
+        "{what} would take {size} bytes, but at most {limit} are allowed. The file with most of them is '{file}': leave it out \
+         with WHERE (filename = '...') IS NOT TRUE"
+    )]
+    CatalogTooLarge {
+        what: String,
+        size: u64,
+        limit: u64,
+        file: String,
+    },
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }

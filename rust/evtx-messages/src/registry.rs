@@ -6,8 +6,8 @@
 //! | SYSTEM | `ControlSet001\Services\EventLog\<log>\<source>` | `EventMessageFile`, `ParameterMessageFile`, `ProviderGuid` |
 //!
 //! A value can name several files, with semicolons between them. `%SystemRoot%\system32\x.dll` is `Windows\system32\x.dll` below
-//! any folders. Files that were copied out of an image may have lost their folders. So if there is none, it is
-//! `system32\x.dll`, and any `x.dll` if no file is where the registry says.
+//! any folders. Files that were copied out of an image may have lost their folders. So `system32\x.dll` is enough if it is not
+//! further below, and any `x.dll` if no file is in a folder that the registry names.
 
 mod hive;
 
@@ -49,14 +49,13 @@ impl HiveName {
         }
     }
 
-    /// How far the path of a hive is from `Windows\System32\config`: whether it lacks the first of these folders, and how many
-    /// folders are above. Paths elsewhere are equally far.
+    /// How far the path of a hive is from `Windows\System32\config`: how many folders are above, and whether it lacks the first
+    /// of these. Paths elsewhere are equally far.
     pub fn distance(path: &str) -> (usize, usize) {
         let place = FilePlace::of(path);
-        let own = format!("windows/system32/config/{}", place.name());
-        let mut paths = with_rest(&own).enumerate();
-        let found = paths.find_map(|(lacks, path)| Some((lacks, place.above(path)?)));
-        found.unwrap_or((usize::MAX, 0))
+        let folders = with_rest("windows/system32/config").enumerate();
+        let found = folders.filter_map(|(lacks, folder)| Some((place.above(folder)?, lacks)));
+        found.min().unwrap_or((usize::MAX, 0))
     }
 }
 
@@ -72,20 +71,20 @@ impl RegisteredFile {
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
+
+    fn folder(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
 }
 
-/// A path, and the same without its first folder.
-fn with_rest(path: &str) -> impl Iterator<Item = &str> {
-    let rest = path.split_once('/').map(|(_, rest)| rest);
-    [Some(path), rest.filter(|rest| rest.contains('/'))]
-        .into_iter()
-        .flatten()
+/// A folder, and the same without the first one above it.
+fn with_rest(folder: &str) -> impl Iterator<Item = &str> {
+    let rest = folder.split_once('/').map(|(_, rest)| rest);
+    [Some(folder), rest].into_iter().flatten()
 }
 
-/// Where the resources of a file can be, whatever its folder.
-fn path_of_resources(name: &str) -> String {
-    format!("windows/system32/{name}")
-}
+/// The folder with most files of Windows, and with the resources of files in other folders.
+const SYSTEM: &str = "windows/system32";
 
 /// Files that a registry names. Providers that have a value in common share them.
 pub type Files = Arc<[RegisteredFile]>;
@@ -142,15 +141,16 @@ impl FilePlace {
         self.path.len()
     }
 
-    /// The ends of the path, each one or more folders and the name.
+    /// The ends of the path of its folder, each one or more folders.
     fn ends(&self) -> impl Iterator<Item = &str> {
-        let starts = self.path.rmatch_indices('/').map(|(at, _)| at + 1);
-        starts.take(MAX_FOLDERS).chain([0]).map(|start| &self.path[start..])
+        let folder = &self.path[..self.name_at - 1];
+        let starts = folder.rmatch_indices('/').map(|(at, _)| at + 1);
+        starts.take(MAX_FOLDERS).chain([0]).map(|start| &folder[start..])
     }
 
-    /// How many folders are above the path of a file that a registry names; `None` if its path does not end with that.
-    fn above(&self, path: &str) -> Option<usize> {
-        let above = self.path.strip_suffix(path)?;
+    /// How many folders are above a folder that a registry names; `None` if it is not in one of that path.
+    fn above(&self, folder: &str) -> Option<usize> {
+        let above = self.path[..self.name_at - 1].strip_suffix(folder)?;
         (above.is_empty() || above.ends_with('/')).then(|| above.matches('/').count())
     }
 }
@@ -187,9 +187,9 @@ pub struct Registry {
     by_guid: BTreeMap<Guid, Arc<Registration>>,
     by_message_file: Users,
     by_parameter_file: Users,
-    /// The paths of all files, and the fewest folders above one that was found there.
-    files: BTreeMap<Arc<str>, Option<usize>>,
-    /// Whether one was found there, so that the files have their folders.
+    /// The folders of all files, and the fewest folders above one that was found.
+    folders: BTreeMap<Box<str>, Option<usize>>,
+    /// Whether one was found, so that the files have their folders.
     has_folders: bool,
     /// What all of it takes, in bytes.
     memory: usize,
@@ -304,15 +304,10 @@ impl Registry {
             &registration.parameter_files,
         ];
         for file in of_kinds.into_iter().flat_map(|files| &**files) {
-            if self.files.contains_key(&file.path) {
-                continue;
-            }
-            let resources = path_of_resources(file.name());
-            for path in with_rest(&file.path).chain(with_rest(&resources)) {
-                if !self.files.contains_key(path) {
-                    // Its name is in two tables of users, at most.
-                    self.take(2 * path.len() + 128)?;
-                    self.files.insert(path.into(), None);
+            for folder in with_rest(file.folder()).chain(with_rest(SYSTEM)) {
+                if !self.folders.contains_key(folder) {
+                    self.take(folder.len() + 64)?;
+                    self.folders.insert(folder.into(), None);
                 }
             }
         }
@@ -353,35 +348,38 @@ impl Registry {
 
     /// Notes where a file is. Call it for all files before [`is_file_of`](Self::is_file_of).
     pub fn locate(&mut self, file: &FilePlace) {
-        for path in file.ends() {
-            if let (Some(fewest), Some(above)) = (self.files.get_mut(path), file.above(path)) {
+        for folder in file.ends() {
+            if let (Some(fewest), Some(above)) = (self.folders.get_mut(folder), file.above(folder)) {
                 *fewest = Some(fewest.map_or(above, |fewest| fewest.min(above)));
                 self.has_folders = true;
             }
         }
     }
 
-    /// Whether a file is one of these, which a provider uses: it has the path of one of them, or is where its resources are.
-    /// Of several, the one with the fewest folders above is that of Windows: others can have copies of its folders below
-    /// theirs. If no file has that path, one without its first folder is enough, and its name if no file has any path.
+    /// Whether a file is one of these, which a provider uses: it is in the folder of one of them, or where its resources are.
+    /// Of several folders of that path, the one with the fewest folders above is that of Windows, whichever files it has:
+    /// others can have copies of its folders below theirs. One without its first folder is enough if no whole one has as few
+    /// above, and the name if no file is in any of the folders.
     pub fn is_file_of(&self, files: &[RegisteredFile], file: &FilePlace) -> bool {
-        // How much of a path a file lacks that was found there, and whether this is it.
-        let found_at = |path: &str| {
-            let mut paths = with_rest(path).enumerate();
-            paths.find_map(|(lacks, path)| {
-                let fewest = (*self.files.get(path)?)?;
-                Some((lacks, file.above(path).is_some_and(|above| above <= fewest)))
+        if !self.has_folders {
+            return files.iter().any(|registered| registered.name() == file.name());
+        }
+        let is_at = |registered: &RegisteredFile| {
+            let folders = [Some(registered.folder()), file.in_system_resources.then_some(SYSTEM)];
+            let paths = folders
+                .into_iter()
+                .flatten()
+                .flat_map(|folder| with_rest(folder).enumerate());
+            let found = paths.filter_map(|(lacks, folder)| Some((((*self.folders.get(folder)?)?, lacks), folder)));
+            let found: Vec<_> = found.collect();
+            let nearest = found.iter().map(|(nearest, _)| *nearest).min();
+            found.iter().any(|(distance, folder)| {
+                Some(*distance) == nearest && file.above(folder).is_some_and(|above| above <= distance.0)
             })
-        };
-        let is_same = |registered: &RegisteredFile| {
-            let resources = file.in_system_resources.then(|| path_of_resources(file.name()));
-            let found = [resources.and_then(|path| found_at(&path)), found_at(&registered.path)];
-            let nearest = found.into_iter().flatten().min_by_key(|(lacks, _)| *lacks);
-            nearest.map_or(!self.has_folders, |(_, is_at)| is_at)
         };
         files
             .iter()
-            .any(|registered| registered.name() == file.name() && is_same(registered))
+            .any(|registered| registered.name() == file.name() && is_at(registered))
     }
 
     /// Whether the registry has a provider with this name or this GUID.
@@ -447,17 +445,29 @@ fn files(key: &Key<'_>, value: &str, lists: &mut Lists) -> Files {
 /// The files that a value of the registry names.
 pub fn files_of(value: &str) -> Files {
     let paths = value.split([';', ',']).map(|path| {
-        let path = path.trim().trim_start_matches('@').to_lowercase().replace('\\', "/");
+        let path = path
+            .trim()
+            .trim_start_matches('@')
+            .trim_matches('"')
+            .to_lowercase()
+            .replace('\\', "/");
         // What stands for a drive, as `\??\C:`, or a variable that is not known.
-        let is_root =
-            |part: &&str| matches!(*part, "" | "??" | "?" | ".") || part.starts_with('%') || part.ends_with(':');
+        let is_root = |part: &&str| matches!(*part, "??" | "?") || part.starts_with('%') || part.ends_with(':');
         let mut parts = path
             .split('/')
+            .filter(|part| !matches!(*part, "" | "."))
+            .map(|part| if part == "sysnative" { "system32" } else { part })
             .skip_while(|part| folder_of(part).is_none() && is_root(part))
             .peekable();
         let folder = parts.peek().and_then(|first| folder_of(first));
         parts.next_if(|first| folder.is_some() && *first != "system32");
-        folder.into_iter().chain(parts).collect::<Vec<_>>().join("/")
+        let path = folder.into_iter().chain(parts).collect::<Vec<_>>().join("/");
+        // Windows looks there for a file without a folder.
+        if path.is_empty() || path.contains('/') {
+            path
+        } else {
+            format!("{SYSTEM}/{path}")
+        }
     });
     let named = paths.filter(|path| !path.is_empty()).take(MAX_FILES);
     named.map(|path| RegisteredFile { path: path.into() }).collect()

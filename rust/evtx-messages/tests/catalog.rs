@@ -461,6 +461,19 @@ fn no_text_is_used_that_files_disagree_about() {
 }
 
 #[test]
+fn too_many_texts_of_one_file_are_contested() {
+    for (count, is_used) in [(64, true), (65, false)] {
+        let rows: Vec<_> = (0..count)
+            .map(|text| of_file("a.dll", event("p", 1, Some(0), &format!("text {text:02}"))))
+            .collect();
+        let catalog = || Catalog::open(written(&rows)).expect("a catalog");
+        assert_eq!(text(&catalog(), key("p", 1, 0, 0)).is_some(), is_used, "{count}");
+        let mut rows = contested_rows_of(catalog());
+        assert!(rows.all(|(_, contested)| contested != is_used), "{count}");
+    }
+}
+
+#[test]
 fn files_of_one_place_and_other_blocks_do_not_decide_a_contest() {
     let found = |rows: &[MessageRow]| {
         let catalog = Catalog::open(written(rows)).expect("a catalog");
@@ -567,6 +580,22 @@ fn large_texts_are_refused() {
         error.to_string(),
         "the text of a message at offset 0 would take 1048577 bytes, but at most 1048576 are allowed"
     );
+}
+
+#[test]
+fn a_catalog_that_is_too_large_names_the_file() {
+    let mut writer = CatalogWriter::new(2 << 20);
+    let row = |file: &str, id: u32| of_file(file, parameter("p", id, &format!("{id:0200}")));
+    writer.push(&row("small.dll", 1)).expect("there is room");
+    let pushed = (0..1 << 16).try_for_each(|id| writer.push(&row("langs.dll", id)));
+    let error = pushed.expect_err("too large").to_string();
+    assert!(error.contains("The file with most of them is 'langs.dll'"), "{error}");
+    let mut writer = CatalogWriter::new(u64::MAX);
+    let rows = (0..1 << 17).map(|id| row(if id % 3 == 0 { "some.dll" } else { "most.dll" }, id));
+    rows.for_each(|row| writer.push(&row).expect("there is room"));
+    let error = writer.finish(Interrupt::NEVER).expect_err("too large").to_string();
+    assert!(error.starts_with("the messages of p would take "), "{error}");
+    assert!(error.contains("'most.dll'"), "{error}");
 }
 
 #[test]

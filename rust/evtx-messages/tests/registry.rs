@@ -3,7 +3,7 @@
 //! Set `EVTX_HIVES` to a folder of hives to read them all.
 
 use evtx_format::Interrupt;
-use evtx_messages::registry::{FilePlace, Hive, RegisteredFile, Registry, file_name, files_of};
+use evtx_messages::registry::{FilePlace, Hive, HiveName, RegisteredFile, Registry, file_name, files_of};
 use evtx_messages::row::guid_of_text;
 use evtx_messages::*;
 
@@ -285,6 +285,8 @@ fn a_file_has_the_path_that_the_registry_says() {
         r"\SystemRoot\system32\x.dll",
         r"\??\C:\system32\x.dll",
         r"system32\x.dll",
+        r"x.dll",
+        r#""%SystemRoot%\\.\SysNative\x.dll""#,
     ] {
         let files = files_of(value);
         let mut registry = registry_with(&[&files]);
@@ -327,6 +329,38 @@ fn a_name_is_enough_only_if_no_file_has_its_folders() {
     assert!(registry.is_file_of(&own, &stranger));
     registry.locate(&FilePlace::of("/mnt/Windows/System32/b.dll"));
     assert!(!registry.is_file_of(&own, &stranger));
+}
+
+#[test]
+fn no_folder_below_that_of_windows_stands_in_for_it() {
+    let [missing, other] = [r"%SystemRoot%\System32\gone.dll", r"%SystemRoot%\System32\b.dll"].map(files_of);
+    let with = |found: &[&str]| {
+        let mut registry = registry_with(&[&missing, &other]);
+        found.iter().for_each(|path| registry.locate(&FilePlace::of(path)));
+        registry
+    };
+    let gone = FilePlace::of("m/Users/bob/Windows/System32/gone.dll");
+    let registry = with(&["m/Windows/System32/b.dll", "m/Users/bob/Windows/System32/gone.dll"]);
+    assert!(
+        !registry.is_file_of(&missing, &gone),
+        "the folder of Windows lacks the file"
+    );
+    // Users can write to some folders of System32, and to the root of a volume.
+    let below = "case/System32/spool/Windows/System32/b.dll";
+    let registry = with(&["case/System32/b.dll", below]);
+    assert!(registry.is_file_of(&other, &FilePlace::of("case/System32/b.dll")));
+    assert!(
+        !registry.is_file_of(&other, &FilePlace::of(below)),
+        "it is below System32"
+    );
+    let registry = with(&["m/Windows/System32/b.dll", "m/System32/b.dll"]);
+    assert!(registry.is_file_of(&other, &FilePlace::of("m/Windows/System32/b.dll")));
+    assert!(!registry.is_file_of(&other, &FilePlace::of("m/System32/b.dll")));
+    let near = HiveName::distance("case/System32/config/SOFTWARE");
+    assert!(near < HiveName::distance("case/System32/spool/Windows/System32/config/SOFTWARE"));
+    assert!(
+        HiveName::distance("m/Windows/System32/config/SOFTWARE") < HiveName::distance("m/System32/config/SOFTWARE")
+    );
 }
 
 #[test]

@@ -360,7 +360,7 @@ fn hives(paths: &[ScanPath], storage: &dyn Storage) -> Result<HashMap<usize, Opt
             [] => {}
             [(distance, one), (next, two), ..] if distance == next => {
                 let [one, two] = [one, two].map(|index| &paths[index].path);
-                let text = format!("two hives of the same name, {one} and {two}: pass the path of the right one");
+                let text = format!("two hives of the same name, {one} and {two}: pass only the path of the right one");
                 return Err(ScanError::Input(text));
             }
             [(_, own), ..] => hives.extend([(own, Some(name))]),

@@ -20,7 +20,7 @@ pub(super) const WITHOUT_FILES: u32 = 1;
 /// The header in bytes.
 pub(super) const HEADER: usize = 24;
 /// The uncompressed size of a block, at most. *(choice)*
-pub(super) const MAX_BLOCK: usize = 32 << 20;
+pub(super) const MAX_BLOCK: usize = 16 << 20;
 /// The uncompressed size of the directory, at most: 60,000 providers. *(choice)*
 pub(super) const MAX_DIRECTORY: usize = 4 << 20;
 /// The uncompressed sizes of all blocks together, at most. *(choice)*

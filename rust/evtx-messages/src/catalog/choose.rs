@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use evtx_format::Interrupt;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::block::{Block, MAX_ROW, Record, column};
 use super::text::{Claim, Fingerprints, Language, is_contested, visible};
@@ -241,9 +241,17 @@ pub(super) fn contested(block: &Block, first: usize, interrupt: Interrupt<'_>) -
     // Texts and files are stored once, so each is read once.
     let (mut claims, fingerprints) = (HashMap::<_, Vec<_>>::new(), Fingerprints::default());
     let (mut texts, mut files) = (HashMap::new(), HashMap::new());
+    // The different messages of a subject and a kind of language.
+    let mut different = HashMap::<_, HashSet<Record>>::new();
     for index in all.clone() {
         interrupt.check()?;
         let (subject, [language_of, text, file]) = about(block, index);
+        if index < messages {
+            let mut record = block.message(index);
+            record[column::FILE] = 0;
+            let kind = language(block, language_of).0;
+            different.entry((subject, kind)).or_default().insert(record);
+        }
         claims.entry(subject).or_default().push(Claim {
             language: language(block, language_of),
             text: *texts
@@ -258,7 +266,9 @@ pub(super) fn contested(block: &Block, first: usize, interrupt: Interrupt<'_>) -
     for (subject, claims) in &claims {
         let with_text = claims.iter().filter(|claim| claim.text.is_some());
         let language = with_text.map(|claim| claim.language).min().unwrap_or_default();
-        contests.insert(subject, is_contested(language, claims));
+        let rivals = different.get(&(*subject, language.0));
+        let are_too_many = rivals.is_some_and(|rivals| rivals.len() > MAX_CANDIDATES);
+        contests.insert(subject, are_too_many || is_contested(language, claims));
     }
     Ok(all.map(|index| contests[&about(block, index).0]).collect())
 }

@@ -28,6 +28,8 @@ pub struct CatalogWriter {
     /// What the rows and the texts take of memory, and may take, in bytes.
     size: usize,
     most: usize,
+    /// The same for the rows of each file.
+    sizes: HashMap<Arc<str>, usize>,
 }
 
 /// What a text or list takes besides its bytes: its counts, and its place in a table.
@@ -52,7 +54,7 @@ impl CatalogWriter {
     /// Adds a row. Rows without a provider are not stored, because no event could find them.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the text is longer than [`MAX_MESSAGE`], or if the catalog would be too large.
+    /// [`Error::TooLarge`] if the text is longer than [`MAX_MESSAGE`], and [`Error::CatalogTooLarge`] if the catalog would be.
     pub fn push(&mut self, row: &MessageRow) -> Result<()> {
         let (provider, guid) = (row.provider.as_deref().filter(|name| !name.is_empty()), row.guid);
         if (provider.is_none() && guid.is_none()) || row.kind == MessageKind::Text {
@@ -61,10 +63,14 @@ impl CatalogWriter {
         let length = row.text.as_ref().map_or(0, |text| text.len());
         within("the text of a message", length, MAX_MESSAGE)?;
         let name: Option<Arc<str>> = provider.map(Into::into);
+        let before = self.size;
         let row = self.interned(row);
         // The nodes of a tree are at least half full.
         self.size += 2 * size_of::<MessageRow>();
-        within("the catalog of messages", self.size, self.most)?;
+        *self.sizes.entry(Arc::clone(&row.file)).or_default() += self.size - before;
+        if self.size > self.most {
+            return Err(too_large("the catalog of messages", self.size, self.most, &self.sizes));
+        }
         match (name, guid) {
             (Some(name), guid) => {
                 let provider = self.named.entry(name.to_lowercase()).or_default();
@@ -166,14 +172,20 @@ impl CatalogWriter {
     /// The bytes of the catalog.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if a provider has more than 32 MiB of messages, and [`Error::Interrupted`].
+    /// [`Error::CatalogTooLarge`] if a provider has more than 16 MiB of messages, and [`Error::Interrupted`].
     pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<Vec<u8>> {
         self.name_by_guid();
         let mut directory = (self.named.len() as u32).to_le_bytes().to_vec();
         let mut blocks = Vec::new();
         for provider in self.named.values() {
             let block = Encoder::default().block(&provider.rows, interrupt)?;
-            within("the messages of a provider", block.len(), MAX_BLOCK)?;
+            if block.len() > MAX_BLOCK {
+                let mut rows = HashMap::new();
+                let files = provider.rows.iter().map(|row| Arc::clone(&row.file));
+                files.for_each(|file| *rows.entry(file).or_default() += 1);
+                let what = format!("the messages of {}", provider.name);
+                return Err(too_large(&what, block.len(), MAX_BLOCK, &rows));
+            }
             let packed = pack(&block, interrupt)?;
             directory.extend_from_slice(&(blocks.len() as u64).to_le_bytes());
             push_numbers(
@@ -207,6 +219,19 @@ fn within(what: &'static str, size: usize, limit: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::too_large(what, 0, size, limit))
+}
+
+/// What is too large, and the file that has the largest share of it.
+fn too_large(what: &str, size: usize, limit: usize, shares: &HashMap<Arc<str>, usize>) -> Error {
+    let largest = shares.iter().max_by_key(|(file, share)| (**share, *file));
+    let file = largest.map_or(String::new(), |(file, _)| file.to_string());
+    let (what, size, limit) = (what.to_owned(), size as u64, limit as u64);
+    Error::CatalogTooLarge {
+        what,
+        size,
+        limit,
+        file,
+    }
 }
 
 fn push_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
