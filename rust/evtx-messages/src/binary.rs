@@ -32,6 +32,9 @@ const MAX_ENTRIES: usize = 1 << 17;
 /// What the messages of a file may take besides twice its size, in bytes. *(choice)*
 const MAX_MEMORY: usize = 16 << 20;
 
+/// The bytes that are copied between two checks for an interrupt.
+const PIECE: usize = 1 << 20;
+
 /// The type of tables of messages.
 const RT_MESSAGETABLE: u16 = 11;
 
@@ -70,7 +73,8 @@ impl Binary {
             return Err(Error::NotABinary);
         };
         let limit = MAX_MEMORY + 2 * file.len();
-        let (all, starts) = only(file, &found);
+        let (all, starts) = only(&file, &found, interrupt)?;
+        drop(file);
         let mut binary = Binary {
             size: all.len(),
             problems,
@@ -149,23 +153,28 @@ fn resources_of<'f, P: ImageNtHeaders>(
 }
 
 /// The bytes of resources without the rest of the file, and where each starts in them.
-fn only(mut file: Vec<u8>, found: &[Found]) -> (Arc<Vec<u8>>, Vec<usize>) {
+fn only(file: &[u8], found: &[Found], interrupt: Interrupt<'_>) -> Result<(Arc<Vec<u8>>, Vec<usize>)> {
     let mut sorted: Vec<_> = (0..found.len()).collect();
     sorted.sort_unstable_by_key(|index| found[*index].range.start);
-    let mut starts = vec![0; found.len()];
-    // How many bytes were kept, and where they end in the file. Resources can overlap.
-    let (mut kept, mut end) = (0, 0);
+    // How many bytes are kept, and where they end in the file. Resources can overlap.
+    let (mut size, mut end) = (0, 0);
+    let (mut parts, mut starts) = (Vec::new(), vec![0; found.len()]);
     for index in sorted {
         let range = found[index].range.clone();
         let new = range.start.max(end)..range.end.max(end);
-        starts[index] = kept - (new.start - range.start);
-        kept += new.len();
+        starts[index] = size - (new.start - range.start);
+        size += new.len();
         end = new.end;
-        file.copy_within(new.clone(), kept - new.len());
+        parts.push(new);
     }
-    file.truncate(kept);
-    file.shrink_to_fit();
-    (Arc::new(file), starts)
+    let mut kept = Vec::new();
+    kept.try_reserve_exact(size)
+        .map_err(|_| Error::too_large("the resources of the file", 0, size, 0))?;
+    for piece in parts.into_iter().flat_map(|part| file[part].chunks(PIECE)) {
+        interrupt.check()?;
+        kept.extend_from_slice(piece);
+    }
+    Ok((Arc::new(kept), starts))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
