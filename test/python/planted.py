@@ -112,8 +112,9 @@ def texts(key):
         short = domain.split(".")[0]
         return found | {"account": f"{short.upper()}\\{user}", "long": f"{domain}\\{user}", "short": f"{user}@{short}"}
     if key.count(".") == 2:
-        netbios = key.split(".")[0].upper()
-        return found | {"netbios": netbios, "computer": f"{netbios}$", "service": f"TERMSRV/{netbios}", "port": f"{netbios}:443"}
+        host = key.split(".")[0]
+        netbios = host[:15].upper()
+        return found | {"host": host, "netbios": netbios, "computer": f"{netbios}$", "service": f"TERMSRV/{netbios}", "port": f"{netbios}:443"}
     return found
 
 
@@ -217,7 +218,7 @@ def keys(seed):
         f"{word(4)}{letter}{word(3)}": "user-2",
         f"{word(6).upper()}\\{word(5)}": "DOM\\user-3",
         f"{word(5)}@{word(6)}.example": "user-4@dom.example",
-        f"{word(7)}.{word(5)}.example": "host-1.dom.example",
+        f"{word(draw.choice([7, 20]))}.{word(5)}.example": "host-1.dom.example",
         f"{draw.randrange(11, 223)}.{draw.randrange(256)}.{draw.randrange(256)}.{draw.randrange(1, 255)}": "192.0.2.1",
         str(ipaddress.IPv6Address(draw.randrange(0x2001 << 112, 0x2002 << 112))): "2001:db8::1",
         f"S-1-5-21-{number()}-{number()}-{number()}-{draw.randrange(1000, 9999)}": "S-1-5-21-0-0-0-1",

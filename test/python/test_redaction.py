@@ -87,6 +87,9 @@ def texts_after(con, tmp_path, texts, names):
         ("fe80::1", "2001:db8::2", "fe80::12 fe80::1%4", "fe80::12 2001:db8::2%4"),
         ("CORP\\anna", "DOM\\user", '{"u": "CORP\\\\anna"} joanna anna-2', '{"u": "DOM\\\\user"} joanna anna-2'),
         ("ws07.corp.example", "host.dom.example", "HOST/WS07 ws07:443 ws071", "HOST/host host:443 ws071"),
+        ("ws-anna-notebook01.corp.example", "host.dom.example", "WS-ANNA-NOTEBOO$ ws-anna-notebook01", "host$ host"),
+        ("münchen_1.corp.com", "host.dom.com", "münchen_1$", "host$"),
+        ("contoso.com", "example.com", "CONTOSO\\anna setup.exe", "example\\anna setup.exe"),
         ("74.215.61.168", "192.0.2.1", "RefID:0x08A83DD74A", "RefID:0x08010200C0"),
     ],
 )

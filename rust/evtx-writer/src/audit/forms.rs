@@ -48,8 +48,8 @@ pub(super) enum Packed {
 
 /// Endings of files, which make a name with one dot that of a file.
 const FILES: &[&str] = &[
-    "bat", "cmd", "com", "dll", "doc", "docx", "drv", "evtx", "exe", "ini", "jpg", "js", "lnk", "log", "msi", "pdf",
-    "png", "ps1", "sys", "tmp", "txt", "vbs", "xls", "xlsx", "xml", "zip",
+    "bat", "cmd", "dll", "doc", "docx", "drv", "evtx", "exe", "ini", "jpg", "js", "lnk", "log", "msi", "pdf", "png",
+    "ps1", "sys", "tmp", "txt", "vbs", "xls", "xlsx", "xml", "zip",
 ];
 
 fn address(key: &str) -> Option<Ipv4Addr> {
@@ -89,11 +89,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether a name is one of DNS, with a first label that can be the name of a computer or a domain in NetBIOS.
+/// The first label of a name of DNS: the name of a computer or a domain.
 fn short_name(key: &str) -> Option<&str> {
     let labels: Vec<&str> = key.split('.').collect();
     let is_label = |label: &&str| {
-        !label.is_empty() && label.len() <= 63 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        !label.is_empty() && label.len() <= 63 && label.chars().all(is_part)
     };
     let (first, last) = (*labels.first()?, labels.last()?.to_ascii_lowercase());
     let is_file = labels.len() == 2 && FILES.contains(&last.as_str());
@@ -101,8 +102,8 @@ fn short_name(key: &str) -> Option<&str> {
         && labels.iter().all(is_label)
         && last.len() >= 2
         && last.bytes().all(|byte| byte.is_ascii_alphabetic())
-        && (3..=15).contains(&first.len())
-        && first.bytes().any(|byte| byte.is_ascii_alphabetic());
+        && first.chars().count() >= 3
+        && first.chars().any(char::is_alphabetic);
     (is_name && !is_file).then_some(first)
 }
 
@@ -175,7 +176,11 @@ fn others(key: &str) -> Vec<Spelling> {
         }
         _ => {
             if let Some(short) = short_name(key).filter(|short| !is_common(short)) {
-                add(short.to_owned(), "a NetBIOS name", Around::Name);
+                add(short.to_owned(), "the name of a host", Around::Name);
+                let netbios: String = short.chars().take(15).collect();
+                if netbios.len() < short.len() {
+                    add(netbios, "a NetBIOS name", Around::Name);
+                }
             }
         }
     }

@@ -52,7 +52,7 @@ pub(super) struct Spelled {
 
 /// Endings of names of files. A key with one of them and one dot is no name of a host.
 const FILE_ENDINGS: &str =
-    " bat cmd com dll doc docx drv evtx exe ini jpg js lnk log msi pdf png ps1 sys tmp txt vbs xls xlsx xml zip ";
+    " bat cmd dll doc docx drv evtx exe ini jpg js lnk log msi pdf png ps1 sys tmp txt vbs xls xlsx xml zip ";
 /// The fewest characters of a name that counts without its domain, and the most of a name in NetBIOS.
 const MIN_NAME: usize = 3;
 const MAX_NETBIOS: usize = 15;
@@ -118,18 +118,18 @@ fn netbios(domain: &str) -> &str {
     domain.split('.').next().unwrap_or(domain)
 }
 
-/// The first label of a name of DNS that can be a name in NetBIOS.
+/// The first label of a name of DNS.
 fn host(text: &str) -> Option<&str> {
     let (first, last) = (text.split('.').next()?, text.rsplit('.').next()?);
     let is_label =
-        |label: &str| (1..=63).contains(&label.len()) && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        |label: &str| (1..=63).contains(&label.len()) && label.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
     let dots = text.matches('.').count();
     let is_host = dots > 0
         && text.split('.').all(is_label)
         && last.len() > 1
         && last.chars().all(|c| c.is_ascii_alphabetic())
-        && first.chars().any(|c| c.is_ascii_alphabetic())
-        && (MIN_NAME..=MAX_NETBIOS).contains(&first.len());
+        && first.chars().any(char::is_alphabetic)
+        && first.chars().count() >= MIN_NAME;
     let is_file = dots == 1 && FILE_ENDINGS.contains(&format!(" {} ", last.to_ascii_lowercase()));
     (is_host && !is_file).then_some(first)
 }
@@ -204,6 +204,9 @@ fn spellings(key: &str, new: &str) -> Vec<(String, String, Edges)> {
     } else if let Some(old) = host(key).filter(|old| !is_common(old)) {
         let new = host(new).unwrap_or(new);
         add((old.to_owned(), new.to_owned()), Edges::Name);
+        if let Some((end, _)) = old.char_indices().nth(MAX_NETBIOS) {
+            add((old[..end].to_owned(), new.to_owned()), Edges::Name);
+        }
     }
     found
 }
