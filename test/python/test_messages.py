@@ -100,10 +100,13 @@ def test_the_hive_of_windows_wins(con, messages, image):
     assert messages(image, named)[0][0][0].startswith("A scheduled health check")
     shutil.rmtree(image / "Windows" / "System32" / "config")
     shutil.rmtree(image / "A" / "Windows")
-    assert messages(image)[0][0][0].startswith("A scheduled health check")
+    # Without a hive of Windows, none below its folders or elsewhere on the volume counts.
+    assert messages(image) == ([(None, None)], ["adtschema.dll", "evil_text.dll", "evil_text.dll", "zz_evil.dll"])
+    error = f"SELECT error FROM evtx_message_catalog('{image}') WHERE filename = '{named}'"
+    assert con.execute(error).fetchall() == [("cannot be read: it is a registry hive in another place than that of Windows: to use it, pass its path",)]
     copy_evil_hive(image / "B")
     with pytest.raises(duckdb.InvalidInputException, match=f"two hives of the same name, {image}/A/SOFTWARE and {image}/B/SOFTWARE"):
-        messages(image)
+        messages(image, named, image / "B" / "SOFTWARE")
 
 
 @pytest.mark.parametrize("is_folder", [False, True])

@@ -69,7 +69,7 @@ pub enum Error {
 
 impl Error {
     /// What would take more bytes than it may.
-    pub(crate) fn too_large(what: &'static str, offset: u64, size: usize, limit: usize) -> Self {
+    pub fn too_large(what: &'static str, offset: u64, size: usize, limit: usize) -> Self {
         let (size, limit) = (size as u64, limit as u64);
         Error::TooLarge {
             what,

@@ -9,8 +9,8 @@
 //!
 //! A name of a level, task, opcode or keyword without a message is the name in the manifest.
 //!
-//! Any file can declare the events of any provider. If the registry says which files a provider uses, manifests and texts in other
-//! files do not count: what these say of it are texts whose provider is not known.
+//! Any file can declare the events of any provider. If there is a registry of providers, only the manifests and texts in the files
+//! that it names for a provider count. What other files say of it are texts whose provider is not known.
 
 use std::sync::Arc;
 
@@ -86,12 +86,13 @@ impl Known<'_> {
         self.is_own(file, guid, |of| [&of.message_files, &of.resource_files])
     }
 
-    /// Whether a file is in the first list of a provider that is not empty, or the registry lacks the provider.
+    /// Whether a file is in the first list of a provider that is not empty, or there is no registry of providers.
     fn is_own(self, file: &ProviderFile, guid: &Guid, lists: fn(&Registration) -> [&Files; 2]) -> bool {
-        self.registry.by_guid(guid).map(lists).is_none_or(|lists| {
-            let first = lists.into_iter().find(|files| !files.is_empty());
-            first.is_some_and(|files| self.registry.is_file_of(files, &file.place))
-        })
+        let Some(registration) = self.registry.by_guid(guid) else {
+            return !self.registry.has_publishers();
+        };
+        let first = lists(registration).into_iter().find(|files| !files.is_empty());
+        first.is_some_and(|files| self.registry.is_file_of(files, &file.place))
     }
 }
 

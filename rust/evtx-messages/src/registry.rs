@@ -5,9 +5,9 @@
 //! | SOFTWARE | `Microsoft\Windows\CurrentVersion\WINEVT\Publishers\{guid}` | the name of the provider, `ResourceFileName`, `MessageFileName`, `ParameterFileName` |
 //! | SYSTEM | `ControlSet001\Services\EventLog\<log>\<source>` | `EventMessageFile`, `ParameterMessageFile`, `ProviderGuid` |
 //!
-//! A value can name several files, with semicolons between them. `%SystemRoot%\system32\x.dll` is `Windows\system32\x.dll` below
-//! any folders. Files that were copied out of an image may have lost their folders. So `system32\x.dll` is enough if it is not
-//! further below, and any `x.dll` if no file is in a folder that the registry names.
+//! A value can name several files, with semicolons between them. `%SystemRoot%\system32\x.dll` is `Windows\system32\x.dll` on the
+//! volume with `Windows`. Files that were copied out of an image may have lost their folders, so the folder with `System32` can have
+//! any name, and files can be together in one folder. See [`Root`].
 
 mod hive;
 
@@ -27,9 +27,6 @@ const MAX_MEMORY: usize = 24 << 20;
 /// The files of one value, at most. *(choice)*
 const MAX_FILES: usize = 64;
 
-/// The folders of a file that are compared with those of the registry, at most. *(choice)*
-const MAX_FOLDERS: usize = 64;
-
 /// A hive that says which provider uses which files, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiveName {
@@ -48,14 +45,53 @@ impl HiveName {
             _ => None,
         }
     }
+}
 
-    /// How far the path of a hive is from `Windows\System32\config`: how many folders are above, and whether it lacks the first
-    /// of these. Paths elsewhere are equally far.
-    pub fn distance(path: &str) -> (usize, usize) {
+/// Where the folder of Windows is among files. Of several, the one with the fewest folders above is that of Windows: users
+/// can have folders with these names below it, or elsewhere on its volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Root {
+    /// How many folders are above it.
+    above: usize,
+    kind: RootKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum RootKind {
+    /// The folder with `Windows`, and other folders of its volume.
+    Volume,
+    /// The folder with `System32`, whatever it is called.
+    Windows,
+    /// The folder with files that lost their folders.
+    Files,
+}
+
+impl Root {
+    /// The root of a path with `System32`; `None` without it.
+    pub fn of(path: &str) -> Option<Self> {
+        FilePlace::of(path).root()
+    }
+
+    /// Whether it has no more folders above than another one.
+    pub fn is_above(self, other: Self) -> bool {
+        self.above <= other.above
+    }
+
+    /// The root of a hive with a path, and whether the hive is where Windows has it below that.
+    pub fn of_hive(path: &str) -> (Self, bool) {
         let place = FilePlace::of(path);
-        let folders = with_rest("windows/system32/config").enumerate();
-        let found = folders.filter_map(|(lacks, folder)| Some((place.above(folder)?, lacks)));
-        found.min().unwrap_or((usize::MAX, 0))
+        match place.root().filter(|root| {
+            let path = format!("{SYSTEM}/config/{}", place.name());
+            place.is_at(&path, *root)
+        }) {
+            Some(root) => (root, true),
+            None => {
+                let mut root = place.root_of_files();
+                // Its folder can have been copied without those above.
+                root.above -= usize::from(place.folder().ends_with("config"));
+                (root, false)
+            }
+        }
     }
 }
 
@@ -71,16 +107,6 @@ impl RegisteredFile {
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
-
-    fn folder(&self) -> &str {
-        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
-    }
-}
-
-/// A folder, and the same without the first one above it.
-fn with_rest(folder: &str) -> impl Iterator<Item = &str> {
-    let rest = folder.split_once('/').map(|(_, rest)| rest);
-    [Some(folder), rest].into_iter().flatten()
 }
 
 /// The folder with most files of Windows, and with the resources of files in other folders.
@@ -94,7 +120,8 @@ pub type Files = Arc<[RegisteredFile]>;
 pub struct FilePlace {
     /// The path in lower case, with `/`. Texts are where their binary is, not in the folder of their language.
     path: Box<str>,
-    name_at: usize,
+    /// The length of its folder.
+    folder: usize,
     /// Whether it has the resources of a binary that may be in another folder.
     in_system_resources: bool,
 }
@@ -115,8 +142,8 @@ impl FilePlace {
             .filter(|_| name.ends_with(".mun"));
         let folder = windows.map_or(folder.to_owned(), |windows| format!("{windows}system32"));
         FilePlace {
-            name_at: folder.len() + 1,
-            path: format!("{folder}/{}", file_name(name)).into(),
+            folder: folder.trim_start_matches('/').len(),
+            path: format!("{folder}/{}", file_name(name)).trim_start_matches('/').into(),
             in_system_resources: windows.is_some(),
         }
     }
@@ -124,7 +151,7 @@ impl FilePlace {
     /// The folder in which files belong together that have one name: drivers have their resources where `System32` has
     /// them.
     pub fn folder(&self) -> &str {
-        let folder = &self.path[..self.name_at - 1];
+        let folder = &self.path[..self.folder];
         let system = folder
             .strip_suffix("/drivers")
             .filter(|folder| folder.ends_with("system32"));
@@ -133,7 +160,12 @@ impl FilePlace {
 
     /// The name without `.mui` and `.mun`, in lower case.
     pub fn name(&self) -> &str {
-        &self.path[self.name_at..]
+        self.path[self.folder..].trim_start_matches('/')
+    }
+
+    /// How many folders it is in.
+    pub fn depth(&self) -> usize {
+        self.path.matches('/').count()
     }
 
     /// How many bytes of memory its path takes.
@@ -141,23 +173,46 @@ impl FilePlace {
         self.path.len()
     }
 
-    /// The ends of the path of its folder, each one or more folders.
-    fn ends(&self) -> impl Iterator<Item = &str> {
-        let folder = &self.path[..self.name_at - 1];
-        let starts = folder.rmatch_indices('/').map(|(at, _)| at + 1);
-        starts.take(MAX_FOLDERS).chain([0]).map(|start| &folder[start..])
+    /// The root of its path, if that has the folder `System32`.
+    fn root(&self) -> Option<Root> {
+        let folders: Vec<_> = self.path[..self.folder].split('/').collect();
+        let at = folders.iter().position(|folder| *folder == "system32")?;
+        Some(match at.checked_sub(1).filter(|before| folders[*before] == "windows") {
+            Some(above) => Root {
+                above,
+                kind: RootKind::Volume,
+            },
+            None => Root {
+                above: at,
+                kind: RootKind::Windows,
+            },
+        })
     }
 
-    /// How many folders are above a folder that a registry names; `None` if it is not in one of that path.
-    fn above(&self, folder: &str) -> Option<usize> {
-        let above = self.path[..self.name_at - 1].strip_suffix(folder)?;
-        (above.is_empty() || above.ends_with('/')).then(|| above.matches('/').count())
+    /// The root, if it lost its folders.
+    fn root_of_files(&self) -> Root {
+        Root {
+            above: self.depth(),
+            kind: RootKind::Files,
+        }
+    }
+
+    /// Whether it is the file that a registry names by a path.
+    fn is_at(&self, path: &str, root: Root) -> bool {
+        let path = match root.kind {
+            RootKind::Volume => Some(path),
+            RootKind::Windows => path.strip_prefix("windows/"),
+            RootKind::Files => path.rsplit('/').next(),
+        };
+        let above = path.and_then(|path| self.path.strip_suffix(path));
+        above
+            .is_some_and(|above| above.matches('/').count() == root.above && (above.is_empty() || above.ends_with('/')))
     }
 }
 
-/// Whether a folder has texts of a language, as `en-us` and `sr-latn-rs`.
+/// Whether a folder has texts of a language, as `en-us` and `ca-es-valencia`.
 fn is_language(folder: &str) -> bool {
-    let is_part = |part: &str| (2..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_part = |part: &str| (2..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
     folder.contains('-') && folder.split('-').all(is_part)
 }
 
@@ -187,10 +242,10 @@ pub struct Registry {
     by_guid: BTreeMap<Guid, Arc<Registration>>,
     by_message_file: Users,
     by_parameter_file: Users,
-    /// The folders of all files, and the fewest folders above one that was found.
-    folders: BTreeMap<Box<str>, Option<usize>>,
-    /// Whether one was found, so that the files have their folders.
-    has_folders: bool,
+    /// The names of all files, in lower case.
+    files: BTreeSet<Box<str>>,
+    /// Where the files are that were found.
+    root: Option<Root>,
     /// What all of it takes, in bytes.
     memory: usize,
 }
@@ -304,11 +359,9 @@ impl Registry {
             &registration.parameter_files,
         ];
         for file in of_kinds.into_iter().flat_map(|files| &**files) {
-            for folder in with_rest(file.folder()).chain(with_rest(SYSTEM)) {
-                if !self.folders.contains_key(folder) {
-                    self.take(folder.len() + 64)?;
-                    self.folders.insert(folder.into(), None);
-                }
+            if !self.files.contains(file.name()) {
+                self.take(file.name().len() + 64)?;
+                self.files.insert(file.name().into());
             }
         }
         let registration = Arc::new(registration);
@@ -348,38 +401,30 @@ impl Registry {
 
     /// Notes where a file is. Call it for all files before [`is_file_of`](Self::is_file_of).
     pub fn locate(&mut self, file: &FilePlace) {
-        for folder in file.ends() {
-            if let (Some(fewest), Some(above)) = (self.folders.get_mut(folder), file.above(folder)) {
-                *fewest = Some(fewest.map_or(above, |fewest| fewest.min(above)));
-                self.has_folders = true;
-            }
-        }
+        let lost = Some(file.root_of_files()).filter(|_| self.files.contains(file.name()));
+        let root = file.root().into_iter().chain(lost).chain(self.root).min();
+        self.root = root;
     }
 
-    /// Whether a file is one of these, which a provider uses: it is in the folder of one of them, or where its resources are.
-    /// Of several folders of that path, the one with the fewest folders above is that of Windows, whichever files it has:
-    /// others can have copies of its folders below theirs. One without its first folder is enough if no whole one has as few
-    /// above, and the name if no file is in any of the folders.
+    /// Whether a file is one of these, which a provider uses: it is where the registry says, below the root of all files, or
+    /// it has the resources of one of them.
     pub fn is_file_of(&self, files: &[RegisteredFile], file: &FilePlace) -> bool {
-        if !self.has_folders {
-            return files.iter().any(|registered| registered.name() == file.name());
-        }
-        let is_at = |registered: &RegisteredFile| {
-            let folders = [Some(registered.folder()), file.in_system_resources.then_some(SYSTEM)];
-            let paths = folders
-                .into_iter()
-                .flatten()
-                .flat_map(|folder| with_rest(folder).enumerate());
-            let found = paths.filter_map(|(lacks, folder)| Some((((*self.folders.get(folder)?)?, lacks), folder)));
-            let found: Vec<_> = found.collect();
-            let nearest = found.iter().map(|(nearest, _)| *nearest).min();
-            found.iter().any(|(distance, folder)| {
-                Some(*distance) == nearest && file.above(folder).is_some_and(|above| above <= distance.0)
-            })
+        let Some(root) = self.root else { return false };
+        let is_own = |registered: &RegisteredFile| {
+            let resources = file.in_system_resources && file.is_at(&format!("{SYSTEM}/{}", file.name()), root);
+            registered.name() == file.name() && (resources || file.is_at(&registered.path, root))
         };
-        files
-            .iter()
-            .any(|registered| registered.name() == file.name() && is_at(registered))
+        files.iter().any(is_own)
+    }
+
+    /// Whether a provider uses a file with a name, in lower case.
+    pub fn has_file(&self, name: &str) -> bool {
+        self.files.contains(name)
+    }
+
+    /// Whether it has the providers with manifests, so that any other one is not of this system.
+    pub fn has_publishers(&self) -> bool {
+        !self.by_guid.is_empty()
     }
 
     /// Whether the registry has a provider with this name or this GUID.
@@ -444,42 +489,46 @@ fn files(key: &Key<'_>, value: &str, lists: &mut Lists) -> Files {
 
 /// The files that a value of the registry names.
 pub fn files_of(value: &str) -> Files {
-    let paths = value.split([';', ',']).map(|path| {
-        let path = path
-            .trim()
-            .trim_start_matches('@')
-            .trim_matches('"')
-            .to_lowercase()
-            .replace('\\', "/");
-        // What stands for a drive, as `\??\C:`, or a variable that is not known.
-        let is_root = |part: &&str| matches!(*part, "??" | "?") || part.starts_with('%') || part.ends_with(':');
-        let mut parts = path
-            .split('/')
-            .filter(|part| !matches!(*part, "" | "."))
-            .map(|part| if part == "sysnative" { "system32" } else { part })
-            .skip_while(|part| folder_of(part).is_none() && is_root(part))
-            .peekable();
-        let folder = parts.peek().and_then(|first| folder_of(first));
-        parts.next_if(|first| folder.is_some() && *first != "system32");
-        let path = folder.into_iter().chain(parts).collect::<Vec<_>>().join("/");
-        // Windows looks there for a file without a folder.
-        if path.is_empty() || path.contains('/') {
-            path
-        } else {
-            format!("{SYSTEM}/{path}")
-        }
-    });
-    let named = paths.filter(|path| !path.is_empty()).take(MAX_FILES);
+    let named = value.split(';').map(path_of).filter(|path| !path.is_empty());
+    let named = named.take(MAX_FILES);
     named.map(|path| RegisteredFile { path: path.into() }).collect()
+}
+
+/// The path below a volume of a file in a value, as `@%SystemRoot%\System32\x.dll,-1001`. A drive that is not `C:`, a share, and
+/// a variable that is not known stay, so that no file is there.
+fn path_of(value: &str) -> String {
+    let value = value.trim().trim_start_matches('@').trim_matches('"').to_lowercase();
+    let path = match value.rsplit_once(",-") {
+        Some((path, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => path,
+        _ => &value,
+    };
+    let path = path.replace('\\', "/");
+    let path = path.trim_start_matches("/??/").trim_start_matches("//?/");
+    if path.starts_with("//") {
+        return path.to_owned();
+    }
+    let mut parts = path
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .map(|part| if part == "sysnative" { "system32" } else { part })
+        .peekable();
+    let first = parts.peek().copied().unwrap_or_default();
+    let root = folder_of(first);
+    let is_full = root.is_some() || path.starts_with('/') || first.starts_with('%') || first.ends_with(':');
+    parts.next_if(|first| (root.is_some() && *first != "system32") || matches!(*first, "c:" | "%systemdrive%"));
+    // Windows looks in System32 for a file without a drive.
+    let root = root.or((!is_full && !first.is_empty()).then_some(SYSTEM));
+    root.into_iter().chain(parts).collect::<Vec<_>>().join("/")
 }
 
 /// The folder that is the start of a path: that of a variable, or that of Windows.
 fn folder_of(start: &str) -> Option<&'static str> {
     Some(match start {
         "%systemroot%" | "%windir%" | "systemroot" | "system32" => "windows",
-        "%programfiles%" => "program files",
+        "%programfiles%" | "%programw6432%" => "program files",
         "%programfiles(x86)%" => "program files (x86)",
-        "%commonprogramfiles%" => "program files/common files",
+        "%commonprogramfiles%" | "%commonprogramw6432%" => "program files/common files",
+        "%commonprogramfiles(x86)%" => "program files (x86)/common files",
         "%programdata%" | "%allusersprofile%" => "programdata",
         _ => return None,
     })

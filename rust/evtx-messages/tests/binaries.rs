@@ -151,6 +151,7 @@ fn the_registry_says_whose_a_classic_table_is() {
             })
             .expect("there is room");
     }
+    registry.locate(&files()[0].place);
     let known = rows_of(files(), &registry);
     let seen: Vec<_> = known
         .iter()

@@ -342,13 +342,20 @@ fn no_text_is_used_that_files_disagree_about() {
         ),
         (|row| row.file = "adtschema.dll".into(), "one file has both"),
         (|row| row.version = Some(1), "another version"),
-        (|row| row.qualifiers = Some(7), "another kind of event"),
         (|row| row.text = None, "no text"),
     ] {
         let rows = [own.clone(), with(&other, change)];
         assert!(found(&rows).is_some(), "{why}");
         assert!(contested(&rows).iter().all(|(_, contested)| !contested), "{why}");
     }
+    let kinds = [
+        with(&own, |row| row.qualifiers = Some(6)),
+        with(&other, |row| row.qualifiers = Some(7)),
+    ];
+    assert!(
+        contested(&kinds).iter().all(|(_, contested)| !contested),
+        "other kinds of events"
+    );
     for (change, why) in [
         (
             (|row| row.text = Some("A check of %5".into())) as fn(&mut MessageRow),
@@ -458,6 +465,27 @@ fn no_text_is_used_that_files_disagree_about() {
     let of_one: Vec<_> = texts.iter().map(|text| ("a.dll", &**text)).collect();
     assert_eq!(parameters(&of_one[..2]), Ok(Some("0".into())), "they are not contested");
     assert_eq!(parameters(&of_one), Ok(None), "they are too many");
+}
+
+#[test]
+fn qualifiers_do_not_keep_texts_apart_that_an_event_can_have() {
+    let own = of_file("services.exe", event("p", 7045, Some(0), "A service was installed: %1"));
+    for version in [0, 9] {
+        let other = MessageRow {
+            qualifiers: Some(16384),
+            ..of_file("a.db", event("p", 7045, Some(version), "Nothing happened"))
+        };
+        let found = |rows: &[&MessageRow]| {
+            let catalog = Catalog::open(written(rows.iter().copied())).expect("a catalog");
+            let key = EventKey {
+                qualifiers: Some(16384),
+                ..key("p", 7045, 0, 1)
+            };
+            text(&catalog, key)
+        };
+        assert!(found(&[&own]).is_some() && found(&[&other]).is_some());
+        assert_eq!(found(&[&own, &other]), None, "{version}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Set `EVTX_HIVES` to a folder of hives to read them all.
 
 use evtx_format::Interrupt;
-use evtx_messages::registry::{FilePlace, Hive, HiveName, RegisteredFile, Registry, file_name, files_of};
+use evtx_messages::registry::{FilePlace, Hive, RegisteredFile, Registry, Root, file_name, files_of};
 use evtx_messages::row::guid_of_text;
 use evtx_messages::*;
 
@@ -276,126 +276,139 @@ fn registry_with(lists: &[&registry::Files]) -> Registry {
     registry
 }
 
+/// Which of some files of a call a registered value names.
+fn found<'p>(value: &str, paths: &[&'p str]) -> Vec<&'p str> {
+    let files = files_of(value);
+    // Another provider has its file there.
+    let other = files_of(r"%SystemRoot%\System32\b.dll");
+    let mut registry = registry_with(&[&files, &other]);
+    paths.iter().for_each(|path| registry.locate(&FilePlace::of(path)));
+    let is_own = |path: &&&str| registry.is_file_of(&files, &FilePlace::of(path));
+    paths.iter().filter(is_own).copied().collect()
+}
+
 #[test]
 fn a_file_has_the_path_that_the_registry_says() {
-    let file = |path| FilePlace::of(path);
+    let own = [
+        "/mnt/c/Windows/System32/x.dll",
+        "/mnt/c/Windows/System32/de-DE/x.dll.mui",
+        "/mnt/c/Windows/System32/ca-ES-valencia/x.dll.mui",
+        "/mnt/c/Windows/SystemResources/x.dll.mun",
+    ];
+    let others = [
+        "/mnt/c/Users/x/x.dll",
+        "/mnt/c/System32/x.dll",
+        "/mnt/c/Windows/System32/y.dll",
+        "/mnt/c/Windows/System32/y/x.dll",
+        "/mnt/c/Users/x/Windows/System32/x.dll",
+        "/mnt/c/Users/x/Windows/System32/en-US/x.dll.mui",
+        "/mnt/c/Users/x/SystemResources/x.dll.mun",
+        "/mnt/c/Windows/System32/spool/Windows/System32/x.dll",
+    ];
+    let paths = [&own[..], &others].concat();
     for value in [
         r"%SystemRoot%\System32\x.dll",
         r"@%windir%\system32\X.dll,-1001",
         r"\SystemRoot\system32\x.dll",
-        r"\??\C:\system32\x.dll",
+        r"\??\C:\Windows\system32\x.dll",
+        r"\Windows\system32\x.dll",
+        r"%SystemDrive%\Windows\System32\x.dll",
         r"system32\x.dll",
         r"x.dll",
         r#""%SystemRoot%\\.\SysNative\x.dll""#,
     ] {
-        let files = files_of(value);
-        let mut registry = registry_with(&[&files]);
-        let [own, other] = ["/mnt/c/Windows/System32/x.dll", "/mnt/c/Users/x/x.dll"].map(file);
-        assert!(
-            registry.is_file_of(&files, &other),
-            "{value}: without the own one, the name is enough"
-        );
-        for place in [&other, &file("/mnt/c/System32/x.dll"), &own] {
-            registry.locate(place);
-        }
-        assert!(registry.is_file_of(&files, &own), "{value}");
-        for stranger in [
-            &other,
-            &file("/mnt/c/Windows/System32/y.dll"),
-            &file("/mnt/system32/y/x.dll"),
-            &file("/mnt/c/Users/x/Windows/System32/x.dll"),
-            &file("/mnt/c/System32/x.dll"),
-            &file("/mnt/c/Users/x/SystemResources/x.dll.mun"),
-            &file("/SystemResources/x.dll.mun"),
-            &file("/mnt/c/Users/x/Windows/System32/en-US/x.dll.mui"),
-        ] {
-            assert!(!registry.is_file_of(&files, stranger), "{value}: {stranger:?}");
-        }
-        for texts in [
-            "C:/Windows/System32/de-DE/x.dll.mui",
-            "C:/Windows/SystemResources/x.dll.mun",
-        ] {
-            assert!(registry.is_file_of(&files, &file(texts)), "{value}: {texts}");
+        assert_eq!(found(value, &paths), own, "{value}");
+    }
+}
+
+#[test]
+fn nothing_elsewhere_stands_in_for_a_file_that_is_missing() {
+    for (value, own, planted) in [
+        (r"%ProgramFiles%\App\x.dll", "Program Files/App/x.dll", "App/x.dll"),
+        (r"%ProgramW6432%\App\x.dll", "Program Files/App/x.dll", "App/x.dll"),
+        (
+            r"%CommonProgramFiles(x86)%\x.dll",
+            "Program Files (x86)/Common Files/x.dll",
+            "x.dll",
+        ),
+        (
+            r"C:\Program Files\Acme, Inc\x.dll",
+            "Program Files/Acme, Inc/x.dll",
+            "Inc/x.dll",
+        ),
+        (r"%SystemRoot%\x.exe", "Windows/x.exe", "Temp/Windows/x.exe"),
+        (r"App\x.dll", "Windows/System32/App/x.dll", "App/x.dll"),
+        (r"D:\App\x.dll", "", "App/x.dll"),
+        (r"\\srv\share\x.dll", "", "srv/share/x.dll"),
+        (r"%Unknown%\App\x.dll", "", "App/x.dll"),
+        (r"C:\PROGRA~1\App\x.dll", "", "App/x.dll"),
+    ] {
+        let [own, planted] = [own, planted].map(|path| format!("m/{path}"));
+        let color = format!("m/Windows/System32/spool/drivers/color/{}", &planted[2..]);
+        let paths = ["m/Windows/System32/b.dll", &planted, &color, "m/Users/bob/x.dll"];
+        assert_eq!(found(value, &paths), [""; 0], "{value}");
+        if own != "m/" {
+            assert_eq!(found(value, &[&paths[..], &[&own]].concat()), [&own], "{value}");
         }
     }
 }
 
 #[test]
-fn a_name_is_enough_only_if_no_file_has_its_folders() {
-    let [own, other] = [r"%SystemRoot%\a.exe", r"%SystemRoot%\System32\b.dll"].map(files_of);
-    let mut registry = registry_with(&[&own, &other]);
-    let stranger = FilePlace::of("/mnt/Windows/System32/spool/a.exe");
-    registry.locate(&stranger);
-    assert!(registry.is_file_of(&own, &stranger));
-    registry.locate(&FilePlace::of("/mnt/Windows/System32/b.dll"));
-    assert!(!registry.is_file_of(&own, &stranger));
+fn files_can_have_lost_their_folders() {
+    let value = r"%SystemRoot%\System32\x.dll";
+    // The folder with `System32` has any name. Users can write to some folders of System32.
+    let copied = ["case/System32/x.dll", "case/System32/spool/Windows/System32/x.dll"];
+    assert_eq!(found(value, &copied), copied[..1]);
+    assert_eq!(
+        found(
+            r"%SystemRoot%\x.exe",
+            &["case/x.exe", "case/System32/b.dll", "case/y/x.exe"]
+        ),
+        ["case/x.exe"]
+    );
+    assert_eq!(
+        found(r"%ProgramFiles%\x\x.dll", &["case/System32/b.dll", "case/x/x.dll"]),
+        [""; 0]
+    );
+    let flat = [
+        "s32/x.dll",
+        "s32/en-US/x.dll.mui",
+        "s32/spool/x.dll",
+        "s32/spool/System32/x.dll",
+    ];
+    assert_eq!(found(value, &flat), flat[..2]);
+    assert_eq!(found(value, &["x.dll", "spool/x.dll"]), ["x.dll"]);
+    // Files in the root of a volume are not those of Windows.
+    let whole = ["m/x.dll", "m/Windows/System32/x.dll"];
+    assert_eq!(found(value, &whole), whole[1..]);
 }
 
 #[test]
-fn no_folder_below_that_of_windows_stands_in_for_it() {
-    let [missing, other] = [r"%SystemRoot%\System32\gone.dll", r"%SystemRoot%\System32\b.dll"].map(files_of);
-    let with = |found: &[&str]| {
-        let mut registry = registry_with(&[&missing, &other]);
-        found.iter().for_each(|path| registry.locate(&FilePlace::of(path)));
-        registry
-    };
-    let gone = FilePlace::of("m/Users/bob/Windows/System32/gone.dll");
-    let registry = with(&["m/Windows/System32/b.dll", "m/Users/bob/Windows/System32/gone.dll"]);
-    assert!(
-        !registry.is_file_of(&missing, &gone),
-        "the folder of Windows lacks the file"
-    );
-    // Users can write to some folders of System32, and to the root of a volume.
-    let below = "case/System32/spool/Windows/System32/b.dll";
-    let registry = with(&["case/System32/b.dll", below]);
-    assert!(registry.is_file_of(&other, &FilePlace::of("case/System32/b.dll")));
-    assert!(
-        !registry.is_file_of(&other, &FilePlace::of(below)),
-        "it is below System32"
-    );
-    let registry = with(&["m/Windows/System32/b.dll", "m/System32/b.dll"]);
-    assert!(registry.is_file_of(&other, &FilePlace::of("m/Windows/System32/b.dll")));
-    assert!(!registry.is_file_of(&other, &FilePlace::of("m/System32/b.dll")));
-    let near = HiveName::distance("case/System32/config/SOFTWARE");
-    assert!(near < HiveName::distance("case/System32/spool/Windows/System32/config/SOFTWARE"));
-    assert!(
-        HiveName::distance("m/Windows/System32/config/SOFTWARE") < HiveName::distance("m/System32/config/SOFTWARE")
-    );
-}
-
-#[test]
-fn resources_are_where_windows_has_them() {
-    for (value, own, other) in [
-        (
-            r"%SystemRoot%\System32\drivers\x.sys",
-            "c/Windows/System32/drivers/x.sys",
-            "c/drivers/x.sys",
-        ),
-        (
-            r"%ProgramFiles%\Windows Defender\x.sys",
-            "c/Program Files/Windows Defender/x.sys",
-            "c/Windows Defender/x.sys",
-        ),
+fn hives_have_a_place() {
+    for (path, is_in_place) in [
+        ("m/Windows/System32/config/SOFTWARE", true),
+        ("m/System32/config/SYSTEM", true),
+        ("m/Windows/System32/config/RegBack/SOFTWARE", false),
+        ("m/config/SOFTWARE", false),
+        ("SOFTWARE", false),
     ] {
-        let files = files_of(value);
-        let mut registry = registry_with(&[&files]);
-        let counts = |registry: &Registry, path| registry.is_file_of(&files, &FilePlace::of(path));
-        let (resources, others) = ("c/Windows/SystemResources/x.sys.mun", "c/A/SystemResources/x.sys.mun");
-        assert!(
-            counts(&registry, others),
-            "{value}: without the file, the name is enough"
-        );
-        for path in [others, other, own] {
-            registry.locate(&FilePlace::of(path));
-        }
-        assert!(!counts(&registry, other), "{value}");
-        assert!(
-            !counts(&registry, others),
-            "{value}: without resources of Windows, neither"
-        );
-        registry.locate(&FilePlace::of(resources));
-        let found = [own, other, resources, others].map(|path| counts(&registry, path));
-        assert_eq!(found, [true, false, true, false], "{value}");
+        assert_eq!(Root::of_hive(path).1, is_in_place, "{path}");
+    }
+    let root = |path: &&str| Root::of_hive(path).0;
+    // From the first on, each is nearer than the next.
+    for paths in [
+        [
+            "m/Windows/System32/config/SOFTWARE",
+            "m/System32/config/SOFTWARE",
+            "m/x/SOFTWARE",
+        ],
+        [
+            "s/config/SOFTWARE",
+            "s/Tasks/Windows/System32/config/SOFTWARE",
+            "s/Tasks/System32/config/SOFTWARE",
+        ],
+    ] {
+        assert!(paths.is_sorted_by_key(root), "{paths:?}");
     }
 }
 

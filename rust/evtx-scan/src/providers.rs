@@ -14,7 +14,7 @@ use evtx_arrow::DecodeError;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_messages::binary::Binary;
 use evtx_messages::provider::{self, Known, ProviderFile};
-use evtx_messages::registry::{FilePlace, HiveName, Registry};
+use evtx_messages::registry::{FilePlace, HiveName, Registry, Root};
 use evtx_messages::sqlite::Database;
 use evtx_messages::{Catalog, Error, MessageKind, MessageRow, catalog, foreign};
 use evtx_reports::{CatalogRow, message_batch};
@@ -22,7 +22,7 @@ use evtx_reports::{CatalogRow, message_batch};
 use crate::file::LogFile;
 use crate::reports::{ReportBatch, ReportRows, ReportThreads};
 use crate::scan_path::ScanPath;
-use crate::storage::{Call, Holds, LastOpened, ScanError, Storage, StorageError};
+use crate::storage::{Call, Holds, LastOpened, ScanError, Storage, StorageError, sort_by};
 use crate::threads::free;
 
 /// The most bytes of a file. Hives and databases have some 100 MiB.
@@ -96,10 +96,10 @@ struct Work {
     problems: VecDeque<CatalogRow>,
     /// Whose rows come next.
     source: Option<Source>,
-    /// The index of the next file.
-    next_file: usize,
-    /// The indexes of the databases that the caller did not name. They are read again when the registry is known.
-    found: VecDeque<usize>,
+    /// The indexes of the next files, and whether they were read before: databases that the caller did not name are read again
+    /// when the registry is known. Hives come first, then files with names that these have.
+    next_files: VecDeque<(usize, bool)>,
+    is_sorted: bool,
     /// The hives by their indexes, and the name of one that counts.
     hives: HashMap<usize, Option<HiveName>>,
     registry: Registry,
@@ -135,8 +135,12 @@ impl ReportRows for Thread {
 
     fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<ReportBatch>, ScanError> {
         if !self.shared.is_taken.swap(true, Ordering::Relaxed) {
+            let hives = hives(&self.shared.paths, storage)?;
+            let (first, others): (Vec<_>, Vec<_>) =
+                (0..self.shared.paths.len()).partition(|index| hives.contains_key(index));
             self.work = Some(Work {
-                hives: hives(&self.shared.paths, storage)?,
+                next_files: first.into_iter().chain(others).map(|index| (index, false)).collect(),
+                hives,
                 ..Work::default()
             });
         }
@@ -191,23 +195,20 @@ impl Thread {
                 call.interrupt.check()?;
                 continue;
             }
-            if let Some((index, path)) = work.next_file(&shared.paths) {
+            if let Some((index, is_again)) = work.next_file(&shared.paths, call.interrupt)? {
                 call.interrupt.check()?;
+                let path = &shared.paths[index];
                 self.reading = Some(index);
                 let read = path.patiently(call, || LogFile::open(call, path)?.read_all(call, MAX_FILE));
-                let taken = read.and_then(|bytes| work.take(index, path, bytes, call.interrupt).map_err(storage_error));
+                let taken = read.and_then(|bytes| {
+                    let taken = work.take((index, is_again), path, bytes, call.interrupt);
+                    taken.map_err(storage_error)
+                });
                 if let Err(error) = taken {
                     let why = path.failure(error)?;
                     work.problems.push_back(CatalogRow::unreadable(&path.path, why));
                 }
-                if work.kept > MAX_KEPT.min(MAX_SMALL + 2 * work.read) {
-                    let text = format!(
-                        "{}: the messages in the files up to this one take {} bytes of memory: read fewer at once",
-                        path.path, work.kept
-                    );
-                    return Err(ScanError::Input(text));
-                }
-                shared.done.fetch_max(index + 1, Ordering::Relaxed);
+                shared.done.fetch_add(usize::from(!is_again), Ordering::Relaxed);
                 continue;
             }
             self.reading = None;
@@ -215,11 +216,6 @@ impl Thread {
                 Some(groups) => groups,
                 None => {
                     let binaries = std::mem::take(&mut work.binaries);
-                    // None stands in for one that cannot be read.
-                    for path in &shared.paths {
-                        call.interrupt.check()?;
-                        work.registry.locate(&FilePlace::of(&path.path));
-                    }
                     work.groups.insert(groups(binaries, &work.registry, call.interrupt)?)
                 }
             };
@@ -277,21 +273,40 @@ fn storage_error(error: Error) -> StorageError {
 }
 
 impl Work {
-    /// The file that is read next, and its index. Databases that were found come once more after all files.
-    fn next_file<'p>(&mut self, paths: &'p [ScanPath]) -> Option<(usize, &'p ScanPath)> {
-        let index = if self.next_file < paths.len() {
-            self.next_file
-        } else {
-            self.found.pop_front()?
-        };
-        self.next_file += 1;
-        Some((index, paths.get(index)?))
+    /// The index of the file that is read next, and whether it was read before.
+    fn next_file(
+        &mut self,
+        paths: &[ScanPath],
+        interrupt: Interrupt<'_>,
+    ) -> Result<Option<(usize, bool)>, Interrupted> {
+        let is_hive = |(index, _): &(usize, bool)| self.hives.contains_key(index);
+        if !self.is_sorted && !self.next_files.front().is_some_and(is_hive) {
+            self.is_sorted = true;
+            let mut ranks = HashMap::new();
+            for (index, _) in &self.next_files {
+                interrupt.check()?;
+                let place = FilePlace::of(&paths[*index].path);
+                // A file that cannot be read has its place, too: no other stands in for it.
+                self.registry.locate(&place);
+                ranks.insert(*index, (!self.registry.has_file(place.name()), place.depth()));
+            }
+            let mut sorted: Vec<_> = self.next_files.drain(..).collect();
+            sort_by(&mut sorted, |(a, _), (b, _)| ranks[a].cmp(&ranks[b]), interrupt)?;
+            self.next_files = sorted.into();
+        }
+        Ok(self.next_files.pop_front())
     }
 
     /// Takes what a file has, by its first bytes. The rows of a binary depend on other files.
-    fn take(&mut self, index: usize, path: &ScanPath, bytes: Vec<u8>, interrupt: Interrupt<'_>) -> Result<(), Error> {
+    fn take(
+        &mut self,
+        (index, is_again): (usize, bool),
+        path: &ScanPath,
+        bytes: Vec<u8>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), Error> {
         self.read += bytes.len();
-        let (is_named, is_again) = (path.explicitly_named, index + 1 < self.next_file);
+        let is_named = path.explicitly_named;
         let path = &*path.path;
         match &bytes[..] {
             [b'M', b'Z', ..] => {
@@ -303,12 +318,24 @@ impl Work {
                 self.problems.extend(problems);
                 if !binary.tables.is_empty() || !binary.manifests.is_empty() {
                     let file = ProviderFile::new(path, binary);
-                    self.kept += file.bytes();
+                    let (kept, most) = (self.kept + file.bytes(), MAX_KEPT.min(MAX_SMALL + 2 * self.read));
+                    if kept > most {
+                        return Err(Error::too_large(
+                            "the messages of all files up to this one",
+                            0,
+                            kept,
+                            most,
+                        ));
+                    }
+                    self.kept = kept;
                     self.binaries.push(file);
                 }
             }
             [b'r', b'e', b'g', b'f', ..] => match self.hives.get(&index) {
-                Some(None) => {}
+                Some(None) => {
+                    let what = "a registry hive in another place than that of Windows";
+                    return Err(Error::OnlyIfNamed(what));
+                }
                 None if !is_named => {
                     let what = "a registry hive that is not named SOFTWARE or SYSTEM";
                     return Err(Error::OnlyIfNamed(what));
@@ -320,7 +347,7 @@ impl Work {
                 if is_named || is_again {
                     self.source = Some(Source::Database { rows, is_named });
                 } else {
-                    self.found.push_back(index);
+                    self.next_files.push_back((index, true));
                     free(rows);
                 }
             }
@@ -336,11 +363,12 @@ impl Work {
 }
 
 /// The hives among files, by their indexes, and the name of each that counts: one that the caller named, or else the nearest
-/// to where Windows has it.
+/// one, if it is where Windows has it, or beside the folders of Windows.
 ///
 /// # Errors
 /// [`ScanError::Input`] if several are as good: they can be of several machines, or made by somebody.
 fn hives(paths: &[ScanPath], storage: &dyn Storage) -> Result<HashMap<usize, Option<HiveName>>, ScanError> {
+    let root = paths.iter().filter_map(|path| Root::of(&path.path)).min();
     let mut hives = HashMap::new();
     for name in [HiveName::Software, HiveName::System] {
         let mut ranked = Vec::new();
@@ -350,20 +378,26 @@ fn hives(paths: &[ScanPath], storage: &dyn Storage) -> Result<HashMap<usize, Opt
                 Holds::Bytes | Holds::Folder => &path.path,
             };
             if HiveName::of(inner) == Some(name) {
-                let distance = (!path.explicitly_named).then(|| HiveName::distance(inner));
-                ranked.push((distance, index));
+                let place = (!path.explicitly_named).then(|| Root::of_hive(inner));
+                ranked.push((place, index));
                 hives.insert(index, None);
             }
         }
         ranked.sort_unstable();
+        // A hive elsewhere can be beside the folders of Windows, but not below them, where users can write.
+        let counts = |place: Option<(Root, bool)>| match (place, root) {
+            (None, _) | (_, None) => true,
+            (Some((own, true)), Some(root)) => own == root,
+            (Some((own, false)), Some(root)) => own.is_above(root),
+        };
         match ranked[..] {
-            [] => {}
-            [(distance, one), (next, two), ..] if distance == next => {
+            [(place, one), (next, two), ..] if place == next && counts(place) => {
                 let [one, two] = [one, two].map(|index| &paths[index].path);
                 let text = format!("two hives of the same name, {one} and {two}: pass only the path of the right one");
                 return Err(ScanError::Input(text));
             }
-            [(_, own), ..] => hives.extend([(own, Some(name))]),
+            [(place, own), ..] if counts(place) => hives.extend([(own, Some(name))]),
+            _ => {}
         }
     }
     Ok(hives)

@@ -112,10 +112,16 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<Option<(Record, 
     let fingerprints = Fingerprints::default();
     // What a manifest says about its own text, such as how many values it has, does not make it better than that of another.
     // Texts without a version are of a database. Those of several versions of Windows differ in the values that they have.
+    let can_be = |other: &Record| qualifiers_of(other).is_none_or(|found| key.qualifiers == Some(found));
+    let is_exact = |other: &Record| version_of(other) == Some(key.version) && can_be(other);
+    let is_same = |other: &Record| {
+        subject(other) == subject(record) || other[column::EVENT] == record[column::EVENT] && can_be(other)
+    };
     let is_rival = |of: &&Candidate<'_>| {
         let [(_, rival), ..] = of.records else { return false };
         (of.fit, of.distance) == (best.fit, best.distance)
-            || version_of(record).is_some() && subject(rival) == subject(record)
+            || version_of(record).is_some() && is_same(rival)
+            || is_exact(rival) && !is_exact(record)
     };
     let claim = |record: &Record, text| Claim {
         language: language(block, record[column::LANGUAGE]),
@@ -132,7 +138,7 @@ pub(super) fn best(block: &Block, key: &EventKey<'_>) -> Option<Option<(Record, 
         if rank == best_rank {
             return Some(None);
         }
-        if subject(other) == subject(record) {
+        if is_same(other) {
             let text = block.string(other[column::TEXT]).filter(|text| !text.is_empty());
             claims.push(claim(other, text.map(|_| 0)));
         }
@@ -208,6 +214,12 @@ fn subject(record: &Record) -> [u32; 2] {
     [record[column::EVENT], qualifiers]
 }
 
+/// Whether two messages can be about the same event: one without qualifiers can be about any.
+fn are_alike([event, qualifiers]: [u32; 2], [other, others]: [u32; 2]) -> bool {
+    let has = |qualifiers| qualifiers & column::HAS_QUALIFIERS != 0;
+    event == other && (qualifiers == others || !has(qualifiers) || !has(others))
+}
+
 /// What the message at an index is about, and the references of its language, text and file. Parameters come after the
 /// messages, and are about their ID.
 fn about(block: &Block, index: usize) -> ([u32; 2], [u32; 3]) {
@@ -263,12 +275,15 @@ pub(super) fn contested(block: &Block, first: usize, interrupt: Interrupt<'_>) -
         });
     }
     let mut contests = HashMap::new();
-    for (subject, claims) in &claims {
+    for subject in claims.keys() {
+        let alike = claims.iter().filter(|(other, _)| are_alike(*subject, **other));
+        let claims: Vec<_> = alike.flat_map(|(_, claims)| claims).copied().collect();
+        interrupt.check()?;
         let with_text = claims.iter().filter(|claim| claim.text.is_some());
         let language = with_text.map(|claim| claim.language).min().unwrap_or_default();
         let rivals = different.get(&(*subject, language.0));
         let are_too_many = rivals.is_some_and(|rivals| rivals.len() > MAX_CANDIDATES);
-        contests.insert(subject, are_too_many || is_contested(language, claims));
+        contests.insert(subject, are_too_many || is_contested(language, &claims));
     }
     Ok(all.map(|index| contests[&about(block, index).0]).collect())
 }

@@ -224,7 +224,7 @@ fn within(what: &'static str, size: usize, limit: usize) -> Result<()> {
 /// What is too large, and the file that has the largest share of it.
 fn too_large(what: &str, size: usize, limit: usize, shares: &HashMap<Arc<str>, usize>) -> Error {
     let largest = shares.iter().max_by_key(|(file, share)| (**share, *file));
-    let file = largest.map_or(String::new(), |(file, _)| file.to_string());
+    let file = largest.map_or(String::new(), |(file, _)| file.replace('\'', "''"));
     let (what, size, limit) = (what.to_owned(), size as u64, limit as u64);
     Error::CatalogTooLarge {
         what,
