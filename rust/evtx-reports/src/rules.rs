@@ -142,7 +142,7 @@ columns! { RuleRow:
     event_ids: Numbers(|row| &row.event_ids);
     /// The path of its file.
     rule_file: Text(|row| Some((&*row.file).into()));
-    /// What is odd about a rule that can be used, such as fields that its events do not have.
+    /// What is odd about a rule that can be used, such as aliases that name unknown rules.
     lint: Texts(|row| &row.lint);
     /// NULL, or why the rule is not used, with line and column.
     error: Text(|row| row.error.as_deref().map(printable));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Scan, Table, reference};
 use evtx_format::Interrupt;
-use evtx_reports::{Linter, RuleRow};
+use evtx_reports::RuleRow;
 use evtx_sigma::{Level, Placeholders, Status};
 
 use crate::catalogs::{self, is_catalog};
@@ -403,9 +403,7 @@ impl Arguments {
             rules: Arc::default(),
         };
         if self.query == Query::Rules {
-            let rules = self
-                .of_rules
-                .load(&call.paths, Some(&Linter::default()), threads, storage, interrupt)?;
+            let rules = self.of_rules.load(&call.paths, threads, storage, interrupt)?;
             call.rules = rules.rows.into();
             call.paths.clear();
         }

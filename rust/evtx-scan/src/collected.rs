@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evtx_arrow::Rules;
 use evtx_format::{Interrupt, Interrupted};
-use evtx_reports::{Linter, RuleRow};
+use evtx_reports::RuleRow;
 use evtx_sigma::{
     Correlation, Correlations, Document, Filter, Level, Limits, LoadError, LogSources, Refused, Rule, RuleForEvents,
     RuleSetBuilder,
@@ -78,13 +78,8 @@ impl Loaded {
         }
     }
 
-    /// A document. `linter` finds what is odd about it, for those who ask.
-    pub(crate) fn new(
-        file: &Arc<str>,
-        loaded: Result<Document, Box<Refused>>,
-        log_sources: &LogSources,
-        linter: Option<&Linter>,
-    ) -> Self {
+    /// A document.
+    pub(crate) fn new(file: &Arc<str>, loaded: Result<Document, Box<Refused>>, log_sources: &LogSources) -> Self {
         let (rules, correlation) = match loaded {
             Ok(Document::Rule(rule)) => (vec![rule], None),
             Ok(Document::Correlation(correlation)) => (Vec::new(), Some(correlation)),
@@ -106,7 +101,7 @@ impl Loaded {
             file: Arc::clone(file),
             ..RuleRow::default()
         };
-        let (mut all, mut lint) = (Vec::new(), Vec::new());
+        let mut all = Vec::new();
         for rule in rules {
             let position = rule.log_source_position;
             let (alternatives, error) = match log_sources.resolve(&rule.log_sources) {
@@ -114,10 +109,6 @@ impl Loaded {
                 Err(problem) => (Vec::new(), Some(LoadError { position, problem }.to_string())),
             };
             row = RuleRow::new(file, &rule, &alternatives, error);
-            // The rules after the first one are parts of it.
-            if let Some(linter) = linter.filter(|_| all.is_empty()) {
-                lint = linter.lint(&rule, &alternatives);
-            }
             all.push(RuleForEvents { rule, alternatives });
         }
         if row.error.is_some() {
@@ -129,7 +120,6 @@ impl Loaded {
         if let Some(correlation) = &correlation {
             row = row.describing(correlation);
         }
-        row.lint.extend(lint);
         Loaded {
             row,
             rules: all,

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_reports::Linter;
 use evtx_sigma::{Level, Limits, LogSources, Placeholders, Status, load_documents_until};
 
 use crate::collected::{Collected, Loaded, LoadedRules, Tuning, id_of};
@@ -92,10 +91,10 @@ impl RuleArguments {
         for path in named {
             paths.extend(expand(storage, path, FileKind::Rules, function, interrupt)?);
         }
-        self.load(&paths, None, threads, storage, interrupt)
+        self.load(&paths, threads, storage, interrupt)
     }
 
-    /// Loads the rules of some files, with at most `threads` threads. `linter` finds what is odd about them. The calling thread reads the files.
+    /// Loads the rules of some files, with at most `threads` threads. The calling thread reads the files.
     ///
     /// # Errors
     /// Those of the storage for files that the caller named, a table of log sources that cannot be used, too many
@@ -103,7 +102,6 @@ impl RuleArguments {
     pub(crate) fn load(
         &self,
         paths: &[ScanPath],
-        linter: Option<&Linter>,
         threads: usize,
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
@@ -121,7 +119,6 @@ impl RuleArguments {
         let loading = Loading {
             placeholders: &self.placeholders,
             log_sources: own.as_ref().unwrap_or(builtin),
-            linter,
             threads: threads.clamp(1, MAX_THREADS),
         };
         let mut rules = Collected::new(self.tuning(call)?);
@@ -196,7 +193,6 @@ impl RuleArguments {
 struct Loading<'a> {
     placeholders: &'a Placeholders,
     log_sources: &'a LogSources,
-    linter: Option<&'a Linter>,
     threads: usize,
 }
 
@@ -219,7 +215,7 @@ impl RuleText {
         let loaded = load_documents_until(text, how.placeholders, &stop).map_err(|_| Interrupted)?;
         let loaded = loaded
             .into_iter()
-            .map(|loaded| Loaded::new(&self.file, loaded, how.log_sources, how.linter));
+            .map(|loaded| Loaded::new(&self.file, loaded, how.log_sources));
         Ok(loaded.collect())
     }
 }

@@ -55,7 +55,7 @@ pub struct Detection {
 
 impl Rule {
     /// The items of all detections.
-    pub fn items(&self) -> impl Iterator<Item = &Item> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         self.detections
             .iter()
             .flat_map(|detection| detection.any.iter().flatten())
