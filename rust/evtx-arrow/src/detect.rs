@@ -236,10 +236,8 @@ impl Detector {
             entries: view.keyed_entries(templates),
             others: view.other_values(templates),
         };
-        let is_stopped = || interrupt.check().is_err();
-        let matching = &mut self.matching;
-        let outcome = matching.matches(&known.kind, &values, &is_stopped, &mut self.matches);
-        outcome.map_err(|_| Interrupted)?;
+        self.matching
+            .matches(&known.kind, &values, interrupt, &mut self.matches)?;
         if let Some(hits) = &mut self.hits
             && !self.matches.is_empty()
         {
@@ -396,12 +394,12 @@ impl Detector {
         known.resize(slots.len(), None);
         let texts: Vec<&str> = names.iter().map(String::as_str).collect();
         let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
-        let kind = self.rules.kinds.kind(&texts, &known, &|| interrupt.check().is_err());
+        let kind = self.rules.kinds.kind(&texts, &known, interrupt)?;
         if self.hits.is_none() {
             names.clear();
         }
         Ok(KnownKind {
-            kind: kind.map_err(|_| Interrupted)?,
+            kind,
             slots: slots.into(),
             names: names.into(),
         })

@@ -1,6 +1,7 @@
 //! Interrupts, by which the caller ends work early.
 
 use std::fmt;
+use std::thread;
 
 /// Whether long work should stop. The work checks it at least every few milliseconds.
 #[derive(Clone, Copy, Default)]
@@ -37,4 +38,10 @@ impl<'i> Interrupt<'i> {
             _ => Ok(()),
         }
     }
+}
+
+/// Frees a large value on a thread of its own, because whoever interrupts a call waits for the call.
+pub fn free<T: Send + 'static>(value: T) {
+    // Without a thread, the closure is dropped here, and what it holds.
+    _ = thread::Builder::new().spawn(move || drop(value));
 }

@@ -9,6 +9,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
+//! | [`case`] | folds texts, to compare them without regard to case |
 //! | [`value`] | reads typed values and writes their text as Windows shows it |
 //! | [`binxml`] | reads names and template instances; the one walk over a stream, to a tree or to JSON |
 //! | [`container`] | reads the file header, finds the chunks, and walks over the records of a chunk |
@@ -22,6 +23,7 @@ mod limits;
 mod error;
 pub mod bytes;
 mod interrupt;
+pub mod case;
 mod printable;
 pub mod value;
 pub mod binxml;
@@ -30,6 +32,6 @@ pub mod render;
 pub mod mta;
 
 pub use error::{Error, ErrorKind, Result};
-pub use interrupt::{Interrupt, Interrupted};
+pub use interrupt::{Interrupt, Interrupted, free};
 pub use limits::{MAX_NAMES, MAX_NESTING, MAX_NODES, MAX_OPEN_ELEMENTS, MAX_TEXT};
 pub use printable::printable;

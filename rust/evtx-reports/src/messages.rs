@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use evtx_format::value::ValueType;
-use evtx_format::{Interrupt, printable};
+use evtx_format::{Interrupt, free, printable};
 use evtx_messages::row::guid_of_text;
 use evtx_messages::{CatalogWriter, Field, Guid, MessageKind, MessageRow, ValueMap};
 
@@ -185,9 +185,7 @@ impl CatalogRows {
 impl Drop for CatalogRows {
     /// Frees the rows in another thread: a million of them take longer than an interrupt may wait.
     fn drop(&mut self) {
-        let writer = std::mem::take(&mut self.writer);
-        // Without a thread, this one frees them.
-        let _ = std::thread::Builder::new().spawn(move || drop(writer));
+        free(std::mem::take(&mut self.writer));
     }
 }
 

@@ -55,8 +55,7 @@ impl Bursts {
     /// # Errors
     /// [`Interrupted`].
     pub(crate) fn find(rules: &Rules, hits: Vec<Hits>, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
-        let found = rules.bursts(hits, &|| interrupt.check().is_err());
-        let (bursts, refused) = found.map_err(|_| Interrupted)?;
+        let (bursts, refused) = rules.bursts(hits, interrupt)?;
         Ok(Bursts {
             left: bursts.into_iter(),
             names: BTreeMap::new(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{Level, Limits, LogSources, Placeholders, Status, load_documents_until};
+use evtx_sigma::{Level, Limits, LogSources, Placeholders, Status, load_documents};
 
 use crate::collected::{Collected, Loaded, LoadedRules, Tuning, id_of};
 use crate::file::LogFile;
@@ -211,8 +211,7 @@ impl RuleText {
                 return Ok(vec![Loaded::unusable(&self.file, why.clone())]);
             }
         };
-        let stop = || interrupt.check().is_err();
-        let loaded = load_documents_until(text, how.placeholders, &stop).map_err(|_| Interrupted)?;
+        let loaded = load_documents(text, how.placeholders, interrupt)?;
         let loaded = loaded
             .into_iter()
             .map(|loaded| Loaded::new(&self.file, loaded, how.log_sources));
@@ -308,6 +307,6 @@ fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
 fn own_log_sources(call: Call<'_>, path: &str) -> Result<LogSources, ScanError> {
     let path = &ScanPath::named(path);
     let text = read_text(call, path).or_else(|error| path.failure(error))?;
-    let loaded = LogSources::load_until(&text, &|| call.interrupt.check().is_err()).map_err(|_| Interrupted)?;
+    let loaded = LogSources::load(&text, call.interrupt)?;
     loaded.map_err(|error| ScanError::File(format!("{}: {error}", path.path)))
 }

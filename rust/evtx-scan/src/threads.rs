@@ -5,17 +5,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
 use evtx_format::Interrupt;
+pub(crate) use evtx_format::free;
 
 use crate::storage::{ScanError, WAIT};
 
 /// The most threads that a call starts for such work.
 pub const MAX_THREADS: usize = 16;
-
-/// Frees a large value on a thread of its own, because whoever interrupts a call waits for the call.
-pub(crate) fn free<T: Send + 'static>(value: T) {
-    // Without a thread, the closure is dropped here, and what it holds.
-    _ = thread::Builder::new().spawn(move || drop(value));
-}
 
 /// Runs `work` with each state at once: with the first on the calling thread, after `meanwhile`, and with every other on
 /// a thread of its own. What a thread that cannot be started would do is left to the others.

@@ -1,5 +1,7 @@
 //! Conditions: which detections must be true together.
 
+use evtx_format::Interrupt;
+
 use crate::error::{LoadError, Problem};
 use crate::limits::{Budget, Limits};
 use crate::pattern::{Pattern, Segment};
@@ -215,7 +217,7 @@ impl<'a> ConditionParser<'a> {
         let pattern = Pattern::new(parts);
         let mut conditions = Vec::new();
         for (index, name) in self.names.iter().enumerate() {
-            if pattern.matches(name) && (word.starts_with('_') || !name.starts_with('_')) {
+            if pattern.matches(name, Interrupt::NEVER) && (word.starts_with('_') || !name.starts_with('_')) {
                 self.budget.take_term()?;
                 conditions.push(Condition::Detection(index));
             }
@@ -258,15 +260,14 @@ impl<'a> ConditionParser<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stop::Stop;
     use crate::yaml::documents;
 
     const NAMES: [&str; 5] = ["sel_a", "sel_b", "filter", "_hidden", "_hid_b"];
 
     fn read(text: &str) -> Result<String, String> {
         let quoted = format!("'{text}'");
-        let node = documents(&quoted, &Stop::never())
-            .expect("nothing stops it")
+        let node = documents(&quoted, Interrupt::NEVER)
+            .expect("nothing interrupts it")
             .remove(0)
             .expect("a text");
         let condition = condition(&node, &NAMES, &mut Budget::default());

@@ -1,5 +1,7 @@
 //! Documents of a text of rules: rules, correlations, filters, and rules of Sigma 1 with an aggregation.
 
+use evtx_format::{Interrupt, Interrupted};
+
 use crate::about::About;
 use crate::condition::Condition;
 use crate::correlation::{
@@ -11,7 +13,6 @@ use crate::item::Context;
 use crate::limits::Budget;
 use crate::placeholders::Placeholders;
 use crate::rule::{Aggregated, Identity, Rule, rule};
-use crate::stop::{Stop, Stopped};
 use crate::yaml::{Node, documents};
 
 /// A document of a text of rules.
@@ -43,7 +44,7 @@ pub struct Refused {
 /// Loads the rules of a text that are about single events. Each document is a rule or an error. There is always at least
 /// one result.
 pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
-    let documents = load_documents_until(text, placeholders, &|| false).unwrap_or_default();
+    let documents = load_documents(text, placeholders, Interrupt::NEVER).unwrap_or_default();
     let other = |about: About, position| {
         let error = Problem::text("this rule is not about single events").at(position);
         let (id, title) = (about.id, Some(about.title));
@@ -60,14 +61,13 @@ pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, B
 /// Loads the documents of a text, which can take some 100 ms. There is always at least one result.
 ///
 /// # Errors
-/// [`Stopped`] soon after `stop` returns `true`.
-pub fn load_documents_until(
+/// [`Interrupted`].
+pub fn load_documents(
     text: &str,
     placeholders: &Placeholders,
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<Result<Document, Box<Refused>>>, Stopped> {
-    let stop = Stop::new(stop);
-    let mut documents = documents(text, &stop)?;
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Result<Document, Box<Refused>>>, Interrupted> {
+    let mut documents = documents(text, interrupt)?;
     if documents.is_empty() {
         documents.push(Err(Problem::NoRule.at(Position::START)));
     }
@@ -77,7 +77,7 @@ pub fn load_documents_until(
         names_cleared_channel: false,
     };
     let loaded = documents.into_iter().map(|document| {
-        stop.check()?;
+        interrupt.check()?;
         context.budget.next_rule();
         let loaded = match &document {
             Ok(document) => load(document, &mut context),

@@ -1,12 +1,13 @@
 //! Whether an event matches a rule, and by which fields.
 
+use evtx_format::{Interrupt, Interrupted};
+
 use crate::condition::Condition;
 use crate::event::{Event, break_if};
 use crate::excerpt::{LONGEST, excerpt};
 use crate::item::Item;
 use crate::matcher::{Matcher, Subject};
 use crate::rule::{Detection, Rule};
-use crate::stop::{Stop, Stopped};
 
 /// The fields that made a rule true.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,15 +22,19 @@ pub struct Matched {
 impl Rule {
     /// Whether an event matches, and by which fields. The log source is not considered.
     pub fn matches(&self, event: &dyn Event) -> Option<Matched> {
-        self.matches_until(event, &Stop::never()).ok().flatten()
+        self.matches_until(event, Interrupt::NEVER).ok().flatten()
     }
 
-    /// The same, but the work can be stopped.
-    pub(crate) fn matches_until(&self, event: &dyn Event, stop: &Stop<'_>) -> Result<Option<Matched>, Stopped> {
+    /// The same, but the work can be interrupted.
+    pub(crate) fn matches_until(
+        &self,
+        event: &dyn Event,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Option<Matched>, Interrupted> {
         let mut evaluation = Evaluation {
             rule: self,
             event,
-            stop,
+            interrupt,
             known: vec![None; self.detections.len()],
             fields: Vec::new(),
         };
@@ -37,7 +42,7 @@ impl Rule {
         if is_true {
             evaluation.collect(&self.condition);
         }
-        stop.result()?;
+        interrupt.check()?;
         let shown = evaluation.fields.into_iter().map(|found| {
             let value = found.value.map(|value| excerpt(&value, found.at));
             (found.field, value)
@@ -51,7 +56,7 @@ impl Rule {
 struct Evaluation<'a> {
     rule: &'a Rule,
     event: &'a dyn Event,
-    stop: &'a Stop<'a>,
+    interrupt: Interrupt<'a>,
     /// By detection, whether it is true, once that is known.
     known: Vec<Option<bool>>,
     /// The fields that made the rule true.
@@ -71,7 +76,7 @@ impl Evaluation<'_> {
         match condition {
             &Condition::Detection(index) => {
                 let detection = &self.rule.detections[index];
-                let is_true = || detection.first(self.event, self.stop).is_some();
+                let is_true = || detection.first(self.event, self.interrupt).is_some();
                 *self.known[index].get_or_insert_with(is_true)
             }
             Condition::Not(inner) => !self.is_true(inner),
@@ -84,10 +89,10 @@ impl Evaluation<'_> {
     fn collect(&mut self, condition: &Condition) {
         match condition {
             &Condition::Detection(index) => {
-                let items = self.rule.detections[index].first(self.event, self.stop);
+                let items = self.rule.detections[index].first(self.event, self.interrupt);
                 for item in items.unwrap_or_default() {
-                    item.is_true(self.event, self.stop, &mut |field, value| {
-                        let at = value.map_or(0, |text| item.place_in(text, self.event, self.stop));
+                    item.is_true(self.event, self.interrupt, &mut |field, value| {
+                        let at = value.map_or(0, |text| item.place_in(text, self.event, self.interrupt));
                         let mut known = self.fields.iter_mut();
                         match known.find(|found| found.field == field && found.value.as_deref() == value) {
                             // The excerpt starts at the first match, to show as many as it can.
@@ -115,10 +120,10 @@ impl Evaluation<'_> {
 
 impl Detection {
     /// The items of the first alternative that is true.
-    fn first(&self, event: &dyn Event, stop: &Stop<'_>) -> Option<&[Item]> {
+    fn first(&self, event: &dyn Event, interrupt: Interrupt<'_>) -> Option<&[Item]> {
         self.any
             .iter()
-            .find(|items| items.iter().all(|item| item.is_true(event, stop, &mut |_, _| ())))
+            .find(|items| items.iter().all(|item| item.is_true(event, interrupt, &mut |_, _| ())))
             .map(Vec::as_slice)
     }
 }
@@ -126,25 +131,27 @@ impl Detection {
 impl Item {
     /// Whether the item is true for an event.
     pub fn matches(&self, event: &dyn Event) -> bool {
-        self.is_true(event, &Stop::never(), &mut |_, _| ())
+        self.is_true(event, Interrupt::NEVER, &mut |_, _| ())
     }
 
     /// Where to look in a text for which the item is true, as a byte offset. 0 if the text is short.
-    fn place_in(&self, text: &str, event: &dyn Event, stop: &Stop<'_>) -> usize {
+    fn place_in(&self, text: &str, event: &dyn Event, interrupt: Interrupt<'_>) -> usize {
         let subject = Subject::new(text);
         let mut matchers = self.any.iter().filter(|_| text.len() > LONGEST);
-        let first = matchers.find(|matcher| matcher.matches(&subject, event, stop));
-        first.map_or(0, |matcher| matcher.place_in(&subject, stop))
+        let first = matchers.find(|matcher| matcher.matches(&subject, event, interrupt));
+        first.map_or(0, |matcher| matcher.place_in(&subject, interrupt))
     }
 
     /// Whether the item is true for an event. If it is, `found` gets the field and value that made it true.
-    fn is_true(&self, event: &dyn Event, stop: &Stop<'_>, found: &mut dyn FnMut(&str, Option<&str>)) -> bool {
+    fn is_true(&self, event: &dyn Event, interrupt: Interrupt<'_>, found: &mut dyn FnMut(&str, Option<&str>)) -> bool {
         let is_match = |text: &str| {
-            if stop.check().is_err() {
+            if interrupt.check().is_err() {
                 return false;
             }
             let subject = Subject::new(text);
-            self.any.iter().any(|matcher| matcher.matches(&subject, event, stop))
+            self.any
+                .iter()
+                .any(|matcher| matcher.matches(&subject, event, interrupt))
         };
         let Some(field) = self.field.as_deref() else {
             let mut is_true = false;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use evtx_format::{Interrupt, Interrupted};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::meta::{self, BuildError, Regex};
 use regex_automata::nfa::thompson::{self, Compiler, WhichCaptures};
@@ -10,7 +11,6 @@ use regex_automata::{Input, MatchKind};
 
 use crate::error::Problem;
 use crate::limits::Limits;
-use crate::stop::{Stop, Stopped};
 
 /// The flags of a regular expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,10 +55,10 @@ struct Stoppable {
     states: Mutex<Vec<Cache>>,
 }
 
-/// The longest text that `regex` searches, in bytes. It cannot be stopped, and a byte can cost the program's size.
+/// The longest text that `regex` searches, in bytes. It cannot be interrupted, and a byte can cost the program's size.
 const SHORT: usize = 512;
 
-/// Bytes of text between two questions whether to stop. In the worst case, each builds a state.
+/// Bytes of text between two checks for an interrupt. In the worst case, each builds a state.
 const STEP: usize = 64;
 
 impl Expression {
@@ -94,11 +94,11 @@ impl Expression {
         self.regex.is_match(text)
     }
 
-    /// The same, but the search can be stopped.
-    pub(crate) fn find(&self, text: &str, stop: &Stop<'_>) -> Result<bool, Stopped> {
-        stop.check()?;
+    /// The same, but the search can be interrupted.
+    pub(crate) fn find(&self, text: &str, interrupt: Interrupt<'_>) -> Result<bool, Interrupted> {
+        interrupt.check()?;
         if text.len() > SHORT
-            && let Some(is_match) = self.find_end(text, stop)?
+            && let Some(is_match) = self.find_end(text, interrupt)?
         {
             return Ok(is_match.is_some());
         }
@@ -106,11 +106,11 @@ impl Expression {
     }
 
     /// The byte offset at which the match that ends first does so, if there is one. `None` if it cannot be told.
-    pub(crate) fn find_end(&self, text: &str, stop: &Stop<'_>) -> Result<Option<Option<usize>>, Stopped> {
+    pub(crate) fn find_end(&self, text: &str, interrupt: Interrupt<'_>) -> Result<Option<Option<usize>>, Interrupted> {
         let stoppable = self.stoppable.get_or_init(|| self.stoppable());
         stoppable
             .as_ref()
-            .map_or(Ok(None), |stoppable| stoppable.find_end(text, stop))
+            .map_or(Ok(None), |stoppable| stoppable.find_end(text, interrupt))
     }
 
     fn stoppable(&self) -> Option<Stoppable> {
@@ -150,10 +150,10 @@ impl Stoppable {
     const KEPT_BYTES: usize = 256 << 10;
 
     /// As [`Expression::find_end`].
-    fn find_end(&self, text: &str, stop: &Stop<'_>) -> Result<Option<Option<usize>>, Stopped> {
+    fn find_end(&self, text: &str, interrupt: Interrupt<'_>) -> Result<Option<Option<usize>>, Interrupted> {
         let states = self.states.lock().ok().and_then(|mut states| states.pop());
         let mut cache = states.unwrap_or_else(|| self.automaton.create_cache());
-        let result = walk(&self.automaton, &mut cache, text, stop);
+        let result = walk(&self.automaton, &mut cache, text, interrupt);
         if let Ok(mut states) = self.states.lock()
             && states.len() < Self::KEPT
             && cache.memory_usage() <= Self::KEPT_BYTES
@@ -164,12 +164,17 @@ impl Stoppable {
     }
 }
 
-fn walk(automaton: &DFA, cache: &mut Cache, text: &str, stop: &Stop<'_>) -> Result<Option<Option<usize>>, Stopped> {
+fn walk(
+    automaton: &DFA,
+    cache: &mut Cache,
+    text: &str,
+    interrupt: Interrupt<'_>,
+) -> Result<Option<Option<usize>>, Interrupted> {
     let Ok(mut state) = automaton.start_state_forward(cache, &Input::new(text)) else {
         return Ok(None);
     };
     for (number, bytes) in text.as_bytes().chunks(STEP).enumerate() {
-        stop.check()?;
+        interrupt.check()?;
         for (at, &byte) in (number * STEP..).zip(bytes) {
             let Ok(next) = automaton.next_state(cache, state, byte) else {
                 return Ok(None);
@@ -380,7 +385,7 @@ mod tests {
     /// The automaton for long texts agrees with the crate `regex`.
     #[test]
     fn searches_long_texts_alike() {
-        let stop = Stop::never();
+        let interrupt = Interrupt::NEVER;
         let texts = ["", "a", "b\n", "ä", "aä", "ab ba\r\nab", "\u{212A}k", "aaaaaaab", "ß x"];
         for expression in [
             "a", "^a", "a$", "^$", r"\B", r"\bb", "(?i)K", "[^a]b", "a{3,7}b", "x*$", r"a\B", "(?m)^ab$", "", "ß|ä$",
@@ -395,7 +400,7 @@ mod tests {
                     format!("{text}{}", "ä\n".repeat(SHORT)),
                 ] {
                     let is_match = expression.is_match(&long);
-                    let end = stoppable.find_end(&long, &stop);
+                    let end = stoppable.find_end(&long, interrupt);
                     let found = end.map(|end| end.map(|end| end.is_some()));
                     assert_eq!(found, Ok(Some(is_match)), "{expression:?} {text:?}");
                     // Without what follows it, the match is still there: it is the end of one, not some other place.
@@ -403,7 +408,7 @@ mod tests {
                     assert!(
                         end.is_none_or(|end| expression.is_match(&long[..end]) || expression.as_str().contains('B'))
                     );
-                    assert_eq!(expression.find(&long, &stop), Ok(is_match));
+                    assert_eq!(expression.find(&long, interrupt), Ok(is_match));
                 }
             }
         }
@@ -421,6 +426,6 @@ mod tests {
             asked.set(asked.get() + 1);
             asked.get() > 3
         };
-        assert_eq!(expression.find(&text, &Stop::new(&ask)), Err(Stopped));
+        assert_eq!(expression.find(&text, Interrupt::new(&ask)), Err(Interrupted));
     }
 }

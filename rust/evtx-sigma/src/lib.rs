@@ -50,9 +50,7 @@
 
 mod error;
 mod limits;
-mod stop;
 mod number;
-mod case;
 mod yaml;
 mod attack;
 mod source;
@@ -79,7 +77,7 @@ pub use about::{About, Level, Status};
 pub use attack::{tactics, techniques};
 pub use condition::Condition;
 pub use correlation::{Burst, Correlation, Correlations, Hits};
-pub use document::{Document, Refused, load_documents_until, load_rules};
+pub use document::{Document, Refused, load_documents, load_rules};
 pub use engine::{EventKind, EventKinds, Match, Matching, Presence, RuleForEvents, RuleSet, RuleSetBuilder, Values};
 pub use error::{LoadError, Position, Problem};
 pub use evaluate::Matched;
@@ -95,4 +93,3 @@ pub use pattern::{Pattern, Place, Segment};
 pub use placeholders::Placeholders;
 pub use rule::{Detection, Rule};
 pub use source::LogSource;
-pub use stop::Stopped;

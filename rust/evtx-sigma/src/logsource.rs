@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use crate::case::is_same;
+use evtx_format::case::is_same;
+use evtx_format::{Interrupt, Interrupted};
+
 use crate::error::{LoadError, Position, Problem};
 use crate::event::{Event, SYSTEM_CHANNEL, has_value, name_in_event};
 use crate::item::{Context, Item};
@@ -15,7 +17,6 @@ use crate::number::Number;
 use crate::placeholders::Placeholders;
 use crate::rule::all_of;
 use crate::source::LogSource;
-use crate::stop::{Stop, Stopped};
 use crate::yaml::{Node, Value, documents};
 
 /// A table of log sources.
@@ -48,7 +49,8 @@ pub struct Renamed<'a> {
 
 static BUILTIN: LazyLock<LogSources> = LazyLock::new(|| {
     let text = include_str!("../logsources.yml");
-    LogSources::load(text).expect("a test loads the table of the crate")
+    let loaded = LogSources::load(text, Interrupt::NEVER).expect("nothing interrupts it");
+    loaded.expect("a test loads the table of the crate")
 });
 
 impl LogSources {
@@ -57,24 +59,18 @@ impl LogSources {
         &BUILTIN
     }
 
-    /// Loads a table: a map with the list `logsources`.
-    pub fn load(text: &str) -> Result<LogSources, LoadError> {
-        Self::load_until(text, &|| false).unwrap_or_else(|_| Err(Problem::Missing("logsources").at(Position::START)))
-    }
-
-    /// As [`load`](Self::load), which can take some 100 ms for a text.
+    /// Loads a table: a map with the list `logsources`. A text can take some 100 ms.
     ///
     /// # Errors
-    /// [`Stopped`] soon after `stop` returns `true`.
-    pub fn load_until(text: &str, stop: &dyn Fn() -> bool) -> Result<Result<LogSources, LoadError>, Stopped> {
-        let stop = Stop::new(stop);
-        let documents: Result<Vec<Node>, _> = documents(text, &stop)?.into_iter().collect();
-        let loaded = documents.and_then(|documents| Self::of_documents(&documents, &stop));
-        stop.result()?;
+    /// [`Interrupted`].
+    pub fn load(text: &str, interrupt: Interrupt<'_>) -> Result<Result<LogSources, LoadError>, Interrupted> {
+        let documents: Result<Vec<Node>, _> = documents(text, interrupt)?.into_iter().collect();
+        let loaded = documents.and_then(|documents| Self::of_documents(&documents, interrupt));
+        interrupt.check()?;
         Ok(loaded)
     }
 
-    fn of_documents(documents: &[Node], stop: &Stop<'_>) -> Result<LogSources, LoadError> {
+    fn of_documents(documents: &[Node], interrupt: Interrupt<'_>) -> Result<LogSources, LoadError> {
         let missing = Problem::Missing("logsources");
         let Some(document) = documents.first() else {
             return Err(missing.at(Position::START));
@@ -90,7 +86,7 @@ impl LogSources {
             budget: Budget::default(),
             names_cleared_channel: false,
         };
-        let nodes = nodes.iter().take_while(|_| stop.check().is_ok());
+        let nodes = nodes.iter().take_while(|_| interrupt.check().is_ok());
         let entries = nodes.map(|node| entry(node, &mut context)).collect::<Result<_, _>>()?;
         Ok(LogSources { entries })
     }
@@ -348,7 +344,11 @@ mod tests {
 - {service: own, channels: [A]}
 - {service: own, channels: [B]}
 ";
-        let table = LogSources::builtin().with(LogSources::load(own).expect("a table"));
+        let table = LogSources::builtin().with(
+            LogSources::load(own, Interrupt::NEVER)
+                .expect("nothing interrupts it")
+                .expect("a table"),
+        );
         let channels = |category: &str, service: &str| {
             let alternatives = table
                 .resolve(&[source(category, "windows", service)])
@@ -399,7 +399,8 @@ mod tests {
                 "line 3, column 18: the value must be a number, but this is a text",
             ),
         ] {
-            assert_eq!(LogSources::load(&text).expect_err(&text).to_string(), why, "{text}");
+            let loaded = LogSources::load(&text, Interrupt::NEVER).expect("nothing interrupts it");
+            assert_eq!(loaded.expect_err(&text).to_string(), why, "{text}");
         }
     }
 }

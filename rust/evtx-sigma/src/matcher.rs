@@ -5,16 +5,16 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::net::IpAddr;
 
+use evtx_format::Interrupt;
+use evtx_format::case::fold;
 use ipnet::IpNet;
 use jiff::civil::Time;
 use jiff::fmt::temporal::Pieces;
 
-use crate::case::fold;
 use crate::event::{Event, break_if};
 use crate::expression::Expression;
 use crate::number::Number;
 use crate::pattern::{Pattern, Place};
-use crate::stop::Stop;
 
 /// A test of one value of a field, with all modifiers applied.
 #[derive(Debug, Clone)]
@@ -82,18 +82,21 @@ pub enum DatePart {
     Year,
 }
 
+/// The longest text that is tested without a check for an interrupt, in bytes.
+const SHORT: usize = 1 << 12;
+
 impl Matcher {
-    /// Whether a text of an event matches. `false` if the work was stopped.
-    pub(crate) fn matches(&self, text: &Subject<'_>, event: &dyn Event, stop: &Stop<'_>) -> bool {
+    /// Whether a text of an event matches. `false` after an interrupt.
+    pub(crate) fn matches(&self, text: &Subject<'_>, event: &dyn Event, interrupt: Interrupt<'_>) -> bool {
         // Testing a short text is faster than asking. But another field can have many values.
-        let is_long = text.as_is.len() > Stop::SHORT || matches!(self, Matcher::FieldReference { .. });
-        if is_long && stop.check().is_err() {
+        let is_long = text.as_is.len() > SHORT || matches!(self, Matcher::FieldReference { .. });
+        if is_long && interrupt.check().is_err() {
             return false;
         }
         match self {
-            Matcher::Text { pattern, cased: true } => pattern.matches_until(text.as_is, stop),
-            Matcher::Text { pattern, cased: false } => pattern.matches_until(text.folded(), stop),
-            Matcher::Regex(expression) => expression.find(text.as_is, stop).unwrap_or(false),
+            Matcher::Text { pattern, cased: true } => pattern.matches(text.as_is, interrupt),
+            Matcher::Text { pattern, cased: false } => pattern.matches(text.folded(), interrupt),
+            Matcher::Regex(expression) => expression.find(text.as_is, interrupt).unwrap_or(false),
             Matcher::Network(network) => has_address(network, text.as_is),
             Matcher::FieldReference { field, place, cased } => {
                 let mut is_match = false;
@@ -124,7 +127,7 @@ impl Matcher {
 
     /// Where to look in a text that matches, as a byte offset: at the first needle of a pattern, or where the match of
     /// an expression ends. 0 if the whole text counts.
-    pub(crate) fn place_in(&self, text: &Subject<'_>, stop: &Stop<'_>) -> usize {
+    pub(crate) fn place_in(&self, text: &Subject<'_>, interrupt: Interrupt<'_>) -> usize {
         match self {
             Matcher::Text { pattern, cased: true } => pattern.place_in(text.as_is),
             Matcher::Text { pattern, cased: false } => {
@@ -137,7 +140,7 @@ impl Matcher {
                     .map_or(0, |(offset, _)| offset)
             }
             Matcher::Regex(expression) => expression
-                .find_end(text.as_is, stop)
+                .find_end(text.as_is, interrupt)
                 .ok()
                 .flatten()
                 .flatten()

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::case::fold;
-use crate::stop::Stop;
+use evtx_format::Interrupt;
+use evtx_format::case::fold;
 
 /// A part of a value with wildcards.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,16 +80,11 @@ impl Pattern {
         Pattern::Needle(place, needle)
     }
 
-    /// Whether a text matches. Case matters: to ignore it, fold both sides first.
-    pub fn matches(&self, text: &str) -> bool {
-        self.matches_until(text, &Stop::never())
-    }
-
-    /// The same, or `false` if the work was stopped.
-    pub(crate) fn matches_until(&self, text: &str, stop: &Stop<'_>) -> bool {
+    /// Whether a text matches, or `false` after an interrupt. Case matters: to ignore it, fold both sides first.
+    pub(crate) fn matches(&self, text: &str, interrupt: Interrupt<'_>) -> bool {
         match self {
             Pattern::Needle(place, needle) => place.holds(text, needle),
-            Pattern::Wildcards(segments) => matches_segments(segments, text, stop),
+            Pattern::Wildcards(segments) => matches_segments(segments, text, interrupt),
         }
     }
 
@@ -164,7 +159,7 @@ pub(crate) fn fold_segments(segments: &mut [Segment]) {
 
 /// Whether a text consists of these segments. Only the last `*` ever takes more, so the work is at most the number of
 /// segments times the length of the text.
-fn matches_segments(segments: &[Segment], text: &str, stop: &Stop<'_>) -> bool {
+fn matches_segments(segments: &[Segment], text: &str, interrupt: Interrupt<'_>) -> bool {
     const TRIES: usize = 1 << 14;
     let (mut segment, mut at) = (0, 0);
     let mut tries = 0;
@@ -191,7 +186,7 @@ fn matches_segments(segments: &[Segment], text: &str, stop: &Stop<'_>) -> bool {
             (None, None) => return false,
             (None, Some((after, start))) => {
                 tries += 1;
-                if tries % TRIES == 0 && stop.check().is_err() {
+                if tries % TRIES == 0 && interrupt.check().is_err() {
                     return false;
                 }
                 let next = one(start, |_| true).and_then(|next| match segments.get(after) {
@@ -262,7 +257,7 @@ mod tests {
                 rest = &rest[length..];
             }
             let expected = regex::Regex::new(&(expression + "$")).expect("an expression").is_match(&text);
-            prop_assert_eq!(Pattern::new(segments(&value)).matches(&text), expected);
+            prop_assert_eq!(Pattern::new(segments(&value)).matches(&text, Interrupt::NEVER), expected);
         }
     }
 }

@@ -3,13 +3,13 @@
 //! Plain scalars have the types of the core schema of YAML 1.2.2 (section 10.3.2). Aliases are replaced by their values,
 //! up to a limit.
 
+use evtx_format::{Interrupt, Interrupted};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
 use hashbrown::{HashMap, HashSet};
 
 use crate::error::{LoadError, Position, Problem};
 use crate::limits::Limits;
 use crate::number::Number;
-use crate::stop::{Stop, Stopped};
 
 /// A value and its position.
 #[derive(Debug, Clone)]
@@ -127,7 +127,7 @@ impl Value {
 }
 
 /// The documents of a text in order, without empty ones. The others load even if one is invalid.
-pub(crate) fn documents(text: &str, stop: &Stop<'_>) -> Result<Vec<Result<Node, LoadError>>, Stopped> {
+pub(crate) fn documents(text: &str, interrupt: Interrupt<'_>) -> Result<Vec<Result<Node, LoadError>>, Interrupted> {
     let mut loader = Loader::default();
     let limit = |what, limit, line| Err(Problem::Limit { what, limit }.at(Position { line, column: 1 }));
     if text.len() > Limits::TEXT {
@@ -139,11 +139,11 @@ pub(crate) fn documents(text: &str, stop: &Stop<'_>) -> Result<Vec<Result<Node, 
             loader.documents.push(error);
             break;
         }
-        if let Err(error) = loader.load(document, stop) {
+        if let Err(error) = loader.load(document, interrupt) {
             loader.documents.push(Err(error));
             loader.open.clear();
         }
-        stop.result()?;
+        interrupt.check()?;
         loader.lines += document.matches('\n').count() as u32;
     }
     Ok(loader.documents)
@@ -211,8 +211,8 @@ enum Content {
 }
 
 impl Loader {
-    /// Loads a document, perhaps incompletely if it is stopped.
-    fn load(&mut self, document: &str, stop: &Stop<'_>) -> Result<(), LoadError> {
+    /// Loads a document, perhaps incompletely after an interrupt.
+    fn load(&mut self, document: &str, interrupt: Interrupt<'_>) -> Result<(), LoadError> {
         let options = granit_parser::options! {
             emit_comments: false,
             flow_nesting_limit: Limits::NESTING,
@@ -222,7 +222,7 @@ impl Loader {
             let (event, span) = event.map_err(|error| self.invalid(&error))?;
             self.take(event, span)?;
             self.events += 1;
-            if self.events.is_multiple_of(256) && stop.check().is_err() {
+            if self.events.is_multiple_of(256) && interrupt.check().is_err() {
                 break;
             }
         }
@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     fn documents(text: &str) -> Vec<Result<Node, LoadError>> {
-        super::documents(text, &Stop::never()).expect("nothing stops it")
+        super::documents(text, Interrupt::NEVER).expect("nothing interrupts it")
     }
 
     fn error(text: &str) -> String {

@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use evtx_sigma::{Match, Matching, Renamed, RuleForEvents, RuleSet};
 use logs::{Kinds, LogEvent, files, rules};
 
@@ -40,8 +41,8 @@ fn finds_what_each_rule_alone_finds() {
             let kind = kinds.of(event, &set);
             let mut found: Vec<Match> = Vec::new();
             matching
-                .matches(&kind, event, &|| false, &mut found)
-                .expect("nobody stops");
+                .matches(&kind, event, Interrupt::NEVER, &mut found)
+                .expect("nothing interrupts it");
             let fields = event.fields();
             let mut hits = found.iter().peekable();
             for (rule, one) in (0u32..).zip(set.rules()) {

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use evtx_sigma::{Correlations, Document, LogSources, Placeholders, Rule, load_documents_until};
+use evtx_format::Interrupt;
+use evtx_sigma::{Correlations, Document, LogSources, Placeholders, Rule, load_documents};
 
 #[test]
 fn loads_every_rule_or_says_why_not() {
@@ -31,7 +32,7 @@ fn loads_every_rule_or_says_why_not() {
             .as_os_str()
             .to_string_lossy()
             .into_owned();
-        for document in load_documents_until(&text, &Placeholders::new(), &|| false).expect("nobody stops") {
+        for document in load_documents(&text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it") {
             match document {
                 Ok(Document::Correlation(correlation)) => correlations.push((name, correlation)),
                 Ok(Document::Aggregation(own, correlation)) => {

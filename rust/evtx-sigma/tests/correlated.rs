@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use evtx_sigma::correlation::Place;
-use evtx_sigma::{Burst, Correlations, Document, Hits, Placeholders, Rule, load_documents_until};
+use evtx_sigma::{Burst, Correlations, Document, Hits, Placeholders, Rule, load_documents};
 use reference::{Hit, Kind, Model, Reference, Target};
 
 const CASES: u64 = 10_000;
@@ -283,7 +284,7 @@ fn hits(random: &mut Random, rules: usize) -> Vec<Hit> {
 /// The bursts that the crate finds, with the hits on several threads in any order; or the index of a correlation whose
 /// condition can never hold, as the crate says.
 fn found(case: &Case, hits: &[Hit], random: &mut Random) -> Result<Vec<Burst>, u32> {
-    let documents = load_documents_until(&case.text, &Placeholders::new(), &|| false).expect("nobody stops");
+    let documents = load_documents(&case.text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it");
     let (mut rules, mut correlations): (Vec<Rule>, Vec<_>) = Default::default();
     for document in documents {
         let document = match document {
@@ -319,7 +320,7 @@ fn found(case: &Case, hits: &[Hit], random: &mut Random) -> Result<Vec<Burst>, u
         };
         threads[random.below(3)].push(hit.rule as u32, hit.time, hit.place, text);
     }
-    let (bursts, problems) = resolved.sweep(threads, &|| false).expect("nobody stops");
+    let (bursts, problems) = resolved.sweep(threads, Interrupt::NEVER).expect("nothing interrupts it");
     assert!(problems.is_empty(), "{problems:?}");
     let is_sorted = |pair: &[Burst]| (pair[0].place, pair[0].correlation) <= (pair[1].place, pair[1].correlation);
     assert!(bursts.windows(2).all(is_sorted));

@@ -4,14 +4,15 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use evtx_format::Interrupt;
 use evtx_sigma::correlation::Place;
-use evtx_sigma::{Burst, Correlations, Document, Hits, Limits, Placeholders, Rule, load_documents_until};
+use evtx_sigma::{Burst, Correlations, Document, Hits, Limits, Placeholders, Rule, load_documents};
 
 const SECOND: i64 = 1_000_000_000;
 
 /// Loads rules and correlations, and resolves them. Returns the errors of correlations.
 fn load(text: &str) -> (Arc<Correlations>, Vec<Option<String>>) {
-    let documents = load_documents_until(text, &Placeholders::new(), &|| false).expect("nobody stops");
+    let documents = load_documents(text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it");
     let (mut rules, mut correlations): (Vec<Rule>, Vec<_>) = Default::default();
     for document in documents {
         match document.expect("a document") {
@@ -44,7 +45,7 @@ fn correlation(name: &str, lines: &[&str]) -> String {
 }
 
 fn refused(text: &str) -> String {
-    let mut documents = load_documents_until(text, &Placeholders::new(), &|| false).expect("nobody stops");
+    let mut documents = load_documents(text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it");
     documents.pop().expect("a document").expect_err(text).to_string()
 }
 
@@ -61,7 +62,7 @@ fn bursts(correlations: &Arc<Correlations>, all: &[Hit<'_>]) -> Vec<Burst> {
             value.is_some()
         });
     }
-    let (bursts, problems) = correlations.sweep(vec![hits], &|| false).expect("nobody stops");
+    let (bursts, problems) = correlations.sweep(vec![hits], Interrupt::NEVER).expect("nothing interrupts it");
     assert!(problems.is_empty());
     bursts
 }
@@ -129,7 +130,7 @@ fn an_event_that_several_rules_match_counts_once() {
     for (rule, record) in [(0, 1), (1, 1), (1, 2), (7, 3)] {
         hits.push(rule, 0, place(record), &mut |_, _| false);
     }
-    let (found, _) = correlations.sweep(vec![hits], &|| false).expect("nobody stops");
+    let (found, _) = correlations.sweep(vec![hits], Interrupt::NEVER).expect("nothing interrupts it");
     assert_eq!(found[0].records, [(0, place(1)), (1, place(2))]);
 }
 
@@ -393,7 +394,7 @@ fn refuses_conditions_that_never_hold() {
     ] {
         let line = format!("condition: {{{condition}}}");
         let text = correlation("c", &[&format!("type: {kind}"), "rules: [a, b]", "timespan: 1s", &line]);
-        let documents = load_documents_until(&text, &Placeholders::new(), &|| false).expect("nobody stops");
+        let documents = load_documents(&text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it");
         assert!(documents.iter().all(Result::is_ok), "{documents:?}");
     }
     let rule = |condition: &str, timeframe: &str| {
@@ -496,7 +497,7 @@ fn longest_silence(correlations: &Correlations, hits: Vec<Hits>) -> Duration {
         asked.set(Instant::now());
         false
     };
-    correlations.sweep(hits, &stop).expect("nobody stops");
+    correlations.sweep(hits, Interrupt::new(&stop)).expect("nothing interrupts it");
     longest.get()
 }
 
@@ -525,17 +526,17 @@ fn a_million_groups_take_bounded_time_and_memory() {
     };
     let few = hits(10);
     assert!(few.bytes() + 24_000_000 < 72_000_000, "{}", few.bytes());
-    let (found, problems) = correlations.sweep(vec![few], &|| false).expect("nobody stops");
+    let (found, problems) = correlations.sweep(vec![few], Interrupt::NEVER).expect("nothing interrupts it");
     assert!(problems.is_empty() && !found.is_empty());
     let (found, problems) = correlations
-        .sweep(vec![hits(1_000_000)], &|| false)
-        .expect("nobody stops");
+        .sweep(vec![hits(1_000_000)], Interrupt::NEVER)
+        .expect("nothing interrupts it");
     assert!(problems.is_empty() && found.is_empty());
 
     // Other programs can take the processor meanwhile, so the best of some attempts counts.
     let attempts = (0..5).map(|_| longest_silence(&correlations, vec![hits(500_000), hits(1_000_000)]));
     assert!(attempts.into_iter().any(|silence| silence < Duration::from_millis(100)));
-    assert!(correlations.sweep(vec![hits(10)], &|| true).is_err());
+    assert!(correlations.sweep(vec![hits(10)], Interrupt::new(&|| true)).is_err());
 }
 
 #[test]
@@ -558,7 +559,7 @@ fn too_many_hits_are_a_problem_of_the_correlations_that_need_them() {
         }
         threads.push(hits);
     }
-    let (found, problems) = correlations.sweep(threads, &|| false).expect("nobody stops");
+    let (found, problems) = correlations.sweep(threads, Interrupt::NEVER).expect("nothing interrupts it");
     assert_eq!(found.iter().map(|burst| burst.correlation).collect::<Vec<_>>(), [2]);
     let problems: Vec<_> = problems.iter().map(|(index, why)| (*index, why.to_string())).collect();
     assert_eq!(problems.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [0, 1]);
@@ -603,7 +604,9 @@ fn ten_million_hits_in_one_window() {
             asked.set(Instant::now());
             false
         };
-        let (found, problems) = correlations.sweep(vec![hits], &stop).expect("nobody stops");
+        let (found, problems) = correlations
+            .sweep(vec![hits], Interrupt::new(&stop))
+            .expect("nothing interrupts it");
         eprintln!(
             "{kind}: {bytes} bytes, {:?}, longest without a question {:?}, {} bursts",
             start.elapsed(),

@@ -1,5 +1,6 @@
 //! Damaged rules load, or are refused with a position in them. Those that load can be evaluated.
 
+use evtx_format::Interrupt;
 use evtx_sigma::{LogSources, Placeholders, load_rules};
 use proptest::prelude::*;
 
@@ -71,7 +72,7 @@ proptest! {
     #[test]
     fn damaged_tables_are_tables_or_errors(text in damaged(TABLE)) {
         let lines = u32::try_from(text.split(['\n', '\r']).count()).expect("lines");
-        if let Err(error) = LogSources::load(&text) {
+        if let Err(error) = LogSources::load(&text, Interrupt::NEVER).expect("nothing interrupts it") {
             prop_assert!(error.position.line <= lines && error.position.column >= 1, "{}", error);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use evtx_sigma::{
     Alternative, EventKind, Match, Matching, Placeholders, Presence, RuleForEvents, RuleSet, Values, load_rules,
 };
@@ -43,8 +44,8 @@ fn rules(detections: &[&str]) -> Arc<RuleSet> {
 fn matches(rules: &Arc<RuleSet>, kind: &EventKind, slots: &[(Presence, &str)]) -> Vec<u32> {
     let mut found: Vec<Match> = Vec::new();
     Matching::new(rules.clone())
-        .matches(kind, &Slots(slots), &|| false, &mut found)
-        .expect("nobody stops");
+        .matches(kind, &Slots(slots), Interrupt::NEVER, &mut found)
+        .expect("nothing interrupts it");
     found.iter().map(|one| one.rule).collect()
 }
 
@@ -63,7 +64,9 @@ fn tells_null_from_absent() {
         "s: {F|exists: true}\n  condition: s",
         "s: {F: '*'}\n  condition: s",
     ]);
-    let kind = rules.kind(&["F", "F"], &[None, None]);
+    let kind = rules
+        .kind(&["F", "F"], &[None, None], Interrupt::NEVER)
+        .expect("a kind");
     assert_eq!(
         matches(&rules, &kind, &[(Presence::Absent, ""), (Presence::Absent, "")]),
         [0, 1]
@@ -87,15 +90,17 @@ fn check(detections: &[&str], expected: &[(&str, &[u32])]) {
     let rules = rules(detections);
     for (text, expected) in expected {
         // The text is the event's, then the kind's, then one of two values.
-        let kind = rules.kind(&["F"], &[None]);
+        let kind = rules.kind(&["F"], &[None], Interrupt::NEVER).expect("a kind");
         assert_eq!(matches(&rules, &kind, &[(Presence::Text, text)]), *expected, "{text:?}");
-        let kind = rules.kind(&["F"], &[Some(text)]);
+        let kind = rules.kind(&["F"], &[Some(text)], Interrupt::NEVER).expect("a kind");
         assert_eq!(
             matches(&rules, &kind, &[(Presence::Absent, "")]),
             *expected,
             "known {text:?}"
         );
-        let kind = rules.kind(&["F", "F"], &[None, None]);
+        let kind = rules
+            .kind(&["F", "F"], &[None, None], Interrupt::NEVER)
+            .expect("a kind");
         let slots = [(Presence::Null, ""), (Presence::Text, *text)];
         assert_eq!(matches(&rules, &kind, &slots), *expected, "after NULL: {text:?}");
     }
@@ -254,7 +259,9 @@ fn looks_for_keywords_in_every_value() {
         "s: {'|all': [one, two]}\n  condition: s",
         "s: {'|re': 'o$'}\n  f: {F: two}\n  condition: s and not f",
     ]);
-    let kind = rules.kind(&["F", "G", "H"], &[None, Some("a ONE b"), None]);
+    let kind = rules
+        .kind(&["F", "G", "H"], &[None, Some("a ONE b"), None], Interrupt::NEVER)
+        .expect("a kind");
     let matches = |f, h| {
         matches(
             &rules,
@@ -265,18 +272,40 @@ fn looks_for_keywords_in_every_value() {
     assert_eq!(matches("", ""), [0]);
     assert_eq!(matches("two", ""), [0, 1]);
     assert_eq!(matches("", "two"), [0, 1, 2]);
-    let kind = rules.kind(&["F"], &[None]);
+    let kind = rules.kind(&["F"], &[None], Interrupt::NEVER).expect("a kind");
     assert!(self::matches(&rules, &kind, &[(Presence::Null, "")]).is_empty());
 }
 
 #[test]
 fn a_kind_that_can_match_nothing_is_empty() {
     let rules = rules(&[&item("F: a, G: b"), &item("EventID: 4, F: a")]);
-    assert!(rules.kind(&["F"], &[None]).is_empty());
-    assert!(rules.kind(&["F", "G"], &[Some("b"), None]).is_empty());
-    assert!(rules.kind(&["EventID", "F"], &[Some("5"), None]).is_empty());
-    assert!(!rules.kind(&["EventID", "F"], &[Some("4"), None]).is_empty());
-    let certain = rules.kind(&["F", "G"], &[Some("A"), Some("B")]);
+    assert!(
+        rules
+            .kind(&["F"], &[None], Interrupt::NEVER)
+            .expect("a kind")
+            .is_empty()
+    );
+    assert!(
+        rules
+            .kind(&["F", "G"], &[Some("b"), None], Interrupt::NEVER)
+            .expect("a kind")
+            .is_empty()
+    );
+    assert!(
+        rules
+            .kind(&["EventID", "F"], &[Some("5"), None], Interrupt::NEVER)
+            .expect("a kind")
+            .is_empty()
+    );
+    assert!(
+        !rules
+            .kind(&["EventID", "F"], &[Some("4"), None], Interrupt::NEVER)
+            .expect("a kind")
+            .is_empty()
+    );
+    let certain = rules
+        .kind(&["F", "G"], &[Some("A"), Some("B")], Interrupt::NEVER)
+        .expect("a kind");
     assert_eq!(
         matches(&rules, &certain, &[(Presence::Absent, ""), (Presence::Absent, "")]),
         [0]
@@ -301,7 +330,9 @@ fn decodes_what_rules_look_at_and_only_once() {
     let rules = rules(&[r"s: {F|contains: aaaa, G|contains: b}
   n: {F: x, H: y}
   condition: s and not n"]);
-    let kind = rules.kind(&["F", "G", "H", "I"], &[None; 4]);
+    let kind = rules
+        .kind(&["F", "G", "H", "I"], &[None; 4], Interrupt::NEVER)
+        .expect("a kind");
     let asked = |f| {
         let slots = [
             (Presence::Text, f),
@@ -316,8 +347,8 @@ fn decodes_what_rules_look_at_and_only_once() {
         let mut found = Vec::new();
         let mut matching = Matching::new(rules.clone());
         matching
-            .matches(&kind, &values, &|| false, &mut found)
-            .expect("nobody stops");
+            .matches(&kind, &values, Interrupt::NEVER, &mut found)
+            .expect("nothing interrupts it");
         (found.len(), values.asked.into_inner())
     };
     assert_eq!(asked("b"), (0, vec![1, 0, 0, 0]));
@@ -327,7 +358,7 @@ fn decodes_what_rules_look_at_and_only_once() {
 #[test]
 fn stops_in_the_middle_of_a_text() {
     let rules = rules(&[&item("F|contains: b"), &item("F: 'a*?c*d'")]);
-    let kind = rules.kind(&["F"], &[None]);
+    let kind = rules.kind(&["F"], &[None], Interrupt::NEVER).expect("a kind");
     let text = "a".repeat(1 << 20);
     let mut matching = Matching::new(rules.clone());
     for stop_after in 0..5 {
@@ -338,15 +369,19 @@ fn stops_in_the_middle_of_a_text() {
         };
         let mut found = Vec::new();
         let slots = [(Presence::Text, text.as_str())];
-        assert!(matching.matches(&kind, &Slots(&slots), &stop, &mut found).is_err());
+        assert!(
+            matching
+                .matches(&kind, &Slots(&slots), Interrupt::new(&stop), &mut found)
+                .is_err()
+        );
         assert_eq!((asked.get(), found), (stop_after + 1, Vec::new()));
     }
     // What the stopped work left behind does no harm.
     let slots = [(Presence::Text, "ab")];
     let mut found = Vec::new();
     matching
-        .matches(&kind, &Slots(&slots), &|| false, &mut found)
-        .expect("nobody stops");
+        .matches(&kind, &Slots(&slots), Interrupt::NEVER, &mut found)
+        .expect("nothing interrupts it");
     assert_eq!(found.len(), 1);
 }
 
@@ -359,7 +394,9 @@ fn stops_between_short_values() {
         &item("Data|neq: x, Data|cased|neq: Y"),
     ]);
     let names = vec!["Data"; 500];
-    let kind = rules.kind(&names, &vec![None; names.len()]);
+    let kind = rules
+        .kind(&names, &vec![None; names.len()], Interrupt::NEVER)
+        .expect("a kind");
     let texts: Vec<String> = (0..500).map(|number| format!("{number}x")).collect();
     let slots: Vec<(Presence, &str)> = texts.iter().map(|text| (Presence::Text, text.as_str())).collect();
     let asked = std::cell::Cell::new(0);
@@ -370,8 +407,8 @@ fn stops_between_short_values() {
     let mut found = Vec::new();
     let mut matching = Matching::new(rules.clone());
     matching
-        .matches(&kind, &Slots(&slots), &count, &mut found)
-        .expect("nobody stops");
+        .matches(&kind, &Slots(&slots), Interrupt::new(&count), &mut found)
+        .expect("nothing interrupts it");
     assert_eq!(found.len(), 1);
     assert!(asked.get() > 500, "{}", asked.get());
 }

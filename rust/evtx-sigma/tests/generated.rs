@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base64::Engine as _;
+use evtx_format::Interrupt;
 use evtx_sigma::{
     Alternative, Event, LogSources, Match, Matching, Placeholders, Presence, Renamed, RuleForEvents, RuleSet, Values,
     load_rules,
@@ -374,7 +375,9 @@ impl Case {
                     .pick(&["{A: B}", "{A: B, B: A}", "{Data: A}", "{A: Z}", "{EventID: B}"]);
                 let _ = writeln!(text, "  renames: {renames}");
             }
-            let sources = LogSources::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            let sources = LogSources::load(&text, Interrupt::NEVER)
+                .expect("nothing interrupts it")
+                .unwrap_or_else(|error| panic!("{error}\n{text}"));
             let rule = "title: t\nlogsource: {service: s}\ndetection: {s: {A: a}, condition: s}";
             let rule = load_rules(rule, &Placeholders::new()).remove(0).expect("a rule");
             alternatives.extend(sources.resolve(&rule.log_sources).expect("an alternative"));
@@ -465,11 +468,11 @@ fn the_engine_agrees_with_each_rule_alone() {
                     .collect();
                 let expected = judged(rules.rules(), &fields.as_slice());
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let kind = rules.kind(&names, &known);
+                let kind = rules.kind(&names, &known, Interrupt::NEVER).expect("a kind");
                 let mut found = Vec::new();
                 matching
-                    .matches(&kind, &slots, &|| false, &mut found)
-                    .expect("nobody stops");
+                    .matches(&kind, &slots, Interrupt::NEVER, &mut found)
+                    .expect("nothing interrupts it");
                 if found != expected {
                     let wrong = found
                         .iter()

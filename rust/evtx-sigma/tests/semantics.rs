@@ -1,5 +1,6 @@
 //! The meaning of rules, with a case for each sentence of `docs/sigma.md`.
 
+use evtx_format::Interrupt;
 use evtx_sigma::{Level, Matcher, Placeholders, Rule, Status, load_rules};
 
 type Fields<'a> = &'a [(&'a str, Option<&'a str>)];
@@ -536,7 +537,7 @@ fn bounds_the_memory_of_regular_expressions() {
     let rules = load_rules(&text, &Placeholders::new()).into_iter().flatten();
     let bytes: Vec<_> = rules.map(|rule| rule.regex_bytes()).collect();
     assert!(bytes.len() == 1 && (50_000..500_000).contains(&bytes[0]), "{bytes:?}");
-    assert!(evtx_sigma::load_documents_until(&text, &Placeholders::new(), &|| true).is_err());
+    assert!(evtx_sigma::load_documents(&text, &Placeholders::new(), Interrupt::new(&|| true)).is_err());
 }
 
 /// Values with few dashes become texts, those with many get wildcards.

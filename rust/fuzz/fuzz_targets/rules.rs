@@ -1,6 +1,7 @@
 //! Any text, as Sigma rules. Those that load are evaluated.
 #![no_main]
 
+use evtx_format::Interrupt;
 use evtx_sigma::{LogSources, Placeholders, load_rules};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
@@ -22,5 +23,5 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
             Err(refused) => assert!(refused.error.position.line >= 1, "{refused}"),
         }
     }
-    let _ = LogSources::load(text);
+    let _ = LogSources::load(text, Interrupt::NEVER);
 });

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, StringArray, UInt8Array};
-use evtx_sigma::{About, Burst, Correlations, EventKinds, Hits, Level, Match, Rule, RuleSet, Stopped};
+use evtx_format::{Interrupt, Interrupted};
+use evtx_sigma::{About, Burst, Correlations, EventKinds, Hits, Level, Match, Rule, RuleSet};
 
 use super::columns::RuleColumn;
 
@@ -84,9 +85,13 @@ impl Rules {
     /// as they are wanted. Then the correlations that could not be evaluated: the path of the file of each, and why.
     ///
     /// # Errors
-    /// [`Stopped`] soon after `stop` returns `true`.
-    pub fn bursts(&self, hits: Vec<Hits>, stop: &dyn Fn() -> bool) -> Result<(Vec<Burst>, Vec<Unevaluated>), Stopped> {
-        let (mut bursts, refused) = self.correlations.sweep(hits, stop)?;
+    /// [`Interrupted`].
+    pub fn bursts(
+        &self,
+        hits: Vec<Hits>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(Vec<Burst>, Vec<Unevaluated>), Interrupted> {
+        let (mut bursts, refused) = self.correlations.sweep(hits, interrupt)?;
         bursts.retain(|burst| self.correlation(burst.correlation).1);
         let refused = refused.into_iter().filter_map(|(correlation, problem)| {
             let (index, _) = self.correlation(correlation);

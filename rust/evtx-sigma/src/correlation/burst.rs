@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashSet;
 
 use super::events::{Events, Found};
@@ -12,7 +13,6 @@ use super::resolve::Correlations;
 use super::table::Table;
 use super::windows::{Entry, NO_VALUE};
 use crate::limits::Limits;
-use crate::stop::{Stop, Stopped};
 
 /// Hits that together meet the condition of a correlation.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ pub(super) struct Bursts<'a> {
     pub(super) correlations: &'a Correlations,
     pub(super) index: u32,
     pub(super) events: &'a Events,
-    pub(super) stop: &'a Stop<'a>,
+    pub(super) interrupt: Interrupt<'a>,
 }
 
 /// A record of a burst, sorted by time.
@@ -66,7 +66,7 @@ impl Bursts<'_> {
     }
 
     /// Makes a burst. There is at least one hit.
-    pub(super) fn burst(&self, entries: &[Entry], number: f64) -> Result<Burst, Stopped> {
+    pub(super) fn burst(&self, entries: &[Entry], number: f64) -> Result<Burst, Interrupted> {
         let correlation = self.correlation();
         let counts = match correlation.kind {
             CorrelationKind::EventCount | CorrelationKind::Temporal { .. } | CorrelationKind::TemporalOrdered => None,
@@ -93,11 +93,11 @@ impl Bursts<'_> {
     }
 
     /// Keeps a burst for other correlations. Returns whether there is room.
-    pub(super) fn keep(&self, entries: &[Entry], found: &mut Found) -> Result<bool, Stopped> {
+    pub(super) fn keep(&self, entries: &[Entry], found: &mut Found) -> Result<bool, Interrupted> {
         let start = found.leaves.len();
         for (index, entry) in entries.iter().enumerate() {
             if index.is_multiple_of(1024) {
-                self.stop.check()?;
+                self.interrupt.check()?;
             }
             let leaves = self.leaves(entry);
             if found.leaves.len() + leaves.len() > Limits::HITS {
@@ -111,11 +111,11 @@ impl Bursts<'_> {
     }
 
     /// The time of the first and the last hit.
-    fn times(&self, entries: &[Entry]) -> Result<(i64, i64), Stopped> {
+    fn times(&self, entries: &[Entry]) -> Result<(i64, i64), Interrupted> {
         let mut times = (i64::MAX, i64::MIN);
         for (index, entry) in entries.iter().enumerate() {
             if index.is_multiple_of(4096) {
-                self.stop.check()?;
+                self.interrupt.check()?;
             }
             let (first, last) = match self.target(entry) {
                 Target::Rule(_) => (entry.time, entry.time),
@@ -139,7 +139,7 @@ impl Bursts<'_> {
     }
 
     /// The first records, and the place of the last one.
-    fn records(&self, entries: &[Entry]) -> Result<(Vec<(u32, Place)>, Place), Stopped> {
+    fn records(&self, entries: &[Entry]) -> Result<(Vec<(u32, Place)>, Place), Interrupted> {
         let mut records: BTreeSet<Record> = BTreeSet::new();
         let mut last: Option<Record> = None;
         let latest = entries.last().map_or(i64::MIN, |entry| entry.time);
@@ -157,7 +157,7 @@ impl Bursts<'_> {
             for hit in hits {
                 steps += 1;
                 if steps.is_multiple_of(4096) {
-                    self.stop.check()?;
+                    self.interrupt.check()?;
                 }
                 let (Row { time, place }, rule) = self.table.row(*hit);
                 let record = (time, place, rule);
@@ -175,12 +175,12 @@ impl Bursts<'_> {
         Ok((records, place))
     }
 
-    fn values(&self, entries: &[Entry]) -> Result<Vec<String>, Stopped> {
+    fn values(&self, entries: &[Entry]) -> Result<Vec<String>, Interrupted> {
         let mut known = HashSet::new();
         let mut values = BTreeSet::new();
         for (index, entry) in entries.iter().enumerate() {
             if index.is_multiple_of(4096) {
-                self.stop.check()?;
+                self.interrupt.check()?;
             }
             if entry.value == NO_VALUE || !known.insert(entry.value) {
                 continue;

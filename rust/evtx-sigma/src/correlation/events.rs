@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use evtx_format::{Interrupt, Interrupted};
+
 use super::hits::Row;
 use super::model::Place;
 use super::order::sort;
@@ -9,7 +11,6 @@ use super::resolve::Correlations;
 use super::table::Table;
 use super::windows::{Entry, NO_VALUE};
 use crate::limits::Limits;
-use crate::stop::{Stop, Stopped};
 
 /// The bursts of a correlation that others refer to.
 #[derive(Default)]
@@ -57,15 +58,15 @@ impl Events {
         reference: u16,
         of: (&Table, &Correlations, u32),
         entries: &mut Vec<Entry>,
-        stop: &Stop<'_>,
-    ) -> Result<bool, Stopped> {
+        interrupt: Interrupt<'_>,
+    ) -> Result<bool, Interrupted> {
         let (table, correlations, correlation) = of;
         for (first, last, range) in &found.bursts {
-            stop.check()?;
+            interrupt.check()?;
             let mut leaves = Vec::with_capacity(range.len());
             for (index, hit) in found.leaves[range.clone()].iter().enumerate() {
                 if index.is_multiple_of(1024) {
-                    stop.check()?;
+                    interrupt.check()?;
                 }
                 let (Row { time, place }, rule) = table.row(*hit);
                 let Some(one) = table.plan(correlations, *hit).of(correlation) else {
@@ -80,7 +81,7 @@ impl Events {
                     hit: *hit,
                 });
             }
-            sort(&mut leaves, stop)?;
+            sort(&mut leaves, interrupt)?;
             for group in leaves.chunk_by(|one, other| one.group == other.group) {
                 if entries.len() >= Limits::HITS || self.leaves.len() + group.len() > Limits::HITS {
                     return Ok(false);

@@ -1,24 +1,24 @@
 //! Sorts long lists so that an interrupt can stop it.
 
-use crate::stop::{Stop, Stopped};
+use evtx_format::{Interrupt, Interrupted};
 
-/// Elements that are sorted or compared between two questions whether to stop.
+/// Elements that are sorted or compared between two checks for an interrupt.
 const PART: usize = 1 << 16;
 
 /// Sorts a list. Parts that are too long to be sorted at once are split by a middle element first.
-pub(super) fn sort<T: Ord + Copy>(list: &mut [T], stop: &Stop<'_>) -> Result<(), Stopped> {
+pub(super) fn sort<T: Ord + Copy>(list: &mut [T], interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
     let mut parts = vec![list];
     while let Some(part) = parts.pop() {
-        stop.check()?;
+        interrupt.check()?;
         if part.len() <= PART {
             part.sort_unstable();
             continue;
         }
         let middle = middle(part);
-        let less = partition(part, stop, |one| *one < middle)?;
+        let less = partition(part, interrupt, |one| *one < middle)?;
         let (less, rest) = part.split_at_mut(less);
         // At least the middle element itself is in this part, so the rest gets shorter.
-        let same = partition(rest, stop, |one| *one == middle)?;
+        let same = partition(rest, interrupt, |one| *one == middle)?;
         parts.push(less);
         parts.push(&mut rest[same..]);
     }
@@ -36,11 +36,15 @@ fn middle<T: Ord + Copy>(list: &[T]) -> T {
 }
 
 /// Moves the elements that pass to the front. Returns their number.
-fn partition<T: Copy>(list: &mut [T], stop: &Stop<'_>, passes: impl Fn(&T) -> bool) -> Result<usize, Stopped> {
+fn partition<T: Copy>(
+    list: &mut [T],
+    interrupt: Interrupt<'_>,
+    passes: impl Fn(&T) -> bool,
+) -> Result<usize, Interrupted> {
     let mut front = 0;
     for index in 0..list.len() {
         if index.is_multiple_of(PART) {
-            stop.check()?;
+            interrupt.check()?;
         }
         if passes(&list[index]) {
             list.swap(front, index);
@@ -70,10 +74,10 @@ mod tests {
         for mut list in lists {
             let mut expected = list.clone();
             expected.sort_unstable();
-            sort(&mut list, &Stop::never()).expect("nothing stops it");
+            sort(&mut list, Interrupt::NEVER).expect("nothing interrupts it");
             assert!(list == expected);
         }
         let mut list = vec![0; 100];
-        assert!(sort(&mut list, &Stop::new(&|| true)).is_err());
+        assert!(sort(&mut list, Interrupt::new(&|| true)).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Finds the bursts of all correlations.
 
+use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashSet;
 
 use super::burst::{Burst, Bursts};
@@ -14,7 +15,6 @@ use super::table::Table;
 use super::windows::{Entry, NO_VALUE, windows};
 use crate::error::Problem;
 use crate::limits::Limits;
-use crate::stop::{Stop, Stopped};
 
 /// Bursts, and what is wrong with correlations, by their index.
 pub type BurstsAndProblems = (Vec<Burst>, Vec<(u32, Problem)>);
@@ -25,17 +25,16 @@ impl Correlations {
     /// out. `hits` are those of all threads, in any order.
     ///
     /// # Errors
-    /// [`Stopped`] soon after `stop` returns `true`.
-    pub fn sweep(&self, hits: Vec<Hits>, stop: &dyn Fn() -> bool) -> Result<BurstsAndProblems, Stopped> {
-        let stop = &Stop::new(stop);
+    /// [`Interrupted`].
+    pub fn sweep(&self, hits: Vec<Hits>, interrupt: Interrupt<'_>) -> Result<BurstsAndProblems, Interrupted> {
         let mut sweep = Sweep {
             correlations: self,
-            table: &Table::new(self, hits, stop)?,
+            table: &Table::new(self, hits, interrupt)?,
             found: self.all().iter().map(|_| Found::default()).collect(),
             problems: self.all().iter().map(|_| None).collect(),
             bursts: Vec::new(),
             bytes: 0,
-            stop,
+            interrupt,
         };
         for index in &self.order {
             let swept = sweep.correlation(*index)?;
@@ -45,7 +44,7 @@ impl Correlations {
         let mut order: Vec<_> = (0..bursts.len() as u32)
             .map(|index| (bursts[index as usize].place, bursts[index as usize].correlation, index))
             .collect();
-        sort(&mut order, stop)?;
+        sort(&mut order, interrupt)?;
         let mut taken: Vec<_> = bursts.into_iter().map(Some).collect();
         let bursts = order
             .iter()
@@ -66,11 +65,11 @@ struct Sweep<'a> {
     bursts: Vec<Burst>,
     /// The bytes that the bursts take.
     bytes: usize,
-    stop: &'a Stop<'a>,
+    interrupt: Interrupt<'a>,
 }
 
-/// Whether a correlation could be swept, unless it was stopped.
-type Swept = Result<Result<(), Problem>, Stopped>;
+/// Whether a correlation could be swept, unless it was interrupted.
+type Swept = Result<Result<(), Problem>, Interrupted>;
 
 const TOO_MANY: Problem = Problem::Limit {
     what: "hits of a correlation, or the memory for them is used up; choose fewer rules or files",
@@ -85,7 +84,7 @@ impl Sweep<'_> {
             Ok(entries) => entries,
             Err(problem) => return Ok(Err(problem)),
         };
-        sort(&mut entries, self.stop)?;
+        sort(&mut entries, self.interrupt)?;
         if correlation.counts_records() && correlation.references.len() > 1 {
             entries = self.distinct_records(index, &entries)?;
         }
@@ -95,42 +94,48 @@ impl Sweep<'_> {
             correlations: self.correlations,
             index,
             events: &events,
-            stop: self.stop,
+            interrupt: self.interrupt,
         };
         let is_used = self.correlations.targets.iter().flatten();
         let is_used = is_used.into_iter().any(|target| *target == Target::Correlation(index));
         let is_shown = !self.correlations.is_silent_correlation(index);
         let (mut found, mut count, mut problem) = (Found::default(), 0, None);
         let (all, bytes) = (&mut self.bursts, &mut self.bytes);
-        windows(correlation, &entries, numbers, self.stop, &mut |entries, number| {
-            if is_used && problem.is_none() && !bursts.keep(entries, &mut found)? {
-                problem = Some(TOO_MANY);
-            }
-            if !is_shown {
-                return Ok(());
-            }
-            count += 1;
-            let (what, limit) = ("bursts of a correlation", Limits::BURSTS);
-            if count > limit {
-                problem = problem.take().or(Some(Problem::Limit { what, limit }));
-                return Ok(());
-            }
-            let (what, limit) = ("bytes of all bursts", Limits::BURST_BYTES);
-            if *bytes >= limit {
-                problem = problem.take().or(Some(Problem::Limit { what, limit }));
-                return Ok(());
-            }
-            let burst = bursts.burst(entries, number)?;
-            *bytes += burst.bytes();
-            all.push(burst);
-            Ok(())
-        })?;
+        windows(
+            correlation,
+            &entries,
+            numbers,
+            self.interrupt,
+            &mut |entries, number| {
+                if is_used && problem.is_none() && !bursts.keep(entries, &mut found)? {
+                    problem = Some(TOO_MANY);
+                }
+                if !is_shown {
+                    return Ok(());
+                }
+                count += 1;
+                let (what, limit) = ("bursts of a correlation", Limits::BURSTS);
+                if count > limit {
+                    problem = problem.take().or(Some(Problem::Limit { what, limit }));
+                    return Ok(());
+                }
+                let (what, limit) = ("bytes of all bursts", Limits::BURST_BYTES);
+                if *bytes >= limit {
+                    problem = problem.take().or(Some(Problem::Limit { what, limit }));
+                    return Ok(());
+                }
+                let burst = bursts.burst(entries, number)?;
+                *bytes += burst.bytes();
+                all.push(burst);
+                Ok(())
+            },
+        )?;
         self.found[index as usize] = found;
         Ok(problem.map_or(Ok(()), Err))
     }
 
     /// The hits of a correlation, not sorted.
-    fn entries(&self, index: u32, events: &mut Events) -> Result<Result<Vec<Entry>, Problem>, Stopped> {
+    fn entries(&self, index: u32, events: &mut Events) -> Result<Result<Vec<Entry>, Problem>, Interrupted> {
         let mut entries = Vec::new();
         for (reference, target) in self.correlations.targets[index as usize].iter().enumerate() {
             let reference = reference as u16;
@@ -143,7 +148,7 @@ impl Sweep<'_> {
                         return Ok(Err(Problem::text(why)));
                     }
                     let of = (self.table, self.correlations, index);
-                    !events.add(&self.found[other as usize], reference, of, &mut entries, self.stop)?
+                    !events.add(&self.found[other as usize], reference, of, &mut entries, self.interrupt)?
                 }
             };
             if is_full {
@@ -154,7 +159,7 @@ impl Sweep<'_> {
     }
 
     /// Adds the hits of a rule. Returns whether there is room.
-    fn hits_of(&self, rule: u32, index: u32, reference: u16, entries: &mut Vec<Entry>) -> Result<bool, Stopped> {
+    fn hits_of(&self, rule: u32, index: u32, reference: u16, entries: &mut Vec<Entry>) -> Result<bool, Interrupted> {
         let Some(base) = self.correlations.base(rule) else {
             return Ok(true);
         };
@@ -168,7 +173,7 @@ impl Sweep<'_> {
         entries.reserve_exact(count);
         for (step, hit) in self.table.hits(base).enumerate() {
             if step.is_multiple_of(4096) {
-                self.stop.check()?;
+                self.interrupt.check()?;
             }
             entries.push(Entry {
                 group: self.table.number(hit, one.group),
@@ -182,7 +187,7 @@ impl Sweep<'_> {
     }
 
     /// Keeps one hit of each record, that of the first reference.
-    fn distinct_records(&self, index: u32, entries: &[Entry]) -> Result<Vec<Entry>, Stopped> {
+    fn distinct_records(&self, index: u32, entries: &[Entry]) -> Result<Vec<Entry>, Interrupted> {
         let targets = &self.correlations.targets[index as usize];
         let mut kept = Vec::with_capacity(entries.len());
         let mut places = HashSet::new();
@@ -190,7 +195,7 @@ impl Sweep<'_> {
             places.clear();
             for (step, entry) in same.iter().enumerate() {
                 if step.is_multiple_of(4096) {
-                    self.stop.check()?;
+                    self.interrupt.check()?;
                 }
                 let is_rule = matches!(targets[usize::from(entry.reference)], Target::Rule(_));
                 if same.len() == 1 || !is_rule || places.insert(self.table.row(entry.source).0.place) {
@@ -202,7 +207,7 @@ impl Sweep<'_> {
     }
 
     /// For correlations of numbers, replaces values by ranks. Returns the numbers, sorted and distinct.
-    fn numbers(&self, correlation: &Correlation, entries: &mut [Entry]) -> Result<Vec<i128>, Stopped> {
+    fn numbers(&self, correlation: &Correlation, entries: &mut [Entry]) -> Result<Vec<i128>, Interrupted> {
         let is_numeric = !matches!(
             correlation.kind,
             CorrelationKind::EventCount
@@ -216,23 +221,23 @@ impl Sweep<'_> {
         }
         let mut values = Vec::with_capacity(entries.len());
         values.extend(entries.iter().map(|entry| entry.value));
-        sort(&mut values, self.stop)?;
+        sort(&mut values, self.interrupt)?;
         values.dedup();
         let mut parsed = Vec::with_capacity(values.len());
         for (step, value) in values.iter().enumerate() {
             if step.is_multiple_of(1024) {
-                self.stop.check()?;
+                self.interrupt.check()?;
             }
             let texts = (*value != NO_VALUE).then(|| self.table.texts(*value));
             parsed.push(texts.and_then(|texts| millionths(texts.first()?.as_deref()?)));
         }
         let mut numbers = Vec::with_capacity(parsed.len());
         numbers.extend(parsed.iter().flatten());
-        sort(&mut numbers, self.stop)?;
+        sort(&mut numbers, self.interrupt)?;
         numbers.dedup();
         for (step, entry) in entries.iter_mut().enumerate() {
             if step.is_multiple_of(1024) {
-                self.stop.check()?;
+                self.interrupt.check()?;
             }
             let number = values.binary_search(&entry.value).ok().and_then(|index| parsed[index]);
             let rank = number.map(|number| numbers.partition_point(|known| *known < number) as u32);

@@ -1,12 +1,13 @@
 //! The hits of all threads together.
 
+use evtx_format::{Interrupt, Interrupted};
+
 use super::fields::RulePlan;
 use super::hits::{Hits, Row, RuleHits};
 use super::resolve::Correlations;
 use super::texts::Texts;
 use super::windows::NO_VALUE;
 use crate::limits::Limits;
-use crate::stop::{Stop, Stopped};
 
 /// The hits of all threads, numbered.
 pub(super) struct Table {
@@ -32,7 +33,11 @@ struct Segment {
 }
 
 impl Table {
-    pub(super) fn new(correlations: &Correlations, hits: Vec<Hits>, stop: &Stop<'_>) -> Result<Table, Stopped> {
+    pub(super) fn new(
+        correlations: &Correlations,
+        hits: Vec<Hits>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Table, Interrupted> {
         let mut table = Table {
             threads: Vec::new(),
             segments: Vec::new(),
@@ -45,7 +50,7 @@ impl Table {
                 counts[plan] += rule.count;
                 table.too_many[plan] |= rule.is_cut || counts[plan] > Limits::HITS as u64;
             }
-            table.add(hits, stop)?;
+            table.add(hits, interrupt)?;
         }
         let mut start = 0_u32;
         for (plan, of_plan) in correlations.plans.iter().enumerate() {
@@ -74,7 +79,7 @@ impl Table {
     }
 
     /// Takes the hits of a thread.
-    fn add(&mut self, hits: Hits, stop: &Stop<'_>) -> Result<(), Stopped> {
+    fn add(&mut self, hits: Hits, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let Hits { rules, texts, .. } = hits;
         let mut numbers = Vec::new();
         if self.threads.is_empty() {
@@ -83,7 +88,7 @@ impl Table {
         } else {
             for number in 0..texts.len() as u32 {
                 if number.is_multiple_of(1024) {
-                    stop.check()?;
+                    interrupt.check()?;
                 }
                 numbers.push(self.texts.number(texts.list(number)));
             }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
 use super::model::{Correlation, CorrelationKind};
 use super::sums::Numbers;
-use crate::stop::{Stop, Stopped};
 
 /// A hit of a correlation. They are sorted by group, time and reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,18 +25,18 @@ pub(super) struct Entry {
 pub(super) const NO_VALUE: u32 = u32::MAX;
 
 /// Takes the hits of a burst, and its number.
-pub(super) type OnBurst<'a> = dyn FnMut(&[Entry], f64) -> Result<(), Stopped> + 'a;
+pub(super) type OnBurst<'a> = dyn FnMut(&[Entry], f64) -> Result<(), Interrupted> + 'a;
 
 /// Calls `burst` with the hits of each window that meets the condition, and its number.
 pub(super) fn windows(
     correlation: &Correlation,
     entries: &[Entry],
     numbers: Vec<i128>,
-    stop: &Stop<'_>,
+    interrupt: Interrupt<'_>,
     burst: &mut OnBurst<'_>,
-) -> Result<(), Stopped> {
+) -> Result<(), Interrupted> {
     let chains = match correlation.kind {
-        CorrelationKind::TemporalOrdered => chains(correlation, entries, stop)?,
+        CorrelationKind::TemporalOrdered => chains(correlation, entries, interrupt)?,
         _ => Vec::new(),
     };
     let mut state = State::new(correlation, numbers);
@@ -48,7 +48,7 @@ pub(super) fn windows(
             right += 1;
             steps += 1;
             if steps.is_multiple_of(4096) {
-                stop.check()?;
+                interrupt.check()?;
             }
         }
         let number = match chains.get(left) {
@@ -67,7 +67,7 @@ pub(super) fn windows(
             state.remove(entry);
             steps += 1;
             if steps.is_multiple_of(4096) {
-                stop.check()?;
+                interrupt.check()?;
             }
         }
         left = next;
@@ -223,7 +223,7 @@ fn take_count(counts: &mut BTreeMap<u32, u32>, count: u32) {
 ///
 /// This goes back in time. `ends` has the earliest end of a chain of each length that begins with each reference or a
 /// later one.
-fn chains(correlation: &Correlation, entries: &[Entry], stop: &Stop<'_>) -> Result<Vec<u8>, Stopped> {
+fn chains(correlation: &Correlation, entries: &[Entry], interrupt: Interrupt<'_>) -> Result<Vec<u8>, Interrupted> {
     let references = correlation.references.len();
     const NEVER: i128 = i128::MAX;
     let mut lengths = vec![0; entries.len()];
@@ -232,7 +232,7 @@ fn chains(correlation: &Correlation, entries: &[Entry], stop: &Stop<'_>) -> Resu
     let mut longest = 0;
     for (index, entry) in entries.iter().enumerate().rev() {
         if index.is_multiple_of(1024) {
-            stop.check()?;
+            interrupt.check()?;
         }
         if entries.get(index + 1).is_some_and(|after| after.group != entry.group) {
             ends[..=longest].iter_mut().for_each(|row| row.fill(NEVER));

@@ -3,12 +3,12 @@
 use aho_corasick::automaton::Automaton as _;
 use aho_corasick::nfa::contiguous::{self, NFA};
 use aho_corasick::{Anchored, MatchKind};
+use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
 use super::atoms::{Atom, AtomId, Test};
 use super::bits::Bits;
 use crate::pattern::Place;
-use crate::stop::{Stop, Stopped};
 
 /// Decides the needles of one field.
 #[derive(Debug, Default)]
@@ -27,16 +27,19 @@ struct Search {
     atoms: Vec<Vec<(AtomId, Place)>>,
 }
 
-/// The most bytes of needles in an automaton. Building it takes some 1,000 instructions per byte, without a stop.
+/// Bytes of text between two checks for an interrupt.
+const STEP: usize = 1 << 16;
+
+/// The most bytes of needles in an automaton. Building it takes some 1,000 instructions per byte, without such a check.
 const TOGETHER: usize = if cfg!(test) { 1 << 10 } else { 1 << 17 };
 
 impl FieldAutomaton {
     /// Builds the automaton of some atoms.
-    pub(super) fn new(ids: &[AtomId], all: &[Atom], stop: &Stop<'_>) -> Result<FieldAutomaton, Stopped> {
+    pub(super) fn new(ids: &[AtomId], all: &[Atom], interrupt: Interrupt<'_>) -> Result<FieldAutomaton, Interrupted> {
         let mut automaton = FieldAutomaton::default();
         let mut inside: HashMap<&str, Vec<(AtomId, Place)>> = HashMap::new();
         for &id in ids {
-            stop.check()?;
+            interrupt.check()?;
             match &all[id as usize].test {
                 Test::Needle(Place::Whole, needle) => _ = automaton.whole.insert(needle.clone(), id),
                 Test::Needle(place, needle) => inside.entry(needle).or_default().push((id, *place)),
@@ -47,7 +50,7 @@ impl FieldAutomaton {
         needles.sort_unstable_by_key(|(needle, _)| *needle);
         let mut needles = needles.into_iter().peekable();
         while needles.peek().is_some() {
-            stop.check()?;
+            interrupt.check()?;
             let mut bytes = 0;
             let together = std::iter::from_fn(|| {
                 needles.next_if(|(needle, _)| {
@@ -66,14 +69,14 @@ impl FieldAutomaton {
         text: &str,
         all: &[Atom],
         seen: &mut Bits,
-        stop: &Stop<'_>,
+        interrupt: Interrupt<'_>,
         found: &mut Vec<AtomId>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), Interrupted> {
         found.extend(self.whole.get(text));
         let is_at = |place: Place, id| place == Place::Anywhere || place.holds(text, needle_of(id, all));
         for search in &self.searches {
             seen.clear();
-            search.run(text, seen, stop)?;
+            search.run(text, seen, interrupt)?;
             for needle in seen.iter() {
                 let atoms = search.atoms[needle as usize].iter();
                 found.extend(atoms.filter(|(id, place)| is_at(*place, *id)).map(|(id, _)| id));
@@ -102,13 +105,13 @@ impl Search {
     }
 
     /// Adds the needles that a text contains.
-    fn run(&self, text: &str, seen: &mut Bits, stop: &Stop<'_>) -> Result<(), Stopped> {
+    fn run(&self, text: &str, seen: &mut Bits, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let automaton = &self.automaton;
         let start = automaton.start_state(Anchored::No);
         let mut state = start.expect("the automaton finds needles anywhere");
-        for (number, bytes) in text.as_bytes().chunks(Stop::BYTES).enumerate() {
+        for (number, bytes) in text.as_bytes().chunks(STEP).enumerate() {
             if number > 0 {
-                stop.check()?;
+                interrupt.check()?;
             }
             for &byte in bytes {
                 state = automaton.next_state(Anchored::No, state, byte);
@@ -148,7 +151,7 @@ mod tests {
         }
         let all = atoms.all;
         let ids: Vec<AtomId> = (0..all.len() as AtomId).collect();
-        let automaton = FieldAutomaton::new(&ids, &all, &Stop::never()).expect("nothing stops it");
+        let automaton = FieldAutomaton::new(&ids, &all, Interrupt::NEVER).expect("nothing interrupts it");
         let (mut seen, mut found) = (Bits::default(), Vec::new());
         let mut texts: Vec<String> = needles.clone();
         texts.extend(needles.windows(2).map(|pair| pair.concat()));
@@ -156,7 +159,7 @@ mod tests {
         texts.extend([String::new(), needles.concat(), "abcdefghij".repeat(20)]);
         for text in &texts {
             found.clear();
-            let result = automaton.look(text, &all, &mut seen, &Stop::never(), &mut found);
+            let result = automaton.look(text, &all, &mut seen, Interrupt::NEVER, &mut found);
             assert_eq!(result, Ok(()));
             found.sort_unstable();
             found.dedup();

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use evtx_format::case::fold;
+use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
 use super::atoms::{AtomId, EVERY_VALUE, FieldId, Test};
@@ -11,13 +13,11 @@ use super::formula::{Formula, State};
 use super::set::RuleSet;
 use super::values::{EventTexts, KindFields, Presence, Slots, Values};
 use super::witness::witnesses;
-use crate::case::fold;
 use crate::condition::Condition;
 use crate::event::{SYSTEM_CHANNEL, name_in_event};
 use crate::item::Item;
 use crate::logsource::Alternative;
 use crate::matcher::{Matcher, Subject};
-use crate::stop::{Stop, Stopped};
 
 /// What a kind of events can match of a [`RuleSet`], and where its texts are. It belongs to that set.
 #[derive(Debug, Default)]
@@ -109,7 +109,7 @@ struct Folding<'a> {
     /// By the index of a map of names, and the field.
     resolved: HashMap<(u32, FieldId), Rc<Resolved>>,
     seen: Bits,
-    stop: &'a Stop<'a>,
+    interrupt: Interrupt<'a>,
 }
 
 /// An event of which nothing is known but what its kind says.
@@ -127,19 +127,19 @@ impl RuleSet {
     /// `fields` are the names of its fields in order: those of `System` as rules name them, then those of the data.
     /// `known` has the texts that all events of the kind share, such as the channel and the event ID.
     ///
+    /// This takes some 100 ms for 100,000 rules.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    ///
     /// # Panics
     /// If `known` is not as long as `fields`.
-    pub fn kind(&self, fields: &[&str], known: &[Option<&str>]) -> EventKind {
-        self.kind_until(fields, known, &Stop::never()).unwrap_or_default()
-    }
-
-    /// As [`kind`](Self::kind), which takes some 100 ms for 100,000 rules.
-    pub(super) fn kind_until(
+    pub fn kind(
         &self,
         fields: &[&str],
         known: &[Option<&str>],
-        stop: &Stop<'_>,
-    ) -> Result<EventKind, Stopped> {
+        interrupt: Interrupt<'_>,
+    ) -> Result<EventKind, Interrupted> {
         assert_eq!(fields.len(), known.len(), "a slot has a name and may have a known text");
         let fields = KindFields {
             names: fields.iter().map(|&name| name.into()).collect(),
@@ -152,13 +152,13 @@ impl RuleSet {
             values: &Unknown,
             slots: &decoded,
         };
-        let views = Folding::new(self, event, stop).views()?;
+        let views = Folding::new(self, event, interrupt).views()?;
         Ok(EventKind { fields, views })
     }
 }
 
 impl<'a> Folding<'a> {
-    fn new(set: &'a RuleSet, event: EventTexts<'a>, stop: &'a Stop<'a>) -> Self {
+    fn new(set: &'a RuleSet, event: EventTexts<'a>, interrupt: Interrupt<'a>) -> Self {
         let mut slots: HashMap<&str, Vec<u32>> = HashMap::new();
         for (slot, name) in (0u32..).zip(&event.fields.names) {
             slots.entry(name).or_default().push(slot);
@@ -169,16 +169,16 @@ impl<'a> Folding<'a> {
             slots,
             resolved: HashMap::new(),
             seen: Bits::default(),
-            stop,
+            interrupt,
         }
     }
 
-    fn views(mut self) -> Result<BTreeMap<u32, View>, Stopped> {
+    fn views(mut self) -> Result<BTreeMap<u32, View>, Interrupted> {
         let mut views: BTreeMap<u32, View> = BTreeMap::new();
         let event_id = self.only_known("EventID").and_then(|text| text.parse().ok());
         let of_events = self.set.for_events(self.only_known(self.channel()), event_id);
         for (rule, alternative) in of_events {
-            self.stop.check()?;
+            self.interrupt.check()?;
             let one = &self.set.rules()[rule as usize];
             let Some(takes) = self.takes(&one.alternatives[alternative as usize]) else {
                 continue;
@@ -226,7 +226,7 @@ impl<'a> Folding<'a> {
                 view.slots.insert(field, resolved.slots.clone());
             }
         }
-        self.stop.result()?;
+        self.interrupt.check()?;
         Ok(views)
     }
 
@@ -302,9 +302,9 @@ impl<'a> Folding<'a> {
         let mut known_true = Vec::new();
         for text in &known {
             let (all, seen) = (&self.set.atoms.all, &mut self.seen);
-            let automaton = self.set.automaton(field, self.stop);
-            let look = automaton.and_then(|it| it.look(&fold(text), all, seen, self.stop, &mut known_true));
-            // If it was stopped, the whole kind is dropped.
+            let automaton = self.set.automaton(field, self.interrupt);
+            let look = automaton.and_then(|it| it.look(&fold(text), all, seen, self.interrupt, &mut known_true));
+            // After an interrupt, the whole kind is dropped.
             if look.is_err() {
                 break;
             }
@@ -367,7 +367,7 @@ impl<'a> Folding<'a> {
                     Test::Costly(Matcher::FieldReference { .. }) => formula.clone(),
                     Test::Costly(matcher) if resolved.is_known => {
                         let mut known = resolved.slots.iter().filter_map(|&slot| self.known(slot));
-                        let is_match = |text| matcher.matches(&Subject::new(text), &self.event, self.stop);
+                        let is_match = |text| matcher.matches(&Subject::new(text), &self.event, self.interrupt);
                         Formula::Known(known.any(is_match))
                     }
                     _ => formula.clone(),

@@ -1,7 +1,8 @@
 //! Formulas: atoms with `and`, `or` and `not`.
 
+use evtx_format::case::fold;
+
 use super::atoms::{AtomId, Atoms, EVERY_VALUE, FieldId};
-use crate::case::fold;
 use crate::condition::Condition;
 use crate::item::Item;
 use crate::matcher::Matcher;

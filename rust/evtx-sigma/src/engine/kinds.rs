@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
 use super::fold::EventKind;
 use super::set::RuleSet;
-use crate::stop::{Stop, Stopped};
 
 /// Kinds of events, each folded once for all threads and templates. When there are too many, all are forgotten.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl EventKinds {
     /// The same as [`RuleSet::kind`].
     ///
     /// # Errors
-    /// [`Stopped`] soon after `stop` returns `true`.
+    /// [`Interrupted`].
     ///
     /// # Panics
     /// If `known` is not as long as `fields`.
@@ -47,8 +47,8 @@ impl EventKinds {
         &self,
         fields: &[&str],
         known: &[Option<&str>],
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Arc<EventKind>, Stopped> {
+        interrupt: Interrupt<'_>,
+    ) -> Result<Arc<EventKind>, Interrupted> {
         let key = key(fields, known);
         if let Ok(kept) = self.kept.lock()
             && let Some(kind) = kept.kinds.get(&*key)
@@ -56,7 +56,7 @@ impl EventKinds {
             return Ok(Arc::clone(kind));
         }
         // Two threads may fold the same kind, which is rare. No thread waits for another.
-        let kind = Arc::new(self.rules.kind_until(fields, known, &Stop::new(stop))?);
+        let kind = Arc::new(self.rules.kind(fields, known, interrupt)?);
         if let Ok(mut kept) = self.kept.lock() {
             kept.bytes += key.len() + kind.bytes();
             if kept.kinds.len() >= Self::COUNT || kept.bytes > Self::BYTES {
@@ -93,7 +93,9 @@ mod tests {
         let text = format!("title: t\nlogsource: {{service: s}}\ndetection: {{s: {{{item}}}, condition: s}}");
         let rule = load_rules(&text, &Placeholders::new()).remove(0).expect("a rule");
         let log_sources = "logsources: [{service: s, channels: [c]}]";
-        let log_sources = crate::logsource::LogSources::load(log_sources).expect("a table");
+        let log_sources = crate::logsource::LogSources::load(log_sources, Interrupt::NEVER)
+            .expect("nothing interrupts it")
+            .expect("a table");
         let alternatives = log_sources.resolve(&rule.log_sources).expect("an entry");
         RuleForEvents { rule, alternatives }
     }
@@ -101,7 +103,8 @@ mod tests {
     #[test]
     fn shares_the_kinds_with_the_same_fields() {
         let kinds = EventKinds::new(Arc::new(RuleSet::new(vec![rule("F: a")])));
-        let kind = |fields: &[&str], known: &[Option<&str>]| kinds.kind(fields, known, &|| false).expect("a kind");
+        let kind =
+            |fields: &[&str], known: &[Option<&str>]| kinds.kind(fields, known, Interrupt::NEVER).expect("a kind");
         let one = kind(&["Channel", "F"], &[Some("c"), None]);
         assert!(!one.is_empty());
         assert!(Arc::ptr_eq(&one, &kind(&["Channel", "F"], &[Some("c"), None])));
@@ -112,7 +115,7 @@ mod tests {
         ] {
             let other = kind(&fields, &known);
             assert!(!Arc::ptr_eq(&one, &other), "{fields:?} {known:?}");
-            let folded = kinds.rules.kind(&fields, &known);
+            let folded = kinds.rules.kind(&fields, &known, Interrupt::NEVER).expect("a kind");
             assert_eq!(folded.is_empty(), other.is_empty(), "{fields:?} {known:?}");
         }
     }
@@ -124,11 +127,11 @@ mod tests {
         // The first question is before the first rule, the second before the automaton for a known text.
         for asked in [0_u32, 1, 3] {
             let left = std::cell::Cell::new(asked);
-            let stop = || left.replace(left.get().saturating_sub(1)) == 0;
-            let kind = kinds.kind(&["Channel", "F"], &[Some("c"), Some("b")], &stop);
-            assert_eq!(kind.err(), Some(Stopped), "{asked}");
+            let is_set = || left.replace(left.get().saturating_sub(1)) == 0;
+            let kind = kinds.kind(&["Channel", "F"], &[Some("c"), Some("b")], Interrupt::new(&is_set));
+            assert_eq!(kind.err(), Some(Interrupted), "{asked}");
         }
-        let kind = kinds.kind(&["Channel", "F"], &[Some("c"), Some("b")], &|| false);
+        let kind = kinds.kind(&["Channel", "F"], &[Some("c"), Some("b")], Interrupt::NEVER);
         assert!(kind.is_ok_and(|kind| kind.is_empty()));
     }
 }

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use evtx_format::{Interrupt, Interrupted};
+
 use super::atoms::{Atom, AtomId, FieldId, Test};
 use super::bits::Bits;
 use super::fold::{EventKind, RuleOfKind, View};
@@ -14,7 +16,6 @@ use crate::evaluate::Matched;
 use crate::event::Event;
 use crate::logsource::Renamed;
 use crate::matcher::Subject;
-use crate::stop::{Stop, Stopped};
 
 /// What a thread keeps between events: buffers, and the atoms of texts, up to some MiB.
 #[derive(Debug)]
@@ -69,7 +70,7 @@ struct Look<'a> {
     event: EventTexts<'a>,
     view: &'a View,
     set: &'a RuleSet,
-    stop: &'a Stop<'a>,
+    interrupt: Interrupt<'a>,
     buffers: &'a mut Buffers,
 }
 
@@ -88,18 +89,17 @@ impl Matching {
     /// Adds the rules that an event of this kind matches, each once, in their order.
     ///
     /// # Errors
-    /// [`Stopped`] soon after `stop` returns `true`. `found` can have some of the rules then.
+    /// [`Interrupted`]. `found` can have some of the rules then.
     pub fn matches(
         &mut self,
         kind: &EventKind,
         values: &dyn Values,
-        stop: &dyn Fn() -> bool,
+        interrupt: Interrupt<'_>,
         found: &mut Vec<Match>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), Interrupted> {
         if kind.is_empty() {
             return Ok(());
         }
-        let stop = &Stop::new(stop);
         self.slots.clear(&kind.fields);
         self.found.clear();
         let event = EventTexts {
@@ -113,12 +113,12 @@ impl Matching {
                 event,
                 view,
                 set: &self.rules,
-                stop,
+                interrupt,
                 buffers: &mut self.buffers,
             };
             look.find_candidates(&mut self.candidates)?;
             for index in self.candidates.iter() {
-                stop.check()?;
+                interrupt.check()?;
                 let rule = &view.rules[index as usize];
                 if look.is_match(rule)? {
                     self.found.push((rule.rule, rule.alternative));
@@ -128,11 +128,11 @@ impl Matching {
         self.found.sort_unstable();
         self.found.dedup_by_key(|(rule, _)| *rule);
         for &(rule, alternative_index) in &self.found {
-            stop.check()?;
+            interrupt.check()?;
             let one = &self.rules.rules()[rule as usize];
             let alternative = &one.alternatives[alternative_index as usize];
             let event = &event;
-            if let Some(matched) = one.rule.matches_until(&Renamed { event, alternative }, stop)? {
+            if let Some(matched) = one.rule.matches_until(&Renamed { event, alternative }, interrupt)? {
                 found.push(Match {
                     rule,
                     alternative: alternative_index,
@@ -160,7 +160,7 @@ impl Truth {
 
 impl Look<'_> {
     /// Finds the rules that can be true.
-    fn find_candidates(&mut self, candidates: &mut Bits) -> Result<(), Stopped> {
+    fn find_candidates(&mut self, candidates: &mut Bits) -> Result<(), Interrupted> {
         let view = self.view;
         candidates.clear();
         view.always.iter().for_each(|&rule| candidates.insert(rule));
@@ -177,9 +177,13 @@ impl Look<'_> {
     }
 
     /// Searches the texts of a field for needles. `found` gets the atoms that are true, some perhaps twice.
-    fn search(&mut self, field: FieldId, found: &mut dyn FnMut(AtomId)) -> Result<(), Stopped> {
+    fn search(&mut self, field: FieldId, found: &mut dyn FnMut(AtomId)) -> Result<(), Interrupted> {
         let Look {
-            view, event, set, stop, ..
+            view,
+            event,
+            set,
+            interrupt,
+            ..
         } = *self;
         let Buffers {
             texts,
@@ -188,7 +192,7 @@ impl Look<'_> {
             truth,
         } = &mut *self.buffers;
         truth.is_searched.insert(field);
-        let automaton = set.automaton(field, stop)?;
+        let automaton = set.automaton(field, interrupt)?;
         for &slot in view.slots(field) {
             let decoded = event.slot(slot);
             match decoded.presence {
@@ -208,7 +212,7 @@ impl Look<'_> {
                 Ok(atoms) => atoms.iter().for_each(&mut add),
                 Err(key) => {
                     atoms.clear();
-                    automaton.look(decoded.folded(), &set.atoms.all, seen, stop, atoms)?;
+                    automaton.look(decoded.folded(), &set.atoms.all, seen, interrupt, atoms)?;
                     atoms.iter().for_each(&mut add);
                     if let Some(key) = key {
                         texts.insert(key, field, text, atoms);
@@ -220,7 +224,7 @@ impl Look<'_> {
     }
 
     /// Searches the texts of a field, unless that was done.
-    fn need(&mut self, field: FieldId) -> Result<(), Stopped> {
+    fn need(&mut self, field: FieldId) -> Result<(), Interrupted> {
         match self.buffers.truth.is_searched.contains(field) {
             true => Ok(()),
             false => self.search(field, &mut |_| ()),
@@ -228,7 +232,7 @@ impl Look<'_> {
     }
 
     /// Whether a rule is true for the event, and its alternative takes it.
-    fn is_match(&mut self, rule: &RuleOfKind) -> Result<bool, Stopped> {
+    fn is_match(&mut self, rule: &RuleOfKind) -> Result<bool, Interrupted> {
         let detections = &mut self.buffers.truth.detections;
         detections.clear();
         detections.resize(rule.detections.len(), None);
@@ -239,7 +243,7 @@ impl Look<'_> {
         Ok(!rule.takes_some || alternative.takes(&self.event))
     }
 
-    fn is_true(&mut self, formula: &Formula, detections: &[Formula]) -> Result<bool, Stopped> {
+    fn is_true(&mut self, formula: &Formula, detections: &[Formula]) -> Result<bool, Interrupted> {
         match formula {
             Formula::Known(is_true) => Ok(*is_true),
             &Formula::Needle(atom) => {
@@ -282,7 +286,7 @@ impl Look<'_> {
     }
 
     /// Decides an atom on its own, once.
-    fn costly(&mut self, id: AtomId) -> Result<bool, Stopped> {
+    fn costly(&mut self, id: AtomId) -> Result<bool, Interrupted> {
         let Truth { is_true, is_false, .. } = &self.buffers.truth;
         if is_true.contains(id) || is_false.contains(id) {
             return Ok(is_true.contains(id));
@@ -296,20 +300,25 @@ impl Look<'_> {
         Ok(is_true)
     }
 
-    fn decide(&self, atom: &Atom) -> Result<bool, Stopped> {
+    fn decide(&self, atom: &Atom) -> Result<bool, Interrupted> {
         let Test::Costly(matcher) = &atom.test else {
             return Ok(false);
         };
-        self.stop.check()?;
         for &slot in self.view.slots(atom.field) {
             let decoded = self.event.slot(slot);
-            let is_match = || matcher.matches(&Subject::folded_as(&decoded.text, decoded.folded()), self, self.stop);
-            let is_true = decoded.presence == Presence::Text && is_match();
-            self.stop.result()?;
-            if is_true {
+            let is_match = || {
+                matcher.matches(
+                    &Subject::folded_as(&decoded.text, decoded.folded()),
+                    self,
+                    self.interrupt,
+                )
+            };
+            if decoded.presence == Presence::Text && is_match() {
                 return Ok(true);
             }
         }
+        // After an interrupt, no matcher is true.
+        self.interrupt.check()?;
         Ok(false)
     }
 }

@@ -3,7 +3,8 @@
 use std::cell::{OnceCell, RefCell};
 use std::ops::ControlFlow;
 
-use crate::case::fold_in;
+use evtx_format::case::fold_in;
+
 use crate::event::Event;
 
 /// What an event has in a slot.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evtx::{EvtxParser, ParserSettings};
+use evtx_format::Interrupt;
 use evtx_sigma::{EventKind, LogSources, Placeholders, Presence, RuleForEvents, RuleSet, Values, load_rules};
 use serde_json::Value;
 
@@ -106,7 +107,7 @@ impl Kinds {
         key.extend(known.iter().map(|text| text.unwrap_or_default().to_string()));
         let make = || {
             let names: Vec<&str> = event.names.iter().map(String::as_str).collect();
-            Arc::new(rules.kind(&names, &known))
+            Arc::new(rules.kind(&names, &known, Interrupt::NEVER).expect("a kind"))
         };
         self.0.entry(key).or_insert_with(make).clone()
     }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use evtx_format::case::fold_char;
+
 use super::typed::ANSI;
 
 /// How bytes are read as text.
@@ -60,15 +62,6 @@ pub(super) fn chars(source: &[u8], encoding: Encoding) -> Vec<(char, usize)> {
     }
 }
 
-/// A character as it compares without regard to case: the simple case folding of Unicode, one character for one.
-pub(super) fn fold(c: char) -> char {
-    if c.is_ascii() {
-        return c.to_ascii_lowercase();
-    }
-    let folded = unicode_case_mapping::case_folded(c);
-    folded.and_then(|code| char::from_u32(code.get())).unwrap_or(c)
-}
-
 impl Folded {
     /// Reads bytes. What is not text in the encoding becomes U+FFFD.
     pub(super) fn read(&mut self, source: &[u8], encoding: Encoding) {
@@ -109,7 +102,7 @@ impl Folded {
 
     fn push(&mut self, c: char, at: usize) {
         let mut bytes = [0; 4];
-        let bytes = fold(c).encode_utf8(&mut bytes).as_bytes();
+        let bytes = fold_char(c).encode_utf8(&mut bytes).as_bytes();
         self.text.extend(bytes);
         self.places.resize(self.text.len(), at as u32);
     }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
+use evtx_format::case::fold;
 use evtx_format::value::{Scalar, Value};
 use uuid::Uuid;
 
 use super::encoded::{Escapes, SHORTEST, parts};
-use super::folded::{Encoding, Folded, chars, fold};
+use super::folded::{Encoding, Folded, chars};
 use super::packed::{Kind, Packed};
 use super::sids::Sids;
 use super::spelled::{Spelled, Spelling, numbers};
@@ -47,7 +48,7 @@ const MIN_UNITS: usize = 3;
 const MIN_BASE64: usize = 8;
 
 fn folded(text: &str) -> String {
-    text.chars().map(fold).collect()
+    fold(text).into_owned()
 }
 
 fn refused(text: &str, what: &str, why: &str) -> WriteError {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// This is the simple case folding of Unicode 16: the lines `C` and `S` of its `CaseFolding.txt`. It maps one character
 /// to one, so `ß` is not `ss`, and `İ` is not `i`; but `ẞ` is `ß`, `ς` and `Σ` are `σ`, `ſ` is `s`, and the Kelvin sign
 /// is `k`. The flag `i` of regular expressions treats the same characters as equal.
-pub(crate) fn fold_char(c: char) -> char {
+pub fn fold_char(c: char) -> char {
     if c.is_ascii() {
         return c.to_ascii_lowercase();
     }
@@ -16,12 +16,12 @@ pub(crate) fn fold_char(c: char) -> char {
 }
 
 /// A text as it compares without regard to case: each character by [`fold_char`].
-pub(crate) fn fold(text: &str) -> Cow<'_, str> {
+pub fn fold(text: &str) -> Cow<'_, str> {
     fold_in(text).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// A text as [`fold`] changes it. `None` if it is the same.
-pub(crate) fn fold_in(text: &str) -> Option<String> {
+pub fn fold_in(text: &str) -> Option<String> {
     if text.is_ascii() {
         let has_capital = text.bytes().any(|byte| byte.is_ascii_uppercase());
         return has_capital.then(|| text.to_ascii_lowercase());
@@ -31,7 +31,7 @@ pub(crate) fn fold_in(text: &str) -> Option<String> {
 }
 
 /// Whether two texts are equal after [`fold`].
-pub(crate) fn is_same(one: &str, other: &str) -> bool {
+pub fn is_same(one: &str, other: &str) -> bool {
     match one.is_ascii() && other.is_ascii() {
         true => one.eq_ignore_ascii_case(other),
         false => fold(one) == fold(other),
