@@ -4,7 +4,7 @@
 //! up to a limit.
 
 use evtx_format::{Interrupt, Interrupted};
-use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput, Tag};
 use hashbrown::{HashMap, HashSet};
 
 use crate::error::{LoadError, Position, Problem};
@@ -128,7 +128,10 @@ impl Value {
 
 /// The documents of a text in order, without empty ones. The others load even if one is invalid.
 pub(crate) fn documents(text: &str, interrupt: Interrupt<'_>) -> Result<Vec<Result<Node, LoadError>>, Interrupted> {
-    let mut loader = Loader::default();
+    let mut loader = Loader {
+        interrupt,
+        ..Loader::default()
+    };
     let limit = |what, limit, line| Err(Problem::Limit { what, limit }.at(Position { line, column: 1 }));
     if text.len() > Limits::TEXT {
         return Ok(vec![limit("bytes of a text", Limits::TEXT, 1)]);
@@ -139,9 +142,8 @@ pub(crate) fn documents(text: &str, interrupt: Interrupt<'_>) -> Result<Vec<Resu
             loader.documents.push(error);
             break;
         }
-        if let Err(error) = loader.load(document, interrupt) {
+        if let Err(error) = loader.load(document) {
             loader.documents.push(Err(error));
-            loader.open.clear();
         }
         interrupt.check()?;
         loader.lines += document.matches('\n').count() as u32;
@@ -175,58 +177,53 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Builds nodes from the events of the parser.
+/// The events of a document.
+type Events<'t> = Parser<'t, StrInput<'t>>;
+
+/// Builds nodes from the events of the parser. Recursion is as deep as [`Limits::NESTING`] allows.
 #[derive(Default)]
-struct Loader {
+struct Loader<'i> {
     documents: Vec<Result<Node, LoadError>>,
     /// The number of lines before the current document.
     lines: u32,
-    open: Vec<Open>,
     /// The value of an anchor, and the bytes that it takes. `None` while it is open.
     anchors: HashMap<usize, Option<(Node, usize)>>,
     /// The bytes that the values of all documents take.
     bytes: usize,
     /// The number of parser events so far.
     events: usize,
+    interrupt: Interrupt<'i>,
 }
 
-/// A list or map that is not complete.
-struct Open {
-    at: Position,
-    anchor: usize,
-    /// The bytes that the values before it take.
-    bytes: usize,
-    content: Content,
-}
-
-enum Content {
-    List(Vec<Node>),
-    Map {
-        entries: Vec<(Key, Node)>,
-        /// The keys so far.
-        names: HashSet<String>,
-        /// A key whose value follows.
-        key: Option<Key>,
-    },
-}
-
-impl Loader {
-    /// Loads a document, perhaps incompletely after an interrupt.
-    fn load(&mut self, document: &str, interrupt: Interrupt<'_>) -> Result<(), LoadError> {
+impl Loader<'_> {
+    /// Loads a document, incompletely after an interrupt.
+    fn load(&mut self, document: &str) -> Result<(), LoadError> {
         let options = granit_parser::options! {
             emit_comments: false,
             flow_nesting_limit: Limits::NESTING,
             block_nesting_limit: Limits::NESTING,
         };
-        for event in Parser::new_from_str_with_options(document, options) {
-            let (event, span) = event.map_err(|error| self.invalid(&error))?;
-            self.take(event, span)?;
-            self.events += 1;
-            if self.events.is_multiple_of(256) && interrupt.check().is_err() {
-                break;
+        let mut events = Parser::new_from_str_with_options(document, options);
+        while let Some((event, _)) = self.next(&mut events)? {
+            if let Event::DocumentStart(..) = event {
+                self.anchors.clear();
+                let node = self.node(&mut events)?;
+                let node = node.filter(|node| !matches!(node.value, Value::Null));
+                self.documents.extend(node.map(Ok));
             }
         }
         Ok(())
+    }
+
+    /// The next event. `None` at the end of the document, and after an interrupt.
+    fn next<'t>(&mut self, events: &mut Events<'t>) -> Result<Option<(Event<'t>, Span)>, LoadError> {
+        // After an interrupt, the number stays the same, so nothing follows.
+        if self.events.is_multiple_of(256) && self.interrupt.check().is_err() {
+            return Ok(None);
+        }
+        self.events += 1;
+        let next = events.next().transpose();
+        next.map_err(|error| Problem::Yaml(error.info()).at(self.position(error.marker())))
     }
 
     fn position(&self, marker: &Marker) -> Position {
@@ -237,27 +234,23 @@ impl Loader {
         }
     }
 
-    fn invalid(&self, error: &ScanError) -> LoadError {
-        Problem::Yaml(error.info()).at(self.position(error.marker()))
-    }
-
-    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), LoadError> {
-        let at = self.position(&span.start);
-        match event {
-            Event::DocumentStart(..) => self.anchors.clear(),
+    /// The next node, or `None` at the end of the list, map or document that it would belong to.
+    fn node(&mut self, events: &mut Events<'_>) -> Result<Option<Node>, LoadError> {
+        let Some((event, span)) = self.next(events)? else {
+            return Ok(None);
+        };
+        let (at, before) = (self.position(&span.start), self.bytes);
+        let (anchor, node) = match event {
             Event::Alias(anchor) => {
-                let (node, bytes) = match self.anchors.get(&anchor) {
-                    Some(Some(known)) => known,
-                    _ => return Err(Problem::EndlessAlias.at(at)),
+                let Some(Some((node, bytes))) = self.anchors.get(&anchor) else {
+                    return Err(Problem::EndlessAlias.at(at));
                 };
                 // Counted before the copy is made.
                 count(&mut self.bytes, *bytes, at)?;
-                let node = node.clone();
-                self.put(node)?;
+                return Ok(Some(node.clone()));
             }
             Event::Scalar(text, style, anchor, tag) => {
-                let bytes = size_of::<(Key, Node)>() + text.len();
-                count(&mut self.bytes, bytes, at)?;
+                count(&mut self.bytes, size_of::<(Key, Node)>() + text.len(), at)?;
                 let is_quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
                 let node = Node {
                     at: Position {
@@ -267,77 +260,54 @@ impl Loader {
                     is_line: span.start.line() == span.end.line(),
                     value: scalar(text.into_owned(), style, tag.as_deref()),
                 };
-                self.name(anchor, &node, bytes)?;
-                self.put(node)?;
+                (anchor, node)
             }
-            Event::SequenceStart(_, anchor, _) => self.open(at, anchor, Content::List(Vec::new())),
+            Event::SequenceStart(_, anchor, _) => {
+                self.anchors.insert(anchor, None);
+                let mut nodes = Vec::new();
+                while let Some(node) = self.node(events)? {
+                    nodes.push(node);
+                }
+                (anchor, self.collection(Value::List(nodes), at)?)
+            }
             Event::MappingStart(_, anchor, _) => {
-                let (entries, names, key) = (Vec::new(), HashSet::new(), None);
-                self.open(at, anchor, Content::Map { entries, names, key });
+                self.anchors.insert(anchor, None);
+                let entries = self.entries(events)?;
+                (anchor, self.collection(Value::Map(entries), at)?)
             }
-            Event::SequenceEnd | Event::MappingEnd => {
-                let Some(open) = self.open.pop() else { return Ok(()) };
-                count(&mut self.bytes, size_of::<(Key, Node)>(), open.at)?;
-                let node = Node {
-                    at: open.at,
-                    is_line: false,
-                    value: match open.content {
-                        Content::List(nodes) => Value::List(nodes),
-                        Content::Map { entries, .. } => Value::Map(entries),
-                    },
-                };
-                self.name(open.anchor, &node, self.bytes - open.bytes)?;
-                self.put(node)?;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn open(&mut self, at: Position, anchor: usize, content: Content) {
+            _ => return Ok(None),
+        };
+        // 0 means that there is no anchor.
         if anchor != 0 {
-            self.anchors.insert(anchor, None);
-        }
-        let bytes = self.bytes;
-        self.open.push(Open {
-            at,
-            anchor,
-            bytes,
-            content,
-        });
-    }
-
-    /// Keeps the value of an anchor. 0 means that there is none.
-    fn name(&mut self, anchor: usize, node: &Node, bytes: usize) -> Result<(), LoadError> {
-        if anchor != 0 {
-            // Counted before the copy is made.
+            let bytes = self.bytes - before;
             count(&mut self.bytes, bytes, node.at)?;
             self.anchors.insert(anchor, Some((node.clone(), bytes)));
         }
-        Ok(())
+        Ok(Some(node))
     }
 
-    /// Adds a node as a key or value of a map, a member of a list, or a document.
-    fn put(&mut self, node: Node) -> Result<(), LoadError> {
-        match self.open.last_mut().map(|open| &mut open.content) {
-            None if matches!(node.value, Value::Null) => {}
-            None => self.documents.push(Ok(node)),
-            Some(Content::List(nodes)) => nodes.push(node),
-            Some(Content::Map { entries, names, key }) => match key.take() {
-                Some(key) => entries.push((key, node)),
-                None => {
-                    let text = node.text().ok_or_else(|| node.error(Problem::KeyType))?;
-                    if text == "<<" {
-                        return Err(node.error(Problem::MergeKey));
-                    }
-                    if !names.insert(text.clone()) {
-                        return Err(node.error(Problem::KeyTwice(text)));
-                    }
-                    *key = Some(Key { at: node.at, text });
-                }
-            },
+    fn entries(&mut self, events: &mut Events<'_>) -> Result<Vec<(Key, Node)>, LoadError> {
+        let (mut entries, mut names) = (Vec::new(), HashSet::new());
+        while let Some(key) = self.node(events)? {
+            let text = key.text().ok_or_else(|| key.error(Problem::KeyType))?;
+            if text == "<<" {
+                return Err(key.error(Problem::MergeKey));
+            }
+            if !names.insert(text.clone()) {
+                return Err(key.error(Problem::KeyTwice(text)));
+            }
+            if let Some(value) = self.node(events)? {
+                entries.push((Key { at: key.at, text }, value));
+            }
         }
-        Ok(())
+        Ok(entries)
+    }
+
+    /// The node of a list or a map.
+    fn collection(&mut self, value: Value, at: Position) -> Result<Node, LoadError> {
+        count(&mut self.bytes, size_of::<(Key, Node)>(), at)?;
+        let is_line = false;
+        Ok(Node { at, is_line, value })
     }
 }
 
