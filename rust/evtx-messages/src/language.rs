@@ -1,5 +1,7 @@
 //! The names of languages (BCP 47) by their LCIDs, which resources have. Source: MS-LCID, section 2.2.
 
+use std::sync::Arc;
+
 /// The languages in which Windows is translated, and their neighbours.
 #[rustfmt::skip]
 const LANGUAGES: &[(u16, &str)] = &[
@@ -21,13 +23,13 @@ const LANGUAGES: &[(u16, &str)] = &[
 ];
 
 /// The name of a language; `None` for the neutral one. A language without a name here is a number, as `x-lcid-0c51`.
-pub(crate) fn language_name(lcid: u16) -> Option<String> {
+pub(crate) fn language_name(lcid: u16) -> Option<Arc<str>> {
     if lcid == 0 {
         return None;
     }
     match LANGUAGES.binary_search_by_key(&lcid, |(known, _)| *known) {
-        Ok(index) => Some(LANGUAGES[index].1.to_owned()),
-        Err(_) => Some(format!("x-lcid-{lcid:04x}")),
+        Ok(index) => Some(LANGUAGES[index].1.into()),
+        Err(_) => Some(format!("x-lcid-{lcid:04x}").into()),
     }
 }
 

@@ -295,7 +295,7 @@ impl Rows {
             };
             open.has_text = true;
             let row = MessageRow {
-                language: self.texts.language(table),
+                language: language_name(table.table.language),
                 text: Some(text),
                 file: table.file.path.clone(),
                 ..open.row.clone()
@@ -378,7 +378,7 @@ impl Rows {
         };
         others.next_owner += 1;
         let row = MessageRow {
-            language: self.texts.language(table),
+            language: language_name(table.table.language),
             text: self.texts.text(table, id),
             file: table.file.path.clone(),
             ..MessageRow::default()
@@ -414,7 +414,6 @@ struct Texts {
     texts: HashMap<(usize, u32), Option<Arc<str>>>,
     /// By the offset of the map in the manifest.
     maps: HashMap<(usize, u32), Arc<ValueMap>>,
-    languages: HashMap<u16, Option<Arc<str>>>,
     /// What they take, in bytes.
     bytes: usize,
 }
@@ -426,12 +425,6 @@ impl Texts {
         if self.bytes > MAX_TEXTS {
             *self = Texts::default();
         }
-    }
-
-    fn language(&mut self, table: Table<'_>) -> Option<Arc<str>> {
-        let language = table.table.language;
-        let known = self.languages.entry(language);
-        known.or_insert_with(|| language_name(language).map(Arc::from)).clone()
     }
 
     fn text(&mut self, table: Table<'_>, id: u32) -> Option<Arc<str>> {

@@ -208,30 +208,16 @@ impl Decoded {
     }
 }
 
-/// The IDs of messages that were met.
+/// The IDs of messages that were met, and how many there may be.
 struct Used {
-    ids: Vec<u32>,
-    /// How many there are that differ, and how many there may be.
-    different: usize,
+    ids: HashSet<u32>,
     most: usize,
 }
 
 impl Used {
     fn push(&mut self, id: Option<u32>) -> Option<()> {
         self.ids.extend(id);
-        if self.ids.len() >= 2 * self.different + 4096 {
-            self.ids.sort_unstable();
-            self.ids.dedup();
-            self.different = self.ids.len();
-        }
-        (self.different <= self.most).then_some(())
-    }
-
-    fn finish(mut self) -> Vec<u32> {
-        self.ids.sort_unstable();
-        self.ids.dedup();
-        self.ids.shrink_to_fit();
-        self.ids
+        (self.ids.len() <= self.most).then_some(())
     }
 }
 
@@ -294,9 +280,10 @@ impl Reader<'_> {
 
     /// Takes the bytes of a part that others share, unless they were taken before.
     fn take_once(&mut self, offset: u32, bytes: usize) -> Option<()> {
-        match self.check.as_mut().is_none_or(|check| check.seen.insert(offset)) {
-            true => self.take(bytes),
-            false => Some(()),
+        if self.check.as_mut().is_none_or(|check| check.seen.insert(offset)) {
+            self.take(bytes)
+        } else {
+            Some(())
         }
     }
 
@@ -313,11 +300,12 @@ impl Reader<'_> {
                 offset: self.offset(at + 16)?,
                 events: 0,
             };
-            let (ids, different) = (Vec::new(), 0);
-            let mut used = Used { ids, different, most };
+            let ids = HashSet::new();
+            let mut used = Used { ids, most };
             // What comes before damage is kept.
             let read = self.provider(&mut provider, &mut used);
-            provider.used = used.finish();
+            provider.used = used.ids.into_iter().collect();
+            provider.used.sort_unstable();
             most = most.saturating_sub(provider.used.len());
             providers.push(provider);
             read?;

@@ -86,9 +86,10 @@ impl Plaso {
         let key = (*file, message_id);
         let start = self.mappings.partition_point(|mapping| mapping.message < key);
         let end = self.mappings.partition_point(|mapping| mapping.message <= key);
-        let users = match start < end {
-            true => Users::Events(start..end),
-            false => Users::Owners(owners.clone(), 0),
+        let users = if start < end {
+            Users::Events(start..end)
+        } else {
+            Users::Owners(owners.clone(), 0)
         };
         let row = MessageRow {
             message_id: Some(message_id),
@@ -205,15 +206,11 @@ impl Plaso {
             files.insert(row.id, owners.get(&name).unwrap_or(&unknown).clone());
         }
         let (mut scan, columns) = (database.scan(&table_table), Columns(table_table));
-        let mut languages: HashMap<u16, Option<Arc<str>>> = HashMap::new();
         while let Some(row) = scan.next(database, interrupt)? {
             let file = columns.text(&row, "_message_file_identifier").and_then(reference);
             if let Some((id, owners)) = file.and_then(|id| Some((id, files.get(&id)?.clone()))) {
                 room.take(160)?;
-                let language = columns.integer(&row, "language_identifier").and_then(|id| {
-                    let name = languages.entry(id).or_insert_with(|| language_name(id).map(Arc::from));
-                    name.clone()
-                });
+                let language = columns.integer(&row, "language_identifier").and_then(language_name);
                 self.tables.insert(row.id, ((id, owners), language));
             }
         }

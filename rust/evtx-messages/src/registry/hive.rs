@@ -1,5 +1,8 @@
 //! Registry hives (`regf`): keys and values.
 //!
+//! `notatin` does not qualify: a list of keys that contains itself overflows its stack (1.0.1), it reads all values of a key
+//! at once, and nothing can interrupt it.
+//!
 //! Source: the documentation of libregf. A hive is a header of 4,096 bytes and cells. An offset counts from the end of
 //! the header, to the u32 size of a cell. Transaction logs are not read, so the latest changes may be missing.
 //!
@@ -197,11 +200,6 @@ impl<'h> Hive<'h> {
 }
 
 impl<'k> Key<'k> {
-    /// The hive of the key.
-    pub fn hive(&self) -> &'k Hive<'k> {
-        self.hive
-    }
-
     /// The name.
     pub fn name(&self) -> String {
         let name = || {
