@@ -162,7 +162,7 @@ impl Values for RecordValues<'_, '_, '_> {
 }
 
 fn no_hits(rules: &Rules, kept: &Arc<AtomicUsize>) -> Hits {
-    Hits::sharing(Arc::clone(&rules.correlations), Arc::clone(kept))
+    Hits::new(Arc::clone(&rules.correlations), Arc::clone(kept))
 }
 
 /// Whether an event reports that a log was cleared. It names that log in a second `Channel`, after that of `System`.

@@ -52,9 +52,10 @@ impl Report for ChunkReport {
             let is_used = !is_unused(chunk);
             let ChunkSummary {
                 header, mut records, ..
-            } = match is_used {
-                true => ChunkSummary::of(chunk, index, promised, interrupt)?,
-                false => ChunkSummary::default(),
+            } = if is_used {
+                ChunkSummary::of(chunk, index, promised, interrupt)?
+            } else {
+                ChunkSummary::default()
             };
             rows.push(ChunkRow {
                 filename: Arc::default(),

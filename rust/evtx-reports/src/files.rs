@@ -174,9 +174,10 @@ impl Report for FileReport {
         self.is_open = false;
         if let Some(row) = self.rows.last_mut() {
             row.span = std::mem::take(&mut row.pieces.records.runs).span();
-            row.logs = match self.reads_events && row.header.is_some() {
-                true => std::mem::take(&mut row.pieces.event_ids).spans(),
-                false => None,
+            row.logs = if self.reads_events && row.header.is_some() {
+                std::mem::take(&mut row.pieces.event_ids).spans()
+            } else {
+                None
             };
             let first = row.error.take().or(row.pieces.records.error.take());
             row.error = failure.map(str::to_owned).or(first);
@@ -184,9 +185,10 @@ impl Report for FileReport {
     }
 
     fn rows(&mut self, _last: bool) -> Vec<FileRow> {
-        match self.is_open {
-            true => Vec::new(),
-            false => std::mem::take(&mut self.rows),
+        if self.is_open {
+            Vec::new()
+        } else {
+            std::mem::take(&mut self.rows)
         }
     }
 }

@@ -73,11 +73,12 @@ impl LogRows {
     /// # Errors
     /// A text that names it.
     pub fn check(names: &[&str]) -> Result<(), String> {
-        match names.iter().any(|name| name.eq_ignore_ascii_case(RECORD)) {
-            true => Ok(()),
-            false => Err(format!(
+        if names.iter().any(|name| name.eq_ignore_ascii_case(RECORD)) {
+            Ok(())
+        } else {
+            Err(format!(
                 "a log needs a column \"{RECORD}\", as in FROM read_evtx(..., record := true)"
-            )),
+            ))
         }
     }
 

@@ -107,9 +107,10 @@ impl<R: Row> Report for ListReport<R> {
     }
 
     fn rows(&mut self, last: bool) -> Vec<R> {
-        match last {
-            true => self.0.by_ref().take(BATCH_ROWS).collect(),
-            false => Vec::new(),
+        if last {
+            self.0.by_ref().take(BATCH_ROWS).collect()
+        } else {
+            Vec::new()
         }
     }
 }

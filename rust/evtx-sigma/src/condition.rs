@@ -205,14 +205,14 @@ impl<'a> ConditionParser<'a> {
         if ["", "(", ")", "|"].contains(&word) {
             return Err(Problem::text("\"of\" is followed by \"them\" or by a name with *"));
         }
-        let parts = match word.eq_ignore_ascii_case("them") {
-            true => vec![Segment::Many],
+        let parts = if word.eq_ignore_ascii_case("them") {
+            vec![Segment::Many]
+        } else {
             // The only wildcard is `*`, and there are no escapes.
-            false => word
-                .split('*')
+            word.split('*')
                 .flat_map(|text| [Segment::Many, Segment::Text(text.into())])
                 .skip(1)
-                .collect(),
+                .collect()
         };
         let pattern = Pattern::new(parts);
         let mut conditions = Vec::new();
@@ -233,11 +233,11 @@ impl<'a> ConditionParser<'a> {
     fn peek(&self) -> &'a str {
         let rest = self.text[self.at..].trim_start();
         let is_mark = |c: char| "()|".contains(c);
-        let end = match rest.starts_with(is_mark) {
-            true => 1,
-            false => rest
-                .find(|c: char| is_mark(c) || c.is_whitespace())
-                .unwrap_or(rest.len()),
+        let end = if rest.starts_with(is_mark) {
+            1
+        } else {
+            rest.find(|c: char| is_mark(c) || c.is_whitespace())
+                .unwrap_or(rest.len())
         };
         &rest[..end]
     }

@@ -122,9 +122,10 @@ fn base64_at_offsets(bytes: &[u8]) -> Result<[String; 3], Problem> {
         encoded.get(start..end).unwrap_or_default().to_string()
     };
     let texts = [0, 1, 2].map(at_offset);
-    match texts.iter().any(String::is_empty) {
-        true => Err(Problem::text("base64offset takes a text of at least two bytes")),
-        false => Ok(texts),
+    if texts.iter().any(String::is_empty) {
+        Err(Problem::text("base64offset takes a text of at least two bytes"))
+    } else {
+        Ok(texts)
     }
 }
 
@@ -139,13 +140,14 @@ fn windash(segments: &[Segment], is_last: bool, budget: &Budget) -> Result<Vec<V
     budget.has_room(variants, texts().map(str::len).sum())?;
     // The base-five digits of `variant` choose the dashes.
     let segments_of = |mut variant: usize| {
-        let mut replace = |character| match DASHES.contains(&character) {
-            true => {
+        let mut replace = |character| {
+            if DASHES.contains(&character) {
                 let dash = DASHES[variant % DASHES.len()];
                 variant /= DASHES.len();
                 dash
+            } else {
+                character
             }
-            false => character,
         };
         let segments = segments.iter().map(|segment| match segment {
             Segment::Text(text) => Segment::Text(text.chars().map(&mut replace).collect()),

@@ -63,8 +63,9 @@ pub(crate) fn has_value(event: &dyn Event, field: &str, passes: impl Fn(Option<&
 
 /// The answer of `each`: whether it has seen enough.
 pub(crate) fn break_if(is_done: bool) -> ControlFlow<()> {
-    match is_done {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    if is_done {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
     }
 }

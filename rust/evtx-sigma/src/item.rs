@@ -101,9 +101,10 @@ pub(crate) fn items(key: &Key, value: &Node, context: &mut Context<'_>) -> Resul
         return Err(value.wrong_type("exists", "true or false"));
     }
     let each = matchers_of(values, &modifiers, context)?;
-    Ok(match modifiers.all {
-        true => each.into_iter().map(item).collect(),
-        false => vec![item(each.concat())],
+    Ok(if modifiers.all {
+        each.into_iter().map(item).collect()
+    } else {
+        vec![item(each.concat())]
     })
 }
 
@@ -151,9 +152,10 @@ fn matchers(value: &Node, modifiers: &Modifiers, context: &mut Context<'_>) -> R
         _ => {}
     }
     let text = value.need_text("a value")?;
-    let texts = match modifiers.expand {
-        true => expand(&text, context.placeholders, &context.budget).map_err(at)?,
-        false => vec![text],
+    let texts = if modifiers.expand {
+        expand(&text, context.placeholders, &context.budget).map_err(at)?
+    } else {
+        vec![text]
     };
     let mut matchers = Vec::new();
     for text in texts {
@@ -228,8 +230,9 @@ fn text_matchers(
 }
 
 fn limited(amount: usize, limit: usize, what: &'static str) -> Result<(), Problem> {
-    match amount <= limit {
-        true => Ok(()),
-        false => Err(Problem::Limit { what, limit }),
+    if amount <= limit {
+        Ok(())
+    } else {
+        Err(Problem::Limit { what, limit })
     }
 }

@@ -61,9 +61,8 @@ impl Limits {
     pub const GROUP_FIELDS: usize = 16;
     /// Aliases of a correlation.
     pub const ALIASES: usize = 64;
-    /// How deep correlations refer to correlations.
-    pub const CHAIN: usize = 8;
-    /// Correlations that a rule is part of, directly or by others.
+    /// Correlations that a rule is part of, directly or by others. So this also limits how deep correlations refer to
+    /// correlations.
     pub const CORRELATIONS_OF_RULE: usize = 64;
     /// Hits of a correlation, and of a rule for all correlations. Those with more have no bursts.
     pub const HITS: usize = 10_000_000;

@@ -107,9 +107,10 @@ impl LogSources {
     pub fn resolve(&self, sources: &[LogSource]) -> Result<Vec<Alternative>, Problem> {
         let found: Vec<Alternative> = sources.iter().flat_map(|source| self.resolve_one(source)).collect();
         let names = || sources.iter().map(LogSource::to_string).collect::<Vec<_>>().join("; ");
-        match found.is_empty() {
-            true => Err(Problem::UnmappedLogSource(names())),
-            false => Ok(found),
+        if found.is_empty() {
+            Err(Problem::UnmappedLogSource(names()))
+        } else {
+            Ok(found)
         }
     }
 

@@ -101,9 +101,12 @@ impl Matcher {
             Matcher::FieldReference { field, place, cased } => {
                 let mut is_match = false;
                 event.values(field, &mut |other| {
-                    is_match = other.is_some_and(|other| match cased {
-                        true => place.holds(text.as_is, other),
-                        false => place.holds(text.folded(), &fold(other)),
+                    is_match = other.is_some_and(|other| {
+                        if *cased {
+                            place.holds(text.as_is, other)
+                        } else {
+                            place.holds(text.folded(), &fold(other))
+                        }
                     });
                     break_if(is_match)
                 });

@@ -154,10 +154,7 @@ fn lint(document: &Node, is_aggregated: bool) -> Result<Vec<LoadError>, LoadErro
     }
     let why = "\"timeframe\" belongs in \"detection\"; here, it has no effect";
     let error = Problem::text(why).at(document.key_position("timeframe"));
-    match is_aggregated {
-        true => Err(error),
-        false => Ok(vec![error]),
-    }
+    if is_aggregated { Err(error) } else { Ok(vec![error]) }
 }
 
 type DetectionPart = (Vec<Detection>, Condition, Option<Aggregated>);
@@ -219,9 +216,10 @@ fn alternatives(node: &Node, context: &mut Context<'_>) -> Result<Vec<Vec<Item>>
     if !words.is_empty() {
         any.push(vec![keywords(&words, context)?]);
     }
-    match any.is_empty() {
-        true => Err(node.error(Problem::Empty("this detection"))),
-        false => Ok(any),
+    if any.is_empty() {
+        Err(node.error(Problem::Empty("this detection")))
+    } else {
+        Ok(any)
     }
 }
 

@@ -54,9 +54,10 @@ impl LogSource {
                 }
             }
         }
-        match all.is_empty() {
-            true => Err(node.error(Problem::Empty("the list of log sources"))),
-            false => Ok(all),
+        if all.is_empty() {
+            Err(node.error(Problem::Empty("the list of log sources")))
+        } else {
+            Ok(all)
         }
     }
 

@@ -307,7 +307,7 @@ fn found(case: &Case, hits: &[Hit], random: &mut Random) -> Result<Vec<Burst>, u
     let (resolved, errors) = Correlations::resolve(&rules, correlations);
     assert!(errors.iter().all(Option::is_none), "{errors:?}");
     let resolved = Arc::new(resolved);
-    let mut threads: Vec<_> = (0..3).map(|_| Hits::new(resolved.clone())).collect();
+    let mut threads: Vec<_> = (0..3).map(|_| Hits::new(resolved.clone(), Arc::default())).collect();
     let mut left: Vec<&Hit> = hits.iter().collect();
     while !left.is_empty() {
         let hit = left.remove(random.below(left.len()));
@@ -320,7 +320,9 @@ fn found(case: &Case, hits: &[Hit], random: &mut Random) -> Result<Vec<Burst>, u
         };
         threads[random.below(3)].push(hit.rule as u32, hit.time, hit.place, text);
     }
-    let (bursts, problems) = resolved.sweep(threads, Interrupt::NEVER).expect("nothing interrupts it");
+    let (bursts, problems) = resolved
+        .sweep(threads, Interrupt::NEVER)
+        .expect("nothing interrupts it");
     assert!(problems.is_empty(), "{problems:?}");
     let is_sorted = |pair: &[Burst]| (pair[0].place, pair[0].correlation) <= (pair[1].place, pair[1].correlation);
     assert!(bursts.windows(2).all(is_sorted));

@@ -54,7 +54,7 @@ type Hit<'a> = (u32, i64, &'a [(&'a str, &'a str)]);
 
 /// Sweeps hits.
 fn bursts(correlations: &Arc<Correlations>, all: &[Hit<'_>]) -> Vec<Burst> {
-    let mut hits = Hits::new(correlations.clone());
+    let mut hits = Hits::new(correlations.clone(), Arc::default());
     for (index, (rule, time, fields)) in all.iter().enumerate() {
         hits.push(*rule, time * SECOND, place(index as u64), &mut |field, text| {
             let value = fields.iter().find(|(name, _)| *name == field);
@@ -62,7 +62,9 @@ fn bursts(correlations: &Arc<Correlations>, all: &[Hit<'_>]) -> Vec<Burst> {
             value.is_some()
         });
     }
-    let (bursts, problems) = correlations.sweep(vec![hits], Interrupt::NEVER).expect("nothing interrupts it");
+    let (bursts, problems) = correlations
+        .sweep(vec![hits], Interrupt::NEVER)
+        .expect("nothing interrupts it");
     assert!(problems.is_empty());
     bursts
 }
@@ -126,11 +128,13 @@ fn an_event_that_several_rules_match_counts_once() {
         "condition: {eq: 2}",
     ];
     let (correlations, _) = load(&(rule("a") + &rule("b") + &correlation("c", &counted)));
-    let mut hits = Hits::new(correlations.clone());
+    let mut hits = Hits::new(correlations.clone(), Arc::default());
     for (rule, record) in [(0, 1), (1, 1), (1, 2), (7, 3)] {
         hits.push(rule, 0, place(record), &mut |_, _| false);
     }
-    let (found, _) = correlations.sweep(vec![hits], Interrupt::NEVER).expect("nothing interrupts it");
+    let (found, _) = correlations
+        .sweep(vec![hits], Interrupt::NEVER)
+        .expect("nothing interrupts it");
     assert_eq!(found[0].records, [(0, place(1)), (1, place(2))]);
 }
 
@@ -334,17 +338,13 @@ fn says_why_a_correlation_cannot_be_used() {
     );
 
     // A long chain ends somewhere.
-    let chain: String = (0..20)
+    let chain: String = (0..100)
         .map(|link| counted(&format!("c{}", link + 1), &format!("c{link}")))
         .collect();
     let (correlations, errors) = load(&(rule("c0") + &chain));
-    assert_eq!(correlations.all().len(), Limits::CHAIN);
-    assert!(
-        errors[Limits::CHAIN]
-            .as_ref()
-            .expect("an error")
-            .contains("the limit is 8 levels of correlations")
-    );
+    assert_eq!(correlations.all().len(), Limits::CORRELATIONS_OF_RULE);
+    let error = errors[Limits::CORRELATIONS_OF_RULE].as_ref().expect("an error");
+    assert!(error.contains("the limit is 64 correlations that use a rule"));
     // So do the correlations of a rule.
     let many: String = (0..100).map(|number| counted(&format!("d{number}"), "c0")).collect();
     assert_eq!(load(&(rule("c0") + &many)).0.all().len(), Limits::CORRELATIONS_OF_RULE);
@@ -497,7 +497,9 @@ fn longest_silence(correlations: &Correlations, hits: Vec<Hits>) -> Duration {
         asked.set(Instant::now());
         false
     };
-    correlations.sweep(hits, Interrupt::new(&stop)).expect("nothing interrupts it");
+    correlations
+        .sweep(hits, Interrupt::new(&stop))
+        .expect("nothing interrupts it");
     longest.get()
 }
 
@@ -513,7 +515,7 @@ fn a_million_groups_take_bounded_time_and_memory() {
     ];
     let (correlations, _) = load(&(rule("a") + &correlation("c", &lines)));
     let hits = |groups: u64| {
-        let mut hits = Hits::new(correlations.clone());
+        let mut hits = Hits::new(correlations.clone(), Arc::default());
         for number in 0..1_000_000_u64 {
             let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let time = (mixed >> 1) as i64;
@@ -526,7 +528,9 @@ fn a_million_groups_take_bounded_time_and_memory() {
     };
     let few = hits(10);
     assert!(few.bytes() + 24_000_000 < 72_000_000, "{}", few.bytes());
-    let (found, problems) = correlations.sweep(vec![few], Interrupt::NEVER).expect("nothing interrupts it");
+    let (found, problems) = correlations
+        .sweep(vec![few], Interrupt::NEVER)
+        .expect("nothing interrupts it");
     assert!(problems.is_empty() && !found.is_empty());
     let (found, problems) = correlations
         .sweep(vec![hits(1_000_000)], Interrupt::NEVER)
@@ -552,14 +556,16 @@ fn too_many_hits_are_a_problem_of_the_correlations_that_need_them() {
     let (correlations, _) = load(&text);
     let mut threads = Vec::new();
     for _ in 0..2 {
-        let mut hits = Hits::new(correlations.clone());
+        let mut hits = Hits::new(correlations.clone(), Arc::default());
         hits.push(1, 0, place(1), &mut |_, _| false);
         for number in 0..=Limits::HITS as u64 / 2 {
             hits.push(0, 0, place(number), &mut |_, _| false);
         }
         threads.push(hits);
     }
-    let (found, problems) = correlations.sweep(threads, Interrupt::NEVER).expect("nothing interrupts it");
+    let (found, problems) = correlations
+        .sweep(threads, Interrupt::NEVER)
+        .expect("nothing interrupts it");
     assert_eq!(found.iter().map(|burst| burst.correlation).collect::<Vec<_>>(), [2]);
     let problems: Vec<_> = problems.iter().map(|(index, why)| (*index, why.to_string())).collect();
     assert_eq!(problems.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [0, 1]);
@@ -589,7 +595,7 @@ fn ten_million_hits_in_one_window() {
             &format!("condition: {{gte: 0{field}}}"),
         ];
         let (correlations, _) = load(&(rule("a") + &correlation("c", &lines)));
-        let mut hits = Hits::new(correlations.clone());
+        let mut hits = Hits::new(correlations.clone(), Arc::default());
         for number in 0..Limits::HITS as u64 {
             let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
             hits.push(0, (mixed >> 3) as i64, place(number), &mut |_, text| {

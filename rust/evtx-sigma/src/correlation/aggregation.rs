@@ -144,19 +144,19 @@ impl<'a> Words<'a> {
 
     fn name(&mut self) -> Result<String, (usize, Problem)> {
         let is_mark = |c: char| "(),|<>=!".contains(c);
-        match self.peek().starts_with(is_mark) || self.peek().is_empty() {
-            true => Err(self.unexpected("a name is expected here")),
-            false => Ok(self.next().to_string()),
+        if self.peek().starts_with(is_mark) || self.peek().is_empty() {
+            Err(self.unexpected("a name is expected here"))
+        } else {
+            Ok(self.next().to_string())
         }
     }
 
     fn need(&mut self, word: &str) -> Result<(), (usize, Problem)> {
-        match self.peek() == word {
-            true => {
-                self.next();
-                Ok(())
-            }
-            false => Err(self.unexpected(&format!("\"{word}\" is expected here"))),
+        if self.peek() == word {
+            self.next();
+            Ok(())
+        } else {
+            Err(self.unexpected(&format!("\"{word}\" is expected here")))
         }
     }
 

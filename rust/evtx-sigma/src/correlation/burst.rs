@@ -149,9 +149,10 @@ impl Bursts<'_> {
             let is_rule = matches!(self.target(entry), Target::Rule(_));
             let is_later = records.last().is_some_and(|(time, ..)| *time < entry.time);
             // Most hits of a long window are neither among the first nor the last.
-            let hits = match is_full && is_rule && is_later && entry.time < latest {
-                true => &[],
-                false => self.leaves(entry),
+            let hits = if is_full && is_rule && is_later && entry.time < latest {
+                &[]
+            } else {
+                self.leaves(entry)
             };
             steps += 1;
             for hit in hits {

@@ -40,24 +40,16 @@ pub(super) struct Row {
 }
 
 impl Hits {
-    /// No hits yet.
-    pub fn new(correlations: Arc<Correlations>) -> Hits {
+    /// No hits yet. All threads that share `kept` keep at most [`Limits::HITS`] together.
+    pub fn new(correlations: Arc<Correlations>, kept: Arc<AtomicUsize>) -> Hits {
         let rules = correlations.plans.iter().map(|_| RuleHits::default()).collect();
         Hits {
             correlations,
             rules,
             texts: Texts::default(),
-            kept: Arc::default(),
+            kept,
             text: String::new(),
             list: Vec::new(),
-        }
-    }
-
-    /// No hits yet. All threads that share `kept` keep at most [`Limits::HITS`] together.
-    pub fn sharing(correlations: Arc<Correlations>, kept: Arc<AtomicUsize>) -> Hits {
-        Hits {
-            kept,
-            ..Hits::new(correlations)
         }
     }
 

@@ -151,17 +151,4 @@ impl Correlation {
             CorrelationKind::Temporal { .. } | CorrelationKind::TemporalOrdered
         )
     }
-
-    /// About how many bytes of memory it takes.
-    pub fn bytes(&self) -> usize {
-        let texts = self.group_by.iter().chain(&self.fields).map(String::len);
-        let references = self.references.iter().map(|reference| match reference {
-            Reference::Named(name, _) => size_of::<Reference>() + name.len(),
-            Reference::Own(_) => size_of::<Reference>(),
-        });
-        let of_alias = |(rule, field): &(String, String)| 48 + rule.len() + field.len();
-        let aliases = self.aliases.iter();
-        let aliases = aliases.map(|alias| 48 + alias.name.len() + alias.fields.iter().map(of_alias).sum::<usize>());
-        size_of::<Self>() + self.about.bytes() + texts.chain(references).chain(aliases).sum::<usize>()
-    }
 }

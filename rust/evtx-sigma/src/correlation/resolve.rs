@@ -252,7 +252,6 @@ fn sort(
         targets,
         order: Vec::new(),
         leaves: vec![Vec::new(); all.len()],
-        depths: vec![0; all.len()],
         uses: vec![0; rules],
     };
     let mut done = vec![false; all.len()];
@@ -282,7 +281,6 @@ struct Sorter<'a> {
     targets: &'a [Vec<Target>],
     order: Vec<u32>,
     leaves: Vec<Vec<u32>>,
-    depths: Vec<usize>,
     /// How many correlations use each rule.
     uses: Vec<usize>,
 }
@@ -293,7 +291,6 @@ impl Sorter<'_> {
         let at = self.all[index].position;
         let limit = |what, limit| Err(Problem::Limit { what, limit }.at(at));
         let mut leaves = HashSet::new();
-        let mut depth = 1;
         for target in &self.targets[index] {
             match *target {
                 Target::Rule(rule) => _ = leaves.insert(rule),
@@ -302,14 +299,8 @@ impl Sorter<'_> {
                     let why = format!("this correlation refers to \"{title}\", which cannot be used");
                     return Err(Problem::text(why).at(at));
                 }
-                Target::Correlation(other) => {
-                    leaves.extend(&self.leaves[other as usize]);
-                    depth = depth.max(1 + self.depths[other as usize]);
-                }
+                Target::Correlation(other) => leaves.extend(&self.leaves[other as usize]),
             }
-        }
-        if depth > Limits::CHAIN {
-            return limit("levels of correlations", Limits::CHAIN);
         }
         if self.order.len() >= Limits::CORRELATIONS {
             return limit("correlations", Limits::CORRELATIONS);
@@ -323,7 +314,6 @@ impl Sorter<'_> {
         leaves.iter().for_each(|rule| self.uses[*rule as usize] += 1);
         self.leaves[index] = leaves.into_iter().collect();
         self.leaves[index].sort_unstable();
-        self.depths[index] = depth;
         self.order.push(index as u32);
         Ok(())
     }

@@ -151,9 +151,10 @@ impl Table {
     /// As [`number`](Self::number), or [`NO_VALUE`] if one of the texts is missing.
     pub(super) fn value(&self, hit: u32, list: u16) -> u32 {
         let number = self.number(hit, list);
-        match self.texts.is_complete(number) {
-            true => number,
-            false => NO_VALUE,
+        if self.texts.is_complete(number) {
+            number
+        } else {
+            NO_VALUE
         }
     }
 

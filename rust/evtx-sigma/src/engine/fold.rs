@@ -190,9 +190,10 @@ impl<'a> Folding<'a> {
                 continue;
             }
             let named = |detection: Option<Formula>| detection.unwrap_or(Formula::Known(false));
-            let detections: Box<[Formula]> = match detections.iter().any(Option::is_some) {
-                true => detections.into_iter().map(named).collect(),
-                false => Box::default(),
+            let detections: Box<[Formula]> = if detections.iter().any(Option::is_some) {
+                detections.into_iter().map(named).collect()
+            } else {
+                Box::default()
             };
             let view = views.entry(renames).or_default();
             let index = view.rules.len() as u32;
@@ -275,10 +276,10 @@ impl<'a> Folding<'a> {
         let fields = fields.map(|item| (is_known_item(item), item.matches(event)));
         let mut takes = Takes::All;
         for (is_decided, is_true) in [channel, id].into_iter().chain(fields) {
-            match (is_decided, is_true) {
-                (true, false) => return None,
-                (true, true) => {}
-                (false, _) => takes = Takes::Some,
+            if !is_decided {
+                takes = Takes::Some;
+            } else if !is_true {
+                return None;
             }
         }
         Some(takes)
@@ -335,10 +336,7 @@ impl<'a> Folding<'a> {
             Condition::Any(parts) => Formula::any(parts.iter().map(fold)),
             &Condition::Detection(index) => {
                 let set = self.set;
-                let mut fold = || self.fold(&set.formulas[rule as usize][index], renames);
-                if set.times[rule as usize][index] == 1 {
-                    return fold();
-                }
+                let fold = || self.fold(&set.formulas[rule as usize][index], renames);
                 match detections[index].get_or_insert_with(fold) {
                     Formula::All(_) | Formula::Any(_) | Formula::Not(_) => Formula::Detection(index as u32),
                     small => small.clone(),
@@ -349,9 +347,12 @@ impl<'a> Folding<'a> {
 
     /// A formula with what is known put in.
     fn fold(&mut self, formula: &Formula, renames: u32) -> Formula {
-        let unless_known = |is_true: bool, is_known: bool| match is_true || is_known {
-            true => Formula::Known(is_true),
-            false => formula.clone(),
+        let unless_known = |is_true: bool, is_known: bool| {
+            if is_true || is_known {
+                Formula::Known(is_true)
+            } else {
+                formula.clone()
+            }
         };
         match formula {
             Formula::Known(_) | Formula::Detection(_) => formula.clone(),

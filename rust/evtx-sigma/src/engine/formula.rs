@@ -3,7 +3,6 @@
 use evtx_format::case::fold;
 
 use super::atoms::{AtomId, Atoms, EVERY_VALUE, FieldId};
-use crate::condition::Condition;
 use crate::item::Item;
 use crate::matcher::Matcher;
 use crate::pattern::{Pattern, Place};
@@ -20,7 +19,7 @@ pub(super) enum Formula {
     Costly(AtomId),
     /// A state of a field.
     Field(State, FieldId),
-    /// A detection that the condition of the rule names several times, by its index.
+    /// A detection of more than one atom, by its index.
     Detection(u32),
     /// All are true.
     All(Vec<Formula>),
@@ -95,15 +94,6 @@ impl Formula {
     }
 }
 
-/// Counts how often a condition names each detection.
-pub(super) fn count_detections(condition: &Condition, times: &mut [u32]) {
-    match condition {
-        &Condition::Detection(index) => times[index] += 1,
-        Condition::Not(inner) => count_detections(inner, times),
-        Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| count_detections(part, times)),
-    }
-}
-
 /// The formula of a detection.
 pub(super) fn of_detection(detection: &Detection, atoms: &mut Atoms) -> Formula {
     let mut of_items = |items: &Vec<Item>| Formula::all(items.iter().map(|item| of_item(item, atoms)));
@@ -116,9 +106,10 @@ fn of_item(item: &Item, atoms: &mut Atoms) -> Formula {
         None => EVERY_VALUE,
     };
     let any = Formula::any(item.any.iter().map(|matcher| of_matcher(matcher, field, atoms)));
-    match item.is_negated && item.field.is_some() {
-        true => Formula::all([Formula::Field(State::HasText, field), any.not()]),
-        false => any,
+    if item.is_negated && item.field.is_some() {
+        Formula::all([Formula::Field(State::HasText, field), any.not()])
+    } else {
+        any
     }
 }
 

@@ -225,9 +225,10 @@ impl Look<'_> {
 
     /// Searches the texts of a field, unless that was done.
     fn need(&mut self, field: FieldId) -> Result<(), Interrupted> {
-        match self.buffers.truth.is_searched.contains(field) {
-            true => Ok(()),
-            false => self.search(field, &mut |_| ()),
+        if self.buffers.truth.is_searched.contains(field) {
+            Ok(())
+        } else {
+            self.search(field, &mut |_| ())
         }
     }
 
@@ -293,9 +294,10 @@ impl Look<'_> {
         }
         let is_true = self.decide(&self.set.atoms.all[id as usize])?;
         let truth = &mut self.buffers.truth;
-        match is_true {
-            true => truth.is_true.insert(id),
-            false => truth.is_false.insert(id),
+        if is_true {
+            truth.is_true.insert(id)
+        } else {
+            truth.is_false.insert(id)
         }
         Ok(is_true)
     }

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::atoms::{AtomId, Atoms, FieldId, Test};
 use super::automaton::FieldAutomaton;
-use super::formula::{Formula, count_detections, of_detection};
+use super::formula::{Formula, of_detection};
 use super::size::Size;
 use crate::error::Problem;
 use crate::filter::Filter;
@@ -35,8 +35,6 @@ pub struct RuleSet {
     rules: Vec<RuleForEvents>,
     /// By rule, the formulas of its detections.
     pub(super) formulas: Vec<Box<[Formula]>>,
-    /// By rule, how often its condition names each of its detections.
-    pub(super) times: Vec<Box<[u32]>>,
     pub(super) atoms: Atoms,
     /// By field, its atoms with needles.
     of_field: Vec<Vec<AtomId>>,
@@ -148,9 +146,6 @@ impl RuleSetBuilder {
         let detections = one.rule.detections.iter();
         let formulas = detections.map(|detection| of_detection(detection, &mut set.atoms));
         set.formulas.push(formulas.collect());
-        let mut times = vec![0; one.rule.detections.len()];
-        count_detections(&one.rule.condition, &mut times);
-        set.times.push(times.into());
         let renames_of = one.alternatives.iter().map(|alternative| {
             *renames.entry(alternative.renames.clone()).or_insert_with(|| {
                 set.renames.push(alternative.renames.clone());
@@ -179,11 +174,7 @@ impl RuleSetBuilder {
     /// Narrows the rule of an index by a filter, after [`make_room`](Self::make_room).
     pub fn filter(&mut self, rule: usize, filter: &Filter) {
         let RuleSet {
-            rules,
-            formulas,
-            times,
-            atoms,
-            ..
+            rules, formulas, atoms, ..
         } = &mut self.set;
         let one = &mut rules[rule].rule;
         let before = one.detections.len();
@@ -194,9 +185,6 @@ impl RuleSetBuilder {
             .into_iter()
             .chain(new.map(|detection| of_detection(detection, atoms)));
         formulas[rule] = all.collect();
-        let mut counts = vec![0; one.detections.len()];
-        count_detections(&one.condition, &mut counts);
-        times[rule] = counts.into();
     }
 
     /// The set of the added rules.
@@ -218,14 +206,9 @@ impl RuleSetBuilder {
 impl Drop for RuleSet {
     fn drop(&mut self) {
         if self.rules.len() >= FREED_BY_THREAD {
-            free((
-                (take(&mut self.rules), take(&mut self.formulas), take(&mut self.times)),
-                (
-                    take(&mut self.atoms),
-                    take(&mut self.by_events),
-                    take(&mut self.renames_of),
-                ),
-            ));
+            let rules = (take(&mut self.rules), take(&mut self.formulas));
+            let indexes = (take(&mut self.by_events), take(&mut self.renames_of));
+            free((rules, indexes, take(&mut self.atoms)));
         }
     }
 }
@@ -236,13 +219,15 @@ fn keys(alternative: &Alternative) -> Vec<(Option<Box<str>>, Option<u32>)> {
         channels, event_ids, ..
     } = alternative;
     let is_few = |count: usize| (1..=INDEXED).contains(&count);
-    let channels: Vec<Option<Box<str>>> = match is_few(channels.len()) {
-        true => channels.iter().map(|channel| Some(fold(channel).into())).collect(),
-        false => vec![None],
+    let channels: Vec<Option<Box<str>>> = if is_few(channels.len()) {
+        channels.iter().map(|channel| Some(fold(channel).into())).collect()
+    } else {
+        vec![None]
     };
-    let event_ids: Vec<Option<u32>> = match is_few(event_ids.len() * channels.len()) {
-        true => event_ids.iter().map(|&id| Some(id)).collect(),
-        false => vec![None],
+    let event_ids: Vec<Option<u32>> = if is_few(event_ids.len() * channels.len()) {
+        event_ids.iter().map(|&id| Some(id)).collect()
+    } else {
+        vec![None]
     };
     let keys = channels
         .iter()
