@@ -374,9 +374,9 @@ impl Scan {
         if cell >= count {
             // An inner node has one more child after its cells.
             if !is_leaf && cell == count {
-                self.enter(database, u32_be(at + 8)?)?
+                self.enter(database, u32_be(at + 8)?)?;
             } else {
-                drop(self.stack.pop())
+                self.stack.pop();
             }
             return Ok(Step::Nothing);
         }

@@ -295,9 +295,9 @@ impl Look<'_> {
         let is_true = self.decide(&self.set.atoms.all[id as usize])?;
         let truth = &mut self.buffers.truth;
         if is_true {
-            truth.is_true.insert(id)
+            truth.is_true.insert(id);
         } else {
-            truth.is_false.insert(id)
+            truth.is_false.insert(id);
         }
         Ok(is_true)
     }
