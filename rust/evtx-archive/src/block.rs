@@ -11,9 +11,9 @@ use evtx_format::Interrupt;
 use evtx_scan::{Call, StorageError, StorageFile};
 
 use crate::codec::Method;
-use crate::held::{Held, SEGMENT, Share, unusable};
 use crate::input::{Input, Source};
 use crate::limits::Archives;
+use crate::memory::{EntryBytes, SEGMENT, WindowLease, unusable};
 use crate::seven_zip::{Folder, Keys};
 use crate::unpacked::{PASSED, Unpacked};
 
@@ -45,7 +45,7 @@ impl Coding {
         interrupt: Interrupt<'r>,
     ) -> Result<Box<dyn Read + 'r>, StorageError> {
         match self {
-            Coding::Whole(method) => Ok(method.decoder(input, Share::new(&archives.budget), interrupt)),
+            Coding::Whole(method) => Ok(method.decoder(input, WindowLease::new(&archives.budget), interrupt)),
             Coding::Folder(folder, keys) => folder.decoder(input, archives, keys, interrupt),
         }
     }
@@ -62,7 +62,7 @@ pub(crate) struct Item {
 }
 
 /// Some entries of a compressed archive. The first that is opened decompresses all of them, and they are held together
-/// until no entry is open and another archive is read, or memory is needed.
+/// until no entry is open and another archive is read.
 #[derive(Debug)]
 pub(crate) struct Block {
     coding: Coding,
@@ -144,7 +144,7 @@ impl Block {
     /// Returns the entries of the archive at a path, which had so many bytes when it was listed.
     ///
     /// # Errors
-    /// Those of the storage, and [`StorageError::Busy`].
+    /// Those of the storage.
     pub(crate) fn open(
         &self,
         path: &str,
@@ -154,13 +154,11 @@ impl Block {
     ) -> Result<Arc<Opened>, StorageError> {
         let mut state = self.lock();
         loop {
-            // That thread may wait for this block, or for entries that this thread has open.
-            if archives.budget.has_turn_of_another() {
-                return Err(StorageError::Busy);
-            }
             if let Some(opened) = state.held.as_ref().and_then(Weak::upgrade) {
                 drop(state);
-                return Ok(keep(opened, archives, call));
+                // For its next entry.
+                call.last.keep(Arc::clone(&opened) as _);
+                return Ok(opened);
             }
             if !state.is_decoding {
                 break;
@@ -176,7 +174,8 @@ impl Block {
         let opened = Arc::new(self.decode(path, size, archives, call)?);
         self.lock().held = Some(Arc::downgrade(&opened));
         drop(decoding);
-        Ok(keep(opened, archives, call))
+        call.last.keep(Arc::clone(&opened) as _);
+        Ok(opened)
     }
 
     fn decode(&self, path: &str, size: u64, archives: &Archives, call: Call<'_>) -> Result<Opened, StorageError> {
@@ -189,8 +188,8 @@ impl Block {
         let input = Input::new(&*file, section.start, section.end, is_remote, call.interrupt, &failure);
         let decoder = self.coding.decoder(Box::new(input), archives, call.interrupt)?;
         let mut stream = Unpacked::new(decoder, &failure, section.end - section.start, archives, call.interrupt);
-        let (mut held, mut damaged) = (Held::new(&archives.budget), BTreeSet::new());
-        let failure = match self.hold(&mut stream, &mut held, &mut damaged, call.interrupt) {
+        let (mut held, mut damaged) = (EntryBytes::new(&archives.budget), BTreeSet::new());
+        let failure = match self.hold(&mut stream, &mut held, &mut damaged) {
             Ok(()) => None,
             Err(error @ (StorageError::Unusable(_) | StorageError::Failed(_))) => Some(error),
             Err(error) => return Err(error),
@@ -206,9 +205,8 @@ impl Block {
     fn hold(
         &self,
         stream: &mut Unpacked<'_>,
-        held: &mut Held,
+        held: &mut EntryBytes,
         damaged: &mut BTreeSet<u64>,
-        interrupt: Interrupt<'_>,
     ) -> Result<(), StorageError> {
         let mut segment = Vec::new();
         let mut failure = None;
@@ -228,7 +226,7 @@ impl Block {
                     digest.update(&segment[start..]);
                 }
                 if segment.len() == SEGMENT {
-                    held.push(std::mem::take(&mut segment), interrupt)?;
+                    held.push(std::mem::take(&mut segment))?;
                 }
                 left -= len as u64;
                 if why.is_some() || len < piece {
@@ -248,17 +246,10 @@ impl Block {
             return failure.map_or(Ok(()), Err);
         }
         if !segment.is_empty() {
-            held.push(segment, interrupt)?;
+            held.push(segment)?;
         }
         failure.map_or(Ok(()), Err)
     }
-}
-
-/// Keeps a block for its next entry.
-fn keep(opened: Arc<Opened>, archives: &Archives, call: Call<'_>) -> Arc<Opened> {
-    call.last
-        .keep(archives.budget.spare(Arc::clone(&opened) as Arc<dyn StorageFile>));
-    opened
 }
 
 /// A thread decompresses the block. Drop tells the others that it has ended.

@@ -6,7 +6,6 @@ use std::io::{BufRead, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{Call, Holds, NestedFile, OpenFile, Password, Storage, StorageError, StorageFile};
 
 use crate::block::Block;
@@ -14,9 +13,9 @@ use crate::cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header
 use crate::codec::{Method, fill};
 use crate::formats::NESTING;
 use crate::head::{Encryption, Head, Own, Place};
-use crate::held::{Held, Room, SEGMENT, Share, unusable};
 use crate::input::Input;
 use crate::limits::{Archives, BOMB_RATIO};
+use crate::memory::{EntryBytes, ListMemory, SEGMENT, WindowLease, unusable};
 use crate::names::{Glob, plain};
 use crate::zip::local_header;
 
@@ -36,8 +35,8 @@ pub(crate) struct Archive {
     /// The size that it had then.
     pub(crate) size: u64,
     pub(crate) shared: Archives,
-    /// The memory of its entries.
-    pub(crate) _room: Room,
+    /// The memory of the list of its entries.
+    pub(crate) _memory: ListMemory,
     /// Entries that can hold messages, each with its name as [`plain`] has it, in the order of these.
     pub(crate) companions: Vec<(String, String, Head)>,
     /// Those of its entries that are decompressed together, by the numbers of their blocks.
@@ -65,10 +64,6 @@ impl NestedFile for Entry {
             Some(size) => Ok(size.min(self.head.compressed.saturating_mul(BOMB_RATIO))),
             None => Ok(storage.open(&self.archive.path)?.size().saturating_mul(8)),
         }
-    }
-
-    fn in_turn(&self, interrupt: Interrupt<'_>, open: &mut dyn FnMut()) -> Result<(), Interrupted> {
-        self.archive.shared.budget.in_turn(interrupt, open)
     }
 
     fn beside(&self, glob: &str) -> Option<(String, Arc<dyn NestedFile>)> {
@@ -218,11 +213,16 @@ impl Entry {
     }
 
     /// Decompresses it. Returns the bytes, and what is wrong with them.
-    fn hold(&self, mut input: Input<'_>, end: u64, call: Call<'_>) -> Result<(Held, Option<String>), StorageError> {
-        let mut held = Held::new(&self.archive.shared.budget);
+    fn hold(
+        &self,
+        mut input: Input<'_>,
+        end: u64,
+        call: Call<'_>,
+    ) -> Result<(EntryBytes, Option<String>), StorageError> {
+        let mut held = EntryBytes::new(&self.archive.shared.budget);
         let len = end.saturating_sub(input.offset());
         let password = self.archive.shared.password.as_ref().map_or("", Password::text);
-        let nothing = |why: &str| Ok((Held::new(&self.archive.shared.budget), Some(why.to_owned())));
+        let nothing = |why: &str| Ok((EntryBytes::new(&self.archive.shared.budget), Some(why.to_owned())));
         let mut plain: Box<dyn BufRead + '_> = match self.head.encryption {
             Encryption::None | Encryption::Block | Encryption::Unsupported => Box::new(input),
             Encryption::Classic { check } => {
@@ -250,8 +250,8 @@ impl Entry {
             }
         };
         let mut digest = crc32fast::Hasher::new();
-        let share = Share::new(&self.archive.shared.budget);
-        let mut decoder = self.head.method.decoder(Box::new(&mut *plain), share, call.interrupt);
+        let windows = WindowLease::new(&self.archive.shared.budget);
+        let mut decoder = self.head.method.decoder(Box::new(&mut *plain), windows, call.interrupt);
         let mut why = self.copy(&mut *decoder, len, &mut held, &mut digest, call)?;
         drop(decoder);
         if why.is_none() && matches!(self.head.encryption, Encryption::Aes { .. }) {
@@ -275,7 +275,7 @@ impl Entry {
         &self,
         decoder: &mut dyn Read,
         compressed: u64,
-        held: &mut Held,
+        held: &mut EntryBytes,
         digest: &mut crc32fast::Hasher,
         call: Call<'_>,
     ) -> Result<Option<String>, StorageError> {
@@ -309,12 +309,10 @@ impl Entry {
                     false => shared.too_large(compressed),
                 }));
             }
-            if len > 0 {
-                match held.push(segment, call.interrupt) {
-                    Ok(()) => {}
-                    Err(StorageError::Unusable(why)) => return Ok(Some(why)),
-                    Err(error) => return Err(error),
-                }
+            if len > 0
+                && let Err(why) = held.push(segment)
+            {
+                return Ok(Some(why.to_string()));
             }
             if failure.is_some() || is_end {
                 return Ok(failure.map(|why| why.to_string()));

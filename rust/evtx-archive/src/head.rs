@@ -3,7 +3,7 @@
 use evtx_scan::StorageError;
 
 use crate::codec::Method;
-use crate::held::Room;
+use crate::memory::ListMemory;
 
 /// Most entries of an archive, and most bytes of its directory.
 pub(crate) const MAX_ENTRIES: usize = 1_000_000;
@@ -88,7 +88,7 @@ pub(crate) struct Own {
 
 /// Which entries of an archive somebody asks for, and the memory that their list may take.
 pub(crate) struct Wanted<'w> {
-    pub(crate) room: Room,
+    pub(crate) memory: ListMemory,
     pub(crate) is_wanted: &'w dyn Fn(&str) -> bool,
 }
 
@@ -111,7 +111,7 @@ impl Directory {
     /// [`StorageError::Unusable`] if the list takes too much memory.
     pub(crate) fn push(&mut self, name: &str, head: Head, wanted: &mut Wanted<'_>) -> Result<(), StorageError> {
         if (wanted.is_wanted)(name) {
-            wanted.room.take(ENTRY + 4 * name.len())?;
+            wanted.memory.take(ENTRY + 4 * name.len())?;
             self.entries.push((name.to_owned(), head));
         }
         Ok(())

@@ -6,7 +6,7 @@
 //! archive.
 #![forbid(unsafe_code)]
 
-mod held;
+mod memory;
 mod input;
 mod limits;
 mod cipher;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evtx_scan::Password;
 
-use crate::held::Budget;
+use crate::memory::Budget;
 
 /// Most bytes of an entry.
 const MAX_SIZE: u64 = 64 << 30;

@@ -12,9 +12,9 @@ use crate::codec::Method;
 use crate::entry::{Archive, Entry};
 use crate::formats::{Format, NESTING, format_of, method_of};
 use crate::head::{Directory, ENTRY, Encryption, Head, Place, Wanted};
-use crate::held::{Room, Share, unusable};
 use crate::input::Input;
 use crate::limits::Archives;
+use crate::memory::{ListMemory, WindowLease, unusable};
 use crate::names::{Glob, is_same, plain};
 use crate::unpacked::Unpacked;
 use crate::{seven_zip, tar, zip};
@@ -66,7 +66,7 @@ impl<'s> ArchiveStorage<'s> {
             let place = |offset| Place::File { offset };
             return Ok((tar::directory(&mut input, place, wanted, interrupt)?, Vec::new()));
         }
-        let decoder = method.decoder(Box::new(input), Share::new(&self.archives.budget), interrupt);
+        let decoder = method.decoder(Box::new(input), WindowLease::new(&self.archives.budget), interrupt);
         let mut stream = Unpacked::new(decoder, &failure, size, self.archives, interrupt);
         let place = |offset| Place::Block { block: 0, offset };
         let mut listed = tar::directory(&mut stream, place, wanted, interrupt);
@@ -95,20 +95,12 @@ impl<'s> ArchiveStorage<'s> {
             None => is_wanted(name).then_some(0),
         };
         let is_listed = |name: &str| ends_with(name, ".mta") || rank(name).is_some();
-        let room = || Room::new(&self.archives.budget, file.size());
-        let read = || {
-            let mut wanted = Wanted {
-                room: room(),
-                is_wanted: &is_listed,
-            };
-            self.directory(outer, &*file, &mut wanted, interrupt)
+        let memory = || ListMemory::new(&self.archives.budget, file.size());
+        let mut listed = Wanted {
+            memory: memory(),
+            is_wanted: &is_listed,
         };
-        let mut found = read();
-        if matches!(found, Err(StorageError::Busy)) {
-            let again = &mut || found = read();
-            self.archives.budget.in_turn(interrupt, again)?;
-        }
-        let (directory, codings) = found?;
+        let (directory, codings) = self.directory(outer, &*file, &mut listed, interrupt)?;
         let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
         for (name, head) in directory.entries {
             interrupt.check()?;
@@ -126,15 +118,16 @@ impl<'s> ArchiveStorage<'s> {
         }
         sort_by(&mut companions, |(a, ..), (b, ..)| a.cmp(b), interrupt)?;
         sort_by(&mut wanted, |(a, _), (b, _)| a.cmp(b), interrupt)?;
-        let mut room = room();
-        room.take(ENTRY / 2 * (wanted.len() + companions.len()))?;
+        drop(listed);
+        let mut memory = memory();
+        memory.take(ENTRY / 2 * (wanted.len() + companions.len()))?;
         let heads = companions.iter().map(|(.., head)| head);
         let blocks = blocks(codings, heads.chain(wanted.iter().map(|(_, head)| head)), interrupt)?;
         let archive = Arc::new(Archive {
             path: outer.to_owned(),
             size: file.size(),
             shared: self.archives.clone(),
-            _room: room,
+            _memory: memory,
             companions,
             blocks,
         });
@@ -162,7 +155,7 @@ impl<'s> ArchiveStorage<'s> {
             path: outer.to_owned(),
             size: u64::MAX,
             shared: self.archives.clone(),
-            _room: Room::new(&self.archives.budget, 0),
+            _memory: ListMemory::new(&self.archives.budget, 0),
             companions: Vec::new(),
             blocks: BTreeMap::new(),
         };

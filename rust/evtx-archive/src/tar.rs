@@ -6,8 +6,8 @@ use evtx_scan::{ALL_READ, StorageError};
 
 use crate::codec::Method;
 use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Place, SYMBOLIC_LINK, Wanted};
-use crate::held::unusable;
 use crate::input::Source;
+use crate::memory::unusable;
 use crate::names::text;
 
 /// Bytes of a header. Data is padded to a multiple of it.
@@ -365,7 +365,7 @@ impl Extension {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::held::{Budget, Room};
+    use crate::memory::{Budget, ListMemory};
 
     #[test]
     fn numbers_have_two_forms() {
@@ -420,7 +420,7 @@ mod tests {
             let is_set = || looks.replace(looks.get() + 1) > 2_000_000;
             let budget = std::sync::Arc::new(Budget::new(4 << 30, 0, None));
             let mut wanted = Wanted {
-                room: Room::new(&budget, 1 << 40),
+                memory: ListMemory::new(&budget, 1 << 40),
                 is_wanted: &|_| true,
             };
             let read = directory(

@@ -9,8 +9,8 @@ use evtx_scan::{StorageError, StorageFile, sort_by};
 
 use crate::codec::Method;
 use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Own, Place, SYMBOLIC_LINK, Wanted};
-use crate::held::unusable;
 use crate::input::Input;
+use crate::memory::unusable;
 use crate::names::text;
 
 /// The most end records of an archive that are read.

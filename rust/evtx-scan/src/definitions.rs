@@ -42,7 +42,7 @@ fn collect<'p>(call: Call<'_>, paths: impl Iterator<Item = &'p ScanPath>) -> Res
     for path in paths {
         call.interrupt.check()?;
         // The scan reports files that cannot be read.
-        let file = unless_failed(path.patiently(call, || LogFile::open(call, path)))?;
+        let file = unless_failed(LogFile::open(call, path))?;
         let Some(file) = file.filter(|file| !file.is_remote) else {
             continue;
         };

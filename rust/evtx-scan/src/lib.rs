@@ -13,6 +13,7 @@
 //! - Every call asks every few milliseconds whether it was interrupted.
 #![forbid(unsafe_code)]
 
+mod pool;
 mod storage;
 mod threads;
 mod local;
@@ -46,6 +47,7 @@ pub use local::{LocalFile, LocalStorage, single_stars};
 pub use messages::MessageFinder;
 pub use partitions::{ScanTask, partitions};
 pub use paths::expand;
+pub use pool::{Lease, Pool};
 pub use providers::MessageScan;
 pub use queue::batch_index;
 pub use reports::{ReportBatch, ReportRows, ReportScan, ReportThreads};

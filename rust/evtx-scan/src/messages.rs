@@ -1,11 +1,11 @@
 //! Finds and reads the message files (`.MTA`) next to logs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_format::mta::{self, Messages};
 
 use crate::file::LogFile;
+use crate::pool::{Lease, Pool};
 use crate::scan_path::{ScanPath, Source};
 use crate::storage::{Call, Holds, StorageError, separators};
 
@@ -14,23 +14,16 @@ use crate::storage::{Call, Holds, StorageError, separators};
 pub struct MessageFinder {
     place: String,
     /// How many more bytes of memory messages may take.
-    left: Arc<AtomicU64>,
+    memory: Pool,
     /// The last folder of messages, as a glob, and whether it is empty. Most logs have no messages next to them.
     last: Mutex<(String, bool)>,
 }
 
-/// Messages, and the memory that is reserved for them. Drop gives it back.
+/// Messages, and the memory that is reserved for them.
 #[derive(Debug)]
 pub(crate) struct HeldMessages {
-    pub(crate) messages: Option<Arc<Messages>>,
-    memory: u64,
-    left: Arc<AtomicU64>,
-}
-
-impl Drop for HeldMessages {
-    fn drop(&mut self) {
-        self.left.fetch_add(self.memory, Ordering::Relaxed);
-    }
+    pub(crate) messages: Arc<Messages>,
+    _memory: Lease,
 }
 
 impl MessageFinder {
@@ -39,7 +32,7 @@ impl MessageFinder {
     pub fn new(place: &str, memory: u64) -> Self {
         MessageFinder {
             place: place.to_owned(),
-            left: Arc::new(AtomicU64::new(memory)),
+            memory: Pool::new(memory),
             last: Mutex::default(),
         }
     }
@@ -115,25 +108,16 @@ impl MessageFinder {
         }
         let size = usize::try_from(file.size()).ok().filter(|&size| size <= mta::MAX_FILE);
         let Some(size) = size else { return Ok(None) };
-        let memory = mta::memory(size);
-        let take = |left: u64| left.checked_sub(memory);
-        if self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
-            .is_err()
-        {
+        let mut memory = self.memory.lease();
+        if !memory.try_take(mta::memory(size)) {
             return Ok(None);
         }
-        let mut held = HeldMessages {
-            messages: None,
-            memory,
-            left: Arc::clone(&self.left),
-        };
         let bytes = file.read_all(call, mta::MAX_FILE as u64)?;
         let messages = Messages::read(bytes, call.interrupt);
         call.interrupt.check()?;
-        let Ok(messages) = messages else { return Ok(None) };
-        held.messages = Some(Arc::new(messages));
-        Ok(Some(held))
+        Ok(messages.ok().map(|messages| HeldMessages {
+            messages: Arc::new(messages),
+            _memory: memory,
+        }))
     }
 }

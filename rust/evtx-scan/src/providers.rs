@@ -199,7 +199,7 @@ impl Thread {
                 call.interrupt.check()?;
                 let path = &shared.paths[index];
                 self.reading = Some(index);
-                let read = path.patiently(call, || LogFile::open(call, path)?.read_all(call, MAX_FILE));
+                let read = LogFile::open(call, path).and_then(|file| file.read_all(call, MAX_FILE));
                 let taken = read.and_then(|bytes| {
                     let taken = work.take((index, is_again), path, bytes, call.interrupt);
                     taken.map_err(storage_error)

@@ -359,12 +359,12 @@ impl FileQueue {
         &self,
         call: Call<'_>,
         file: usize,
-        mut buffer: Option<&mut Buffer>,
+        buffer: Option<&mut Buffer>,
     ) -> Result<(Option<OpenLog>, Option<String>), ScanError> {
         let path = &self.paths[file];
         let is_first = path.split.as_ref().is_none_or(FileSplit::is_first);
         let open = || {
-            let mut opened = OpenLog::open(call, path, self.options.recover, buffer.as_deref_mut())?;
+            let mut opened = OpenLog::open(call, path, self.options.recover, buffer)?;
             if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.messages)
                 && !call.storage.is_remote(path.storage_path())
             {
@@ -372,7 +372,7 @@ impl FileQueue {
             }
             Ok(opened)
         };
-        match path.patiently(call, open) {
+        match open() {
             Ok(Opened::Log(log)) => {
                 let mut log = *log;
                 let damage = match log.file.failure.take() {

@@ -385,12 +385,10 @@ type Started = Result<(FileHeader, LogFile, Option<String>), String>;
 /// # Errors
 /// Why a file that the caller named cannot be read, and [`ScanError::Interrupted`].
 fn start(path: &ScanPath, bytes: &mut Buffer, call: Call<'_>) -> Result<(u64, Started), ScanError> {
-    let opened = path
-        .patiently(call, || LogFile::open(call, path))
-        .and_then(|file| match &file.failure {
-            Some(failure) if file.size() == 0 => Err(failure.clone()),
-            _ => Ok(file),
-        });
+    let opened = LogFile::open(call, path).and_then(|file| match &file.failure {
+        Some(failure) if file.size() == 0 => Err(failure.clone()),
+        _ => Ok(file),
+    });
     let mut file = match opened {
         Ok(file) => file,
         Err(error) => {

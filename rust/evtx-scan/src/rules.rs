@@ -296,11 +296,8 @@ fn next_texts<'p>(call: Call<'_>, paths: &mut impl Iterator<Item = &'p ScanPath>
 
 /// The text of a file of rules.
 fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
-    let read = || {
-        let bytes = LogFile::open(call, path)?.read_all(call, Limits::TEXT as u64)?;
-        String::from_utf8(bytes).map_err(|_| StorageError::Unusable("it is not UTF-8".to_owned()))
-    };
-    path.patiently(call, read)
+    let bytes = LogFile::open(call, path)?.read_all(call, Limits::TEXT as u64)?;
+    String::from_utf8(bytes).map_err(|_| StorageError::Unusable("it is not UTF-8".to_owned()))
 }
 
 /// The caller's own table of log sources.

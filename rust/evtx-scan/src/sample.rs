@@ -203,7 +203,7 @@ impl<'c> Reading<'c> {
     fn file(&mut self, path: &ScanPath, stride: u64) -> Result<(), ScanError> {
         self.call.interrupt.check()?;
         let call = self.call;
-        let Some(file) = unless_failed(path.patiently(call, || LogFile::open(call, path)))? else {
+        let Some(file) = unless_failed(LogFile::open(call, path))? else {
             return Ok(());
         };
         let mut header = Buffer::default();

@@ -267,7 +267,7 @@ impl Worker {
         if let Some(work) = &self.work
             && let Some((log, block)) = &work.block
         {
-            let messages = log.messages.as_ref().and_then(|held| held.messages.clone());
+            let messages = log.messages.as_ref().map(|held| Arc::clone(&held.messages));
             let path = self.scan.queue.path(work.file).path.as_str();
             self.decoder.start(&path.into(), messages, block.clone());
         }

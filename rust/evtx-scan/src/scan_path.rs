@@ -134,20 +134,6 @@ impl ScanPath {
         }
     }
 
-    /// Calls `open`, which opens the file. If other nested files have to be closed before, waits for that and calls it
-    /// again. The thread must have closed all of its own.
-    pub(crate) fn patiently<T>(
-        &self,
-        call: Call<'_>,
-        mut open: impl FnMut() -> Result<T, StorageError>,
-    ) -> Result<T, StorageError> {
-        let mut opened = open();
-        if let (Err(StorageError::Busy), Source::Nested(file)) = (&opened, &self.source) {
-            file.in_turn(call.interrupt, &mut || opened = open())?;
-        }
-        opened
-    }
-
     /// What becomes of a failure to read the file: a text for its row.
     ///
     /// # Errors

@@ -1,6 +1,5 @@
 //! Storages: where a scan finds and reads files, and the errors of a scan.
 
-use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::fs::Metadata;
@@ -25,10 +24,6 @@ pub enum StorageError {
     /// The storage failed. Holds the reason, as a text for the user.
     #[error("{0}")]
     Failed(String),
-    /// Other open files hold the memory or the disk that a nested file needs. It can be opened again after they are
-    /// closed: see [`NestedFile::in_turn`]. No scan ends with this error.
-    #[error("other entries that are open take the memory and the disk that are left")]
-    Busy,
     /// The content of a file is damaged, or of a kind that cannot be read. Holds the reason, as a text for the user.
     #[error("{0}")]
     Unusable(String),
@@ -223,16 +218,8 @@ pub trait NestedFile: Debug + Send + Sync {
     /// Opens it, with the storage of the outer file. Of a damaged file, opens what can be read.
     ///
     /// # Errors
-    /// [`StorageError`] if nothing of it can be read; [`StorageError::Busy`] if other nested files have to be closed
-    /// before.
+    /// [`StorageError`] if nothing of it can be read.
     fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError>;
-
-    /// Calls `open` when the calling thread has the turn: it then waits for other threads to close nested files. Must
-    /// be called after [`StorageError::Busy`], by a thread that has closed all of its own.
-    ///
-    /// # Errors
-    /// [`Interrupted`].
-    fn in_turn(&self, interrupt: Interrupt<'_>, open: &mut dyn FnMut()) -> Result<(), Interrupted>;
 
     /// The first file in the same outer file whose name matches a glob, with its path. The case of letters does not
     /// matter.
@@ -354,7 +341,6 @@ impl From<StorageError> for ScanError {
             StorageError::Interrupted(interrupted) => ScanError::Interrupted(interrupted),
             StorageError::Failed(text) | StorageError::Changed(text) => ScanError::Storage(text),
             StorageError::Unusable(text) => ScanError::File(text),
-            StorageError::Busy => ScanError::File(error.to_string()),
         }
     }
 }
@@ -374,18 +360,17 @@ pub struct Call<'c> {
 #[derive(Default)]
 pub struct LastOpened(Mutex<Option<Last>>);
 
-enum Last {
-    /// An outer file, by its path.
-    Opened(String, Arc<dyn StorageFile>),
-    Kept {
-        _made: Arc<dyn Any + Send + Sync>,
-    },
+struct Last {
+    file: Arc<dyn StorageFile>,
+    /// The path of an outer file; `None` for what was made of one.
+    path: Option<String>,
 }
 
 impl LastOpened {
     /// Keeps what was made of an outer file until another one is opened.
-    pub fn keep(&self, made: Arc<dyn Any + Send + Sync>) {
-        let before = self.lock().replace(Last::Kept { _made: made });
+    pub fn keep(&self, made: Arc<dyn StorageFile>) {
+        // What is dropped can be large, and others do not wait for that.
+        let before = self.lock().replace(Last { file: made, path: None });
         drop(before);
     }
 
@@ -401,12 +386,19 @@ impl Call<'_> {
     /// Those of [`Storage::open`].
     pub fn open_outer(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
         let mut last = self.last.lock();
-        match &*last {
-            Some(Last::Opened(known, file)) if known == path => return Ok(Arc::clone(file)),
-            _ => {}
+        if let Some(Last {
+            file,
+            path: Some(known),
+        }) = &*last
+            && known == path
+        {
+            return Ok(Arc::clone(file));
         }
         let file = self.storage.open(path)?;
-        *last = Some(Last::Opened(path.to_owned(), Arc::clone(&file)));
+        *last = Some(Last {
+            file: Arc::clone(&file),
+            path: Some(path.to_owned()),
+        });
         Ok(file)
     }
 }

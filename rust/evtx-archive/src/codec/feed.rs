@@ -3,7 +3,10 @@
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use evtx_format::Interrupt;
 use evtx_scan::StorageError;
+
+use crate::memory::WindowLease;
 
 /// What a decoder makes of a piece.
 pub(crate) struct Fed {
@@ -130,7 +133,6 @@ pub(crate) fn fill(decoder: &mut dyn Read, buffer: &mut [u8]) -> (usize, Option<
             }
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => continue,
-                ErrorKind::ResourceBusy => StorageError::Busy,
                 ErrorKind::UnexpectedEof => StorageError::Unusable("its compressed bytes are cut short".to_owned()),
                 _ => StorageError::Unusable(error.to_string()),
             },
@@ -140,15 +142,11 @@ pub(crate) fn fill(decoder: &mut dyn Read, buffer: &mut [u8]) -> (usize, Option<
     (len, None)
 }
 
-/// Why a window cannot be allocated. `ResourceBusy` means [`StorageError::Busy`].
-pub(crate) fn without_window(window: u64, covered: Result<bool, StorageError>) -> io::Result<()> {
-    match covered {
-        Ok(true) => Ok(()),
-        Ok(false) => {
-            let text = format!("its window takes {window} bytes, more memory than is left");
-            Err(io::Error::other(text))
-        }
-        Err(StorageError::Busy) => Err(io::ErrorKind::ResourceBusy.into()),
-        Err(error) => Err(io::Error::other(error)),
+/// Takes the memory of a window before it is allocated.
+pub(crate) fn allow_window(windows: &mut WindowLease, window: u64, interrupt: Interrupt<'_>) -> io::Result<()> {
+    if windows.covers(window, interrupt).map_err(io::Error::other)? {
+        return Ok(());
     }
+    let text = format!("its window takes {window} bytes, more memory than archives may use");
+    Err(io::Error::other(text))
 }

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, ErrorKind, Read};
 use evtx_format::Interrupt;
 use lzma_rust2::{Action, Lzma2Stream, LzmaStream, Status, StreamResult, XzStream};
 
-use super::feed::{Fed, Feed, Next, Stream, damaged, without_window};
-use crate::held::Share;
+use super::feed::{Fed, Feed, Next, Stream, allow_window, damaged};
+use crate::memory::WindowLease;
 
 /// Most bytes of a dictionary. 7-Zip writes dictionaries of 256 MiB at its highest level.
 const MAX_DICTIONARY: u64 = 1 << 30;
@@ -68,16 +68,16 @@ decoders! {
 /// A decoder, and the memory of its dictionary.
 pub(super) struct Lzma<'r, D> {
     decoder: D,
-    share: Share,
+    windows: WindowLease,
     interrupt: Interrupt<'r>,
 }
 
 impl<'r, D: Decoder> Lzma<'r, D> {
     /// `decoder` has a limit of no memory.
-    pub(super) fn new(decoder: D, share: Share, interrupt: Interrupt<'r>) -> Self {
+    pub(super) fn new(decoder: D, windows: WindowLease, interrupt: Interrupt<'r>) -> Self {
         Lzma {
             decoder,
-            share,
+            windows,
             interrupt,
         }
     }
@@ -90,7 +90,7 @@ impl<'r, D: Decoder> Lzma<'r, D> {
             let text = format!("its window has {needed} bytes, more than {} MiB", MAX_DICTIONARY >> 20);
             return Err(io::Error::other(text));
         }
-        without_window(needed, self.share.covers(needed, self.interrupt))?;
+        allow_window(&mut self.windows, needed, self.interrupt)?;
         self.decoder.raise(limit);
         Ok(())
     }
@@ -141,23 +141,23 @@ impl<D: Decoder> Feed for Lzma<'_, D> {
 pub(super) fn lzma<'r>(
     input: Box<dyn BufRead + 'r>,
     (properties, dictionary, size): (u8, u32, u64),
-    share: Share,
+    windows: WindowLease,
     interrupt: Interrupt<'r>,
 ) -> Stream<'r, Lzma<'r, LzmaStream>> {
     let header = [&[properties][..], &dictionary.to_le_bytes(), &size.to_le_bytes()].concat();
     let input = io::Cursor::new(header).chain(input);
     Stream::new(
         Box::new(input),
-        Lzma::new(LzmaStream::new_mem_limit(0, None), share, interrupt),
+        Lzma::new(LzmaStream::new_mem_limit(0, None), windows, interrupt),
     )
 }
 
 /// A stream of LZMA2 without a header.
-pub(super) fn lzma2<'r>(dictionary: u32, share: Share, interrupt: Interrupt<'r>) -> Lzma<'r, Lzma2Stream> {
-    Lzma::new(Lzma2Stream::new_mem_limit(dictionary, 0), share, interrupt)
+pub(super) fn lzma2<'r>(dictionary: u32, windows: WindowLease, interrupt: Interrupt<'r>) -> Lzma<'r, Lzma2Stream> {
+    Lzma::new(Lzma2Stream::new_mem_limit(dictionary, 0), windows, interrupt)
 }
 
 /// The streams of an XZ file.
-pub(super) fn xz<'r>(share: Share, interrupt: Interrupt<'r>) -> Lzma<'r, XzStream> {
-    Lzma::new(XzStream::new_mem_limit(true, 0), share, interrupt)
+pub(super) fn xz<'r>(windows: WindowLease, interrupt: Interrupt<'r>) -> Lzma<'r, XzStream> {
+    Lzma::new(XzStream::new_mem_limit(true, 0), windows, interrupt)
 }

@@ -9,7 +9,7 @@ use super::deflate::{Inflate64, deflate, gzip};
 use super::feed::Stream;
 use super::lzma::{lzma, lzma2, xz};
 use super::zstd::Zstd;
-use crate::held::Share;
+use crate::memory::WindowLease;
 
 /// How an entry is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,12 +74,11 @@ impl Method {
         name.to_owned()
     }
 
-    /// Decompresses a stream, perhaps with memory from `share`. `ResourceBusy` means
-    /// [`Busy`](evtx_scan::StorageError::Busy).
+    /// Decompresses a stream. A decoder with a window takes its memory from `windows`.
     pub(crate) fn decoder<'r>(
         self,
         input: Box<dyn BufRead + 'r>,
-        share: Share,
+        windows: WindowLease,
         interrupt: Interrupt<'r>,
     ) -> Box<dyn Read + 'r> {
         match self {
@@ -87,15 +86,15 @@ impl Method {
             Method::Deflate => Box::new(Stream::new(input, deflate())),
             Method::Deflate64 => Box::new(Inflate64::new(input)),
             Method::Gzip => Box::new(gzip(input)),
-            Method::Zstd => Box::new(Zstd::new(input, share, interrupt)),
+            Method::Zstd => Box::new(Zstd::new(input, windows, interrupt)),
             Method::Bzip2 => Box::new(bzip2(input)),
-            Method::Xz => Box::new(Stream::new(input, xz(share, interrupt))),
+            Method::Xz => Box::new(Stream::new(input, xz(windows, interrupt))),
             Method::Lzma {
                 properties,
                 dictionary,
                 size,
-            } => Box::new(lzma(input, (properties, dictionary, size), share, interrupt)),
-            Method::Lzma2 { dictionary } => Box::new(Stream::new(input, lzma2(dictionary, share, interrupt))),
+            } => Box::new(lzma(input, (properties, dictionary, size), windows, interrupt)),
+            Method::Lzma2 { dictionary } => Box::new(Stream::new(input, lzma2(dictionary, windows, interrupt))),
         }
     }
 }
@@ -108,12 +107,12 @@ mod tests {
     use flate2::{Decompress, FlushDecompress, Status};
 
     use super::*;
-    use crate::held::Budget;
+    use crate::memory::Budget;
 
     /// What a method hands out, and why it ends.
     fn all(method: Method, input: &[u8], memory: u64) -> (Vec<u8>, Option<String>) {
         let (budget, mut out) = (Arc::new(Budget::new(memory, 0, None)), Vec::new());
-        let mut decoder = method.decoder(Box::new(input), Share::new(&budget), Interrupt::NEVER);
+        let mut decoder = method.decoder(Box::new(input), WindowLease::new(&budget), Interrupt::NEVER);
         let error = decoder.read_to_end(&mut out).err().map(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => "cut short".to_owned(),
             _ => error.to_string(),
@@ -133,15 +132,18 @@ mod tests {
 
     #[test]
     fn windows_are_a_part_of_the_memory() {
-        assert_eq!(zstd(&with_window(13), 0), Ok(b"x".to_vec()), "8 MiB");
-        let why = zstd(&with_window(14), 1 << 20).unwrap_err();
-        assert_eq!(why, "its window takes 16777216 bytes, more memory than is left");
-        assert_eq!(zstd(&with_window(14), 16 << 20), Ok(b"x".to_vec()));
+        assert_eq!(zstd(&with_window(14), 0), Ok(b"x".to_vec()), "16 MiB");
+        let why = zstd(&with_window(15), 63 << 20).unwrap_err();
+        assert_eq!(
+            why,
+            "its window takes 33554432 bytes, more memory than archives may use"
+        );
+        assert_eq!(zstd(&with_window(15), 64 << 20), Ok(b"x".to_vec()));
         assert_eq!(zstd(&with_window(17), 1 << 30), Ok(b"x".to_vec()), "128 MiB");
         let why = zstd(&with_window(18), 1 << 30).unwrap_err();
         assert_eq!(why, "its window has 268435456 bytes, more than 128 MiB");
         let frames = [with_window(17), with_window(2), with_window(16)].concat();
-        assert_eq!(zstd(&frames, 128 << 20), Ok(b"xxx".to_vec()));
+        assert_eq!(zstd(&frames, 256 << 20), Ok(b"xxx".to_vec()));
     }
 
     /// Blocks of nine bytes give 128 KiB each, and nothing is handed out before the window of 128 MiB is full.
@@ -154,7 +156,8 @@ mod tests {
         let looks = std::cell::Cell::new(0);
         let is_set = || looks.replace(looks.get() + 1) > 3;
         let budget = Arc::new(Budget::new(1 << 30, 0, None));
-        let mut decoder = Method::Zstd.decoder(Box::new(&frame[..]), Share::new(&budget), Interrupt::new(&is_set));
+        let mut decoder =
+            Method::Zstd.decoder(Box::new(&frame[..]), WindowLease::new(&budget), Interrupt::new(&is_set));
         decoder.read(&mut [0; 16]).expect_err("it is interrupted");
         assert!(looks.get() < 10);
     }
@@ -383,8 +386,8 @@ mod tests {
         assert_eq!(all(Method::Xz, &small, 0), (b"x".to_vec(), None));
         let large = xz(b"x", 64 << 20);
         let (_, why) = all(Method::Xz, &large, 1 << 20);
-        assert!(why.is_some_and(|why| why.contains("more memory than is left")));
-        assert_eq!(all(Method::Xz, &large, 80 << 20), (b"x".to_vec(), None));
+        assert!(why.is_some_and(|why| why.contains("more memory than archives may use")));
+        assert_eq!(all(Method::Xz, &large, 160 << 20), (b"x".to_vec(), None));
         // The largest dictionary, of almost 4 GiB: the property after the ID and the size of the filter (2.1.1).
         let mut huge = small;
         let at = huge.windows(2).position(|pair| pair == [0x21, 1]).expect("a filter") + 2;

@@ -7,8 +7,8 @@ use evtx_format::Interrupt;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::feed::{damaged, without_window};
-use crate::held::Share;
+use super::feed::{allow_window, damaged};
+use crate::memory::WindowLease;
 
 /// Most bytes of the header of a Zstandard frame (RFC 8878, 3.1.1.1), and most of a window: as `zstd` allows.
 const FRAME_HEADER: usize = 18;
@@ -26,7 +26,7 @@ pub(super) struct Zstd<'r> {
     has_frames: bool,
     /// The damage after the bytes that are still to be returned.
     failure: Option<io::Error>,
-    share: Share,
+    windows: WindowLease,
     interrupt: Interrupt<'r>,
 }
 
@@ -60,14 +60,14 @@ fn frame_header(start: &[u8; 5]) -> usize {
 }
 
 impl<'r> Zstd<'r> {
-    pub(super) fn new(input: Box<dyn BufRead + 'r>, share: Share, interrupt: Interrupt<'r>) -> Self {
+    pub(super) fn new(input: Box<dyn BufRead + 'r>, windows: WindowLease, interrupt: Interrupt<'r>) -> Self {
         Zstd {
             decoder: FrameDecoder::new(),
             input,
             is_inside: false,
             has_frames: false,
             failure: None,
-            share,
+            windows,
             interrupt,
         }
     }
@@ -105,7 +105,7 @@ impl<'r> Zstd<'r> {
                         let text = format!("its window has {requested} bytes, more than {} MiB", MAX_WINDOW >> 20);
                         return Err(io::Error::other(text));
                     }
-                    without_window(requested, self.share.covers(requested, self.interrupt))?;
+                    allow_window(&mut self.windows, requested, self.interrupt)?;
                     self.decoder.set_max_window_size(requested);
                 }
                 Err(error) => return Err(of_decoder(&error)),
@@ -154,12 +154,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::held::Budget;
+    use crate::memory::Budget;
 
     /// What the frames of a file give.
     fn all(bytes: &[u8]) -> io::Result<Vec<u8>> {
-        let (share, mut out) = (Share::new(&Arc::new(Budget::new(0, 0, None))), Vec::new());
-        Zstd::new(Box::new(bytes), share, Interrupt::NEVER).read_to_end(&mut out)?;
+        let (windows, mut out) = (WindowLease::new(&Arc::new(Budget::new(0, 0, None))), Vec::new());
+        Zstd::new(Box::new(bytes), windows, Interrupt::NEVER).read_to_end(&mut out)?;
         Ok(out)
     }
 

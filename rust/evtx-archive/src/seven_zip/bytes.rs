@@ -2,7 +2,7 @@
 
 use evtx_scan::StorageError;
 
-use crate::held::unusable;
+use crate::memory::unusable;
 
 /// Why a header cannot be read.
 pub(super) fn damaged<T>() -> Result<T, StorageError> {

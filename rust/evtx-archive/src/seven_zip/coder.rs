@@ -12,8 +12,8 @@ use lzma_rust2::filter::delta::DeltaReader;
 use super::bytes::damaged;
 use super::keys::{Decrypted, Keys, Properties};
 use crate::codec::Method;
-use crate::held::{Share, unusable};
 use crate::limits::Archives;
+use crate::memory::{WindowLease, unusable};
 
 /// A step from compressed bytes to plain ones.
 #[derive(Debug, Clone)]
@@ -86,8 +86,8 @@ impl Coder {
         &self,
         input: Box<dyn BufRead + 'r>,
         size: u64,
-        archives: &Archives,
-        keys: &Keys,
+        (archives, keys): (&Archives, &Keys),
+        windows: WindowLease,
         interrupt: Interrupt<'r>,
     ) -> Result<Box<dyn Read + 'r>, StorageError> {
         let method = match *self {
@@ -109,7 +109,7 @@ impl Coder {
                 return Ok(Box::new(Decrypted::new(input, properties, password, keys, interrupt)?));
             }
         };
-        Ok(method.decoder(input, Share::new(&archives.budget), interrupt))
+        Ok(method.decoder(input, windows, interrupt))
     }
 }
 

@@ -13,9 +13,9 @@ use super::keys::Keys;
 use super::streams::{START, Streams};
 use crate::codec::Method;
 use crate::head::{Directory, Wanted};
-use crate::held::unusable;
 use crate::input::{Input, Source};
 use crate::limits::Archives;
+use crate::memory::unusable;
 use crate::unpacked::{PASSED, Unpacked};
 
 /// How an archive starts.
@@ -51,7 +51,7 @@ struct Reader<'r> {
 ///
 /// # Errors
 /// Those of the storage, [`StorageError::Unusable`] if there is no list or it is damaged, too large, or encrypted without
-/// a password; and [`StorageError::Busy`].
+/// a password.
 pub(crate) fn directory(
     file: &dyn StorageFile,
     is_remote: bool,
@@ -80,7 +80,7 @@ pub(crate) fn directory(
                     advice = "; or the password is wrong";
                 }
                 let unpacked = reader.unpack(&folder, wanted).map_err(|error| advised(error, advice))?;
-                wanted.room.give_back(list.len());
+                wanted.memory.give_back(list.len());
                 list = unpacked;
             }
         }
@@ -140,7 +140,7 @@ impl Reader<'_> {
             return unusable(format!("{CUT}: its list of entries is missing"));
         }
         too_large(len)?;
-        wanted.room.take(len as usize)?;
+        wanted.memory.take(len as usize)?;
         let failure = RefCell::new(None);
         let mut input = Input::new(self.file, at, end, self.is_remote, self.interrupt, &failure);
         // The file has these bytes.
@@ -160,7 +160,7 @@ impl Reader<'_> {
                 Ok(Layer::List(directory, folders))
             }
             ENCODED => {
-                let mut folders = Streams::read(&mut bytes, &mut wanted.room, self.interrupt)?.folders;
+                let mut folders = Streams::read(&mut bytes, &mut wanted.memory, self.interrupt)?.folders;
                 match (folders.pop(), &folders[..]) {
                     (Some(folder), []) => Ok(Layer::Packed(folder)),
                     _ => damaged(),
@@ -183,7 +183,7 @@ impl Reader<'_> {
             return unusable(format!("its list of entries is encrypted, and {why}"));
         }
         let (size, window) = (folder.size as usize, folder.windows() as usize);
-        wanted.room.take(size + window)?;
+        wanted.memory.take(size + window)?;
         let (failure, interrupt) = (RefCell::new(None), self.interrupt);
         let end = folder.start.saturating_add(folder.packed);
         let input = Input::new(self.file, folder.start, end, self.is_remote, interrupt, &failure);
@@ -203,7 +203,7 @@ impl Reader<'_> {
             }
         }
         check(&list, folder.checksum)?;
-        wanted.room.give_back(window);
+        wanted.memory.give_back(window);
         Ok(list)
     }
 
@@ -224,8 +224,8 @@ impl Reader<'_> {
                         bytes.pass()?;
                     }
                 }
-                OTHER_STREAMS => drop(Streams::read(bytes, &mut wanted.room, self.interrupt)?),
-                STREAMS => streams = Streams::read(bytes, &mut wanted.room, self.interrupt)?,
+                OTHER_STREAMS => drop(Streams::read(bytes, &mut wanted.memory, self.interrupt)?),
+                STREAMS => streams = Streams::read(bytes, &mut wanted.memory, self.interrupt)?,
                 FILES => directory = entries(bytes, &streams, wanted, self.interrupt)?,
                 _ => return damaged(),
             }

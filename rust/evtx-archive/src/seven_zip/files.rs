@@ -7,7 +7,7 @@ use super::bytes::{Bytes, damaged};
 use super::streams::{Streams, is_here};
 use crate::codec::Method;
 use crate::head::{Directory, Encryption, Head, MAX_ENTRIES, Place, SYMBOLIC_LINK, Wanted};
-use crate::held::Room;
+use crate::memory::ListMemory;
 
 // IDs of properties.
 const END: u64 = 0x00;
@@ -44,13 +44,13 @@ struct Files<'b> {
 }
 
 impl<'b> Files<'b> {
-    fn read(bytes: &mut Bytes<'b>, room: &mut Room, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
+    fn read(bytes: &mut Bytes<'b>, memory: &mut ListMemory, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
         let mut files = Files {
             count: bytes.count(MAX_ENTRIES, "entries")?,
             ..Files::default()
         };
         // Three bits of each as bytes, attributes, and one more while these are read.
-        room.take(8 * files.count)?;
+        memory.take(8 * files.count)?;
         // Files without bytes.
         let mut without = 0;
         loop {
@@ -116,7 +116,7 @@ pub(super) fn entries(
     wanted: &mut Wanted<'_>,
     interrupt: Interrupt<'_>,
 ) -> Result<Directory, StorageError> {
-    let mut files = Files::read(bytes, &mut wanted.room, interrupt)?;
+    let mut files = Files::read(bytes, &mut wanted.memory, interrupt)?;
     let (mut parts, mut empty) = (streams.parts.iter(), 0..);
     let mut directory = Directory::default();
     for nth in 0..files.count {

@@ -8,8 +8,8 @@ use evtx_scan::StorageError;
 use super::bytes::{Bytes, damaged};
 use super::coder::Coder;
 use super::keys::Keys;
-use crate::held::unusable;
 use crate::limits::Archives;
+use crate::memory::{WindowLease, unusable};
 
 /// The most coders in a folder, and the most streams that go into one. 7-Zip writes at most 9 coders, and has the same
 /// limits.
@@ -200,9 +200,10 @@ impl Folder {
         let Ok(coders) = &self.coders else {
             return unusable("it is compressed with a method that is not supported");
         };
+        let windows = WindowLease::new(&archives.budget);
         for (coder, size) in coders {
             let step = Step {
-                decoder: coder.decoder(input, *size, archives, keys, interrupt)?,
+                decoder: coder.decoder(input, *size, (archives, keys), windows.beside(), interrupt)?,
                 left: (*size).min(archives.most(self.packed).saturating_add(1)),
                 interrupt,
             };

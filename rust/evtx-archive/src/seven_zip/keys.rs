@@ -10,7 +10,7 @@ use evtx_scan::StorageError;
 use sha2::{Digest, Sha256};
 
 use super::bytes::{Bytes, damaged};
-use crate::held::unusable;
+use crate::memory::unusable;
 
 /// Bytes of a block of the cipher, and of a key.
 const BLOCK: usize = 16;

@@ -6,7 +6,7 @@ use evtx_scan::StorageError;
 use super::bytes::{Bytes, damaged};
 use super::folder::{Chain, Folder};
 use crate::head::MAX_ENTRIES;
-use crate::held::{Room, unusable};
+use crate::memory::{ListMemory, unusable};
 
 /// Bytes before the packed streams.
 pub(super) const START: u64 = 32;
@@ -58,7 +58,11 @@ impl Streams {
     ///
     /// # Errors
     /// [`StorageError::Unusable`] and [`StorageError::Interrupted`].
-    pub(super) fn read(bytes: &mut Bytes<'_>, room: &mut Room, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
+    pub(super) fn read(
+        bytes: &mut Bytes<'_>,
+        memory: &mut ListMemory,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self, StorageError> {
         let (mut packed, mut streams, mut last) = (Packed::default(), Streams::default(), END);
         loop {
             let property = bytes.number()?;
@@ -68,15 +72,15 @@ impl Streams {
             }
             match property {
                 END => break,
-                PACKED => packed = Packed::read(bytes, room, interrupt)?,
-                FOLDERS => streams.folders = folders(bytes, &packed, room, interrupt)?,
-                PARTS => streams.parts = parts(bytes, &streams.folders, room, interrupt)?,
+                PACKED => packed = Packed::read(bytes, memory, interrupt)?,
+                FOLDERS => streams.folders = folders(bytes, &packed, memory, interrupt)?,
+                PARTS => streams.parts = parts(bytes, &streams.folders, memory, interrupt)?,
                 _ => return damaged(),
             }
             last = property;
         }
         if last != PARTS {
-            room.take(streams.folders.len() * (size_of::<usize>() + size_of::<Part>()))?;
+            memory.take(streams.folders.len() * (size_of::<usize>() + size_of::<Part>()))?;
             streams.parts = split(&streams.folders, &vec![1; streams.folders.len()], &mut None, interrupt)?;
         }
         Ok(streams)
@@ -84,12 +88,12 @@ impl Streams {
 }
 
 impl Packed {
-    fn read(bytes: &mut Bytes<'_>, room: &mut Room, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
+    fn read(bytes: &mut Bytes<'_>, memory: &mut ListMemory, interrupt: Interrupt<'_>) -> Result<Self, StorageError> {
         let Some(start) = bytes.size()?.checked_add(START) else {
             return damaged();
         };
         let count = bytes.count(MAX_STREAMS, "packed streams")?;
-        room.take(size_of::<u64>() * count)?;
+        memory.take(size_of::<u64>() * count)?;
         let mut sizes = Vec::with_capacity(count);
         loop {
             match bytes.number()? {
@@ -101,9 +105,9 @@ impl Packed {
                     }
                 }
                 CHECKSUMS => {
-                    room.take(CHECKSUM * count)?;
+                    memory.take(CHECKSUM * count)?;
                     drop(bytes.checksums(count)?);
-                    room.give_back(CHECKSUM * count);
+                    memory.give_back(CHECKSUM * count);
                 }
                 _ => return damaged(),
             }
@@ -115,7 +119,7 @@ impl Packed {
 fn folders(
     bytes: &mut Bytes<'_>,
     packed: &Packed,
-    room: &mut Room,
+    memory: &mut ListMemory,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Folder>, StorageError> {
     if bytes.number()? != CHAINS {
@@ -123,12 +127,12 @@ fn folders(
     }
     let count = bytes.count(MAX_ENTRIES, "folders")?;
     is_here(bytes)?;
-    room.take(count * (size_of::<Chain>() + size_of::<Folder>() + CHECKSUM))?;
+    memory.take(count * (size_of::<Chain>() + size_of::<Folder>() + CHECKSUM))?;
     let (mut chains, mut outputs) = (Vec::with_capacity(count), 0);
     for _ in 0..count {
         interrupt.check()?;
         let chain = Chain::read(bytes)?;
-        room.take(chain.memory())?;
+        memory.take(chain.memory())?;
         outputs += chain.outputs;
         if outputs > MAX_STREAMS {
             return unusable(format!("its folders have more than {MAX_STREAMS} coders"));
@@ -188,11 +192,11 @@ fn place(
 fn parts(
     bytes: &mut Bytes<'_>,
     folders: &[Folder],
-    room: &mut Room,
+    memory: &mut ListMemory,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Part>, StorageError> {
     let mut next = bytes.number()?;
-    room.take(size_of::<usize>() * folders.len())?;
+    memory.take(size_of::<usize>() * folders.len())?;
     let mut counts = vec![1; folders.len()];
     if next == COUNTS {
         let mut left = MAX_ENTRIES;
@@ -205,7 +209,7 @@ fn parts(
     }
     // An entry, and while checksums are read also where it is.
     let count = counts.iter().sum::<usize>();
-    room.take(count * (size_of::<Part>() + size_of::<usize>() + CHECKSUM))?;
+    memory.take(count * (size_of::<Part>() + size_of::<usize>() + CHECKSUM))?;
     let mut sizes = (next == SIZES).then_some(&mut *bytes);
     let mut parts = split(folders, &counts, &mut sizes, interrupt)?;
     if next == SIZES {
