@@ -66,9 +66,10 @@ impl Archives {
     /// Why no more than [`most`](Self::most) bytes are decompressed.
     pub(crate) fn too_large(&self, compressed: u64) -> String {
         let most = self.most(compressed);
-        match most == self.max_size {
-            true => format!("it has more than {most} bytes, which is more than is read"),
-            false => format!("it expands to more than {most} bytes from {compressed}, as a bomb does"),
+        if most == self.max_size {
+            format!("it has more than {most} bytes, which is more than is read")
+        } else {
+            format!("it expands to more than {most} bytes from {compressed}, as a bomb does")
         }
     }
 

@@ -69,9 +69,10 @@ impl Glob {
             require_literal_separator: true,
             require_literal_leading_dot: false,
         };
-        match name.contains('\\') {
-            true => self.pattern.matches_with(&name.replace('\\', "/"), options),
-            false => self.pattern.matches_with(name, options),
+        if name.contains('\\') {
+            self.pattern.matches_with(&name.replace('\\', "/"), options)
+        } else {
+            self.pattern.matches_with(name, options)
         }
     }
 }

@@ -300,9 +300,10 @@ impl<'h> Header<'h> {
     /// The name, with the prefix that POSIX allows.
     fn name(&self) -> Vec<u8> {
         let (name, prefix) = (until_zero(&self.bytes[..100]), until_zero(&self.bytes[345..500]));
-        match self.bytes[257..263] == *b"ustar\0" && !prefix.is_empty() {
-            true => [prefix, b"/", name].concat(),
-            false => name.to_vec(),
+        if self.bytes[257..263] == *b"ustar\0" && !prefix.is_empty() {
+            [prefix, b"/", name].concat()
+        } else {
+            name.to_vec()
         }
     }
 }

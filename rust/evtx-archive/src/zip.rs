@@ -78,9 +78,10 @@ impl End {
     /// entries store the lowest 16, or all ones.
     fn counts(&self, count: usize) -> bool {
         let count = count as u64;
-        match self.is_zip64 {
-            true => self.count == count,
-            false => self.count == count & 0xFFFF || self.count == 0xFFFF && count >= 0xFFFF,
+        if self.is_zip64 {
+            self.count == count
+        } else {
+            self.count == count & 0xFFFF || self.count == 0xFFFF && count >= 0xFFFF
         }
     }
 }

@@ -153,9 +153,10 @@ impl Collected {
         }
         let is_excluded = self.tuning.excluded.contains(&id);
         let is_wanted = wants(&row) && !is_excluded;
-        let outcome = match row.error.is_some() {
-            true => Ok(()),
-            false => self.add_parts(rules, correlation, &row, is_wanted),
+        let outcome = if row.error.is_some() {
+            Ok(())
+        } else {
+            self.add_parts(rules, correlation, &row, is_wanted)
         };
         row.error = outcome.err().or(row.error);
         if let Some(filter) = filter.filter(|_| row.error.is_none() && !is_excluded) {
@@ -293,9 +294,10 @@ impl LoadedRules {
             first.file,
             first.error.as_deref().unwrap_or_default()
         );
-        match count < all {
-            true => Ok((rules, Some(warning))),
-            false => Err(ScanError::Input(warning)),
+        if count < all {
+            Ok((rules, Some(warning)))
+        } else {
+            Err(ScanError::Input(warning))
         }
     }
 }

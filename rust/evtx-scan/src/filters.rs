@@ -157,9 +157,10 @@ impl Filtered<'_> {
             }
         }
         let with_others = bytes.saturating_mul(of_others).saturating_add(*self.others_bytes);
-        let room = match with_others > Limits::SET_BYTES {
-            true => Err(text("the rules that this filter is for take too much memory with it")),
-            false => self.set.make_room(filter, &example, of_set),
+        let room = if with_others > Limits::SET_BYTES {
+            Err(text("the rules that this filter is for take too much memory with it"))
+        } else {
+            self.set.make_room(filter, &example, of_set)
         };
         if let Err(problem) = room {
             return Ok(Outcome::Refused(at(filter.position, problem)));

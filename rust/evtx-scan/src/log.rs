@@ -59,9 +59,10 @@ impl OpenLog {
         while let Some(range) = survey.wants() {
             call.interrupt.check()?;
             let len = range.end - range.start;
-            let read = match is_read {
-                true => buffer.show(range.start, len),
-                false => file.read(buffer, range.start, len),
+            let read = if is_read {
+                buffer.show(range.start, len)
+            } else {
+                file.read(buffer, range.start, len)
             };
             match read {
                 Ok(()) => {}

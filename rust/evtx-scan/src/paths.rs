@@ -26,9 +26,10 @@ fn any_case(pattern: &str, is_remote: bool, separators: &[char]) -> String {
     let mut out = start.to_owned();
     for folder in folders.split_inclusive(separators) {
         // Windows itself ignores the case of a name without wildcards.
-        match separators.contains(&'\\') && has_glob(folder) {
-            true => out += &any_case_name(folder, true),
-            false => out += folder,
+        if separators.contains(&'\\') && has_glob(folder) {
+            out += &any_case_name(folder, true)
+        } else {
+            out += folder
         }
     }
     out + &any_case_name(name, !is_remote)
@@ -287,22 +288,25 @@ pub fn expand(
     if is_glob && !is_remote && storage.exists(path)? {
         found.add_file(path.into(), true)?;
     } else if !found.add_inside(path)? {
-        let mut files = match is_glob {
-            true if is_remote && storage.exists(path)? => vec![path.into()],
-            true => Vec::new(),
-            // An engine can see a wildcard in the start of the path, and then find the folder itself.
-            false if !split_verbatim(path).0.is_empty() => match storage.exists(path)? {
-                true => vec![path.into()],
-                false => Vec::new(),
-            },
+        // An engine can see a wildcard in the start of a path, and then find the folder itself.
+        let is_one = if is_glob {
+            is_remote
+        } else {
+            !split_verbatim(path).0.is_empty()
+        };
+        let mut files = if is_one && storage.exists(path)? {
+            vec![path.into()]
+        } else if is_one || is_glob {
+            Vec::new()
+        } else {
             // An engine can refuse a folder, but allow what is in it. If it refuses both, nobody may learn what it is.
-            false => match storage.glob(path) {
+            match storage.glob(path) {
                 Err(StorageError::Failed(_)) => {
                     is_refused = true;
                     Vec::new()
                 }
                 files => files?,
-            },
+            }
         };
         files.retain(|file| !found.is_folder(file));
         let is_named = !files.is_empty();
@@ -338,18 +342,18 @@ pub fn expand(
         }
     }
     if found.paths.is_empty() {
-        let text = match has_glob(path) {
-            true => format!("No files found that match the pattern \"{path}\""),
-            false => {
-                let has_evidence =
-                    kind == FileKind::Logs && expand(storage, path, FileKind::Evidence, function, interrupt).is_ok();
-                interrupt.check()?;
-                let advice = match has_evidence {
-                    true => "; evtx_file_metadata lists what was not read",
-                    false => "",
-                };
-                format!("No {} found in \"{path}\"{advice}", kind.plural())
-            }
+        let text = if has_glob(path) {
+            format!("No files found that match the pattern \"{path}\"")
+        } else {
+            let has_evidence =
+                kind == FileKind::Logs && expand(storage, path, FileKind::Evidence, function, interrupt).is_ok();
+            interrupt.check()?;
+            let advice = if has_evidence {
+                "; evtx_file_metadata lists what was not read"
+            } else {
+                ""
+            };
+            format!("No {} found in \"{path}\"{advice}", kind.plural())
         };
         return Err(ScanError::NoFiles(text));
     }

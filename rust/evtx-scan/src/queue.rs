@@ -26,11 +26,12 @@ const LAST_INDEX: u64 = BATCH_INDEXES - 3;
 /// [`ScanError::Input`] if the file has more blocks than its share of the indexes.
 pub fn batch_index(files: usize, file: usize, block: u64) -> Result<u64, ScanError> {
     let of_each = BATCH_INDEXES / files.max(1) as u64;
-    match block < of_each && file < files.max(1) {
-        true => Ok(file as u64 * of_each + block),
-        false => Err(ScanError::Input(format!(
+    if block < of_each && file < files.max(1) {
+        Ok(file as u64 * of_each + block)
+    } else {
+        Err(ScanError::Input(format!(
             "a file of more than {of_each} blocks is too large to be read together with {files} files"
-        ))),
+        )))
     }
 }
 
@@ -269,14 +270,16 @@ impl FileQueue {
         };
         if let FileState::Open(log, next, run) = &mut progress.files[file] {
             let left = log.layout.blocks().saturating_sub(*next);
-            let blocks = match (log.file.is_remote, wanted.long_run) {
-                (true, _) => 1,
-                (false, false) => wanted.blocks.min(MAX_BLOCKS).min(left / (4 * self.threads())),
+            let blocks = if log.file.is_remote {
+                1
+            } else if wanted.long_run {
                 // Runs of one length, as many for each thread.
-                (false, true) => *run.get_or_insert_with(|| {
+                *run.get_or_insert_with(|| {
                     let threads = self.threads().max(2);
                     left.div_ceil(left.div_ceil(LONG_RUN).next_multiple_of(threads).max(1))
-                }),
+                })
+            } else {
+                wanted.blocks.min(MAX_BLOCKS).min(left / (4 * self.threads()))
             };
             let end = *next + blocks.min(left).max(1);
             batch_index(self.paths.len(), file, end - 1)?;

@@ -215,10 +215,11 @@ impl<R: Report> Progress<R> {
             self.next += 1;
             return Work::Open(self.next - 1);
         }
-        match self.at.0 < files {
+        if self.at.0 < files {
             // A thread that opens a file can find pieces for this one.
-            true => Work::Wait,
-            false => Work::Nothing,
+            Work::Wait
+        } else {
+            Work::Nothing
         }
     }
 

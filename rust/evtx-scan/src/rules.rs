@@ -146,12 +146,11 @@ impl RuleArguments {
     fn tuning(&self, call: Call<'_>) -> Result<Tuning, ScanError> {
         let mut tuning = Tuning::default();
         for entry in &self.exclude {
-            match is_path(entry) {
-                true => {
-                    let lines = read_lines(call, entry)?;
-                    tuning.excluded.extend(lines.iter().map(|(_, line)| id_of(line)));
-                }
-                false => _ = tuning.excluded.insert(id_of(entry)),
+            if is_path(entry) {
+                let lines = read_lines(call, entry)?;
+                tuning.excluded.extend(lines.iter().map(|(_, line)| id_of(line)));
+            } else {
+                _ = tuning.excluded.insert(id_of(entry))
             }
         }
         for (number, line) in self

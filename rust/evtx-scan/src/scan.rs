@@ -309,9 +309,10 @@ impl Worker {
         if let Some((log, block)) = &mut work.block {
             self.batch.bytes += block.len as usize;
             self.batch.blocks += 1;
-            let read = match log.is_read {
-                true => self.block.show(block.offset, block.len),
-                false => log.file.read_chunks(&mut self.block, block.offset, block.len),
+            let read = if log.is_read {
+                self.block.show(block.offset, block.len)
+            } else {
+                log.file.read_chunks(&mut self.block, block.offset, block.len)
             };
             if let Chunks::Slots(slot) = block.chunks {
                 block.promised = log.file.promised(&self.block, slot, block.promised)?;

@@ -156,9 +156,10 @@ impl ScanPath {
     /// [`ScanError::Refused`] if the caller named the file.
     pub(crate) fn refusal(&self, why: String) -> Result<String, ScanError> {
         let path = self.path.clone();
-        match self.explicitly_named {
-            true => Err(ScanError::Refused { path, why }),
-            false => Ok(why),
+        if self.explicitly_named {
+            Err(ScanError::Refused { path, why })
+        } else {
+            Ok(why)
         }
     }
 

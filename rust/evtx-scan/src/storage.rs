@@ -139,13 +139,13 @@ impl Nesting {
 
     /// What the file with a path holds.
     pub fn holds<'p>(&self, path: &'p str) -> Holds<'p> {
-        match self.folders.iter().any(|end| ends_with(path, end)) {
-            true => Holds::Folder,
-            false => self
-                .files
+        if self.folders.iter().any(|end| ends_with(path, end)) {
+            Holds::Folder
+        } else {
+            self.files
                 .iter()
                 .find_map(|end| without(path, end))
-                .map_or(Holds::Bytes, Holds::File),
+                .map_or(Holds::Bytes, Holds::File)
         }
     }
 }
@@ -162,9 +162,10 @@ fn without<'p>(path: &'p str, end: &str) -> Option<&'p str> {
 
 /// What separates the folders of a path. Windows allows both, in the paths of its own files.
 pub(crate) fn separators(is_remote: bool) -> &'static [char] {
-    match cfg!(windows) && !is_remote {
-        true => &['/', '\\'],
-        false => &['/'],
+    if cfg!(windows) && !is_remote {
+        &['/', '\\']
+    } else {
+        &['/']
     }
 }
 

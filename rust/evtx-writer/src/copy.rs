@@ -4,7 +4,7 @@
 //! value keeps its type and its bytes. The walk of `evtx-format` passes on what BinXML means, which is not enough for
 //! a copy: it does not tell the dependencies of elements, flags of tokens, or bytes after an end token.
 //!
-//! A [`Target`] that edits is asked about each part, and can replace it. For one that does not, the compiler leaves the
+//! A [`Target`] is asked about each part, and can replace it. For one that does not edit, the compiler leaves the
 //! questions out.
 
 use std::ops::Range;
@@ -100,11 +100,12 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                     return Ok(at + 1);
                 }
                 0x01 | 0x41 => {
-                    if T::EDITS && self.has_dependencies {
-                        let index = self.source.u16(at + 1, "an element")?;
+                    let start = at;
+                    at = self.copy(at, if self.has_dependencies { 3 } else { 1 }, "an element")? + 4;
+                    if self.has_dependencies {
+                        let index = self.source.u16(start + 1, "an element")?;
                         self.target.depend(index as u16);
                     }
-                    at = self.copy(at, if self.has_dependencies { 3 } else { 1 }, "an element")? + 4;
                     open.push(self.target.out().len());
                     self.target.out().extend([0; 4]);
                     at = self.name(at, Named::Element)?;
@@ -118,13 +119,11 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                         patch_size(self.target.out(), list);
                     }
                     at = self.copy(at, 1, "a token")?;
-                    if T::EDITS && token != 0x04 {
+                    if token != 0x04 {
                         self.target.end_start();
                     }
                     if token != 0x02 {
-                        if T::EDITS {
-                            self.target.end()?;
-                        }
+                        self.target.end()?;
                         let element = open.pop().ok_or_else(|| Source::damaged(at, "no element is open"))?;
                         patch_size(self.target.out(), element);
                     }
@@ -148,18 +147,17 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                 0x0d | 0x0e => {
                     let index = self.source.u16(at + 1, "a substitution")?;
                     at = self.copy(at, 4, "a substitution")?;
-                    if T::EDITS {
-                        let content = Content::Substitution(index as u16, token == 0x0e);
-                        self.target.edit_content(content)?;
-                    }
+                    let content = Content::Substitution(index as u16, token == 0x0e);
+                    self.target.edit_content(content)?;
                 }
                 0x0f => at = self.copy(at, 4, "a fragment header")?,
                 _ => return Err(Source::damaged(at, "no such token")),
             }
         }
-        match open.is_empty() {
-            true => Ok(at),
-            false => Err(Source::damaged(at, "an element is not closed")),
+        if open.is_empty() {
+            Ok(at)
+        } else {
+            Err(Source::damaged(at, "an element is not closed"))
         }
     }
 
@@ -217,11 +215,7 @@ impl<'s, T: Target> Copy<'_, 's, T> {
         content: impl FnOnce(&'s [u8]) -> Content<'s>,
     ) -> Result<usize> {
         let all = self.source.take(at, count, what)?;
-        let edit = match T::EDITS {
-            true => self.target.edit_content(content(all))?,
-            false => None,
-        };
-        match edit {
+        match self.target.edit_content(content(all))? {
             Some(edit) => self.put(&edit, &all[..head], all[0])?,
             None => self.target.out().extend(all),
         }
@@ -247,11 +241,7 @@ impl<'s, T: Target> Copy<'_, 's, T> {
     /// Copies an entity reference, or what replaces it. Returns the offset after it.
     fn entity(&mut self, at: usize) -> Result<usize> {
         let token = self.source.byte(at, "a token")?;
-        let edit = match T::EDITS {
-            true => self.target.edit_content(Content::Entity)?,
-            false => None,
-        };
-        let Some(edit) = edit else {
+        let Some(edit) = self.target.edit_content(Content::Entity)? else {
             let after = self.copy(at, 1, "a token")?;
             return self.name(after, Named::Other);
         };
@@ -262,10 +252,7 @@ impl<'s, T: Target> Copy<'_, 's, T> {
     /// Copies a reference to a name. Returns the offset after it, and after the name if that follows.
     fn name(&mut self, at: usize, named: Named) -> Result<usize> {
         let (entry, after) = self.name_at(at)?;
-        match T::EDITS {
-            true => self.target.edit_name(named, entry)?,
-            false => self.target.name(entry),
-        }
+        self.target.edit_name(named, entry)?;
         Ok(after)
     }
 
@@ -319,9 +306,10 @@ impl<'s, T: Target> Copy<'_, 's, T> {
         let after = self.stream(stream, depth + 1)?;
         self.has_dependencies = has_dependencies;
         let rest = self.source.take(after, end.saturating_sub(after), "a nested stream")?;
-        let edited = match T::EDITS && !rest.is_empty() {
-            true => self.target.edit_rest(rest)?,
-            false => None,
+        let edited = if rest.is_empty() {
+            None
+        } else {
+            self.target.edit_rest(rest)?
         };
         self.target.out().extend(edited.as_deref().unwrap_or(rest));
         let size = self.target.out().len() - start;
@@ -338,9 +326,10 @@ impl<'s, T: Target> Copy<'_, 's, T> {
             .base
             .saturating_add(self.source.u32(after, "a template instance")?);
         let plan = self.target.definition(self.source, definition)?;
-        let inline = match definition == after + 4 {
-            true => self.source.definition(definition)?.1.end - definition,
-            false => 0,
+        let inline = if definition == after + 4 {
+            self.source.definition(definition)?.1.end - definition
+        } else {
+            0
         };
         let table = after + 4 + inline;
         let count = self.source.u32(table, "a value table")?;
@@ -349,9 +338,10 @@ impl<'s, T: Target> Copy<'_, 's, T> {
         let size = |[low, high, ..]: [u8; 4]| usize::from(u16::from_le_bytes([low, high]));
         let written = self.target.out().len() + 4;
         let mut value = self.copy(table, 4 + 4 * count, "a value table")?;
-        let edits = match T::EDITS {
-            true => self.edits(&plan, value, descriptors)?,
-            false => Vec::new(),
+        let edits = if T::EDITS {
+            self.edits(&plan, value, descriptors)?
+        } else {
+            Vec::new()
         };
         let mut edits = edits.into_iter().peekable();
         let mut plain = value;

@@ -104,9 +104,10 @@ impl LogWriter {
             return Ok(());
         }
         self.end_chunk();
-        match write(&mut self.chunk)? {
-            true => Ok(()),
-            false => Err(WriteError::RecordSize),
+        if write(&mut self.chunk)? {
+            Ok(())
+        } else {
+            Err(WriteError::RecordSize)
         }
     }
 

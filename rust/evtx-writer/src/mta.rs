@@ -35,9 +35,12 @@ impl MtaWriter {
             let text: Vec<u8> = utf16(text).chain([0, 0].into_iter().filter(|_| nul)).collect();
             [&(text.len() as u32).to_le_bytes()[..], &text].concat()
         };
-        let message = |(_, message): &(u64, String)| match message.is_empty() {
-            true => vec![0; 4],
-            false => text(message, true),
+        let message = |(_, message): &(u64, String)| {
+            if message.is_empty() {
+                vec![0; 4]
+            } else {
+                text(message, true)
+            }
         };
         // Without names for levels, tasks, opcodes and keywords.
         let publisher = |name: &String| [vec![0; 16], text(name, false)].concat();
@@ -67,9 +70,10 @@ impl MtaWriter {
 /// A section of records, as a chain of pages.
 fn section(records: Vec<Vec<u8>>) -> Vec<u8> {
     let mut section = Vec::new();
-    let pages: Vec<&[Vec<u8>]> = match records.is_empty() {
-        true => vec![&[]],
-        false => records.chunks(PAGE_SLOTS).collect(),
+    let pages: Vec<&[Vec<u8>]> = if records.is_empty() {
+        vec![&[]]
+    } else {
+        records.chunks(PAGE_SLOTS).collect()
     };
     for (number, page) in pages.iter().enumerate() {
         let start = section.len();

@@ -34,7 +34,7 @@ pub(crate) struct Edit {
 
 /// What BinXML is copied to.
 pub(crate) trait Target {
-    /// Whether it replaces parts. Otherwise none of the methods without a result in this trait is called.
+    /// Whether it replaces parts. Otherwise runs of texts and the values of instances are not looked at.
     const EDITS: bool = false;
     /// What is known of a definition.
     type Plan;

@@ -113,10 +113,7 @@ impl<D: Decoder> Lzma<'_, D> {
 impl<D: Decoder> Feed for Lzma<'_, D> {
     fn feed(&mut self, input: &[u8], output: &mut [u8]) -> Fed {
         let (taken, given) = self.decoder.totals();
-        let action = match input.is_empty() {
-            true => Action::Finish,
-            false => Action::Run,
-        };
+        let action = if input.is_empty() { Action::Finish } else { Action::Run };
         let next = match self.decoder.process(&input[..input.len().min(PIECE)], output, action) {
             Ok(result) if result.status == Status::StreamEnd => Next::End,
             Ok(_) => Next::More,

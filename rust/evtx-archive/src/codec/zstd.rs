@@ -78,9 +78,10 @@ impl<'r> Zstd<'r> {
         let (start, rest) = header.split_first_chunk_mut().ok_or(io::ErrorKind::InvalidInput)?;
         self.input.read_exact(start)?;
         if !matches!(start, [0x28, 0xB5, 0x2F, 0xFD, _] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, _]) {
-            return Err(io::Error::other(match self.has_frames {
-                false => "it is not a Zstandard file",
-                true => "its last bytes are not compressed",
+            return Err(io::Error::other(if self.has_frames {
+                "its last bytes are not compressed"
+            } else {
+                "it is not a Zstandard file"
             }));
         }
         self.has_frames = true;
@@ -95,9 +96,10 @@ impl<'r> Zstd<'r> {
                 }
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
                     let len = io::copy(&mut (&mut self.input).take(length.into()), &mut io::sink())?;
-                    return match len < length.into() {
-                        true => Err(io::ErrorKind::UnexpectedEof.into()),
-                        false => Ok(()),
+                    return if len < length.into() {
+                        Err(io::ErrorKind::UnexpectedEof.into())
+                    } else {
+                        Ok(())
                     };
                 }
                 Err(FrameDecoderError::WindowSizeTooBig { requested, max }) if requested > max => {

@@ -99,10 +99,9 @@ impl<'b> Files<'b> {
 fn attributes(bytes: &mut Bytes<'_>, count: usize) -> Result<Vec<u32>, StorageError> {
     let is_there = bytes.bits_or_all(count)?;
     is_here(bytes)?;
-    let attributes = is_there.into_iter().map(|is_there| match is_there {
-        true => bytes.four(),
-        false => Ok(0),
-    });
+    let attributes = is_there
+        .into_iter()
+        .map(|is_there| if is_there { bytes.four() } else { Ok(0) });
     attributes.collect()
 }
 

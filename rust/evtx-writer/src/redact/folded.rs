@@ -109,9 +109,12 @@ impl Folded {
 
     /// Where a range of the text is in the source, in bytes.
     pub(super) fn place(&self, range: Range<usize>) -> Range<usize> {
-        let place = |at: usize| match self.places.is_empty() {
-            true => at * self.width,
-            false => self.places[at] as usize,
+        let place = |at: usize| {
+            if self.places.is_empty() {
+                at * self.width
+            } else {
+                self.places[at] as usize
+            }
         };
         place(range.start)..place(range.end)
     }

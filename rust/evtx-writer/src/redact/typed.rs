@@ -74,9 +74,12 @@ pub(super) static ANSI: LazyLock<[char; 256]> = LazyLock::new(|| {
 
 /// A text in Windows-1252; `None` if it has other characters.
 pub(super) fn ansi(text: &str) -> Option<Vec<u8>> {
-    let byte = |c: char| match c.is_ascii() {
-        true => Some(c as u8),
-        false => ANSI.iter().position(|&known| known == c).map(|byte| byte as u8),
+    let byte = |c: char| {
+        if c.is_ascii() {
+            Some(c as u8)
+        } else {
+            ANSI.iter().position(|&known| known == c).map(|byte| byte as u8)
+        }
     };
     text.chars().map(byte).collect()
 }

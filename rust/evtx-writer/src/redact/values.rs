@@ -255,10 +255,12 @@ impl Values {
     fn counts(&self, scratch: &mut Folded, bytes: &[u8], is_base64: bool) -> bool {
         let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
         let is_text = text.is_ok_and(|text| !text.contains(|c: char| c.is_control() && !c.is_whitespace()));
-        let least = match (is_text, is_base64) {
-            (true, _) => MIN_UNITS,
-            (false, true) => MIN_BASE64,
-            (false, false) => MIN_BYTES,
+        let least = if is_text {
+            MIN_UNITS
+        } else if is_base64 {
+            MIN_BASE64
+        } else {
+            MIN_BYTES
         };
         scratch.read(bytes, Encoding::Utf8);
         if self.has_long(scratch, 1, least) {
@@ -473,9 +475,10 @@ impl Values {
             (Scalar::AnsiString, _) => {
                 let first = self.edit_text(scratch, bytes, Encoding::Ansi)?;
                 let now = first.as_deref().unwrap_or(bytes);
-                let second = match now.is_ascii() {
-                    true => None,
-                    false => self.edit_text(scratch, now, Encoding::Utf8)?,
+                let second = if now.is_ascii() {
+                    None
+                } else {
+                    self.edit_text(scratch, now, Encoding::Utf8)?
                 };
                 Ok(edit(second.or(first)))
             }
@@ -553,9 +556,10 @@ impl Values {
             && let Some((item, after)) = rest.split_at_checked(8 + 4 * usize::from(*count))
             && (is_array || out.is_empty())
         {
-            let edit = match self.has_sids {
-                true => self.edit_sid(scratch, item)?,
-                false => None,
+            let edit = if self.has_sids {
+                self.edit_sid(scratch, item)?
+            } else {
+                None
             };
             is_edited |= edit.is_some();
             match edit {
@@ -569,9 +573,10 @@ impl Values {
             }
             rest = after;
         }
-        let edited = match rest.is_empty() {
-            true => None,
-            false => self.edit_binary(scratch, rest)?,
+        let edited = if rest.is_empty() {
+            None
+        } else {
+            self.edit_binary(scratch, rest)?
         };
         is_edited |= edited.is_some();
         out.extend(edited.as_deref().unwrap_or(rest));
