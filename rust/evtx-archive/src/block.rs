@@ -13,9 +13,9 @@ use evtx_scan::{Call, StorageError, StorageFile};
 use crate::codec::Method;
 use crate::input::{Input, Source};
 use crate::limits::Archives;
-use crate::memory::{EntryBytes, SEGMENT, WindowLease, unusable};
+use crate::memory::{EntryBytes, WindowLease, unusable};
 use crate::seven_zip::{Folder, Keys};
-use crate::unpacked::{PASSED, Unpacked};
+use crate::unpacked::Unpacked;
 
 /// How long a thread waits for another one before it checks for an interrupt.
 const WAIT: Duration = Duration::from_millis(20);
@@ -189,10 +189,10 @@ impl Block {
         let decoder = self.coding.decoder(Box::new(input), archives, call.interrupt)?;
         let mut stream = Unpacked::new(decoder, &failure, section.end - section.start, archives, call.interrupt);
         let (mut held, mut damaged) = (EntryBytes::new(&archives.budget), BTreeSet::new());
-        let failure = match self.hold(&mut stream, &mut held, &mut damaged) {
-            Ok(()) => None,
-            Err(error @ (StorageError::Unusable(_) | StorageError::Failed(_))) => Some(error),
-            Err(error) => return Err(error),
+        let ended = self.hold(&mut stream, &mut held, &mut damaged);
+        let failure = match ended.and_then(|why| held.end().and(Ok(why))) {
+            Err(why @ StorageError::Unusable(_)) => Some(why),
+            ended => ended?,
         };
         Ok(Opened {
             file: held.into_file(),
@@ -201,54 +201,29 @@ impl Block {
         })
     }
 
-    /// Holds the entries, up to damage. Adds those to `damaged` whose checksums do not match.
+    /// Holds the entries. Adds those to `damaged` whose checksums do not match. Returns why there are not all.
     fn hold(
         &self,
         stream: &mut Unpacked<'_>,
         held: &mut EntryBytes,
         damaged: &mut BTreeSet<u64>,
-    ) -> Result<(), StorageError> {
-        let mut segment = Vec::new();
-        let mut failure = None;
-        'items: for (item, at) in &self.items {
-            if let Err(why) = stream.skip(item.offset.saturating_sub(stream.offset())) {
-                failure = Some(why);
-                break;
+    ) -> Result<Option<StorageError>, StorageError> {
+        for (item, at) in &self.items {
+            match stream.skip(item.offset.saturating_sub(stream.offset())) {
+                Err(why @ (StorageError::Unusable(_) | StorageError::Failed(_))) => return Ok(Some(why)),
+                skipped => _ = skipped?,
             }
-            let (mut left, mut digest) = (item.len, crc32fast::Hasher::new());
-            while left > 0 {
-                let start = segment.len();
-                let piece = left.min((SEGMENT - start) as u64).min(PASSED as u64) as usize;
-                segment.resize(start + piece, 0);
-                let (len, why) = stream.read(&mut segment[start..]);
-                segment.truncate(start + len);
-                if item.checksum.is_some() {
-                    digest.update(&segment[start..]);
-                }
-                if segment.len() == SEGMENT {
-                    held.push(std::mem::take(&mut segment))?;
-                }
-                left -= len as u64;
-                if why.is_some() || len < piece {
-                    failure = why;
-                    break 'items;
-                }
+            let mut digest = item.checksum.map(|_| crc32fast::Hasher::new());
+            let failure = stream.hold(item.len, held, digest.as_mut())?;
+            if failure.is_some() || held.size() < at + item.len {
+                return Ok(failure);
             }
             // An entry without bytes has the position of the next one.
-            if item.len > 0 && item.checksum.is_some_and(|checksum| checksum != digest.finalize()) {
+            if item.len > 0 && item.checksum != digest.map(crc32fast::Hasher::finalize) {
                 damaged.insert(*at);
             }
         }
-        if !matches!(
-            failure,
-            None | Some(StorageError::Unusable(_) | StorageError::Failed(_))
-        ) {
-            return failure.map_or(Ok(()), Err);
-        }
-        if !segment.is_empty() {
-            held.push(segment)?;
-        }
-        failure.map_or(Ok(()), Err)
+        Ok(None)
     }
 }
 

@@ -2,21 +2,23 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 use std::ops::Range;
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use evtx_scan::{Call, Holds, NestedFile, OpenFile, Password, Storage, StorageError, StorageFile};
 
 use crate::block::Block;
 use crate::cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
-use crate::codec::{Method, fill};
+use crate::codec::Method;
 use crate::formats::NESTING;
 use crate::head::{Encryption, Head, Own, Place};
 use crate::input::Input;
 use crate::limits::{Archives, BOMB_RATIO};
-use crate::memory::{EntryBytes, ListMemory, SEGMENT, WindowLease, unusable};
+use crate::memory::{EntryBytes, ListMemory, WindowLease, unusable};
 use crate::names::{Glob, plain};
+use crate::unpacked::Unpacked;
 use crate::zip::local_header;
 
 /// Why an entry is cut or refused that is inside many others.
@@ -103,12 +105,12 @@ impl NestedFile for Entry {
             }
             end = data.end;
         }
-        let (held, why) = self.hold(input, end.min(file.size()), call)?;
-        let failure = match (failure.into_inner(), why) {
-            (Some(StorageError::Interrupted(interrupted)), _) => return Err(interrupted.into()),
-            (Some(error), _) => Some(error),
-            (None, Some(_)) if end > file.size() => Some(StorageError::Unusable("the archive is cut short".to_owned())),
-            (None, why) => why.or(disagreement.map(str::to_owned)).map(StorageError::Unusable),
+        let (held, why) = self.hold(input, end.min(file.size()), &failure, call.interrupt)?;
+        let failure = match why {
+            Some(StorageError::Unusable(_)) if end > file.size() => {
+                Some(StorageError::Unusable("the archive is cut short".to_owned()))
+            }
+            why => why.or(disagreement.map(|why| StorageError::Unusable(why.to_owned()))),
         };
         Ok(OpenFile {
             file: held.into_file(),
@@ -142,9 +144,10 @@ impl Entry {
         if let Some(why) = self.archive.shared.no_password().filter(|_| is_encrypted) {
             return unusable(format!("it is encrypted, and {why}"));
         }
-        match head.limit == 0 && head.compressed > 0 {
-            true => unusable(SHARED),
-            false => Ok(()),
+        if head.limit == 0 && head.compressed > 0 {
+            unusable(SHARED)
+        } else {
+            Ok(())
         }
     }
 
@@ -212,17 +215,22 @@ impl Entry {
         }
     }
 
-    /// Decompresses it. Returns the bytes, and what is wrong with them.
+    /// Decompresses it. Returns the bytes, and what is wrong with them. `failure` is that of `input`.
     fn hold(
         &self,
         mut input: Input<'_>,
         end: u64,
-        call: Call<'_>,
-    ) -> Result<(EntryBytes, Option<String>), StorageError> {
-        let mut held = EntryBytes::new(&self.archive.shared.budget);
+        failure: &RefCell<Option<StorageError>>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(EntryBytes, Option<StorageError>), StorageError> {
+        let shared = &self.archive.shared;
+        let mut held = EntryBytes::new(&shared.budget);
         let len = end.saturating_sub(input.offset());
-        let password = self.archive.shared.password.as_ref().map_or("", Password::text);
-        let nothing = |why: &str| Ok((EntryBytes::new(&self.archive.shared.budget), Some(why.to_owned())));
+        let password = shared.password.as_ref().map_or("", Password::text);
+        let nothing = |why: &str| {
+            let why = StorageError::Unusable(why.to_owned());
+            Ok((EntryBytes::new(&shared.budget), Some(why)))
+        };
         let mut plain: Box<dyn BufRead + '_> = match self.head.encryption {
             Encryption::None | Encryption::Block | Encryption::Unsupported => Box::new(input),
             Encryption::Classic { check } => {
@@ -249,75 +257,35 @@ impl Entry {
                 Box::new(Decrypted::new(input, Key::Aes(Box::new(counter), len), len))
             }
         };
-        let mut digest = crc32fast::Hasher::new();
-        let windows = WindowLease::new(&self.archive.shared.budget);
-        let mut decoder = self.head.method.decoder(Box::new(&mut *plain), windows, call.interrupt);
-        let mut why = self.copy(&mut *decoder, len, &mut held, &mut digest, call)?;
-        drop(decoder);
+        let mut digest = self.head.checksum.map(|_| crc32fast::Hasher::new());
+        let windows = WindowLease::new(&shared.budget);
+        let decoder = self.head.method.decoder(Box::new(&mut *plain), windows, interrupt);
+        let mut stream = Unpacked::new(decoder, failure, len, shared, interrupt).with_limit(self.head.limit, SHARED);
+        let ended = stream.hold(u64::MAX, &mut held, digest.as_mut());
+        drop(stream);
+        let mut why = match ended.and_then(|why| held.end().and(Ok(why))) {
+            Err(why @ StorageError::Unusable(_)) => Some(why),
+            ended => ended?,
+        };
         if why.is_none() && matches!(self.head.encryption, Encryption::Aes { .. }) {
             // The tag follows the last byte.
-            why = std::io::copy(&mut plain, &mut std::io::sink())
-                .err()
-                .map(|error| error.to_string());
+            let passed = std::io::copy(&mut plain, &mut std::io::sink());
+            let passed = passed.map_err(|error| StorageError::Unusable(error.to_string()));
+            why = failure.take().or(passed.err());
         }
-        let why = why.or_else(|| self.other_size(held.size()));
-        let checksum = self.head.checksum.filter(|&checksum| checksum != digest.finalize());
-        let why = why.or_else(|| checksum.map(|_| "its checksum does not match".to_owned()));
-        let why = why.map(|why| match self.head.encryption {
-            Encryption::Classic { .. } => format!("{why}{OR_PASSWORD}"),
-            _ => why,
+        if let Some(StorageError::Interrupted(interrupted)) = why {
+            return Err(interrupted.into());
+        }
+        let why = why.or_else(|| self.other_size(held.size()).map(StorageError::Unusable));
+        let is_damaged = self.head.checksum != digest.map(crc32fast::Hasher::finalize);
+        let damage = || is_damaged.then(|| StorageError::Unusable("its checksum does not match".to_owned()));
+        let why = why.or_else(damage).map(|why| match (self.head.encryption, why) {
+            (Encryption::Classic { .. }, StorageError::Unusable(why)) => {
+                StorageError::Unusable(format!("{why}{OR_PASSWORD}"))
+            }
+            (_, why) => why,
         });
         Ok((held, why))
-    }
-
-    /// Decompresses up to the limits. Returns why it ended early.
-    fn copy(
-        &self,
-        decoder: &mut dyn Read,
-        compressed: u64,
-        held: &mut EntryBytes,
-        digest: &mut crc32fast::Hasher,
-        call: Call<'_>,
-    ) -> Result<Option<String>, StorageError> {
-        let (limit, shared) = (self.head.limit, &self.archive.shared);
-        let most = limit.min(shared.most(compressed));
-        loop {
-            call.interrupt.check()?;
-            let size = self
-                .head
-                .size
-                .map_or(SEGMENT as u64, |size| size.saturating_sub(held.size()) + 1);
-            let mut segment = vec![0; (size as usize).clamp(1 << 12, SEGMENT)];
-            let (mut len, mut failure) = fill(decoder, &mut segment);
-            if failure.is_none() && len == segment.len() && len < SEGMENT {
-                segment.resize(SEGMENT, 0);
-                let (more, why) = fill(decoder, &mut segment[len..]);
-                (len, failure) = (len + more, why);
-            }
-            segment.truncate(len);
-            digest.update(&segment);
-            let is_end = len < SEGMENT;
-            if !matches!(failure, None | Some(StorageError::Unusable(_))) {
-                return failure.map_or(Ok(None), Err);
-            }
-            if failure.is_some() {
-                call.interrupt.check()?;
-            }
-            if held.size() + len as u64 > most {
-                return Ok(Some(match most == limit {
-                    true => SHARED.to_owned(),
-                    false => shared.too_large(compressed),
-                }));
-            }
-            if len > 0
-                && let Err(why) = held.push(segment)
-            {
-                return Ok(Some(why.to_string()));
-            }
-            if failure.is_some() || is_end {
-                return Ok(failure.map(|why| why.to_string()));
-            }
-        }
     }
 
     /// How its size differs from the one in the directory, if it does.

@@ -20,7 +20,10 @@ use evtx_scan::{Lease, LocalFile, Pool, StorageError, StorageFile};
 const WAIT: Duration = Duration::from_millis(20);
 
 /// Bytes of a segment of memory.
-pub(crate) const SEGMENT: usize = 1 << 20;
+const SEGMENT: usize = 1 << 20;
+
+/// Most bytes that are decompressed at once.
+pub(crate) const PIECE: usize = 1 << 16;
 
 /// Most bytes of one entry that are held in memory, if there is a folder for what is larger.
 const ENTRY_MEMORY: u64 = 64 << 20;
@@ -190,6 +193,8 @@ pub(crate) struct EntryBytes {
     memory: Lease,
     disk: Lease,
     size: u64,
+    /// The last bytes, which are not a whole segment yet.
+    last: Vec<u8>,
     /// Segments of [`SEGMENT`] bytes; the last one can be shorter. Empty if there is a file.
     segments: Vec<Vec<u8>>,
     file: Option<File>,
@@ -204,6 +209,7 @@ impl EntryBytes {
             disk: budget.disk.lease(),
             budget: Arc::clone(budget),
             size: 0,
+            last: Vec::new(),
             segments: Vec::new(),
             file: None,
             spilled: None,
@@ -211,15 +217,39 @@ impl EntryBytes {
     }
 
     pub(crate) fn size(&self) -> u64 {
-        self.size
+        self.size + self.last.len() as u64
     }
 
-    /// Adds a segment: [`SEGMENT`] bytes, or fewer if it is the last one.
+    /// Adds what `read` writes to a buffer of at most `most` bytes, and returns: the number of bytes. Returns these.
     ///
     /// # Errors
-    /// [`StorageError::Unusable`] if there is too little memory and disk.
-    pub(crate) fn push(&mut self, mut segment: Vec<u8>) -> Result<(), StorageError> {
+    /// Those of [`end`](Self::end).
+    pub(crate) fn add(&mut self, most: u64, read: impl FnOnce(&mut [u8]) -> usize) -> Result<&[u8], StorageError> {
+        if self.last.len() == SEGMENT {
+            self.end()?;
+        }
+        let start = self.last.len();
+        if start > 0 {
+            // Most entries of a piece or less are much smaller than a segment.
+            self.last.reserve_exact(SEGMENT - start);
+        }
+        let room = (SEGMENT - start).min(PIECE).min(usize::try_from(most).unwrap_or(PIECE));
+        self.last.resize(start + room, 0);
+        let len = read(&mut self.last[start..]);
+        self.last.truncate(start + len);
+        Ok(&self.last[start..])
+    }
+
+    /// Ends a segment. Only the last one may be short.
+    ///
+    /// # Errors
+    /// [`StorageError::Unusable`] if there is too little memory and disk. The segment is then left out.
+    pub(crate) fn end(&mut self) -> Result<(), StorageError> {
+        let mut segment = std::mem::take(&mut self.last);
         let more = segment.len() as u64;
+        if more == 0 {
+            return Ok(());
+        }
         let size = self.size + more;
         let in_memory = match &self.budget.folder {
             Some(_) => self.file.is_none() && size <= ENTRY_MEMORY && self.memory.try_take(more),
@@ -334,8 +364,19 @@ mod tests {
 
     fn held(budget: &Arc<Budget>, segments: usize) -> Result<EntryBytes, StorageError> {
         let mut held = EntryBytes::new(budget);
-        (0..segments).try_for_each(|segment| held.push(vec![segment as u8; SEGMENT]))?;
-        held.push(b"the end".to_vec())?;
+        for segment in 0..segments {
+            for _ in 0..SEGMENT / PIECE {
+                held.add(u64::MAX, |buffer| {
+                    buffer.fill(segment as u8);
+                    buffer.len()
+                })?;
+            }
+        }
+        held.add(7, |buffer| {
+            buffer.copy_from_slice(b"the end");
+            7
+        })?;
+        held.end()?;
         Ok(held)
     }
 

@@ -312,6 +312,6 @@ mod tests {
         };
         assert_eq!(open((3 << 20) + 5), ((3 << 20) + 5, None));
         let why = "it has more than 3145732 bytes, which is more than is read".to_owned();
-        assert_eq!(open((3 << 20) + 4), (3 << 20, Some(why)));
+        assert_eq!(open((3 << 20) + 4), ((3 << 20) + 4, Some(why)));
     }
 }

@@ -15,8 +15,8 @@ use crate::codec::Method;
 use crate::head::{Directory, Wanted};
 use crate::input::{Input, Source};
 use crate::limits::Archives;
-use crate::memory::unusable;
-use crate::unpacked::{PASSED, Unpacked};
+use crate::memory::{PIECE, unusable};
+use crate::unpacked::Unpacked;
 
 /// How an archive starts.
 const SIGNATURE: &[u8] = b"7z\xBC\xAF\x27\x1C";
@@ -192,7 +192,7 @@ impl Reader<'_> {
         let mut list = Vec::with_capacity(size);
         while (list.len() as u64) < folder.size {
             let start = list.len();
-            list.resize(start + (folder.size - start as u64).min(PASSED as u64) as usize, 0);
+            list.resize(start + (folder.size - start as u64).min(PIECE as u64) as usize, 0);
             match stream.fill(&mut list[start..]) {
                 Ok(true) => {}
                 Ok(false) => return damaged(),
@@ -234,12 +234,13 @@ impl Reader<'_> {
 }
 
 fn too_large(len: u64) -> Result<(), StorageError> {
-    match len > MAX_HEADER {
-        true => unusable(format!(
+    if len > MAX_HEADER {
+        unusable(format!(
             "its list of entries has {len} bytes, more than {} MiB",
             MAX_HEADER >> 20
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
