@@ -193,8 +193,9 @@ pub(crate) struct EntryBytes {
     memory: Lease,
     disk: Lease,
     size: u64,
-    /// The last bytes, which are not a whole segment yet.
+    /// Room for the next segment, and how many bytes of it are filled.
     last: Vec<u8>,
+    filled: usize,
     /// Segments of [`SEGMENT`] bytes; the last one can be shorter. Empty if there is a file.
     segments: Vec<Vec<u8>>,
     file: Option<File>,
@@ -210,6 +211,7 @@ impl EntryBytes {
             budget: Arc::clone(budget),
             size: 0,
             last: Vec::new(),
+            filled: 0,
             segments: Vec::new(),
             file: None,
             spilled: None,
@@ -217,7 +219,7 @@ impl EntryBytes {
     }
 
     pub(crate) fn size(&self) -> u64 {
-        self.size + self.last.len() as u64
+        self.size + self.filled as u64
     }
 
     /// Adds what `read` writes to a buffer of at most `most` bytes, and returns: the number of bytes. Returns these.
@@ -225,19 +227,19 @@ impl EntryBytes {
     /// # Errors
     /// Those of [`end`](Self::end).
     pub(crate) fn add(&mut self, most: u64, read: impl FnOnce(&mut [u8]) -> usize) -> Result<&[u8], StorageError> {
-        if self.last.len() == SEGMENT {
+        if self.filled == SEGMENT {
             self.end()?;
         }
-        let start = self.last.len();
-        if start > 0 {
-            // Most entries of a piece or less are much smaller than a segment.
-            self.last.reserve_exact(SEGMENT - start);
+        if self.filled == self.last.len() {
+            // Most entries are smaller than a piece, or much larger.
+            let mut larger = vec![0; if self.filled == 0 { PIECE } else { SEGMENT }];
+            larger[..self.filled].copy_from_slice(&self.last);
+            self.last = larger;
         }
-        let room = (SEGMENT - start).min(PIECE).min(usize::try_from(most).unwrap_or(PIECE));
-        self.last.resize(start + room, 0);
-        let len = read(&mut self.last[start..]);
-        self.last.truncate(start + len);
-        Ok(&self.last[start..])
+        let (start, room) = (self.filled, self.last.len() - self.filled);
+        let room = room.min(PIECE).min(usize::try_from(most).unwrap_or(PIECE));
+        self.filled += read(&mut self.last[start..start + room]);
+        Ok(&self.last[start..self.filled])
     }
 
     /// Ends a segment. Only the last one may be short.
@@ -246,6 +248,7 @@ impl EntryBytes {
     /// [`StorageError::Unusable`] if there is too little memory and disk. The segment is then left out.
     pub(crate) fn end(&mut self) -> Result<(), StorageError> {
         let mut segment = std::mem::take(&mut self.last);
+        segment.truncate(std::mem::take(&mut self.filled));
         let more = segment.len() as u64;
         if more == 0 {
             return Ok(());
