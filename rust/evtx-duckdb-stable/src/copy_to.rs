@@ -12,7 +12,7 @@ use evtx_ffi::{EvtxError, EvtxExport, definitions};
 use evtx_reports::message_schema;
 use evtx_scan::LocalStorage;
 
-use crate::api::{Connection, CopyBindInfo, CopyFinalizeInfo, CopyInitInfo, CopySinkInfo, DataChunk, api};
+use crate::api::*;
 use crate::call::{boxed, delete, guarded, registered};
 use crate::interrupts::{Interrupts, Probe};
 use crate::rows::Rows;
@@ -95,14 +95,14 @@ fn columns(format: &str, found: Vec<LogicalType>) -> Result<(SchemaRef, Vec<(u64
     Ok((schema, (0..).zip(known).collect()))
 }
 
-unsafe extern "C" fn bind(info: CopyBindInfo) {
-    guarded(api().copy_function_bind_set_error, info, || {
+unsafe extern "C" fn bind(info: duckdb_copy_function_bind_info) {
+    guarded(duckdb_copy_function_bind_set_error, info, || {
         // SAFETY: DuckDB passes the info of the bind, the extra info is a format, and the columns have these indexes.
         let (format, options, found) = unsafe {
-            let format = &*(api().copy_function_bind_get_extra_info)(info).cast::<Format>();
-            let found = (0..(api().copy_function_bind_get_column_count)(info))
-                .map(|index| LogicalType((api().copy_function_bind_get_column_type)(info, index)));
-            let options = Value::owned((api().copy_function_bind_get_options)(info));
+            let format = &*duckdb_copy_function_bind_get_extra_info(info).cast::<Format>();
+            let found = (0..duckdb_copy_function_bind_get_column_count(info))
+                .map(|index| LogicalType(duckdb_copy_function_bind_get_column_type(info, index)));
+            let options = Value::owned(duckdb_copy_function_bind_get_options(info));
             (format, options, found.collect::<Vec<_>>())
         };
         let options = options.iter().flat_map(Value::fields);
@@ -119,7 +119,7 @@ unsafe extern "C" fn bind(info: CopyBindInfo) {
         EvtxExport::check_options(format.name, &statement.options())?;
         (statement.schema, statement.columns) = columns(format.name, found)?;
         // SAFETY: DuckDB passes the info of the bind, and the data is deleted as what it is.
-        unsafe { (api().copy_function_bind_set_bind_data)(info, boxed(statement), delete::<Statement>()) };
+        unsafe { duckdb_copy_function_bind_set_bind_data(info, boxed(statement), delete::<Statement>()) };
         Ok(())
     });
 }
@@ -131,13 +131,13 @@ impl Statement {
     }
 }
 
-unsafe extern "C" fn init(info: CopyInitInfo) {
-    guarded(api().copy_function_global_init_set_error, info, || {
+unsafe extern "C" fn init(info: duckdb_copy_function_global_init_info) {
+    guarded(duckdb_copy_function_global_init_set_error, info, || {
         // SAFETY: the path and the data of the bind belong to DuckDB, and the context to the caller.
         let (path, statement, context) = unsafe {
-            let path = text_of((api().copy_function_global_init_get_file_path)(info));
-            let statement = &*(api().copy_function_global_init_get_bind_data)(info).cast::<Statement>();
-            let context = Context::owned((api().copy_function_global_init_get_client_context)(info));
+            let path = text_of(duckdb_copy_function_global_init_get_file_path(info));
+            let statement = &*duckdb_copy_function_global_init_get_bind_data(info).cast::<Statement>();
+            let context = Context::owned(duckdb_copy_function_global_init_get_client_context(info));
             (path, statement, context)
         };
         let fields = statement.schema.fields().iter();
@@ -153,18 +153,18 @@ unsafe extern "C" fn init(info: CopyInitInfo) {
         };
         let target = boxed(Mutex::new(target));
         // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.
-        unsafe { (api().copy_function_global_init_set_global_state)(info, target, delete::<Mutex<Target>>()) };
+        unsafe { duckdb_copy_function_global_init_set_global_state(info, target, delete::<Mutex<Target>>()) };
         Ok(())
     });
 }
 
-unsafe extern "C-unwind" fn sink(info: CopySinkInfo, input: DataChunk) {
+unsafe extern "C-unwind" fn sink(info: duckdb_copy_function_sink_info, input: duckdb_data_chunk) {
     // SAFETY: the data is that of the bind.
-    let statement = unsafe { &*(api().copy_function_sink_get_bind_data)(info).cast::<Statement>() };
+    let statement = unsafe { &*duckdb_copy_function_sink_get_bind_data(info).cast::<Statement>() };
     let rows = Rows::copy(input, &statement.columns);
-    guarded(api().copy_function_sink_set_error, info, || {
+    guarded(duckdb_copy_function_sink_set_error, info, || {
         // SAFETY: the data is that of the begin.
-        let target = unsafe { &*(api().copy_function_sink_get_global_state)(info).cast::<Mutex<Target>>() };
+        let target = unsafe { &*duckdb_copy_function_sink_get_global_state(info).cast::<Mutex<Target>>() };
         let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
         target.with(|target| {
             target.export.push(&rows.batch(&statement.schema)?)?;
@@ -173,13 +173,13 @@ unsafe extern "C-unwind" fn sink(info: CopySinkInfo, input: DataChunk) {
     });
 }
 
-unsafe extern "C" fn finalize(info: CopyFinalizeInfo) {
-    guarded(api().copy_function_finalize_set_error, info, || {
+unsafe extern "C" fn finalize(info: duckdb_copy_function_finalize_info) {
+    guarded(duckdb_copy_function_finalize_set_error, info, || {
         // SAFETY: as in `sink`, and the context belongs to the caller.
         let (target, statement, context) = unsafe {
-            let target = &*(api().copy_function_finalize_get_global_state)(info).cast::<Mutex<Target>>();
-            let statement = &*(api().copy_function_finalize_get_bind_data)(info).cast::<Statement>();
-            let context = Context::owned((api().copy_function_finalize_get_client_context)(info));
+            let target = &*duckdb_copy_function_finalize_get_global_state(info).cast::<Mutex<Target>>();
+            let statement = &*duckdb_copy_function_finalize_get_bind_data(info).cast::<Statement>();
+            let context = Context::owned(duckdb_copy_function_finalize_get_client_context(info));
             (target, statement, context)
         };
         let interrupts = Interrupts::new(context, statement.probe.clone());
@@ -194,31 +194,31 @@ unsafe extern "C" fn finalize(info: CopyFinalizeInfo) {
 }
 
 /// Registers the formats.
-pub(crate) fn register(connection: Connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
+pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
     let known = definitions();
     for format in [&known.format, &known.catalog_format] {
         let name = format.text()?;
         // SAFETY: every object is what the function takes, and is destroyed once. DuckDB copies the table function.
         let state = unsafe {
-            let mut copy = (api().create_copy_function)();
-            (api().copy_function_set_name)(copy, c_text(name).as_ptr());
+            let mut copy = duckdb_create_copy_function();
+            duckdb_copy_function_set_name(copy, c_text(name).as_ptr());
             let probe = probe.cloned();
             let data = boxed(Format {
                 name,
                 probe: probe.clone(),
             });
-            (api().copy_function_set_extra_info)(copy, data, delete::<Format>());
-            (api().copy_function_set_bind)(copy, bind);
-            (api().copy_function_set_global_init)(copy, init);
-            (api().copy_function_set_sink)(copy, sink);
-            (api().copy_function_set_finalize)(copy, finalize);
+            duckdb_copy_function_set_extra_info(copy, data, delete::<Format>());
+            duckdb_copy_function_set_bind(copy, Some(bind));
+            duckdb_copy_function_set_global_init(copy, Some(init));
+            duckdb_copy_function_set_sink(copy, sink_callback(sink));
+            duckdb_copy_function_set_finalize(copy, Some(finalize));
             if std::ptr::eq(format, &known.format) {
                 let mut from = tables::copy_from(name, probe);
-                (api().copy_function_set_copy_from_function)(copy, from);
-                (api().destroy_table_function)(&mut from);
+                duckdb_copy_function_set_copy_from_function(copy, from);
+                duckdb_destroy_table_function(&mut from);
             }
-            let state = (api().register_copy_function)(connection, copy);
-            (api().destroy_copy_function)(&mut copy);
+            let state = duckdb_register_copy_function(connection, copy);
+            duckdb_destroy_copy_function(&mut copy);
             state
         };
         registered(state, "format", name)?;

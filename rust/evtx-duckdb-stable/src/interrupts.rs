@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 use evtx_ffi::EvtxError;
 use evtx_format::Interrupt;
 
-use crate::api::{
-    BindInfo, Connection, DataChunk, Database, Expression, FunctionInfo, QueryResult, ValuePointer, Vector, api,
-};
-use crate::call::registered;
+use crate::api::*;
+use crate::call::{registered, with_connection};
 use crate::storage::{Context, Failure};
 use crate::types::{LogicalType, Value, c_text, id};
 
@@ -34,7 +32,7 @@ const EXPRESSIONS: [&str; 2] = [
 const FUNCTION: &str = "evtx_interrupt_probe";
 
 /// An expression of a database that fails if the connection that evaluates it was interrupted.
-pub(crate) struct Probe(Expression);
+pub(crate) struct Probe(duckdb_expression);
 
 // SAFETY: evaluating an expression does not change it. DuckDB's threads share the expressions of a plan, too.
 unsafe impl Send for Probe {}
@@ -44,7 +42,7 @@ unsafe impl Sync for Probe {}
 impl Drop for Probe {
     fn drop(&mut self) {
         // SAFETY: it is an expression, which is destroyed once.
-        unsafe { (api().destroy_expression)(&mut self.0) };
+        unsafe { duckdb_destroy_expression(&mut self.0) };
     }
 }
 
@@ -55,34 +53,34 @@ thread_local! {
     static TAKEN: Cell<Option<Probe>> = const { Cell::new(None) };
 }
 
-unsafe extern "C" fn take(info: BindInfo) {
+unsafe extern "C" fn take(info: duckdb_bind_info) {
     // SAFETY: DuckDB passes the info of the bind, which has one argument. The expression is a copy.
     unsafe {
         if WANTED.get() {
-            TAKEN.set(Some(Probe((api().scalar_function_bind_get_argument)(info, 0))));
+            TAKEN.set(Some(Probe(duckdb_scalar_function_bind_get_argument(info, 0))));
         }
         let why = c_text(&format!("{FUNCTION} is for the extension itself"));
-        (api().scalar_function_bind_set_error)(info, why.as_ptr());
+        duckdb_scalar_function_bind_set_error(info, why.as_ptr());
     }
 }
 
 /// Nothing calls the function, because its bind fails.
-unsafe extern "C-unwind" fn exec(_: FunctionInfo, _: DataChunk, _: Vector) {}
+unsafe extern "C" fn exec(_: duckdb_function_info, _: duckdb_data_chunk, _: duckdb_vector) {}
 
 /// Registers the function that takes an expression.
-fn register(connection: Connection) -> Result<(), String> {
+fn register(connection: duckdb_connection) -> Result<(), String> {
     // SAFETY: every object is what the function takes, and is destroyed once.
     let state = unsafe {
-        let mut function = (api().create_scalar_function)();
-        (api().scalar_function_set_name)(function, c_text(FUNCTION).as_ptr());
-        (api().scalar_function_add_parameter)(function, LogicalType::new(id::ANY).0);
-        (api().scalar_function_set_return_type)(function, LogicalType::new(id::BOOLEAN).0);
+        let mut function = duckdb_create_scalar_function();
+        duckdb_scalar_function_set_name(function, c_text(FUNCTION).as_ptr());
+        duckdb_scalar_function_add_parameter(function, LogicalType::new(id::ANY).0);
+        duckdb_scalar_function_set_return_type(function, LogicalType::new(id::BOOLEAN).0);
         // Otherwise DuckDB evaluates arguments before the bind, from 2.0 on.
-        (api().scalar_function_set_special_handling)(function);
-        (api().scalar_function_set_bind)(function, take);
-        (api().scalar_function_set_function)(function, exec);
-        let state = (api().register_scalar_function)(connection, function);
-        (api().destroy_scalar_function)(&mut function);
+        duckdb_scalar_function_set_special_handling(function);
+        duckdb_scalar_function_set_bind(function, Some(take));
+        duckdb_scalar_function_set_function(function, Some(exec));
+        let state = duckdb_register_scalar_function(connection, function);
+        duckdb_destroy_scalar_function(&mut function);
         state
     };
     registered(state, "function", FUNCTION)
@@ -91,57 +89,50 @@ fn register(connection: Connection) -> Result<(), String> {
 impl Probe {
     /// The first expression that works in this version of DuckDB. None might in a future one; then interrupts wait until
     /// the work returns to DuckDB.
-    pub(crate) fn find(database: Database) -> Result<Option<Arc<Self>>, String> {
-        let mut connection = Connection(std::ptr::null_mut());
-        // SAFETY: the database is open.
-        if unsafe { (api().connect)(database, &mut connection) } != 0 {
-            return Err("DuckDB does not let the extension connect".to_owned());
-        }
-        let found = register(connection).map(|()| {
+    pub(crate) fn find(database: duckdb_database) -> Result<Option<Arc<Self>>, String> {
+        with_connection(database, |connection| {
+            register(connection)?;
             let mut probes = EXPRESSIONS
                 .iter()
                 .filter_map(|expression| Probe::of(connection, expression));
-            probes.find(|probe| probe.works(connection)).map(Arc::new)
-        });
-        // SAFETY: the connection is closed once.
-        unsafe { (api().disconnect)(&mut connection) };
-        found
+            Ok(probes.find(|probe| probe.works(connection)).map(Arc::new))
+        })
     }
 
     /// Lets DuckDB bind an expression.
-    fn of(connection: Connection, expression: &str) -> Option<Self> {
-        let mut result = QueryResult::NONE;
+    fn of(connection: duckdb_connection, expression: &str) -> Option<Self> {
+        let mut result = no_result();
         WANTED.set(true);
         // SAFETY: the connection is open, and the result is destroyed once. The statement fails when it is bound.
         unsafe {
-            (api().query)(
+            duckdb_query(
                 connection,
                 c_text(&format!("SELECT {FUNCTION}({expression})")).as_ptr(),
                 &mut result,
             );
-            (api().destroy_result)(&mut result);
+            duckdb_destroy_result(&mut result);
         }
         WANTED.set(false);
         TAKEN.take()
     }
 
     /// Whether the expression fails only after an interrupt.
-    fn works(&self, connection: Connection) -> bool {
+    fn works(&self, connection: duckdb_connection) -> bool {
         let context = Context::of_connection(connection);
         let before = self.failure(&context);
         // SAFETY: the connection is open.
-        unsafe { (api().interrupt)(connection) };
+        unsafe { duckdb_interrupt(connection) };
         before.is_none() && self.failure(&context).is_some()
     }
 
     /// Why the expression fails.
     fn failure(&self, context: &Context) -> Option<String> {
-        let mut value = ValuePointer(std::ptr::null_mut());
+        let mut value = std::ptr::null_mut();
         // SAFETY: both are what the function takes. It returns a value or an error, or none if the expression is no
         // constant.
-        let error = unsafe { (api().expression_fold)(context.0, self.0, &mut value) };
+        let error = unsafe { duckdb_expression_fold(context.0, self.0, &mut value) };
         Value::owned(value);
-        (!error.0.is_null()).then(|| message(&Failure::of(error).why).to_owned())
+        (!error.is_null()).then(|| message(&Failure::of(error).why).to_owned())
     }
 }
 

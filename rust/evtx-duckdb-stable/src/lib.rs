@@ -17,9 +17,8 @@ mod codes;
 mod redact;
 mod macros;
 
-use std::ffi::c_void;
-
-use api::{Access, Connection, Database, ExtensionInfo, VERSION, api};
+use api::{duckdb_database, duckdb_extension_access, duckdb_extension_info, load};
+use call::{caught, with_connection};
 use interrupts::Probe;
 
 /// The entry point of the extension, which DuckDB calls for each database that loads it. Returns whether it succeeded. DuckDB makes its name
@@ -28,50 +27,38 @@ use interrupts::Probe;
 /// # Safety
 /// DuckDB passes what its C API for extensions promises.
 #[unsafe(export_name = concat!(env!("EXTENSION_NAME"), "_init_c_api"))]
-pub unsafe extern "C" fn init(info: *mut c_void, access: *const Access) -> bool {
-    let info = ExtensionInfo(info);
+pub unsafe extern "C" fn init(info: duckdb_extension_info, access: *const duckdb_extension_access) -> bool {
     // SAFETY: by the contract of this function.
-    let (access, table) = unsafe { (&*access, ((*access).get_api)(info, VERSION.as_ptr())) };
-    if table.is_null() {
-        // DuckDB has the error.
-        return false;
-    }
-    let mut is_registered = false;
-    call::guarded(access.set_error, info, || {
-        // SAFETY: the struct is that of the version, and the database is open.
-        let database = unsafe {
-            api::load(table);
-            *(access.get_database)(info)
+    let access = unsafe { &*access };
+    let registered = caught(|| {
+        // SAFETY: as above.
+        let Some(database) = (unsafe { load(info, access) }) else {
+            return Ok(false);
         };
         register(database)?;
-        is_registered = true;
-        Ok(())
+        Ok(true)
     });
-    is_registered
+    registered.unwrap_or_else(|why| {
+        // SAFETY: as above.
+        access
+            .set_error
+            .inspect(|set_error| unsafe { set_error(info, why.as_ptr()) });
+        false
+    })
 }
 
-fn register(database: Database) -> Result<(), String> {
-    let mut connection = Connection(std::ptr::null_mut());
-    // SAFETY: the database is open.
-    if unsafe { (api().connect)(database, &mut connection) } != 0 {
-        return Err("DuckDB does not let the extension connect".to_owned());
-    }
-    let registered = register_with(connection, database);
-    // SAFETY: the connection is closed once. An open one would keep the database open.
-    unsafe { (api().disconnect)(&mut connection) };
-    registered
-}
-
-fn register_with(connection: Connection, database: Database) -> Result<(), String> {
-    if !macros::has_settings(connection)? {
-        macros::register_enums(connection)?;
-        let probe = Probe::find(database)?;
-        tables::register(connection, probe.as_ref())?;
-        tables::register_replacement(database);
-        copy_to::register(connection, probe.as_ref())?;
-        codes::register(connection)?;
-        redact::register(connection, probe.as_ref())?;
-        macros::register_settings(connection)?;
-    }
-    macros::register_macros(connection)
+fn register(database: duckdb_database) -> Result<(), String> {
+    with_connection(database, |connection| {
+        if !macros::has_settings(connection)? {
+            macros::register_enums(connection)?;
+            let probe = Probe::find(database)?;
+            tables::register(connection, probe.as_ref())?;
+            tables::register_replacement(database);
+            copy_to::register(connection, probe.as_ref())?;
+            codes::register(connection)?;
+            redact::register(connection, probe.as_ref())?;
+            macros::register_settings(connection)?;
+        }
+        macros::register_macros(connection)
+    })
 }

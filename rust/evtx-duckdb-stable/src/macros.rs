@@ -3,27 +3,27 @@
 use evtx_arrow::ENUMS;
 use evtx_ffi::{EvtxMacro, EvtxParameter, definitions};
 
-use crate::api::{Connection, QueryResult, api};
+use crate::api::*;
 use crate::call::registered;
 use crate::types::{LogicalType, Value, c_text, id, taken, text_of};
 
 /// Runs statements, and returns the first value of the last one; empty for NULL.
-fn ask(connection: Connection, sql: &str) -> Result<String, String> {
-    let mut result = QueryResult::NONE;
+fn ask(connection: duckdb_connection, sql: &str) -> Result<String, String> {
+    let mut result = no_result();
     // SAFETY: the result is destroyed once, also after a failure. There may be no value.
     unsafe {
-        let answer = match (api().query)(connection, c_text(sql).as_ptr(), &mut result) {
-            0 => Ok(taken((api().value_varchar)(&mut result, 0, 0))),
-            _ => Err(text_of((api().result_error)(&mut result))),
+        let answer = match duckdb_query(connection, c_text(sql).as_ptr(), &mut result) {
+            0 => Ok(taken(duckdb_value_varchar(&mut result, 0, 0))),
+            _ => Err(text_of(duckdb_result_error(&mut result))),
         };
-        (api().destroy_result)(&mut result);
+        duckdb_destroy_result(&mut result);
         answer
     }
 }
 
 /// Where the macros are made: in the default database, or in another one in memory if that is a file, which would keep
 /// them.
-fn place(connection: Connection) -> Result<String, String> {
+fn place(connection: duckdb_connection) -> Result<String, String> {
     let default =
         "SELECT database_name FROM duckdb_databases() WHERE database_name = current_database() AND path IS NULL";
     let mut name = ask(connection, default)?;
@@ -42,7 +42,7 @@ fn place(connection: Connection) -> Result<String, String> {
 
 /// Registers the macros, except for those that the user has. SQL cannot make any in the system catalog, where the other
 /// extension has its own.
-pub(crate) fn register_macros(connection: Connection) -> Result<(), String> {
+pub(crate) fn register_macros(connection: duckdb_connection) -> Result<(), String> {
     let place = place(connection)?;
     let mut sql = String::from("BEGIN;");
     for known in definitions().macros.get() {
@@ -53,7 +53,7 @@ pub(crate) fn register_macros(connection: Connection) -> Result<(), String> {
 }
 
 /// Whether an earlier, failed `LOAD` has registered everything but the macros.
-pub(crate) fn has_settings(connection: Connection) -> Result<bool, String> {
+pub(crate) fn has_settings(connection: duckdb_connection) -> Result<bool, String> {
     let name = definitions().messages.name.text()?;
     let sql = format!("SELECT name FROM duckdb_settings() WHERE name = '{name}'");
     Ok(!ask(connection, &sql)?.is_empty())
@@ -88,36 +88,36 @@ fn parameter(known: &EvtxParameter) -> Result<String, String> {
 }
 
 /// Registers the enums, so that casts know their names.
-pub(crate) fn register_enums(connection: Connection) -> Result<(), String> {
+pub(crate) fn register_enums(connection: duckdb_connection) -> Result<(), String> {
     for (name, values) in ENUMS {
         let known = LogicalType::enumeration(name, &values);
         // SAFETY: it is a type with a name.
-        let state = unsafe { (api().register_logical_type)(connection, known.0, std::ptr::null_mut()) };
+        let state = unsafe { duckdb_register_logical_type(connection, known.0, std::ptr::null_mut()) };
         registered(state, "type", name)?;
     }
     Ok(())
 }
 
 /// Registers the settings. Predicates never reach this door, but statements that set theirs should run.
-pub(crate) fn register_settings(connection: Connection) -> Result<(), String> {
+pub(crate) fn register_settings(connection: duckdb_connection) -> Result<(), String> {
     let known = definitions();
     for setting in [known.filter_pushdown, known.messages] {
         let (name, about) = (c_text(setting.name.text()?), c_text(setting.about.text()?));
         // SAFETY: every object is what the function takes, and is destroyed once.
         let state = unsafe {
-            let mut option = (api().create_config_option)();
-            (api().config_option_set_name)(option, name.as_ptr());
+            let mut option = duckdb_create_config_option();
+            duckdb_config_option_set_name(option, name.as_ptr());
             let (type_id, default) = match setting.is_flag {
-                true => (id::BOOLEAN, Value::owned((api().create_bool)(true))),
+                true => (id::BOOLEAN, Value::owned(duckdb_create_bool(true))),
                 false => (id::VARCHAR, Some(Value::of(""))),
             };
-            (api().config_option_set_type)(option, LogicalType::new(type_id).0);
+            duckdb_config_option_set_type(option, LogicalType::new(type_id).0);
             if let Some(value) = default {
-                (api().config_option_set_default_value)(option, value.0);
+                duckdb_config_option_set_default_value(option, value.0);
             }
-            (api().config_option_set_description)(option, about.as_ptr());
-            let state = (api().register_config_option)(connection, option);
-            (api().destroy_config_option)(&mut option);
+            duckdb_config_option_set_description(option, about.as_ptr());
+            let state = duckdb_register_config_option(connection, option);
+            duckdb_destroy_config_option(&mut option);
             state
         };
         registered(state, "setting", setting.name.text()?)?;

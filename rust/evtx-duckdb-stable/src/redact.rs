@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evtx_ffi::{EvtxRedaction, EvtxRedactor, EvtxVector, definitions};
 
-use crate::api::{Connection, DataChunk, FunctionInfo, InitInfo, Vector, api};
+use crate::api::*;
 use crate::call::{boxed, delete, guarded, registered};
 use crate::interrupts::{Interrupts, Probe};
 use crate::rows::Rows;
@@ -44,40 +44,40 @@ fn different(maps: EvtxVector) -> (Vec<u32>, Vec<u32>) {
     (indexes, rows)
 }
 
-unsafe extern "C" fn init(info: InitInfo) {
-    guarded(api().scalar_function_init_set_error, info, || {
+unsafe extern "C" fn init(info: duckdb_init_info) {
+    guarded(duckdb_scalar_function_init_set_error, info, || {
         // SAFETY: the function has this data. The state is deleted as what it is.
         unsafe {
-            let function = &*(api().scalar_function_init_get_extra_info)(info).cast::<Function>();
+            let function = &*duckdb_scalar_function_init_get_extra_info(info).cast::<Function>();
             let state = State {
                 redactor: EvtxRedactor::new(function.number),
                 interrupts: Interrupts::new(Context::of_init(info), function.probe.clone()),
             };
-            (api().scalar_function_init_set_state)(info, boxed(state), delete::<State>());
+            duckdb_scalar_function_init_set_state(info, boxed(state), delete::<State>());
         }
         Ok(())
     });
 }
 
-unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: Vector) {
+unsafe extern "C-unwind" fn exec(info: duckdb_function_info, input: duckdb_data_chunk, output: duckdb_vector) {
     // SAFETY: the chunk has a vector for each argument.
     let (records, maps, rows) = unsafe {
-        let vector = |index| (api().data_chunk_get_vector)(input, index);
-        (vector(0), vector(1), (api().data_chunk_get_size)(input) as usize)
+        let vector = |index| duckdb_data_chunk_get_vector(input, index);
+        (vector(0), vector(1), duckdb_data_chunk_get_size(input) as usize)
     };
     // The entries of a map can be anywhere in DuckDB's vector, and a map that is the same in each row can be large.
     let (indexes, different) = different(lend(maps, rows));
     let copy = Rows::pick(input, &[(1, map_type())], &different);
     // SAFETY: a map has entries, which have keys and values.
     let (count, [keys, values]) = unsafe {
-        let entries = (api().list_vector_get_child)(copy.vector(0));
-        let count = (api().list_vector_get_size)(copy.vector(0)) as usize;
+        let entries = duckdb_list_vector_get_child(copy.vector(0));
+        let count = duckdb_list_vector_get_size(copy.vector(0)) as usize;
         (
             count,
-            [0, 1].map(|index| (api().struct_vector_get_child)(entries, index)),
+            [0, 1].map(|index| duckdb_struct_vector_get_child(entries, index)),
         )
     };
-    let redacted = guarded(api().scalar_function_set_error, info, || {
+    let redacted = guarded(duckdb_scalar_function_set_error, info, || {
         let vectors = EvtxRedaction {
             records: lend(records, rows),
             maps: EvtxVector {
@@ -90,7 +90,7 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: V
         };
         // SAFETY: the state is that of this thread, and the vectors are those of the types.
         unsafe {
-            let State { redactor, interrupts } = &mut *(api().scalar_function_get_state)(info).cast();
+            let State { redactor, interrupts } = &mut *duckdb_scalar_function_get_state(info).cast();
             interrupts.during(|interrupt| redactor.redact(&vectors, interrupt))
         }
     });
@@ -100,27 +100,27 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: V
 }
 
 /// Registers the functions.
-pub(crate) fn register(connection: Connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
+pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
     let record = LogicalType::new(id::BLOB);
     for (about, number) in definitions().redact_functions.get().iter().zip([0, 1]) {
         let name = about.name.text()?;
         let c_name = c_text(name);
         // SAFETY: every object is what the function takes, and is destroyed once.
         let state = unsafe {
-            let mut set = (api().create_scalar_function_set)(c_name.as_ptr());
-            let mut function = (api().create_scalar_function)();
-            (api().scalar_function_set_name)(function, c_name.as_ptr());
-            (api().scalar_function_add_parameter)(function, record.0);
-            (api().scalar_function_add_parameter)(function, map_type().0);
-            (api().scalar_function_set_return_type)(function, record.0);
+            let mut set = duckdb_create_scalar_function_set(c_name.as_ptr());
+            let mut function = duckdb_create_scalar_function();
+            duckdb_scalar_function_set_name(function, c_name.as_ptr());
+            duckdb_scalar_function_add_parameter(function, record.0);
+            duckdb_scalar_function_add_parameter(function, map_type().0);
+            duckdb_scalar_function_set_return_type(function, record.0);
             let probe = probe.cloned();
-            (api().scalar_function_set_extra_info)(function, boxed(Function { number, probe }), delete::<Function>());
-            (api().scalar_function_set_init)(function, init);
-            (api().scalar_function_set_function)(function, exec);
-            (api().add_scalar_function_to_set)(set, function);
-            (api().destroy_scalar_function)(&mut function);
-            let state = (api().register_scalar_function_set)(connection, set);
-            (api().destroy_scalar_function_set)(&mut set);
+            duckdb_scalar_function_set_extra_info(function, boxed(Function { number, probe }), delete::<Function>());
+            duckdb_scalar_function_set_init(function, Some(init));
+            duckdb_scalar_function_set_function(function, scalar_callback(exec));
+            duckdb_add_scalar_function_to_set(set, function);
+            duckdb_destroy_scalar_function(&mut function);
+            let state = duckdb_register_scalar_function_set(connection, set);
+            duckdb_destroy_scalar_function_set(&mut set);
             state
         };
         registered(state, "function", name)?;

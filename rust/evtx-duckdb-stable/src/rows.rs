@@ -11,15 +11,15 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use evtx_ffi::{EvtxError, EvtxVector};
 
-use crate::api::{DataChunk, LogicalTypePointer, SelectionVector, Vector, api};
+use crate::api::*;
 use crate::types::LogicalType;
 use crate::vectors::lend;
 
 /// A chunk whose rows follow each other in all its vectors, and so do the items of lists.
 pub(crate) struct Rows {
-    chunk: DataChunk,
+    chunk: duckdb_data_chunk,
     /// The rows of DuckDB's chunk that it has: all.
-    selection: SelectionVector,
+    selection: duckdb_selection_vector,
     count: u64,
 }
 
@@ -27,8 +27,8 @@ impl Drop for Rows {
     fn drop(&mut self) {
         // SAFETY: both are destroyed once.
         unsafe {
-            (api().destroy_data_chunk)(&mut self.chunk);
-            (api().destroy_selection_vector)(self.selection);
+            duckdb_destroy_data_chunk(&mut self.chunk);
+            duckdb_destroy_selection_vector(self.selection);
         }
     }
 }
@@ -36,38 +36,38 @@ impl Drop for Rows {
 impl Rows {
     /// Copies columns of a chunk, by their places, with their types. In DuckDB's chunk, the items of a list can be anywhere, and the API does
     /// not say where. A C++ exception passes through if DuckDB has no more memory.
-    pub(crate) fn copy(input: DataChunk, columns: &[(u64, LogicalType)]) -> Self {
+    pub(crate) fn copy(input: duckdb_data_chunk, columns: &[(u64, LogicalType)]) -> Self {
         // SAFETY: DuckDB passes a chunk.
-        let count = unsafe { (api().data_chunk_get_size)(input) };
+        let count = unsafe { duckdb_data_chunk_get_size(input) };
         Rows::pick(input, columns, &(0..count as u32).collect::<Vec<_>>())
     }
 
     /// The same for some rows of the chunk.
-    pub(crate) fn pick(input: DataChunk, columns: &[(u64, LogicalType)], rows: &[u32]) -> Self {
-        let mut types: Vec<LogicalTypePointer> = columns.iter().map(|(_, known)| known.0).collect();
+    pub(crate) fn pick(input: duckdb_data_chunk, columns: &[(u64, LogicalType)], rows: &[u32]) -> Self {
+        let mut types: Vec<duckdb_logical_type> = columns.iter().map(|(_, known)| known.0).collect();
         // SAFETY: both chunks have a vector for each type, and room for the rows of a chunk.
         unsafe {
             let count = rows.len() as u64;
-            let chunk = (api().create_data_chunk)(types.as_mut_ptr(), types.len() as u64);
-            let selection = (api().create_selection_vector)(count);
+            let chunk = duckdb_create_data_chunk(types.as_mut_ptr(), types.len() as u64);
+            let selection = duckdb_create_selection_vector(count);
             let copy = Rows {
                 chunk,
                 selection,
                 count,
             };
-            (api().selection_vector_get_data_ptr)(selection).copy_from_nonoverlapping(rows.as_ptr(), rows.len());
+            duckdb_selection_vector_get_data_ptr(selection).copy_from_nonoverlapping(rows.as_ptr(), rows.len());
             for (to, (from, _)) in (0..).zip(columns) {
-                let from = (api().data_chunk_get_vector)(input, *from);
-                (api().vector_copy_sel)(from, copy.vector(to), selection, count, 0, 0);
+                let from = duckdb_data_chunk_get_vector(input, *from);
+                duckdb_vector_copy_sel(from, copy.vector(to), selection, count, 0, 0);
             }
             copy
         }
     }
 
     /// A vector of the copy.
-    pub(crate) fn vector(&self, column: u64) -> Vector {
+    pub(crate) fn vector(&self, column: u64) -> duckdb_vector {
         // SAFETY: callers ask for the columns that were copied.
-        unsafe { (api().data_chunk_get_vector)(self.chunk, column) }
+        unsafe { duckdb_data_chunk_get_vector(self.chunk, column) }
     }
 
     /// The rows as a batch. The columns have the types of the schema.
@@ -89,7 +89,7 @@ fn refused(error: ArrowError) -> EvtxError {
 ///
 /// # Safety
 /// The vector has the type, and so many rows, which follow each other.
-unsafe fn array(vector: Vector, rows: usize, wanted: &DataType) -> Result<ArrayRef, EvtxError> {
+unsafe fn array(vector: duckdb_vector, rows: usize, wanted: &DataType) -> Result<ArrayRef, EvtxError> {
     // SAFETY: by the contract of this function. Each value is read as what the vector has.
     unsafe {
         let values = lend(vector, rows);
@@ -114,7 +114,7 @@ unsafe fn array(vector: Vector, rows: usize, wanted: &DataType) -> Result<ArrayR
             }
             DataType::Struct(fields) => {
                 let columns = fields.iter().enumerate().map(|(index, field)| {
-                    let child = (api().struct_vector_get_child)(vector, index as u64);
+                    let child = duckdb_struct_vector_get_child(vector, index as u64);
                     array(child, rows, field.data_type())
                 });
                 let nulls = (0..rows).map(|row| values.value::<()>(row).is_some()).collect();
@@ -130,8 +130,8 @@ unsafe fn array(vector: Vector, rows: usize, wanted: &DataType) -> Result<ArrayR
                 if !starts.all(|(place, &start)| place.is_none_or(|[own, _]| own == start as u64)) {
                     return Err("DuckDB copied the items of a list in another order".into());
                 }
-                let child = (api().list_vector_get_child)(vector);
-                let items = array(child, (api().list_vector_get_size)(vector) as usize, item.data_type())?;
+                let child = duckdb_list_vector_get_child(vector);
+                let items = array(child, duckdb_list_vector_get_size(vector) as usize, item.data_type())?;
                 let nulls = places.iter().map(Option::is_some).collect();
                 Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, Some(nulls)).map_err(refused)?)
             }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use evtx_format::Interrupt;
 use evtx_scan::{LocalStorage, Storage, StorageError, StorageFile};
 
-use crate::api::{BindInfo, ClientContext, Connection, ErrorData, FileHandle, FileSystem, InitInfo, api};
+use crate::api::*;
 use crate::types::{Value, c_text, text_of};
 
 /// The connection of a statement.
-pub(crate) struct Context(pub(crate) ClientContext);
+pub(crate) struct Context(pub(crate) duckdb_client_context);
 
 // SAFETY: the threads of a statement share its connection.
 unsafe impl Send for Context {}
@@ -21,37 +21,37 @@ unsafe impl Sync for Context {}
 impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: it is a context, which is destroyed once.
-        unsafe { (api().destroy_client_context)(&mut self.0) };
+        unsafe { duckdb_destroy_client_context(&mut self.0) };
     }
 }
 
 impl Context {
     /// The connection of a bind.
-    pub(crate) fn of(info: BindInfo) -> Self {
-        let mut context = ClientContext(std::ptr::null_mut());
+    pub(crate) fn of(info: duckdb_bind_info) -> Self {
+        let mut context = std::ptr::null_mut();
         // SAFETY: DuckDB passes the info of the bind.
-        unsafe { (api().table_function_get_client_context)(info, &mut context) };
+        unsafe { duckdb_table_function_get_client_context(info, &mut context) };
         Context(context)
     }
 
     /// The connection of a thread that begins with a scalar function.
-    pub(crate) fn of_init(info: InitInfo) -> Self {
-        let mut context = ClientContext(std::ptr::null_mut());
+    pub(crate) fn of_init(info: duckdb_init_info) -> Self {
+        let mut context = std::ptr::null_mut();
         // SAFETY: DuckDB passes the info of the begin.
-        unsafe { (api().scalar_function_init_get_client_context)(info, &mut context) };
+        unsafe { duckdb_scalar_function_init_get_client_context(info, &mut context) };
         Context(context)
     }
 
     /// A connection of the extension's own.
-    pub(crate) fn of_connection(connection: Connection) -> Self {
-        let mut context = ClientContext(std::ptr::null_mut());
+    pub(crate) fn of_connection(connection: duckdb_connection) -> Self {
+        let mut context = std::ptr::null_mut();
         // SAFETY: the connection is open.
-        unsafe { (api().connection_get_client_context)(connection, &mut context) };
+        unsafe { duckdb_connection_get_client_context(connection, &mut context) };
         Context(context)
     }
 
     /// The connection of a context that belongs to the caller.
-    pub(crate) fn owned(context: ClientContext) -> Self {
+    pub(crate) fn owned(context: duckdb_client_context) -> Self {
         Context(context)
     }
 
@@ -59,7 +59,7 @@ impl Context {
     pub(crate) fn setting(&self, name: &CStr) -> String {
         let mut scope = 0;
         // SAFETY: it is a context.
-        let value = unsafe { (api().client_context_get_config_option)(self.0, name.as_ptr(), &mut scope) };
+        let value = unsafe { duckdb_client_context_get_config_option(self.0, name.as_ptr(), &mut scope) };
         let value = Value::owned(value).filter(|value| !value.is_null());
         value.map_or_else(String::new, |value| value.text())
     }
@@ -70,7 +70,7 @@ const READ: u32 = 1;
 
 /// The files that a call reads.
 pub(crate) struct Files {
-    system: FileSystem,
+    system: duckdb_file_system,
     /// Whether DuckDB limits what may be read. Then it opens the files of this machine too.
     is_limited: bool,
     /// The folder for `~`.
@@ -85,7 +85,7 @@ unsafe impl Sync for Files {}
 impl Drop for Files {
     fn drop(&mut self) {
         // SAFETY: it is a file system, which is destroyed once.
-        unsafe { (api().destroy_file_system)(&mut self.system) };
+        unsafe { duckdb_destroy_file_system(&mut self.system) };
     }
 }
 
@@ -106,14 +106,14 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn of(mut error: ErrorData) -> Self {
+    pub(crate) fn of(mut error: duckdb_error_data) -> Self {
         // SAFETY: the error has a kind and a message, and is destroyed once.
         unsafe {
             let (kind, why) = (
-                (api().error_data_error_type)(error),
-                text_of((api().error_data_message)(error)),
+                duckdb_error_data_error_type(error),
+                text_of(duckdb_error_data_message(error)),
             );
-            (api().destroy_error_data)(&mut error);
+            duckdb_destroy_error_data(&mut error);
             let is_forbidden = kind == FORBIDDEN;
             Failure { is_forbidden, why }
         }
@@ -135,7 +135,7 @@ impl Files {
     pub(crate) fn new(context: &Context) -> Self {
         let mut files = Files {
             // SAFETY: it is a context.
-            system: unsafe { (api().client_context_get_file_system)(context.0) },
+            system: unsafe { duckdb_client_context_get_file_system(context.0) },
             is_limited: context.setting(c"enable_external_access") == "false",
             home: Some(context.setting(c"home_directory"))
                 .filter(|home| !home.is_empty())
@@ -161,20 +161,20 @@ impl Files {
     }
 
     fn open_by_duckdb(&self, path: &str) -> Result<OpenFile, Failure> {
-        let (mut handle, _turn) = (FileHandle(std::ptr::null_mut()), turn());
+        let (mut handle, _turn) = (std::ptr::null_mut(), turn());
         // SAFETY: the options are destroyed once, and the size is that of an open file.
         unsafe {
-            let mut options = (api().create_file_open_options)();
-            (api().file_open_options_set_flag)(options, READ, true);
-            let state = (api().file_system_open)(self.system, c_text(path).as_ptr(), options, &mut handle);
-            (api().destroy_file_open_options)(&mut options);
+            let mut options = duckdb_create_file_open_options();
+            duckdb_file_open_options_set_flag(options, READ, true);
+            let state = duckdb_file_system_open(self.system, c_text(path).as_ptr(), options, &mut handle);
+            duckdb_destroy_file_open_options(&mut options);
             if state != 0 {
-                return Err(Failure::of((api().file_system_error_data)(self.system)));
+                return Err(Failure::of(duckdb_file_system_error_data(self.system)));
             }
             let mut file = OpenFile { handle, size: 0 };
-            match u64::try_from((api().file_handle_size)(handle)) {
+            match u64::try_from(duckdb_file_handle_size(handle)) {
                 Ok(size) => file.size = size,
-                Err(_) => return Err(Failure::of((api().file_handle_error_data)(handle))),
+                Err(_) => return Err(Failure::of(duckdb_file_handle_error_data(handle))),
             }
             Ok(file)
         }
@@ -263,7 +263,7 @@ impl Files {
 
 /// An open file of DuckDB.
 struct OpenFile {
-    handle: FileHandle,
+    handle: duckdb_file_handle,
     size: u64,
 }
 
@@ -275,7 +275,7 @@ unsafe impl Sync for OpenFile {}
 impl Drop for OpenFile {
     fn drop(&mut self) {
         // SAFETY: it is a file, which is closed once.
-        unsafe { (api().destroy_file_handle)(&mut self.handle) };
+        unsafe { duckdb_destroy_file_handle(&mut self.handle) };
     }
 }
 
@@ -289,12 +289,12 @@ impl StorageFile for OpenFile {
         let mut rest = buffer;
         // SAFETY: the file is open, and the rest of the buffer has `len` bytes.
         unsafe {
-            if (api().file_handle_seek)(self.handle, offset.cast_signed()) != 0 {
-                return Err(Failure::of((api().file_handle_error_data)(self.handle)).into());
+            if duckdb_file_handle_seek(self.handle, offset.cast_signed()) != 0 {
+                return Err(Failure::of(duckdb_file_handle_error_data(self.handle)).into());
             }
             while !rest.is_empty() {
-                match (api().file_handle_read)(self.handle, rest.as_mut_ptr().cast(), rest.len() as i64) {
-                    ..0 => return Err(Failure::of((api().file_handle_error_data)(self.handle)).into()),
+                match duckdb_file_handle_read(self.handle, rest.as_mut_ptr().cast(), rest.len() as i64) {
+                    ..0 => return Err(Failure::of(duckdb_file_handle_error_data(self.handle)).into()),
                     0 => return Err(StorageError::Failed("the file ends before its size".to_owned())),
                     read => rest = &mut rest[read as usize..],
                 }

@@ -10,9 +10,7 @@ use evtx_ffi::{
 use evtx_scan::{Argument, FolderColumn, FolderType, Query, ScanError, ends_with};
 use jiff::civil::{Date, DateTime, date};
 
-use crate::api::{
-    BindInfo, Connection, DataChunk, Database, FunctionInfo, InitInfo, ReplacementScanInfo, TableFunction, Vector, api,
-};
+use crate::api::*;
 use crate::arguments;
 use crate::call::{boxed, delete, guarded, registered};
 use crate::interrupts::{Interrupts, Probe};
@@ -101,21 +99,22 @@ fn folder_value(column: &FolderColumn, path: usize) -> Option<Value> {
         match column.value_type {
             FolderType::Date => {
                 let days = epoch.until(text.parse::<Date>().ok()?).ok()?.get_days();
-                (api().create_date)(days)
+                duckdb_create_date(duckdb_date { days })
             }
             FolderType::Timestamp => {
                 let time = text.parse::<DateTime>().ok()?;
                 let since = time.duration_since(epoch.into());
-                (api().create_timestamp)(i64::try_from(since.as_micros()).ok()?)
+                let micros = i64::try_from(since.as_micros()).ok()?;
+                duckdb_create_timestamp(duckdb_timestamp { micros })
             }
-            FolderType::Integer => (api().create_int64)(text.parse().ok()?),
+            FolderType::Integer => duckdb_create_int64(text.parse().ok()?),
             FolderType::Text => return Some(Value::of(text)),
         }
     })
 }
 
 /// The call of a bind with these arguments.
-fn call(info: BindInfo, arguments: &mut EvtxArguments) -> Result<Bound, EvtxError> {
+fn call(info: duckdb_bind_info, arguments: &mut EvtxArguments) -> Result<Bound, EvtxError> {
     let (context, function) = (Context::of(info), Function::of(info));
     let known = definitions();
     let of = |setting: &EvtxSetting| context.setting(&c_text(setting.name.text().unwrap_or_default()));
@@ -136,7 +135,7 @@ fn call(info: BindInfo, arguments: &mut EvtxArguments) -> Result<Bound, EvtxErro
         let mut paths = EvtxPaths::new(arguments, &memory, &folder, &disk);
         if arguments.arguments.query().kind().is_some() {
             // SAFETY: the function has a first parameter.
-            let value = Value::owned(unsafe { (api().bind_get_parameter)(info, 0) });
+            let value = Value::owned(unsafe { duckdb_bind_get_parameter(info, 0) });
             let value = value.ok_or_else(|| ScanError::Input(format!("{} needs a path", arguments.caller)))?;
             arguments::expand(&mut paths, arguments, &value, &storage, interrupt)?;
         }
@@ -152,10 +151,10 @@ fn call(info: BindInfo, arguments: &mut EvtxArguments) -> Result<Bound, EvtxErro
 }
 
 /// Takes the named arguments of a bind.
-fn set_named(info: BindInfo, arguments: &mut EvtxArguments) -> Result<(), ScanError> {
+fn set_named(info: duckdb_bind_info, arguments: &mut EvtxArguments) -> Result<(), ScanError> {
     for argument in arguments.arguments.query().arguments() {
         // SAFETY: the function has a parameter with this name.
-        let value = unsafe { (api().bind_get_named_parameter)(info, c_text(argument.name).as_ptr()) };
+        let value = unsafe { duckdb_bind_get_named_parameter(info, c_text(argument.name).as_ptr()) };
         if let Some(value) = Value::owned(value) {
             arguments::set(arguments, argument, &value)?;
         }
@@ -163,41 +162,41 @@ fn set_named(info: BindInfo, arguments: &mut EvtxArguments) -> Result<(), ScanEr
     Ok(())
 }
 
-unsafe extern "C" fn bind(info: BindInfo) {
-    guarded(api().bind_set_error, info, || {
+unsafe extern "C" fn bind(info: duckdb_bind_info) {
+    guarded(duckdb_bind_set_error, info, || {
         let known = Function::of(info).known.ok_or("the function binds logs only")?;
         let mut arguments = EvtxArguments::new(Query::ALL[known.number], known.function.name.text()?.to_owned());
         set_named(info, &mut arguments)?;
         let bound = call(info, &mut arguments)?;
         for (name, column_type) in columns(&bound.call) {
             // SAFETY: the name ends with a NUL, and the type is one.
-            unsafe { (api().bind_add_result_column)(info, c_text(&name).as_ptr(), column_type.0) };
+            unsafe { duckdb_bind_add_result_column(info, c_text(&name).as_ptr(), column_type.0) };
         }
         if bound.call.records > 0 {
             // SAFETY: DuckDB passes the info of the bind.
-            unsafe { (api().bind_set_cardinality)(info, bound.call.records, false) };
+            unsafe { duckdb_bind_set_cardinality(info, bound.call.records, false) };
         }
         // SAFETY: likewise, and the data is deleted as what it is.
-        unsafe { (api().bind_set_bind_data)(info, boxed(bound), delete::<Bound>()) };
+        unsafe { duckdb_bind_set_bind_data(info, boxed(bound), delete::<Bound>()) };
         Ok(())
     });
 }
 
 /// Binds `COPY table FROM`: each column of the table gets the column of the log with its name.
-unsafe extern "C" fn bind_copy(info: BindInfo) {
-    guarded(api().bind_set_error, info, || {
+unsafe extern "C" fn bind_copy(info: duckdb_bind_info) {
+    guarded(duckdb_bind_set_error, info, || {
         let format = definitions().format.text()?;
         let caller = format!("COPY FROM (FORMAT {format})");
         let mut arguments = EvtxArguments::new(Query::Records, caller.clone());
         set_named(info, &mut arguments)?;
         // SAFETY: the table has columns with these indexes, whose names belong to DuckDB.
         let wanted: Vec<(String, LogicalType)> = unsafe {
-            (0..(api().table_function_bind_get_result_column_count)(info))
+            (0..duckdb_table_function_bind_get_result_column_count(info))
                 .map(|index| {
-                    let name = text_of((api().table_function_bind_get_result_column_name)(info, index));
+                    let name = text_of(duckdb_table_function_bind_get_result_column_name(info, index));
                     (
                         name,
-                        LogicalType((api().table_function_bind_get_result_column_type)(info, index)),
+                        LogicalType(duckdb_table_function_bind_get_result_column_type(info, index)),
                     )
                 })
                 .collect()
@@ -220,18 +219,18 @@ unsafe extern "C" fn bind_copy(info: BindInfo) {
         });
         bound.columns = Some(indexes.collect::<Result<_, String>>()?);
         // SAFETY: the data is deleted as what it is.
-        unsafe { (api().bind_set_bind_data)(info, boxed(bound), delete::<Bound>()) };
+        unsafe { duckdb_bind_set_bind_data(info, boxed(bound), delete::<Bound>()) };
         Ok(())
     });
 }
 
-unsafe extern "C" fn init(info: InitInfo) {
-    guarded(api().init_set_error, info, || {
+unsafe extern "C" fn init(info: duckdb_init_info) {
+    guarded(duckdb_init_set_error, info, || {
         // SAFETY: the data is that of the bind, and the indexes are those of columns.
         let (bound, columns) = unsafe {
-            let bound = &*(api().init_get_bind_data)(info).cast::<Bound>();
-            let count = (api().init_get_column_count)(info);
-            let columns = (0..count).map(|index| (api().init_get_column_index)(info, index));
+            let bound = &*duckdb_init_get_bind_data(info).cast::<Bound>();
+            let count = duckdb_init_get_column_count(info);
+            let columns = (0..count).map(|index| duckdb_init_get_column_index(info, index));
             (bound, columns.collect::<Vec<u64>>())
         };
         // The columns of a COPY are those of the table.
@@ -255,17 +254,17 @@ unsafe extern "C" fn init(info: InitInfo) {
         let threads = if bound.call.fails() { 1 } else { MAX_THREADS };
         // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.
         unsafe {
-            (api().init_set_max_threads)(info, threads);
-            (api().init_set_init_data)(info, boxed(shared), delete::<Shared>());
+            duckdb_init_set_max_threads(info, threads);
+            duckdb_init_set_init_data(info, boxed(shared), delete::<Shared>());
         }
         Ok(())
     });
 }
 
-unsafe extern "C" fn init_thread(info: InitInfo) {
-    guarded(api().init_set_error, info, || {
+unsafe extern "C" fn init_thread(info: duckdb_init_info) {
+    guarded(duckdb_init_set_error, info, || {
         // SAFETY: the data is deleted as what it is.
-        unsafe { (api().init_set_init_data)(info, boxed(Thread::default()), delete::<Thread>()) };
+        unsafe { duckdb_init_set_init_data(info, boxed(Thread::default()), delete::<Thread>()) };
         Ok(())
     });
 }
@@ -275,20 +274,20 @@ unsafe extern "C" fn init_thread(info: InitInfo) {
 struct Rows {
     arrays: EvtxArrays,
     /// The vectors of the arrays.
-    vectors: Vec<Vector>,
+    vectors: Vec<duckdb_vector>,
     /// Those that have one value in every row.
-    constants: Vec<(Vector, Option<Value>)>,
+    constants: Vec<(duckdb_vector, Option<Value>)>,
     count: u64,
 }
 
-unsafe extern "C-unwind" fn exec(info: FunctionInfo, output: DataChunk) {
-    let next = guarded(api().function_set_error, info, || {
+unsafe extern "C-unwind" fn exec(info: duckdb_function_info, output: duckdb_data_chunk) {
+    let next = guarded(duckdb_function_set_error, info, || {
         // SAFETY: the data is that of the bind, of the begin and of this thread.
         let (bound, shared, thread) = unsafe {
             (
-                &*(api().function_get_bind_data)(info).cast::<Bound>(),
-                &*(api().function_get_init_data)(info).cast::<Shared>(),
-                &mut *(api().function_get_local_init_data)(info).cast::<Thread>(),
+                &*duckdb_function_get_bind_data(info).cast::<Bound>(),
+                &*duckdb_function_get_init_data(info).cast::<Shared>(),
+                &mut *duckdb_function_get_local_init_data(info).cast::<Thread>(),
             )
         };
         let worker = thread.0.get_or_insert_with(|| shared.scan.worker());
@@ -306,7 +305,7 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, output: DataChunk) {
         };
         for (index, column) in shared.columns.iter().enumerate() {
             // SAFETY: the chunk has a vector for each column.
-            let vector = unsafe { (api().data_chunk_get_vector)(output, index as u64) };
+            let vector = unsafe { duckdb_data_chunk_get_vector(output, index as u64) };
             match column {
                 Column::Nothing => {}
                 Column::Log => rows.vectors.push(vector),
@@ -324,23 +323,23 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, output: DataChunk) {
     for (vector, value) in rows.constants {
         match value {
             // SAFETY: the vector has the type of the value.
-            Some(value) => unsafe { (api().vector_reference_value)(vector, value.0) },
+            Some(value) => unsafe { duckdb_vector_reference_value(vector, value.0) },
             // A value of the API that is NULL has no type.
             None => clear(vector, rows.count as usize),
         }
     }
     let rooms = rooms(&rows.arrays, rows.vectors);
-    guarded(api().function_set_error, info, || {
+    guarded(duckdb_function_set_error, info, || {
         // SAFETY: each room is that of the vector of its array.
         unsafe { rows.arrays.write(&rooms) };
         // SAFETY: the chunk has room for a batch.
-        unsafe { (api().data_chunk_set_size)(output, rows.count) };
+        unsafe { duckdb_data_chunk_set_size(output, rows.count) };
         Ok(())
     });
 }
 
 /// Replaces a table whose name is the path of a log by a call of the first table function.
-unsafe extern "C" fn replace(info: ReplacementScanInfo, name: *const c_char, _: *mut c_void) {
+unsafe extern "C" fn replace(info: duckdb_replacement_scan_info, name: *const c_char, _: *mut c_void) {
     evtx_ffi::release(|| {
         // SAFETY: DuckDB passes a name.
         let path = unsafe { text_of(name) };
@@ -352,45 +351,50 @@ unsafe extern "C" fn replace(info: ReplacementScanInfo, name: *const c_char, _: 
         let name = known.scan_functions.get()[0].function.name.text().unwrap_or_default();
         // SAFETY: DuckDB passes the info of the replacement, and copies the value.
         unsafe {
-            (api().replacement_scan_set_function_name)(info, c_text(name).as_ptr());
-            (api().replacement_scan_add_parameter)(info, Value::of(&path).0);
+            duckdb_replacement_scan_set_function_name(info, c_text(name).as_ptr());
+            duckdb_replacement_scan_add_parameter(info, Value::of(&path).0);
         }
     });
 }
 
 impl Function {
     /// The function of a bind.
-    fn of<'i>(info: BindInfo) -> &'i Self {
+    fn of<'i>(info: duckdb_bind_info) -> &'i Self {
         // SAFETY: `function` set the data, and the function outlives its bind.
-        unsafe { &*(api().bind_get_extra_info)(info).cast() }
+        unsafe { &*duckdb_bind_get_extra_info(info).cast() }
     }
 }
 
 /// A table function with the arguments of a query.
-fn function(query: Query, name: &str, bind: unsafe extern "C" fn(BindInfo), data: Function) -> TableFunction {
+fn function(
+    query: Query,
+    name: &str,
+    bind: unsafe extern "C" fn(duckdb_bind_info),
+    data: Function,
+) -> duckdb_table_function {
     // SAFETY: every object is what the function takes.
     unsafe {
-        let function = (api().create_table_function)();
-        (api().table_function_set_name)(function, c_text(name).as_ptr());
-        (api().table_function_set_extra_info)(function, boxed(data), delete::<Function>());
+        let function = duckdb_create_table_function();
+        duckdb_table_function_set_name(function, c_text(name).as_ptr());
+        duckdb_table_function_set_extra_info(function, boxed(data), delete::<Function>());
         if query.kind().is_some() {
-            (api().table_function_add_parameter)(function, LogicalType::new(id::ANY).0);
+            duckdb_table_function_add_parameter(function, LogicalType::new(id::ANY).0);
         }
         for argument in query.arguments() {
             let Argument { name, kind, .. } = argument;
             let argument_type = arguments::type_of(*kind);
-            (api().table_function_add_named_parameter)(function, c_text(name).as_ptr(), argument_type.0);
+            duckdb_table_function_add_named_parameter(function, c_text(name).as_ptr(), argument_type.0);
         }
-        (api().table_function_set_bind)(function, bind);
-        (api().table_function_set_init)(function, init);
-        (api().table_function_set_local_init)(function, init_thread);
-        (api().table_function_set_function)(function, exec);
+        duckdb_table_function_set_bind(function, Some(bind));
+        duckdb_table_function_set_init(function, Some(init));
+        duckdb_table_function_set_local_init(function, Some(init_thread));
+        duckdb_table_function_set_function(function, table_callback(exec));
         function
     }
 }
 
 /// Registers the table functions.
-pub(crate) fn register(connection: Connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
+pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
     let known = definitions();
     for known in known.scan_functions.get() {
         let name = known.function.name.text()?;
@@ -401,9 +405,9 @@ pub(crate) fn register(connection: Connection, probe: Option<&Arc<Probe>>) -> Re
         let mut function = function(Query::ALL[known.number], name, bind, data);
         // SAFETY: as in `function`.
         let state = unsafe {
-            (api().table_function_supports_projection_pushdown)(function, true);
-            let state = (api().register_table_function)(connection, function);
-            (api().destroy_table_function)(&mut function);
+            duckdb_table_function_supports_projection_pushdown(function, true);
+            let state = duckdb_register_table_function(connection, function);
+            duckdb_destroy_table_function(&mut function);
             state
         };
         registered(state, "function", name)?;
@@ -412,12 +416,12 @@ pub(crate) fn register(connection: Connection, probe: Option<&Arc<Probe>>) -> Re
 }
 
 /// The table function of `COPY ... FROM` with a format. The caller destroys it.
-pub(crate) fn copy_from(format: &str, probe: Option<Arc<Probe>>) -> TableFunction {
+pub(crate) fn copy_from(format: &str, probe: Option<Arc<Probe>>) -> duckdb_table_function {
     function(Query::Records, format, bind_copy, Function { known: None, probe })
 }
 
 /// Registers the replacement of tables.
-pub(crate) fn register_replacement(database: Database) {
+pub(crate) fn register_replacement(database: duckdb_database) {
     // SAFETY: the replacement has no data.
-    unsafe { (api().add_replacement_scan)(database, replace, std::ptr::null_mut(), None) };
+    unsafe { duckdb_add_replacement_scan(database, Some(replace), std::ptr::null_mut(), None) };
 }

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char};
 use arrow_schema::{DataType, Field};
 use evtx_arrow::{ENUMS, enum_of};
 
-use crate::api::{LogicalTypePointer, ValuePointer, api};
+use crate::api::*;
 
 /// Declares the numbers of types, from 0 on, and their names.
 macro_rules! types {
@@ -52,19 +52,19 @@ pub(crate) unsafe fn taken(text: *mut c_char) -> String {
     // SAFETY: by the contract of this function.
     unsafe {
         let owned = text_of(text);
-        (api().free)(text.cast());
+        duckdb_free(text.cast());
         owned
     }
 }
 
 /// A type.
 #[derive(Debug)]
-pub(crate) struct LogicalType(pub(crate) LogicalTypePointer);
+pub(crate) struct LogicalType(pub(crate) duckdb_logical_type);
 
 impl Drop for LogicalType {
     fn drop(&mut self) {
         // SAFETY: it is a type, which is destroyed once.
-        unsafe { (api().destroy_logical_type)(&mut self.0) };
+        unsafe { duckdb_destroy_logical_type(&mut self.0) };
     }
 }
 
@@ -72,19 +72,19 @@ impl LogicalType {
     /// The type with a number. It has no parameters.
     pub(crate) fn new(id: u32) -> Self {
         // SAFETY: any number is allowed.
-        LogicalType(unsafe { (api().create_logical_type)(id) })
+        LogicalType(unsafe { duckdb_create_logical_type(id) })
     }
 
     /// Lists of items.
     pub(crate) fn list(item: &LogicalType) -> Self {
         // SAFETY: it is a type.
-        LogicalType(unsafe { (api().create_list_type)(item.0) })
+        LogicalType(unsafe { duckdb_create_list_type(item.0) })
     }
 
     /// Maps from keys to values.
     pub(crate) fn map(key: &LogicalType, value: &LogicalType) -> Self {
         // SAFETY: they are types.
-        LogicalType(unsafe { (api().create_map_type)(key.0, value.0) })
+        LogicalType(unsafe { duckdb_create_map_type(key.0, value.0) })
     }
 
     fn structure<'a>(fields: impl Iterator<Item = &'a Field>) -> Self {
@@ -92,9 +92,9 @@ impl LogicalType {
             .map(|field| (c_text(field.name()), LogicalType::of(field)))
             .unzip();
         let mut names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
-        let mut types: Vec<LogicalTypePointer> = types.iter().map(|field| field.0).collect();
+        let mut types: Vec<duckdb_logical_type> = types.iter().map(|field| field.0).collect();
         // SAFETY: both have `len` elements.
-        LogicalType(unsafe { (api().create_struct_type)(types.as_mut_ptr(), names.as_mut_ptr(), names.len() as u64) })
+        LogicalType(unsafe { duckdb_create_struct_type(types.as_mut_ptr(), names.as_mut_ptr(), names.len() as u64) })
     }
 
     /// An enum with a name.
@@ -102,13 +102,13 @@ impl LogicalType {
         let values: Vec<CString> = values.iter().map(|value| c_text(value)).collect();
         let mut values: Vec<*const c_char> = values.iter().map(|value| value.as_ptr()).collect();
         // SAFETY: it has `len` elements.
-        let made = LogicalType(unsafe { (api().create_enum_type)(values.as_mut_ptr(), values.len() as u64) });
+        let made = LogicalType(unsafe { duckdb_create_enum_type(values.as_mut_ptr(), values.len() as u64) });
         made.named(&c_text(name))
     }
 
     fn named(self, name: &CStr) -> Self {
         // SAFETY: it is a type.
-        unsafe { (api().logical_type_set_alias)(self.0, name.as_ptr()) };
+        unsafe { duckdb_logical_type_set_alias(self.0, name.as_ptr()) };
         self
     }
 
@@ -150,7 +150,7 @@ impl LogicalType {
     /// Its number.
     pub(crate) fn id(&self) -> u32 {
         // SAFETY: it is a type.
-        unsafe { (api().get_type_id)(self.0) }
+        unsafe { duckdb_get_type_id(self.0) }
     }
 
     /// The types in a list, a map or a struct.
@@ -158,13 +158,13 @@ impl LogicalType {
         // SAFETY: each function gets a type of its kind, and an index of a child.
         unsafe {
             match self.id() {
-                id::LIST => vec![LogicalType((api().list_type_child_type)(self.0))],
+                id::LIST => vec![LogicalType(duckdb_list_type_child_type(self.0))],
                 id::MAP => vec![
-                    LogicalType((api().map_type_key_type)(self.0)),
-                    LogicalType((api().map_type_value_type)(self.0)),
+                    LogicalType(duckdb_map_type_key_type(self.0)),
+                    LogicalType(duckdb_map_type_value_type(self.0)),
                 ],
-                id::STRUCT => (0..(api().struct_type_child_count)(self.0))
-                    .map(|index| LogicalType((api().struct_type_child_type)(self.0, index)))
+                id::STRUCT => (0..duckdb_struct_type_child_count(self.0))
+                    .map(|index| LogicalType(duckdb_struct_type_child_type(self.0, index)))
                     .collect(),
                 _ => Vec::new(),
             }
@@ -174,7 +174,7 @@ impl LogicalType {
     /// Its name, if it has one beside that of the type below, such as `JSON`.
     fn alias(&self) -> String {
         // SAFETY: it is a type.
-        unsafe { taken((api().logical_type_get_alias)(self.0)) }
+        unsafe { taken(duckdb_logical_type_get_alias(self.0)) }
     }
 
     /// The names of the fields of a struct.
@@ -184,9 +184,9 @@ impl LogicalType {
         }
         // SAFETY: it is a struct, and the indexes are those of fields.
         unsafe {
-            let count = (api().struct_type_child_count)(self.0);
+            let count = duckdb_struct_type_child_count(self.0);
             (0..count)
-                .map(|index| taken((api().struct_type_child_name)(self.0, index)))
+                .map(|index| taken(duckdb_struct_type_child_name(self.0, index)))
                 .collect()
         }
     }
@@ -206,58 +206,64 @@ impl LogicalType {
 
 /// A value.
 #[derive(Debug)]
-pub(crate) struct Value(pub(crate) ValuePointer);
+pub(crate) struct Value(pub(crate) duckdb_value);
 
 impl Drop for Value {
     fn drop(&mut self) {
         // SAFETY: it is a value, which is destroyed once.
-        unsafe { (api().destroy_value)(&mut self.0) };
+        unsafe { duckdb_destroy_value(&mut self.0) };
     }
 }
 
 impl Value {
     /// The value of a pointer that DuckDB returned; `None` for null.
-    pub(crate) fn owned(value: ValuePointer) -> Option<Self> {
-        (!value.0.is_null()).then_some(Value(value))
+    pub(crate) fn owned(value: duckdb_value) -> Option<Self> {
+        (!value.is_null()).then_some(Value(value))
     }
 
     /// A text.
     pub(crate) fn of(text: &str) -> Self {
         // SAFETY: the text has `len` bytes.
-        Value(unsafe { (api().create_varchar_length)(text.as_ptr().cast(), text.len() as u64) })
+        Value(unsafe { duckdb_create_varchar_length(text.as_ptr().cast(), text.len() as u64) })
     }
 
     /// The number of its type.
     pub(crate) fn type_id(&self) -> u32 {
         // SAFETY: the type belongs to the value.
-        unsafe { (api().get_type_id)((api().get_value_type)(self.0)) }
+        unsafe { duckdb_get_type_id(duckdb_get_value_type(self.0)) }
     }
 
     pub(crate) fn is_null(&self) -> bool {
         // SAFETY: it is a value.
-        unsafe { (api().is_null_value)(self.0) }
+        unsafe { duckdb_is_null_value(self.0) }
     }
 
     /// Its text.
     pub(crate) fn text(&self) -> String {
         // SAFETY: it is a value.
-        unsafe { taken((api().get_varchar)(self.0)) }
+        unsafe { taken(duckdb_get_varchar(self.0)) }
     }
 
     /// The name of its type; of a struct or a map without the types in it.
     pub(crate) fn type_name(&self) -> String {
         // SAFETY: the type belongs to the value.
-        name(unsafe { (api().get_value_type)(self.0) })
+        name(unsafe { duckdb_get_value_type(self.0) })
     }
 
     /// The values in a list or a tuple, which is a struct without names; `None` for another value.
     pub(crate) fn items(&self) -> Option<Vec<Value>> {
         // SAFETY: each function gets a value or a type of its kind, and an index of a child.
         unsafe {
-            let kind = (api().get_value_type)(self.0);
+            let kind = duckdb_get_value_type(self.0);
             let (count, child) = match self.type_id() {
-                id::LIST => ((api().get_list_size)(self.0), api().get_list_child),
-                id::STRUCT if is_tuple(kind) => ((api().struct_type_child_count)(kind), api().get_struct_child),
+                id::LIST => (
+                    duckdb_get_list_size(self.0),
+                    duckdb_get_list_child as unsafe fn(_, _) -> _,
+                ),
+                id::STRUCT if is_tuple(kind) => (
+                    duckdb_struct_type_child_count(kind),
+                    duckdb_get_struct_child as unsafe fn(_, _) -> _,
+                ),
                 _ => return None,
             };
             Some(
@@ -275,11 +281,11 @@ impl Value {
         }
         // SAFETY: it is a struct, and the indexes are those of fields.
         unsafe {
-            let kind = (api().get_value_type)(self.0);
-            (0..(api().struct_type_child_count)(kind))
+            let kind = duckdb_get_value_type(self.0);
+            (0..duckdb_struct_type_child_count(kind))
                 .filter_map(|index| {
-                    let name = taken((api().struct_type_child_name)(kind, index));
-                    Some((name, Value::owned((api().get_struct_child)(self.0, index))?))
+                    let name = taken(duckdb_struct_type_child_name(kind, index));
+                    Some((name, Value::owned(duckdb_get_struct_child(self.0, index))?))
                 })
                 .collect()
         }
@@ -289,22 +295,22 @@ impl Value {
     pub(crate) fn entries(&self) -> Vec<(Value, Value)> {
         // SAFETY: the indexes are those of entries.
         unsafe {
-            let count = (api().get_map_size)(self.0);
+            let count = duckdb_get_map_size(self.0);
             (0..count)
                 .filter_map(|index| {
-                    let key = Value::owned((api().get_map_key)(self.0, index))?;
-                    Some((key, Value::owned((api().get_map_value)(self.0, index))?))
+                    let key = Value::owned(duckdb_get_map_key(self.0, index))?;
+                    Some((key, Value::owned(duckdb_get_map_value(self.0, index))?))
                 })
                 .collect()
         }
     }
 }
 
-fn name(of: LogicalTypePointer) -> String {
+fn name(of: duckdb_logical_type) -> String {
     // SAFETY: it is a type, and that of its items is destroyed once.
     unsafe {
-        match (api().get_type_id)(of) {
-            id::LIST => format!("{}[]", name(LogicalType((api().list_type_child_type)(of)).0)),
+        match duckdb_get_type_id(of) {
+            id::LIST => format!("{}[]", name(LogicalType(duckdb_list_type_child_type(of)).0)),
             id => id::NAMES
                 .get(id as usize)
                 .map_or_else(|| id.to_string(), |&name| name.to_owned()),
@@ -316,7 +322,7 @@ fn name(of: LogicalTypePointer) -> String {
 ///
 /// # Safety
 /// It is the type of a struct.
-unsafe fn is_tuple(structure: LogicalTypePointer) -> bool {
+unsafe fn is_tuple(structure: duckdb_logical_type) -> bool {
     // SAFETY: by the contract of this function. A struct has a first field.
-    unsafe { taken((api().struct_type_child_name)(structure, 0)) }.is_empty()
+    unsafe { taken(duckdb_struct_type_child_name(structure, 0)) }.is_empty()
 }
