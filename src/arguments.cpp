@@ -1,7 +1,5 @@
 #include "arguments.hpp"
 
-#include "settings.hpp"
-
 #include <algorithm>
 #include <utility>
 

@@ -2,7 +2,6 @@
 
 #include "core.hpp"
 #include "duckdb_v2.h"
-#include "settings.hpp"
 #include "storage.hpp"
 
 #include <optional>

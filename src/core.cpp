@@ -1,6 +1,5 @@
 #include "core.hpp"
 
-#include "duckdb_cpp.hpp"
 #include "duckdb_v2.h"
 #include "storage.hpp"
 
@@ -31,9 +30,20 @@ void Check(EvtxFailure failure) {
 		Storage::ThrowKept();
 	case EvtxErrorKind::NO_FILES:
 		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_IO_GENERAL, GetText(owned->message));
+	case EvtxErrorKind::CONVERSION:
+		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_TYPE_CONVERSION, GetText(owned->message));
 	case EvtxErrorKind::INPUT:
 		throw duckdb::cxx::InvalidInputException(GetText(owned->message));
 	}
+}
+
+std::string GetSetting(duckdb::cxx::Context &context, const char *name) {
+	const auto value = context.GetConfig().GetOption(name).value;
+	return value.IsNull() ? std::string() : value.ToText();
+}
+
+bool IsOn(duckdb::cxx::Context &context, const EvtxSetting &setting) {
+	return context.GetConfig().GetOption(View(setting.name)).value.Get<bool>();
 }
 
 } // namespace evtx

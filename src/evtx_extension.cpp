@@ -6,13 +6,10 @@
 // NOLINTNEXTLINE(bugprone-multi-level-implicit-pointer-conversion,misc-const-correctness)
 DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	evtx::RegisterSettings(extension, context);
-	evtx::RegisterEnums(extension, context);
+	evtx::RegisterCasts(extension, context);
 	evtx::RegisterScanFunctions(extension, context);
-	evtx::RegisterReplacementScan(extension, context);
 	evtx::RegisterCopyFrom(extension, context);
 	evtx::RegisterCopyTo(extension, context);
-	evtx::RegisterCasts(extension, context);
-	evtx::RegisterCodes(extension, context);
-	evtx::RegisterRedact(extension, context);
+	evtx::RegisterScalarFunctions(extension, context);
 	evtx::RegisterMacros(extension, context);
 }

@@ -1,5 +1,4 @@
 #include "scan.hpp"
-#include "settings.hpp"
 
 #include <algorithm>
 #include <array>

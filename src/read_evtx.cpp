@@ -76,21 +76,7 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		columns.push_back(input.GetColumnIndex(i));
 	}
-	input.SetGlobalState<SharedScan>(input.GetContext(), bound.call, columns, bound.planned.get());
-}
-
-LogicalType GetType(Factory &factory, const EvtxArgument &argument) {
-	switch (argument.kind) {
-	case EvtxValueKind::FLAG:
-		return factory.CreateType(LogicalTypeId::BOOLEAN);
-	case EvtxValueKind::INTEGER:
-		return factory.CreateType(LogicalTypeId::BIGINT);
-	case EvtxValueKind::TEXT:
-		return factory.CreateType(LogicalTypeId::VARCHAR);
-	default:
-		// A value, or a list of them.
-		return factory.CreateType(LogicalTypeId::ANY);
-	}
+	input.SetGlobalState<SharedScan>(input.GetContext(), *bound.call, columns, bound.planned.get());
 }
 
 Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalType &type) {
@@ -120,50 +106,7 @@ void Replace(duckdb::cxx::ReplacementScan::Input &input) {
 	input.AddArgument(input.GetContext().GetFactory().CreateValue(duckdb::cxx::varchar_t(path)));
 }
 
-//! Casts texts to an enum. A text that is not one of its values becomes NULL. DuckDB's own cast would fail instead, and
-//! with it `IN` and `BETWEEN`, where `=` does not.
-// NOLINTNEXTLINE(misc-const-correctness)
-void CastToEnum(duckdb::cxx::CastFunction::ExecInput &input) {
-	const auto &values = input.GetUserData<EvtxEnum>().values;
-	const auto input_vector = input.GetInput();
-	const auto texts = input_vector.GetView();
-	auto output = input.GetOutput();
-	auto *numbers = output.GetDataMutable<std::uint8_t>();
-	auto validity = output.GetValidityMutable();
-	validity.SetAllValid(input.GetRowCount());
-	for (idx_t row = 0; row < input.GetRowCount(); row++) {
-		const auto text = texts.IsValid(row) ? texts.Data<duckdb::cxx::varchar_t>()[texts.SelAt(row)].view() : "";
-		const auto *const found =
-		    std::find_if(values.begin(), values.end(), [&](const EvtxText &value) { return View(value) == text; });
-		if (found == values.end()) {
-			validity.SetInvalid(row);
-		} else {
-			numbers[row] = static_cast<std::uint8_t>(found - values.begin());
-		}
-	}
-}
-
 } // namespace
-
-void RegisterEnums(duckdb::cxx::Extension &extension, Context &context) {
-	auto &factory = context.GetFactory();
-	for (const auto &known : Ask<EvtxDefinitions>(evtx_definitions).enums) {
-		std::vector<duckdb::cxx::TypeParam> values;
-		for (const auto &value : known.values) {
-			values.emplace_back(factory.CreateValue(duckdb::cxx::varchar_t(View(value))));
-		}
-		auto type = duckdb::cxx::CustomType::Create(factory);
-		const auto base = factory.CreateType(LogicalTypeId::ENUM, values);
-		type.SetName(GetText(known.name)).SetBaseType(base);
-		extension.Register(type);
-		auto cast = duckdb::cxx::CastFunction::Create(factory);
-		cast.SetSourceType(factory.CreateType(LogicalTypeId::VARCHAR))
-		    .SetTargetType(base.WithAlias(factory, View(known.name)))
-		    .SetUserData<EvtxEnum>(known)
-		    .SetExecCallback(CastToEnum);
-		extension.Register(cast);
-	}
-}
 
 void RegisterScanFunctions(duckdb::cxx::Extension &extension, Context &context) {
 	auto &factory = context.GetFactory();
@@ -180,17 +123,15 @@ void RegisterScanFunctions(duckdb::cxx::Extension &extension, Context &context) 
 				signature.AddParameter(GetText(known.files), factory.CreateType(LogicalTypeId::ANY));
 			}
 			for (const auto &argument : known.arguments) {
-				const auto type = GetType(factory, argument);
+				const auto name = View(argument.type_name);
+				const auto type = name.empty() ? factory.CreateType(LogicalTypeId::ANY) : factory.CreateType(name);
 				signature.AddParameter(GetText(argument.name), type, GetDefault(factory, argument, type),
 				                       duckdb::cxx::FunctionParameterKind::NAMED_ONLY);
 			}
 		});
 		extension.Register(function);
 	}
-}
-
-void RegisterReplacementScan(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
-	auto scan = duckdb::cxx::ReplacementScan::Create(context.GetFactory());
+	auto scan = duckdb::cxx::ReplacementScan::Create(factory);
 	scan.SetCallback(Replace);
 	extension.Register(scan);
 }

@@ -247,11 +247,6 @@ Storage::~Storage() {
 	of_call = before;
 }
 
-EvtxStorage Storage::ForCore() {
-	return {this, Glob,   Exists, IsRemote,
-	        Open, ReadAt, Close,  [](void *self) { return static_cast<Storage *>(self)->IsSet(); }};
-}
-
 //! Expands a glob, which throws if the query was interrupted. Returns whether the glob could be expanded.
 bool Storage::Ask(const std::string &glob) noexcept {
 	try {
@@ -288,51 +283,49 @@ void Storage::ThrowKept() {
 	std::rethrow_exception(kept ? kept : std::make_exception_ptr(duckdb::cxx::InterruptException("interrupted")));
 }
 
-EvtxStorageCode Storage::Glob(void *self, EvtxText pattern, EvtxTexts *texts) {
-	return Guard(texts, [&] {
-		const auto &files = static_cast<Storage *>(self)->files;
-		const auto glob = GetText(pattern);
-		const Turn turn(SharingOf(files, glob));
-		for (const auto &path : files.Glob(glob)) {
-			evtx_texts_push(texts, Lend(path));
-		}
-	});
-}
-
-EvtxStorageCode Storage::Exists(void *self, EvtxText path, bool *exists, EvtxTexts *texts) {
-	return Guard(texts, [&] {
-		const auto &files = static_cast<Storage *>(self)->files;
-		const auto name = GetText(path);
-		const Turn turn(SharingOf(files, name));
-		*exists = files.Exists(name);
-	});
-}
-
-bool Storage::IsRemote(void *self, EvtxText path) {
-	bool remote = false;
-	Guard(nullptr,
-	      [&] { remote = SharingOf(static_cast<Storage *>(self)->files, GetText(path)) != Sharing::ONE_HANDLE; });
-	return remote;
-}
-
-EvtxStorageCode Storage::Open(void *self, EvtxText path, void **file, std::uint64_t *size, EvtxTexts *texts) {
-	return Guard(texts, [&] {
-		auto &storage = *static_cast<Storage *>(self);
-		auto name = GetText(path);
-		auto opened = std::make_unique<OpenFile>(storage.files, name);
-		*size = opened->Size();
-		storage.reading = std::move(name);
-		*file = opened.release();
-	});
-}
-
-EvtxStorageCode Storage::ReadAt(void *file, std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset,
-                                EvtxTexts *texts) {
-	return Guard(texts, [&] { static_cast<OpenFile *>(file)->ReadAt(buffer, len, offset); });
-}
-
-void Storage::Close(void *file) {
-	const std::unique_ptr<OpenFile> owned(static_cast<OpenFile *>(file));
+EvtxStorage Storage::ForCore() {
+	EvtxStorage callbacks {};
+	callbacks.state = this;
+	callbacks.glob = [](void *self, EvtxText pattern, EvtxTexts *texts) {
+		return Guard(texts, [&] {
+			const auto &files = static_cast<Storage *>(self)->files;
+			const auto glob = GetText(pattern);
+			const Turn turn(SharingOf(files, glob));
+			for (const auto &path : files.Glob(glob)) {
+				evtx_texts_push(texts, Lend(path));
+			}
+		});
+	};
+	callbacks.exists = [](void *self, EvtxText path, bool *exists, EvtxTexts *texts) {
+		return Guard(texts, [&] {
+			const auto &files = static_cast<Storage *>(self)->files;
+			const auto name = GetText(path);
+			const Turn turn(SharingOf(files, name));
+			*exists = files.Exists(name);
+		});
+	};
+	callbacks.is_remote = [](void *self, EvtxText path) {
+		auto sharing = Sharing::ONE_HANDLE;
+		Guard(nullptr, [&] { sharing = SharingOf(static_cast<Storage *>(self)->files, GetText(path)); });
+		return sharing != Sharing::ONE_HANDLE;
+	};
+	callbacks.open = [](void *self, EvtxText path, void **file, std::uint64_t *size, EvtxTexts *texts) {
+		return Guard(texts, [&] {
+			auto &storage = *static_cast<Storage *>(self);
+			auto name = GetText(path);
+			auto opened = std::make_unique<OpenFile>(storage.files, name);
+			*size = opened->Size();
+			storage.reading = std::move(name);
+			*file = opened.release();
+		});
+	};
+	callbacks.read_at = [](void *file, std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset,
+	                       EvtxTexts *texts) {
+		return Guard(texts, [&] { static_cast<OpenFile *>(file)->ReadAt(buffer, len, offset); });
+	};
+	callbacks.close = [](void *file) { const std::unique_ptr<OpenFile> owned(static_cast<OpenFile *>(file)); };
+	callbacks.is_set = [](void *self) { return static_cast<Storage *>(self)->IsSet(); };
+	return callbacks;
 }
 
 } // namespace evtx

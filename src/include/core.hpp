@@ -3,6 +3,7 @@
 //! The Rust core through its C ABI: owning handles, exceptions for errors, and Arrow structs that release themselves.
 
 #include "duckdb/common/arrow/arrow.hpp"
+#include "duckdb_cpp.hpp"
 #include "evtx_ffi.h"
 
 #include <algorithm>
@@ -107,6 +108,12 @@ void Describe(Function &function, const EvtxFunction &about) {
 	docs.SetDescription(View(about.description)).AddExample("", View(about.example));
 	docs.AddCategory(View(Ask<EvtxDefinitions>(evtx_definitions).format));
 }
+
+//! The value of a setting of DuckDB.
+std::string GetSetting(duckdb::cxx::Context &context, const char *name);
+
+//! Whether a setting of the extension is on.
+bool IsOn(duckdb::cxx::Context &context, const EvtxSetting &setting);
 
 //! Whether two names are equal in SQL, which ignores the case of ASCII letters.
 inline bool EqualNames(std::string_view a, std::string_view b) {

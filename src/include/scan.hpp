@@ -8,8 +8,6 @@
 #include "vectors.hpp"
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,12 +22,8 @@ struct ScanColumns {
 	std::vector<duckdb::cxx::LogicalType> types;
 };
 
-//! The columns of a call: those of the logs, then those of the folders.
+//! The columns of a call.
 ScanColumns GetColumns(duckdb::cxx::Context &context, const EvtxCall &call);
-
-//! The value of a column of folders for a file.
-duckdb::cxx::Value GetFolderValue(duckdb::cxx::Context &context, const EvtxCall &call, std::size_t column,
-                                  std::size_t path);
 
 //! Passes the predicates of a query to a call as hints, unless the setting turns that off. DuckDB evaluates every
 //! predicate itself, so the query has the same result without hints.
@@ -39,8 +33,8 @@ void PassHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const Evt
 class SharedScan {
 public:
 	//! A scan of the columns with these indexes. If `planned` has hints, leaves out rows that they exclude.
-	SharedScan(duckdb::cxx::Context &context, std::shared_ptr<const EvtxCall> call,
-	           const std::vector<duckdb::cxx::idx_t> &columns, const EvtxPlanned *planned);
+	SharedScan(duckdb::cxx::Context &context, const EvtxCall &call, const std::vector<duckdb::cxx::idx_t> &columns,
+	           const EvtxPlanned *planned);
 
 	double Progress() const {
 		return Ask<double>(evtx_scan_progress, scan.get());
@@ -49,9 +43,7 @@ public:
 private:
 	friend class ThreadScan;
 
-	std::shared_ptr<const EvtxCall> call;
-	//! By column of the output: its index among the columns of the folders, if it is one of them.
-	std::vector<std::optional<std::size_t>> folder_columns;
+	std::size_t columns;
 	Scan scan;
 };
 

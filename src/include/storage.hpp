@@ -43,14 +43,6 @@ private:
 	bool IsSet() noexcept;
 	bool Ask(const std::string &glob) noexcept;
 
-	static EvtxStorageCode Glob(void *self, EvtxText pattern, EvtxTexts *texts);
-	static EvtxStorageCode Exists(void *self, EvtxText path, bool *exists, EvtxTexts *texts);
-	static bool IsRemote(void *self, EvtxText path);
-	static EvtxStorageCode Open(void *self, EvtxText path, void **file, std::uint64_t *size, EvtxTexts *texts);
-	static EvtxStorageCode ReadAt(void *file, std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset,
-	                              EvtxTexts *texts);
-	static void Close(void *file);
-
 	duckdb::cxx::FileSystem files;
 	//! The storage that this thread served before.
 	Storage *before;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace evtx {
@@ -63,5 +64,12 @@ private:
 	//! By index of the array.
 	std::vector<EvtxRoom> rooms;
 };
+
+//! Writes an array into a vector.
+inline void Write(const Arrays &array, duckdb::cxx::Vector vector) {
+	ArrayWriter writer(array);
+	writer.Add(std::move(vector));
+	writer.Write();
+}
 
 } // namespace evtx

@@ -73,7 +73,6 @@ throwing_functions! {
         from: duckdb_vector, to: duckdb_vector, rows: duckdb_selection_vector, count: idx_t, first: idx_t, place: idx_t
     );
     duckdb_vector_ensure_validity_writable(vector: duckdb_vector);
-    duckdb_vector_reference_value(vector: duckdb_vector, value: duckdb_value);
 }
 
 /// Declares conversions of callbacks that C++ exceptions may leave into the types of the header.

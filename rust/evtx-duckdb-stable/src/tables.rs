@@ -4,11 +4,9 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use evtx_ffi::{
-    EvtxArguments, EvtxArrays, EvtxCall, EvtxError, EvtxPaths, EvtxScan, EvtxScanFunction, EvtxSetting, EvtxWorker,
-    definitions,
+    EvtxArguments, EvtxCall, EvtxError, EvtxPaths, EvtxScan, EvtxScanFunction, EvtxSetting, EvtxWorker, definitions,
 };
-use evtx_scan::{Argument, FolderColumn, FolderType, Query, ScanError, ends_with};
-use jiff::civil::{Date, DateTime, date};
+use evtx_scan::{Argument, Query, ScanError, ends_with};
 
 use crate::api::*;
 use crate::arguments;
@@ -16,7 +14,7 @@ use crate::call::{boxed, delete, guarded, registered};
 use crate::interrupts::{Interrupts, Probe};
 use crate::storage::{Context, Files, Reading};
 use crate::types::{LogicalType, Value, c_text, id, text_of};
-use crate::vectors::{clear, rooms};
+use crate::vectors::rooms;
 
 /// The most threads of a scan. DuckDB uses as many as it has.
 const MAX_THREADS: u64 = 1 << 16;
@@ -42,17 +40,8 @@ struct Bound {
 /// A scan, which the threads of a statement share.
 struct Shared {
     scan: EvtxScan,
-    /// The columns that the statement reads.
-    columns: Vec<Column>,
-}
-
-/// A column that a statement reads.
-enum Column {
-    Log,
-    /// A column of folders, by its index among them.
-    Folder(usize),
-    /// A column of DuckDB's, for statements that only count rows.
-    Nothing,
+    /// The vectors of its columns in a chunk. DuckDB adds one of its own for statements that only count rows.
+    vectors: Vec<u64>,
 }
 
 /// A thread of a scan, from its first rows on.
@@ -68,49 +57,10 @@ const _: () = {
     handed_on::<Thread>();
 };
 
-/// The columns of a call: those of the logs, then those of the folders.
-fn columns(call: &EvtxCall) -> Vec<(String, LogicalType)> {
+/// The columns of a call.
+fn columns(call: &EvtxCall) -> impl Iterator<Item = (&str, LogicalType)> {
     let fields = call.schema.fields().iter();
-    let mut columns: Vec<_> = fields
-        .map(|field| (field.name().clone(), LogicalType::of(field)))
-        .collect();
-    for folder in &call.call.folders {
-        let mut name = folder.name.clone();
-        while columns.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
-            name.insert_str(0, "hive_");
-        }
-        let column_type = LogicalType::new(match folder.value_type {
-            FolderType::Date => id::DATE,
-            FolderType::Timestamp => id::TIMESTAMP,
-            FolderType::Integer => id::BIGINT,
-            FolderType::Text => id::VARCHAR,
-        });
-        columns.push((name, column_type));
-    }
-    columns
-}
-
-/// The value of a column of folders for a file.
-fn folder_value(column: &FolderColumn, path: usize) -> Option<Value> {
-    let text = column.values.get(path)?.as_deref()?;
-    let epoch = date(1970, 1, 1);
-    // SAFETY: the functions take any number.
-    Value::owned(unsafe {
-        match column.value_type {
-            FolderType::Date => {
-                let days = epoch.until(text.parse::<Date>().ok()?).ok()?.get_days();
-                duckdb_create_date(duckdb_date { days })
-            }
-            FolderType::Timestamp => {
-                let time = text.parse::<DateTime>().ok()?;
-                let since = time.duration_since(epoch.into());
-                let micros = i64::try_from(since.as_micros()).ok()?;
-                duckdb_create_timestamp(duckdb_timestamp { micros })
-            }
-            FolderType::Integer => duckdb_create_int64(text.parse().ok()?),
-            FolderType::Text => return Some(Value::of(text)),
-        }
-    })
+    fields.map(|field| (field.name().as_str(), LogicalType::of(field)))
 }
 
 /// The call of a bind with these arguments.
@@ -170,7 +120,7 @@ unsafe extern "C" fn bind(info: duckdb_bind_info) {
         let bound = call(info, &mut arguments)?;
         for (name, column_type) in columns(&bound.call) {
             // SAFETY: the name ends with a NUL, and the type is one.
-            unsafe { duckdb_bind_add_result_column(info, c_text(&name).as_ptr(), column_type.0) };
+            unsafe { duckdb_bind_add_result_column(info, c_text(name).as_ptr(), column_type.0) };
         }
         if bound.call.records > 0 {
             // SAFETY: DuckDB passes the info of the bind.
@@ -203,7 +153,7 @@ unsafe extern "C" fn bind_copy(info: duckdb_bind_info) {
         };
         wanted.iter().for_each(|(name, _)| arguments.arguments.need(name));
         let mut bound = call(info, &mut arguments)?;
-        let known = columns(&bound.call);
+        let known: Vec<_> = columns(&bound.call).collect();
         let indexes = wanted.iter().map(|(name, wanted)| {
             let found = known.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
             let index = found.ok_or_else(|| {
@@ -238,18 +188,11 @@ unsafe extern "C" fn init(info: duckdb_init_info) {
             Some(of_table) => columns.iter().map(|&index| of_table[index as usize]).collect(),
             None => columns,
         };
-        let (logs, folders) = (
-            bound.call.schema.fields().len() as u64,
-            bound.call.call.folders.len() as u64,
-        );
-        let kind = |&index: &u64| match index.checked_sub(logs) {
-            None => Column::Log,
-            Some(folder) if folder < folders => Column::Folder(folder as usize),
-            Some(_) => Column::Nothing,
-        };
+        let known = bound.call.schema.fields().len() as u64;
+        let vectors = (0..).zip(&columns).filter(|(_, index)| **index < known);
         let shared = Shared {
             scan: EvtxScan::new(&bound.call, &columns, &[], &bound.memory),
-            columns: columns.iter().map(kind).collect(),
+            vectors: vectors.map(|(vector, _)| vector).collect(),
         };
         let threads = if bound.call.fails() { 1 } else { MAX_THREADS };
         // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.
@@ -269,17 +212,6 @@ unsafe extern "C" fn init_thread(info: duckdb_init_info) {
     });
 }
 
-/// The next rows of a scan, and the vectors that they fill.
-#[derive(Default)]
-struct Rows {
-    arrays: EvtxArrays,
-    /// The vectors of the arrays.
-    vectors: Vec<duckdb_vector>,
-    /// Those that have one value in every row.
-    constants: Vec<(duckdb_vector, Option<Value>)>,
-    count: u64,
-}
-
 unsafe extern "C-unwind" fn exec(info: duckdb_function_info, output: duckdb_data_chunk) {
     let next = guarded(duckdb_function_set_error, info, || {
         // SAFETY: the data is that of the bind, of the begin and of this thread.
@@ -295,45 +227,24 @@ unsafe extern "C-unwind" fn exec(info: duckdb_function_info, output: duckdb_data
             let files = &bound.files;
             worker.next(&Reading { files, interrupt }, interrupt, false)
         });
-        let Some((batch, place)) = next? else {
-            return Ok(Rows::default());
-        };
-        let mut rows = Rows {
-            arrays: EvtxArrays::new(&batch),
-            count: place.rows as u64,
-            ..Rows::default()
-        };
-        for (index, column) in shared.columns.iter().enumerate() {
-            // SAFETY: the chunk has a vector for each column.
-            let vector = unsafe { duckdb_data_chunk_get_vector(output, index as u64) };
-            match column {
-                Column::Nothing => {}
-                Column::Log => rows.vectors.push(vector),
-                Column::Folder(folder) => {
-                    let value = folder_value(&bound.call.call.folders[*folder], place.path);
-                    rows.constants.push((vector, value));
-                }
-            }
-        }
-        Ok(rows)
+        let (arrays, place) = next?.unwrap_or_default();
+        // SAFETY: the chunk has a vector for each column.
+        let vectors = shared
+            .vectors
+            .iter()
+            .map(|&index| unsafe { duckdb_data_chunk_get_vector(output, index) });
+        Ok((arrays, vectors.collect::<Vec<_>>(), place.rows as u64))
     });
-    let Some(rows) = next else {
+    let Some((arrays, vectors, rows)) = next.filter(|(.., rows)| *rows > 0) else {
         return;
     };
-    for (vector, value) in rows.constants {
-        match value {
-            // SAFETY: the vector has the type of the value.
-            Some(value) => unsafe { duckdb_vector_reference_value(vector, value.0) },
-            // A value of the API that is NULL has no type.
-            None => clear(vector, rows.count as usize),
-        }
-    }
-    let rooms = rooms(&rows.arrays, rows.vectors);
+    let rooms = rooms(&arrays, vectors);
     guarded(duckdb_function_set_error, info, || {
-        // SAFETY: each room is that of the vector of its array.
-        unsafe { rows.arrays.write(&rooms) };
-        // SAFETY: the chunk has room for a batch.
-        unsafe { duckdb_data_chunk_set_size(output, rows.count) };
+        // SAFETY: each room is that of the vector of its array, and the chunk has room for a batch.
+        unsafe {
+            arrays.write(&rooms);
+            duckdb_data_chunk_set_size(output, rows);
+        }
         Ok(())
     });
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_char};
 
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, TimeUnit};
 use evtx_arrow::{ENUMS, enum_of};
 
 use crate::api::*;
@@ -139,6 +139,8 @@ impl LogicalType {
             DataType::Float32 => id::FLOAT,
             DataType::Float64 => id::DOUBLE,
             DataType::Binary => id::BLOB,
+            DataType::Date32 => id::DATE,
+            DataType::Timestamp(TimeUnit::Microsecond, _) => id::TIMESTAMP,
             DataType::Timestamp(..) => id::TIMESTAMP_NS,
             DataType::FixedSizeBinary(_) if extension == Some("arrow.uuid") => id::UUID,
             DataType::FixedSizeBinary(_) => id::HUGEINT,

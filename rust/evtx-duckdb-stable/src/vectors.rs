@@ -39,15 +39,6 @@ pub(crate) fn write_result(info: duckdb_function_info, arrays: &EvtxArrays, outp
     });
 }
 
-/// Makes the first rows of a vector NULL.
-pub(crate) fn clear(vector: duckdb_vector, rows: usize) {
-    // SAFETY: the validity has a bit for each row, in words of 64.
-    unsafe {
-        duckdb_vector_ensure_validity_writable(vector);
-        duckdb_vector_get_validity(vector).write_bytes(0, rows.div_ceil(64));
-    }
-}
-
 /// Adds the room of the vector of the next array, and those of its items or fields.
 fn add(arrays: &EvtxArrays, vector: duckdb_vector, rooms: &mut Vec<EvtxRoom>) {
     let need = arrays.needs()[rooms.len()];

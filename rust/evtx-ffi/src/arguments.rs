@@ -44,6 +44,8 @@ pub struct EvtxArgument {
     pub default_text: EvtxText<'static>,
     /// The kind of values that it takes.
     pub kind: EvtxValueKind,
+    /// The name of their type in SQL; null if they can have any.
+    pub type_name: EvtxText<'static>,
 }
 
 /// A value for an argument.
@@ -95,6 +97,13 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
         name: EvtxText::of(argument.name),
         default_text: EvtxText::of_option(argument.default),
         kind: argument.kind.into(),
+        type_name: EvtxText::of_option(match argument.kind {
+            ArgumentKind::Flag => Some("BOOLEAN"),
+            ArgumentKind::Integer => Some("BIGINT"),
+            ArgumentKind::Text => Some("VARCHAR"),
+            // A value, or a list of them.
+            ArgumentKind::List | ArgumentKind::Map => None,
+        }),
     };
     let functions = Query::ALL.iter().enumerate().map(|(number, query)| {
         let [name, description, example] = about(*query);

@@ -20,6 +20,8 @@ pub enum EvtxErrorKind {
     Storage,
     /// The caller has interrupted the call.
     Interrupted,
+    /// A value cannot be cast.
+    Conversion,
 }
 
 /// The error of a function of the C ABI.
@@ -33,7 +35,7 @@ pub struct EvtxError {
 }
 
 impl EvtxError {
-    fn new(kind: EvtxErrorKind, message: String) -> Self {
+    pub(crate) fn new(kind: EvtxErrorKind, message: String) -> Self {
         // DuckDB takes messages as C strings, and clients print them.
         let message = EvtxText::leaked(printable(&message).into_owned().into_bytes());
         EvtxError { kind, message }

@@ -2,25 +2,29 @@
 
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
+use arrow_array::{ArrayRef, StringArray};
+use arrow_cast::cast;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use evtx_archive::ArchiveStorage;
-use evtx_arrow::{ENUMS, OnError, enum_of};
+use evtx_arrow::{DecodeError, OnError, enum_of};
 use evtx_format::Interrupt;
-use evtx_scan::{FolderColumn, FolderType, ScanCall, ScanError, Storage, estimate_records};
+use evtx_scan::{FolderType, ScanCall, ScanError, Storage, estimate_records};
 
 use crate::arguments::EvtxArguments;
-use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, export_schema, produce, release, required};
+use crate::boundary::{EvtxFailure, EvtxOwned, EvtxText, export_schema, produce, release, required};
 use crate::paths::EvtxPaths;
 use crate::report::{ReportFunction, report_of};
 use crate::storage::EvtxStorage;
 
 /// A call of a statement: its options, its files, and the columns of its rows.
 pub struct EvtxCall {
-    /// What it reads and how, with the columns of its folders.
-    pub call: ScanCall,
-    /// The columns of the logs.
+    /// What it reads and how.
+    pub(crate) call: ScanCall,
+    /// The columns: those of the logs, then those of the folders.
     pub schema: SchemaRef,
+    /// For each column of folders, its values by file.
+    pub(crate) folders: Vec<ArrayRef>,
     /// The report that makes the rows, unless they are records.
     pub(crate) report: Option<ReportFunction>,
     /// An estimate of how many records the files have; 0 if the rows are not records.
@@ -52,9 +56,26 @@ impl EvtxCall {
             Some(report) => (Arc::clone(&report.schema), 0),
             None => (call.table.schema(), estimate_records(storage, &call.paths, interrupt)?),
         };
+        let (mut fields, mut folders) = (schema.fields().to_vec(), Vec::new());
+        for column in &call.folders {
+            let mut name = column.name.clone();
+            while fields.iter().any(|field| field.name().eq_ignore_ascii_case(&name)) {
+                name.insert_str(0, "hive_");
+            }
+            let column_type = match column.value_type {
+                FolderType::Date => DataType::Date32,
+                FolderType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+                FolderType::Integer => DataType::Int64,
+                FolderType::Text => DataType::Utf8,
+            };
+            let values: StringArray = column.values.iter().map(Option::as_deref).collect();
+            folders.push(cast(&values, &column_type).map_err(DecodeError::from)?);
+            fields.push(Field::new(name, column_type, true).into());
+        }
         Ok(EvtxCall {
             call,
-            schema,
+            schema: Schema::new(fields).into(),
+            folders,
             report,
             records,
         })
@@ -64,43 +85,6 @@ impl EvtxCall {
     pub fn fails(&self) -> bool {
         self.call.options.on_error == OnError::Fail
     }
-
-    fn folder(&self, column: usize) -> Result<&FolderColumn, &'static str> {
-        self.call.folders.get(column).ok_or("there is no such column")
-    }
-}
-
-/// The type of a column of folders.
-#[repr(u32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EvtxFolderType {
-    /// Dates.
-    Date,
-    /// Times without a time zone, to microseconds.
-    Timestamp,
-    /// Signed 64-bit integers.
-    Integer,
-    /// Text.
-    Text,
-}
-
-/// A type that is an enum.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxEnum {
-    /// Its name.
-    pub name: EvtxText<'static>,
-    /// Its values.
-    pub values: EvtxSlice<'static, EvtxText<'static>>,
-}
-
-/// All types that are enums.
-pub(crate) fn enums() -> EvtxSlice<'static, EvtxEnum> {
-    let enums = ENUMS.iter().map(|(name, values)| EvtxEnum {
-        name: EvtxText::of(name),
-        values: EvtxSlice::leaked(values.iter().map(|value| EvtxText::of(value)).collect::<Vec<_>>()),
-    });
-    EvtxSlice::leaked(enums.collect::<Vec<_>>())
 }
 
 /// Makes a call, as [`EvtxCall::new`] says.
@@ -125,14 +109,14 @@ pub extern "C" fn evtx_call_free(call: EvtxOwned<EvtxCall>) {
     release(|| drop(call));
 }
 
-/// Returns the schema of the columns of the logs, without those of the folders.
+/// Returns the schema of the columns: those of the logs, then those of the folders.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_call_schema(call: Option<&EvtxCall>, out: Option<&mut FFI_ArrowSchema>) -> EvtxFailure {
     produce(out, || export_schema(&required(call)?.schema))
 }
 
-/// Returns the name of the type of a column of the logs that is an enum, until the call is freed; null for another
-/// column. The rows of the column have the numbers of values, in 8 bits.
+/// Returns the name of the type of a column that is an enum, until the call is freed; null for another column. The rows
+/// of the column have the numbers of values, in 8 bits.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_call_enum<'a>(
     call: Option<&'a EvtxCall>,
@@ -149,10 +133,6 @@ pub extern "C" fn evtx_call_enum<'a>(
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EvtxCallInfo<'a> {
-    /// How many columns the logs have.
-    pub columns: usize,
-    /// How many columns the folders have. They follow those of the logs.
-    pub folders: usize,
     /// An estimate of how many records the files have; 0 if the rows are not records.
     pub records: u64,
     /// Whether the first damage ends a scan with an error (`on_error := 'fail'`).
@@ -167,56 +147,9 @@ pub extern "C" fn evtx_call_info<'a>(call: Option<&'a EvtxCall>, out: Option<&mu
     produce(out, || {
         let call = required(call)?;
         Ok(EvtxCallInfo {
-            columns: call.schema.fields().len(),
-            folders: call.call.folders.len(),
             records: call.records,
             fails: call.fails(),
             warning: EvtxText::of_option(call.call.warning.as_deref()),
         })
-    })
-}
-
-/// A column of folders.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxFolder<'a> {
-    /// Its name, valid until the call is freed.
-    pub name: EvtxText<'a>,
-    /// The type of its values.
-    pub value_type: EvtxFolderType,
-}
-
-/// Returns the column of folders with an index.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_call_folder<'a>(
-    call: Option<&'a EvtxCall>,
-    column: usize,
-    out: Option<&mut EvtxFolder<'a>>,
-) -> EvtxFailure {
-    produce(out, || {
-        let column = required(call)?.folder(column)?;
-        Ok(EvtxFolder {
-            name: EvtxText::of(&column.name),
-            value_type: match column.value_type {
-                FolderType::Date => EvtxFolderType::Date,
-                FolderType::Timestamp => EvtxFolderType::Timestamp,
-                FolderType::Integer => EvtxFolderType::Integer,
-                FolderType::Text => EvtxFolderType::Text,
-            },
-        })
-    })
-}
-
-/// Returns the value of a column of folders for a file, as text, until the call is freed; null for NULL.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_call_folder_value<'a>(
-    call: Option<&'a EvtxCall>,
-    column: usize,
-    path: usize,
-    out: Option<&mut EvtxText<'a>>,
-) -> EvtxFailure {
-    produce(out, || {
-        let value = required(call)?.folder(column)?.values.get(path);
-        Ok(EvtxText::of_option(value.ok_or("there is no such file")?.as_deref()))
     })
 }

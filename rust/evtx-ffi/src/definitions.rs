@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::answers::{EvtxCodeFunction, code_functions};
 use crate::arguments::{EvtxScanFunction, scan_functions};
 use crate::boundary::{EvtxFailure, EvtxFunction, EvtxSlice, EvtxText, produce};
-use crate::call::{EvtxEnum, enums};
+use crate::casts::{EvtxEnum, enums};
 use crate::macros::{EvtxMacro, macros};
 use crate::redaction::redact_functions;
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{DictionaryArray, RecordBatch, StringViewArray};
-use evtx_arrow::{Expression, MakeArrays};
+use arrow_array::{ArrayRef, DictionaryArray, StringViewArray, UInt64Array};
+use arrow_schema::FieldRef;
+use arrow_select::take::take;
+use evtx_arrow::{DecodeError, Expression, MakeArrays};
 use evtx_format::Interrupt;
 use evtx_scan::{FileScan, ReportRows, ReportThreads, ScanError, Storage, Worker};
 
@@ -14,7 +16,17 @@ use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
 
 /// A scan, which the threads of a query share: of the records of files, or for a report on them.
-pub struct EvtxScan(Source);
+pub struct EvtxScan {
+    source: Source,
+    columns: Arc<Columns>,
+}
+
+/// The columns of a scan.
+struct Columns {
+    fields: Vec<FieldRef>,
+    /// Those of folders: their places among all columns, and their values by file.
+    folders: Vec<(usize, ArrayRef)>,
+}
 
 enum Source {
     Records(Arc<FileScan>, FileIndices),
@@ -25,7 +37,10 @@ enum Source {
 type FileIndices = Arc<[usize]>;
 
 /// A thread's share of a scan.
-pub struct EvtxWorker(Rows);
+pub struct EvtxWorker {
+    rows: Rows,
+    columns: Arc<Columns>,
+}
 
 enum Rows {
     Records(Box<Worker>, FileIndices),
@@ -36,41 +51,58 @@ impl EvtxScan {
     /// A scan of a call.
     ///
     /// - `columns` are indexes in the schema of the call, in the order of the scan. Indexes after the last column are
-    ///   ignored. If none remains, the scan has the first column, because a batch needs a column to have rows.
+    ///   ignored.
     /// - `hints` are predicates of the query. The scan leaves out files and records that they exclude.
     /// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. The messages of the logs can take a quarter of it
     ///   together.
     pub fn new(call: &EvtxCall, columns: &[u64], hints: &[Expression], memory: &str) -> Self {
         let EvtxCall {
-            call, schema, report, ..
+            call,
+            schema,
+            folders: values,
+            report,
+            ..
         } = call;
-        let count = schema.fields().len();
+        let all = schema.fields();
         let columns = columns.iter().filter_map(|&column| usize::try_from(column).ok());
-        let mut columns: Vec<usize> = columns.filter(|&column| column < count).collect();
-        if columns.is_empty() {
-            columns.push(0);
+        let columns = columns.filter(|&column| column < all.len());
+        let (mut of_logs, mut fields, mut folders) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, column) in columns.enumerate() {
+            fields.push(Arc::clone(&all[column]));
+            match column.checked_sub(all.len() - values.len()) {
+                Some(folder) => folders.push((place, Arc::clone(&values[folder]))),
+                None => of_logs.push(column),
+            }
         }
-        EvtxScan(match report {
-            Some(report) => Source::Report((report.make)(call, &columns)),
+        // A batch needs a column to have rows.
+        if of_logs.is_empty() {
+            of_logs.push(0);
+        }
+        let source = match report {
+            Some(report) => Source::Report((report.make)(call, &of_logs)),
             None => {
-                let (scan, indices) = call.scan(&columns, hints, size(memory) / 4);
+                let (scan, indices) = call.scan(&of_logs, hints, size(memory) / 4);
                 Source::Records(Arc::new(scan), indices)
             }
-        })
+        };
+        let columns = Arc::new(Columns { fields, folders });
+        EvtxScan { source, columns }
     }
 
     /// A worker of the scan.
     pub fn worker(&self) -> EvtxWorker {
-        EvtxWorker(match &self.0 {
+        let rows = match &self.source {
             Source::Records(scan, indices) => Rows::Records(Worker::new(scan, ARRAYS).into(), Arc::clone(indices)),
             Source::Report(report) => Rows::Report(report.thread()),
-        })
+        };
+        let columns = Arc::clone(&self.columns);
+        EvtxWorker { rows, columns }
     }
 }
 
 impl EvtxWorker {
-    /// The next rows, and their origin; `None` at the end of the scan. `keeps_order` says whether the engine restores
-    /// the order of the rows by their positions; the scan then reads longer runs.
+    /// The next rows, with an array for each column, and their place; `None` at the end of the scan. `keeps_order` says
+    /// whether the engine restores the order of the rows by their places; the scan then reads longer runs.
     ///
     /// # Errors
     /// Those of [`Worker::next`] and [`ReportRows::next`].
@@ -79,8 +111,8 @@ impl EvtxWorker {
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
         keeps_order: bool,
-    ) -> Result<Option<(RecordBatch, EvtxPlace)>, ScanError> {
-        let batch = match &mut self.0 {
+    ) -> Result<Option<(EvtxArrays, EvtxPlace)>, ScanError> {
+        let batch = match &mut self.rows {
             Rows::Records(worker, indices) => {
                 worker.keep_order(keeps_order);
                 let batch = worker.next(storage, interrupt)?;
@@ -91,10 +123,16 @@ impl EvtxWorker {
                 batch.map(|batch| (batch.rows, 0, batch.index))
             }
         };
-        Ok(batch.map(|(batch, path, index)| {
-            let rows = batch.num_rows();
-            (batch, EvtxPlace { rows, path, index })
-        }))
+        let Some((batch, file, index)) = batch else {
+            return Ok(None);
+        };
+        let (rows, mut arrays) = (batch.num_rows(), batch.columns().to_vec());
+        for (place, values) in &self.columns.folders {
+            let file = UInt64Array::from_value(file as u64, rows);
+            arrays.insert(*place, take(values, &file, None).map_err(DecodeError::from)?);
+        }
+        let arrays = EvtxArrays::new(arrays.into_iter().zip(self.columns.fields.iter().cloned()));
+        Ok(Some((arrays, EvtxPlace { rows, index })))
     }
 }
 
@@ -137,7 +175,7 @@ pub extern "C" fn evtx_scan_free(scan: EvtxOwned<EvtxScan>) {
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_scan_progress(scan: Option<&EvtxScan>, out: Option<&mut f64>) -> EvtxFailure {
     produce(out, || {
-        Ok(match &required(scan)?.0 {
+        Ok(match &required(scan)?.source {
             Source::Records(scan, _) => scan.progress(),
             Source::Report(report) => report.progress(),
         })
@@ -176,19 +214,17 @@ pub extern "C" fn evtx_worker_free(worker: EvtxOwned<EvtxWorker>) {
     release(|| drop(worker));
 }
 
-/// The origin of the rows of a batch.
+/// The place of the rows of a batch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EvtxPlace {
     /// How many rows the batch has; 0 at the end of the scan.
     pub rows: usize,
-    /// The index of their file among the files of the call.
-    pub path: usize,
     /// The position of their run of blocks, or of their batch, among all rows. It never falls in a worker.
     pub index: u64,
 }
 
-/// Makes the arrays of the next rows, one for each column of the scan, unless the scan ends. Returns their origin.
+/// Makes the arrays of the next rows, one for each column of the scan, unless the scan ends. Returns their place.
 /// `keeps_order` is that of [`EvtxWorker::next`].
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_worker_next(
@@ -201,8 +237,8 @@ pub extern "C" fn evtx_worker_next(
     produce(out, || {
         let (worker, arrays) = (required(worker)?, required(arrays)?);
         let next = storage.during(|storage, interrupt| worker.next(storage, interrupt, keeps_order))?;
-        Ok(next.map_or_else(EvtxPlace::default, |(batch, place)| {
-            *arrays = Some(EvtxArrays::new(&batch).into());
+        Ok(next.map_or_else(EvtxPlace::default, |(made, place)| {
+            *arrays = Some(made.into());
             place
         }))
     })
@@ -215,7 +251,7 @@ pub extern "C" fn evtx_worker_reading<'a>(
     out: Option<&mut EvtxText<'a>>,
 ) -> EvtxFailure {
     produce(out, || {
-        Ok(EvtxText::of_option(match &required(worker)?.0 {
+        Ok(EvtxText::of_option(match &required(worker)?.rows {
             Rows::Records(worker, _) => worker.reading(),
             Rows::Report(worker) => worker.reading(),
         }))

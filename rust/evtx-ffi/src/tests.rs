@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use arrow_schema::DataType;
 use arrow_schema::ffi::FFI_ArrowSchema;
 
 use crate::arguments::*;
@@ -260,11 +261,13 @@ fn a_file_is_read_through_the_c_abi() {
     let storage = storage(&mut file);
     let call = call_with(storage, "x", "verify");
     let info = info(&call);
-    assert_eq!((info.columns, info.folders, info.fails), (25, 0, false));
-    assert_eq!((info.records, info.warning.get()), (87, &b""[..]));
+    assert_eq!((info.records, info.fails, info.warning.get()), (87, false, &b""[..]));
     let mut schema = FFI_ArrowSchema::empty();
     check(evtx_call_schema(Some(&call), Some(&mut schema)));
-    assert_eq!(schema.child(0).name(), Some("record_id"));
+    assert_eq!(
+        (schema.child(0).name(), schema.children().count()),
+        (Some("record_id"), 25)
+    );
 
     let planned = made(|out| evtx_planned_new(EvtxText::of("x"), out));
     let column = EvtxNode {
@@ -286,7 +289,7 @@ fn a_file_is_read_through_the_c_abi() {
     // The damage of the file and of its chunk, then the end.
     for rows in [2, 0] {
         let (arrays, place) = next(&mut worker, storage).expect("a batch");
-        assert_eq!((arrays, place.rows, place.path, place.index), (rows, rows, 0, 0));
+        assert_eq!((arrays, place), (rows, EvtxPlace { rows, index: 0 }));
     }
     let mut progress = 0.0;
     check(evtx_scan_progress(Some(&scan), Some(&mut progress)));
@@ -347,27 +350,27 @@ fn values_that_an_argument_does_not_take_are_errors() {
 fn folders_are_columns_of_a_call() {
     let mut file = damaged();
     let path = "day=2024-03-05/host=__HIVE_DEFAULT_PARTITION__/x";
-    let call = call_with(storage(&mut file), path, "hive_partitioning");
-    let mut folder = EvtxFolder {
-        name: EvtxText::NONE,
-        value_type: EvtxFolderType::Text,
-    };
-    check(evtx_call_folder(Some(&call), 0, Some(&mut folder)));
-    assert_eq!(
-        (folder.name.text(), folder.value_type),
-        (Ok("day"), EvtxFolderType::Date)
-    );
-    let mut value = EvtxText::NONE;
-    check(evtx_call_folder_value(Some(&call), 0, 0, Some(&mut value)));
-    assert_eq!(value.text(), Ok("2024-03-05"));
-    check(evtx_call_folder_value(Some(&call), 1, 0, Some(&mut value)));
-    assert!(value.data.is_null());
-    for error in [
-        evtx_call_folder_value(Some(&call), 0, 1, Some(&mut value)),
-        evtx_call_folder(Some(&call), 2, Some(&mut folder)),
-    ] {
-        assert!(failure(error).expect("an error").1.starts_with("there is no such"));
-    }
+    let storage = storage(&mut file);
+    let call = call_with(storage, path, "hive_partitioning");
+    let fields = &call.schema.fields()[25..];
+    let types: Vec<_> = fields
+        .iter()
+        .map(|field| (field.name().as_str(), field.data_type()))
+        .collect();
+    assert_eq!(types, [("day", &DataType::Date32), ("host", &DataType::Utf8)]);
+    let scan = scan(&call, &[26, 1, 25], None);
+    let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
+    let (mut arrays, mut place, mut needs) = (None, EvtxPlace::default(), EvtxSlice::NONE);
+    check(evtx_worker_next(
+        Some(&mut worker),
+        storage,
+        false,
+        Some(&mut arrays),
+        Some(&mut place),
+    ));
+    check(evtx_arrays_needs(arrays.as_deref(), Some(&mut needs)));
+    let found: Vec<_> = needs.get().iter().map(|need| (need.rows, need.has_nulls)).collect();
+    assert_eq!(found, [(place.rows, true), (place.rows, true), (place.rows, false)]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use arrow_array::builder::make_view;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::types::{ByteArrayType, Int32Type};
-use arrow_array::{Array, ArrayRef, GenericByteArray, RecordBatch, StringViewArray, StructArray};
+use arrow_array::{Array, ArrayRef, GenericByteArray, StringViewArray, StructArray};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -58,12 +58,10 @@ pub struct EvtxRoom {
 }
 
 impl EvtxArrays {
-    /// The arrays of a batch.
-    pub fn new(batch: &RecordBatch) -> Self {
+    /// The arrays of columns with these fields.
+    pub(crate) fn new(columns: impl Iterator<Item = (ArrayRef, FieldRef)>) -> Self {
         let mut arrays = EvtxArrays::default();
-        let fields = batch.schema_ref().fields().iter();
-        let columns = batch.columns().iter().zip(fields);
-        columns.for_each(|(array, field)| arrays.push(Arc::clone(array), Arc::clone(field)));
+        columns.for_each(|(array, field)| arrays.push(array, field));
         arrays
     }
 

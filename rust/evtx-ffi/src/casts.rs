@@ -1,21 +1,88 @@
-//! The cast from text to TIMESTAMP_NS, the type of `time_created`. DuckDB 2 ignores an offset at the end of the text, and
-//! so finds the wrong events; earlier versions apply it. Everything else about a text is left to DuckDB.
+//! The casts from text to enums, and to TIMESTAMP_NS, the type of `time_created`. DuckDB 2 ignores an offset at the end of
+//! such a text, and so finds the wrong events; earlier versions apply it. Everything else about it is left to DuckDB.
 
-use crate::boundary::{EvtxFailure, EvtxText, produce};
+use std::sync::Arc;
+
+use arrow_array::{Int64Array, UInt8Array};
+use evtx_arrow::ENUMS;
+
+use crate::answers::EvtxVector;
+use crate::boundary::{EvtxError, EvtxErrorKind, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce};
+use crate::vectors::EvtxArrays;
 
 const NANOS: i64 = 1000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// The nanoseconds since 1970-01-01 UTC of a text. `micros` are the microseconds that DuckDB has read, without the offset,
-/// which counts if `has_offset`. Fails if a time zone is neither UTC nor an offset, or if TIMESTAMP_NS cannot hold the time.
+/// A type that is an enum.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxEnum {
+    /// Its number, for [`evtx_enum_numbers_new`].
+    pub number: usize,
+    /// Its name.
+    pub name: EvtxText<'static>,
+    /// Its values.
+    pub values: EvtxSlice<'static, EvtxText<'static>>,
+}
+
+/// All types that are enums.
+pub(crate) fn enums() -> EvtxSlice<'static, EvtxEnum> {
+    let enums = ENUMS.iter().enumerate().map(|(number, (name, values))| EvtxEnum {
+        number,
+        name: EvtxText::of(name),
+        values: EvtxSlice::leaked(values.iter().map(|value| EvtxText::of(value)).collect::<Vec<_>>()),
+    });
+    EvtxSlice::leaked(enums.collect::<Vec<_>>())
+}
+
+/// Makes the numbers of the values of an enum that texts name, as one array. The number of any other text is NULL.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_timestamp_nanos(
-    text: EvtxText<'_>,
-    micros: i64,
-    has_offset: bool,
-    out: Option<&mut i64>,
+pub extern "C" fn evtx_enum_numbers_new(
+    number: usize,
+    texts: EvtxVector,
+    out: Option<&mut EvtxOwned<EvtxArrays>>,
 ) -> EvtxFailure {
-    produce(out, || Ok(nanos(text.text()?, micros, has_offset)?))
+    produce(out, || {
+        let (_, values) = ENUMS.get(number).ok_or("there is no such enum")?;
+        let number = |row| {
+            // SAFETY: the caller passes VARCHAR.
+            let text = unsafe { texts.text(row)? };
+            let found = text.and_then(|text| values.iter().position(|value| *value == text));
+            Ok(found.map(|number| number as u8))
+        };
+        let numbers = (0..texts.rows).map(number).collect::<Result<UInt8Array, EvtxError>>()?;
+        Ok(Some(EvtxArrays::of(Arc::new(numbers)).into()))
+    })
+}
+
+/// Makes the nanoseconds since 1970-01-01 UTC of texts, as one array. `micros` are the microseconds that DuckDB has read,
+/// without the offset, which counts if `has_offset`. A text with a time zone that is neither UTC nor an offset, or with a time
+/// that TIMESTAMP_NS cannot hold, is NULL if `is_try`. Otherwise, the function fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_timestamps_new(
+    texts: EvtxVector,
+    micros: EvtxVector,
+    has_offset: bool,
+    is_try: bool,
+    out: Option<&mut EvtxOwned<EvtxArrays>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let cast = |row| {
+            // SAFETY: the caller passes VARCHAR and TIMESTAMP.
+            let Some(micros) = (unsafe { micros.value(row) }) else {
+                return Ok(None);
+            };
+            // SAFETY: as above.
+            let text = unsafe { texts.text(row)? }.unwrap_or_default();
+            match nanos(text, micros, has_offset) {
+                Ok(nanos) => Ok(Some(nanos)),
+                Err(_) if is_try => Ok(None),
+                Err(why) => Err(EvtxError::new(EvtxErrorKind::Conversion, why)),
+            }
+        };
+        let times = (0..texts.rows).map(cast).collect::<Result<Int64Array, EvtxError>>()?;
+        Ok(Some(EvtxArrays::of(Arc::new(times)).into()))
+    })
 }
 
 fn nanos(text: &str, micros: i64, has_offset: bool) -> Result<i64, String> {

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+//! The scalar functions: the meanings of codes, and the redaction of records.
+
 namespace evtx {
 
 namespace {
@@ -12,19 +14,30 @@ namespace {
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::ScalarFunction;
 
+// The API takes callbacks of these types only.
+// NOLINTNEXTLINE(misc-const-correctness)
+void ExecCodes(ScalarFunction::ExecInput &input) {
+	const auto &function = input.GetUserData<EvtxCodeFunction>();
+	const auto count = input.GetRowCount();
+	const auto tables = Lend(input.GetArg(0), count);
+	const auto codes = Lend(input.GetArg(1), count, function.takes_number);
+	Storage storage(input.GetContext());
+	const auto answers = Create<Arrays>(evtx_answers_new, function.number, tables, codes, storage.ForCore());
+	Write(answers, input.GetResult());
+}
+
 //! The number of a function.
 struct Number {
 	std::size_t number;
 };
 
-// The API takes callbacks of these types only.
 // NOLINTNEXTLINE(misc-const-correctness)
-void Init(ScalarFunction::InitInput &input) {
+void InitRedact(ScalarFunction::InitInput &input) {
 	input.SetInitData<Redactor>(Create<Redactor>(evtx_redactor_new, input.GetUserData<Number>().number));
 }
 
 // NOLINTNEXTLINE(misc-const-correctness)
-void Exec(ScalarFunction::ExecInput &input) {
+void ExecRedact(ScalarFunction::ExecInput &input) {
 	const auto count = input.GetRowCount();
 	const auto records = input.GetArg(0);
 	const auto maps = input.GetArg(1);
@@ -39,22 +52,31 @@ void Exec(ScalarFunction::ExecInput &input) {
 	Storage storage(input.GetContext());
 	const auto redacted =
 	    Create<Arrays>(evtx_redactor_redact, input.GetInitData<Redactor>().get(), redaction, storage.ForCore());
-	ArrayWriter writer(redacted);
-	writer.Add(input.GetResult());
-	writer.Write();
+	Write(redacted, input.GetResult());
 }
 
 } // namespace
 
-void RegisterRedact(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
+void RegisterScalarFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto &factory = context.GetFactory();
+	const auto text = factory.CreateType(LogicalTypeId::VARCHAR);
+	const auto integer = factory.CreateType(LogicalTypeId::HUGEINT);
+	for (const auto &code : Ask<EvtxDefinitions>(evtx_definitions).code_functions) {
+		auto function = ScalarFunction::Create(factory);
+		Describe(function, code.function);
+		function.SetExecCallback(ExecCodes).SetUserData<EvtxCodeFunction>(code);
+		auto signature = function.GetSignature();
+		signature.AddParameter("table", text).AddParameter("code", code.takes_number ? integer : text);
+		signature.SetReturnType(factory.ParseType(code.is_list ? "VARCHAR[]" : "VARCHAR"));
+		extension.Register(function);
+	}
 	const auto record = factory.CreateType(LogicalTypeId::BLOB);
 	const auto functions = Ask<EvtxDefinitions>(evtx_definitions).redact_functions;
 	std::size_t number = 0;
 	for (const auto &about : functions) {
 		auto function = ScalarFunction::Create(factory);
 		Describe(function, about);
-		function.SetInitCallback(Init).SetExecCallback(Exec).SetUserData<Number>(Number {number++});
+		function.SetInitCallback(InitRedact).SetExecCallback(ExecRedact).SetUserData<Number>(Number {number++});
 		auto signature = function.GetSignature();
 		signature.AddParameter("record", record)
 		    .AddParameter("replacements", factory.ParseType("MAP(VARCHAR, VARCHAR)"));

@@ -40,4 +40,18 @@ void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &con
 	}
 }
 
+void RegisterSettings(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
+	auto &factory = context.GetFactory();
+	const auto known = Ask<EvtxDefinitions>(evtx_definitions);
+	for (const auto &setting : {known.filter_pushdown, known.timestamp_offsets, known.messages}) {
+		auto option = duckdb::cxx::CustomOption::Create(factory);
+		option.SetName(GetText(setting.name))
+		    .SetType(factory.CreateType(setting.is_flag ? LogicalTypeId::BOOLEAN : LogicalTypeId::VARCHAR))
+		    .SetDefaultValue(setting.is_flag ? factory.CreateValue(true)
+			                                 : factory.CreateValue(duckdb::cxx::varchar_t("")))
+		    .SetDescription(View(setting.about));
+		extension.Register(option);
+	}
+}
+
 } // namespace evtx
