@@ -17,11 +17,7 @@ pub(crate) fn caught<T>(body: impl FnOnce() -> Result<T, EvtxError>) -> Result<T
         result = Some(body()?);
         Ok(())
     });
-    let message = |failure: EvtxFailure| {
-        failure.map_or_else(CString::default, |error| {
-            c_text(error.message.text().unwrap_or_default())
-        })
-    };
+    let message = |failure: EvtxFailure| failure.map_or_else(CString::default, |error| c_text(error.text()));
     result.ok_or_else(|| message(failure))
 }
 
@@ -59,11 +55,6 @@ pub(crate) fn registered(state: u32, what: &str, name: &str) -> Result<(), Strin
         0 => Ok(()),
         _ => Err(format!("DuckDB refused to register the {what} {name}")),
     }
-}
-
-/// Data for DuckDB that nobody frees.
-pub(crate) fn lent<T>(data: &'static T) -> *mut c_void {
-    std::ptr::from_ref(data).cast_mut().cast()
 }
 
 /// Data for DuckDB, to be freed by [`delete`].

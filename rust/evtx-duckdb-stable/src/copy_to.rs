@@ -8,7 +8,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use evtx_ffi::{EvtxError, EvtxExport, definitions};
+use evtx_ffi::{CATALOG_FORMAT, EvtxError, EvtxExport, FORMAT};
 use evtx_reports::message_schema;
 use evtx_scan::LocalStorage;
 
@@ -58,8 +58,8 @@ impl Target {
     /// Writes the parts that are ready.
     fn write(&mut self) -> Result<(), String> {
         loop {
-            let part = self.export.take();
-            if part.bytes.get().is_empty() {
+            let (offset, bytes) = self.export.take();
+            if bytes.is_empty() {
                 return Ok(());
             }
             let problem = |error| format!("Cannot write \"{}\": {error}", self.path);
@@ -67,15 +67,15 @@ impl Target {
                 Some(file) => file,
                 None => self.file.insert(File::create(&self.path).map_err(problem)?),
             };
-            let placed = file.seek(SeekFrom::Start(part.offset));
-            placed.and_then(|_| file.write_all(part.bytes.get())).map_err(problem)?;
+            let placed = file.seek(SeekFrom::Start(offset));
+            placed.and_then(|_| file.write_all(bytes)).map_err(problem)?;
         }
     }
 }
 
 /// The columns that a format needs of those of a statement.
 fn columns(format: &str, found: Vec<LogicalType>) -> Result<(SchemaRef, Vec<(u64, LogicalType)>), EvtxError> {
-    if format == definitions().format.text()? {
+    if format == FORMAT {
         let mut blobs = (0..).zip(found).filter(|(_, found)| found.id() == id::BLOB);
         let schema = Schema::new(vec![Field::new("record", DataType::Binary, true)]);
         return match (blobs.next(), blobs.next()) {
@@ -195,9 +195,7 @@ unsafe extern "C" fn finalize(info: duckdb_copy_function_finalize_info) {
 
 /// Registers the formats.
 pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
-    let known = definitions();
-    for format in [&known.format, &known.catalog_format] {
-        let name = format.text()?;
+    for name in [FORMAT, CATALOG_FORMAT] {
         // SAFETY: every object is what the function takes, and is destroyed once. DuckDB copies the table function.
         let state = unsafe {
             let mut copy = duckdb_create_copy_function();
@@ -212,7 +210,7 @@ pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>
             duckdb_copy_function_set_global_init(copy, Some(init));
             duckdb_copy_function_set_sink(copy, sink_callback(sink));
             duckdb_copy_function_set_finalize(copy, Some(finalize));
-            if std::ptr::eq(format, &known.format) {
+            if name == FORMAT {
                 let mut from = tables::copy_from(name, probe);
                 duckdb_copy_function_set_copy_from_function(copy, from);
                 duckdb_destroy_table_function(&mut from);

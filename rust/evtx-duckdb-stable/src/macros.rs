@@ -1,7 +1,7 @@
 //! The SQL macros, the enums and the settings.
 
 use evtx_arrow::ENUMS;
-use evtx_ffi::{EvtxMacro, EvtxParameter, definitions};
+use evtx_ffi::{FILTER_PUSHDOWN, MESSAGES, Macro, Parameter, macros};
 
 use crate::api::*;
 use crate::call::registered;
@@ -45,8 +45,9 @@ fn place(connection: duckdb_connection) -> Result<String, String> {
 pub(crate) fn register_macros(connection: duckdb_connection) -> Result<(), String> {
     let place = place(connection)?;
     let mut sql = String::from("BEGIN;");
-    for known in definitions().macros.get() {
-        sql.push_str(&definition(known, &place)?);
+    let macros = macros();
+    for known in &macros {
+        sql.push_str(&definition(known, &macros, &place));
     }
     sql.push_str("COMMIT;");
     ask(connection, &sql).map(drop)
@@ -54,37 +55,33 @@ pub(crate) fn register_macros(connection: duckdb_connection) -> Result<(), Strin
 
 /// Whether an earlier, failed `LOAD` has registered everything but the macros.
 pub(crate) fn has_settings(connection: duckdb_connection) -> Result<bool, String> {
-    let name = definitions().messages.name.text()?;
-    let sql = format!("SELECT name FROM duckdb_settings() WHERE name = '{name}'");
+    let sql = format!("SELECT name FROM duckdb_settings() WHERE name = '{}'", MESSAGES.0);
     Ok(!ask(connection, &sql)?.is_empty())
 }
 
 /// The statement that makes a macro in a place, where the macros that it calls are too.
-fn definition(known: &EvtxMacro, place: &str) -> Result<String, String> {
-    let mut body = known.body.text()?.to_owned();
-    for other in definitions().macros.get() {
-        let name = other.function.name.text()?;
+fn definition(known: &Macro, macros: &[Macro], place: &str) -> String {
+    let mut body = known.body.clone();
+    for Macro { name, .. } in macros {
         body = body.replace(&format!("{name}("), &format!("{place}{name}("));
     }
-    let parameters: Result<Vec<String>, String> = known.parameters.get().iter().map(parameter).collect();
-    let (name, parameters) = (known.function.name.text()?, parameters?.join(", "));
+    let parameters: Vec<String> = known.parameters.iter().map(parameter).collect();
+    let (name, parameters) = (&known.name, parameters.join(", "));
     // The body can end with a comment.
-    let body = match known.is_table {
-        true => format!("TABLE {body}\n"),
-        false => format!("({body}\n)"),
+    let body = if known.is_table {
+        format!("TABLE {body}\n")
+    } else {
+        format!("({body}\n)")
     };
-    Ok(format!(
-        "CREATE MACRO IF NOT EXISTS {place}{name}({parameters}) AS {body};"
-    ))
+    format!("CREATE MACRO IF NOT EXISTS {place}{name}({parameters}) AS {body};")
 }
 
-fn parameter(known: &EvtxParameter) -> Result<String, String> {
-    let name = known.name.text()?;
-    Ok(match known.default() {
-        None => name.to_owned(),
+fn parameter(Parameter { name, default }: &Parameter) -> String {
+    match default {
+        None => name.clone(),
         Some(None) => format!("{name} := NULL"),
-        Some(Some(text)) => format!("{name} := '{}'", text?.replace('\'', "''")),
-    })
+        Some(Some(text)) => format!("{name} := '{}'", text.replace('\'', "''")),
+    }
 }
 
 /// Registers the enums, so that casts know their names.
@@ -100,16 +97,16 @@ pub(crate) fn register_enums(connection: duckdb_connection) -> Result<(), String
 
 /// Registers the settings. Predicates never reach this door, but statements that set theirs should run.
 pub(crate) fn register_settings(connection: duckdb_connection) -> Result<(), String> {
-    let known = definitions();
-    for setting in [known.filter_pushdown, known.messages] {
-        let (name, about) = (c_text(setting.name.text()?), c_text(setting.about.text()?));
+    for (name, about, is_flag) in [FILTER_PUSHDOWN, MESSAGES] {
+        let (c_name, about) = (c_text(name), c_text(about));
         // SAFETY: every object is what the function takes, and is destroyed once.
         let state = unsafe {
             let mut option = duckdb_create_config_option();
-            duckdb_config_option_set_name(option, name.as_ptr());
-            let (type_id, default) = match setting.is_flag {
-                true => (id::BOOLEAN, Value::owned(duckdb_create_bool(true))),
-                false => (id::VARCHAR, Some(Value::of(""))),
+            duckdb_config_option_set_name(option, c_name.as_ptr());
+            let (type_id, default) = if is_flag {
+                (id::BOOLEAN, Value::owned(duckdb_create_bool(true)))
+            } else {
+                (id::VARCHAR, Some(Value::of("")))
             };
             duckdb_config_option_set_type(option, LogicalType::new(type_id).0);
             if let Some(value) = default {
@@ -120,7 +117,7 @@ pub(crate) fn register_settings(connection: duckdb_connection) -> Result<(), Str
             duckdb_destroy_config_option(&mut option);
             state
         };
-        registered(state, "setting", setting.name.text()?)?;
+        registered(state, "setting", name)?;
     }
     Ok(())
 }

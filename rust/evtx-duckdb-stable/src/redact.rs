@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_ffi::{EvtxRedaction, EvtxRedactor, EvtxVector, definitions};
+use evtx_ffi::{EvtxRedaction, EvtxRedactor, EvtxVector, REDACT_FUNCTIONS};
 
 use crate::api::*;
 use crate::call::{boxed, delete, guarded, registered};
@@ -102,8 +102,7 @@ unsafe extern "C-unwind" fn exec(info: duckdb_function_info, input: duckdb_data_
 /// Registers the functions.
 pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
     let record = LogicalType::new(id::BLOB);
-    for (about, number) in definitions().redact_functions.get().iter().zip([0, 1]) {
-        let name = about.name.text()?;
+    for (number, (_, name, ..)) in REDACT_FUNCTIONS.iter().enumerate() {
         let c_name = c_text(name);
         // SAFETY: every object is what the function takes, and is destroyed once.
         let state = unsafe {

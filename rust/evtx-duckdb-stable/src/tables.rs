@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use evtx_ffi::{
-    EvtxArguments, EvtxCall, EvtxError, EvtxPaths, EvtxScan, EvtxScanFunction, EvtxSetting, EvtxWorker, definitions,
+    EvtxArguments, EvtxCall, EvtxError, EvtxPaths, EvtxScan, EvtxWorker, FORMAT, MESSAGES, PATH_ENDINGS, about,
 };
 use evtx_scan::{Argument, Query, ScanError, ends_with};
 
@@ -21,8 +21,7 @@ const MAX_THREADS: u64 = 1 << 16;
 
 /// The user data of a table function.
 struct Function {
-    /// Its metadata. `COPY ... FROM` has none.
-    known: Option<&'static EvtxScanFunction>,
+    query: Query,
     probe: Option<Arc<Probe>>,
 }
 
@@ -66,9 +65,9 @@ fn columns(call: &EvtxCall) -> impl Iterator<Item = (&str, LogicalType)> {
 /// The call of a bind with these arguments.
 fn call(info: duckdb_bind_info, arguments: &mut EvtxArguments) -> Result<Bound, EvtxError> {
     let (context, function) = (Context::of(info), Function::of(info));
-    let known = definitions();
-    let of = |setting: &EvtxSetting| context.setting(&c_text(setting.name.text().unwrap_or_default()));
-    arguments.arguments.default_messages(&of(&known.messages));
+    arguments
+        .arguments
+        .default_messages(&context.setting(&c_text(MESSAGES.0)));
     let files = Files::new(&context);
     let memory = context.setting(c"memory_limit");
     let (folder, disk) = (
@@ -114,8 +113,8 @@ fn set_named(info: duckdb_bind_info, arguments: &mut EvtxArguments) -> Result<()
 
 unsafe extern "C" fn bind(info: duckdb_bind_info) {
     guarded(duckdb_bind_set_error, info, || {
-        let known = Function::of(info).known.ok_or("the function binds logs only")?;
-        let mut arguments = EvtxArguments::new(Query::ALL[known.number], known.function.name.text()?.to_owned());
+        let query = Function::of(info).query;
+        let mut arguments = EvtxArguments::new(query, about(query)[0].to_owned());
         set_named(info, &mut arguments)?;
         let bound = call(info, &mut arguments)?;
         for (name, column_type) in columns(&bound.call) {
@@ -135,8 +134,7 @@ unsafe extern "C" fn bind(info: duckdb_bind_info) {
 /// Binds `COPY table FROM`: each column of the table gets the column of the log with its name.
 unsafe extern "C" fn bind_copy(info: duckdb_bind_info) {
     guarded(duckdb_bind_set_error, info, || {
-        let format = definitions().format.text()?;
-        let caller = format!("COPY FROM (FORMAT {format})");
+        let caller = format!("COPY FROM (FORMAT {FORMAT})");
         let mut arguments = EvtxArguments::new(Query::Records, caller.clone());
         set_named(info, &mut arguments)?;
         // SAFETY: the table has columns with these indexes, whose names belong to DuckDB.
@@ -159,13 +157,13 @@ unsafe extern "C" fn bind_copy(info: duckdb_bind_info) {
             let index = found.ok_or_else(|| {
                 format!("{caller}: the table has a column \"{name}\", but the log has none with that name")
             })?;
-            match known[index].1.is(wanted) {
-                true => Ok(index as u64),
-                false => Err(format!(
+            if !known[index].1.is(wanted) {
+                return Err(format!(
                     "{caller}: the column \"{name}\" of the table has another type than that of the log, and DuckDB's \
                      stable C API cannot convert it. Use INSERT INTO ... SELECT ... FROM read_evtx(...)"
-                )),
+                ));
             }
+            Ok(index as u64)
         });
         bound.columns = Some(indexes.collect::<Result<_, String>>()?);
         // SAFETY: the data is deleted as what it is.
@@ -254,12 +252,10 @@ unsafe extern "C" fn replace(info: duckdb_replacement_scan_info, name: *const c_
     evtx_ffi::release(|| {
         // SAFETY: DuckDB passes a name.
         let path = unsafe { text_of(name) };
-        let known = definitions();
-        let mut endings = known.path_endings.get().iter().filter_map(|end| end.text().ok());
-        if !endings.any(|end| ends_with(&path, end)) {
+        if !PATH_ENDINGS.iter().any(|end| ends_with(&path, end)) {
             return;
         }
-        let name = known.scan_functions.get()[0].function.name.text().unwrap_or_default();
+        let [name, ..] = about(Query::Records);
         // SAFETY: DuckDB passes the info of the replacement, and copies the value.
         unsafe {
             duckdb_replacement_scan_set_function_name(info, c_text(name).as_ptr());
@@ -306,14 +302,13 @@ fn function(
 
 /// Registers the table functions.
 pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
-    let known = definitions();
-    for known in known.scan_functions.get() {
-        let name = known.function.name.text()?;
+    for query in Query::ALL {
+        let [name, ..] = about(query);
         let data = Function {
-            known: Some(known),
+            query,
             probe: probe.cloned(),
         };
-        let mut function = function(Query::ALL[known.number], name, bind, data);
+        let mut function = function(query, name, bind, data);
         // SAFETY: as in `function`.
         let state = unsafe {
             duckdb_table_function_supports_projection_pushdown(function, true);
@@ -328,7 +323,15 @@ pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>
 
 /// The table function of `COPY ... FROM` with a format. The caller destroys it.
 pub(crate) fn copy_from(format: &str, probe: Option<Arc<Probe>>) -> duckdb_table_function {
-    function(Query::Records, format, bind_copy, Function { known: None, probe })
+    function(
+        Query::Records,
+        format,
+        bind_copy,
+        Function {
+            query: Query::Records,
+            probe,
+        },
+    )
 }
 
 /// Registers the replacement of tables.

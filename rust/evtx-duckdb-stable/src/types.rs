@@ -37,11 +37,11 @@ pub(crate) fn c_text(text: &str) -> CString {
 /// # Safety
 /// `text` is null or ends with a NUL.
 pub(crate) unsafe fn text_of(text: *const c_char) -> String {
-    match text.is_null() {
-        true => String::new(),
-        // SAFETY: by the contract of this function.
-        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+    if text.is_null() {
+        return String::new();
     }
+    // SAFETY: by the contract of this function.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 /// A text that belongs to the caller, and is freed.

@@ -33,7 +33,8 @@ pub struct EvtxCodeFunction {
     pub is_list: bool,
 }
 
-const FUNCTIONS: &[(Lookup, &str, &str, &str)] = &[
+/// The functions of codes, by number: what each looks up, its name, its description and an example.
+pub const CODE_FUNCTIONS: &[(Lookup, &str, &str, &str)] = &[
     (
         Lookup::Name,
         "evtx_code_name",
@@ -64,7 +65,7 @@ const FUNCTIONS: &[(Lookup, &str, &str, &str)] = &[
 
 /// All functions of codes, each for text and for numbers.
 pub(crate) fn code_functions() -> EvtxSlice<'static, EvtxCodeFunction> {
-    let functions = FUNCTIONS
+    let functions = CODE_FUNCTIONS
         .iter()
         .enumerate()
         .flat_map(|(number, (lookup, name, description, example))| {
@@ -98,10 +99,11 @@ impl EvtxVector {
     /// The index of the element of a row; `None` for NULL.
     fn element(&self, row: usize) -> Option<usize> {
         assert!(row < self.rows, "a vector has too few rows");
-        let element = match self.selection.is_null() {
-            true => row,
+        let element = if self.selection.is_null() {
+            row
+        } else {
             // SAFETY: the selection has an index for each row.
-            false => unsafe { *self.selection.add(row) as usize },
+            unsafe { *self.selection.add(row) as usize }
         };
         // SAFETY: `element` is the index of an element, so the validity has a bit for it.
         let is_valid =
@@ -270,7 +272,9 @@ pub fn answers(
     codes: EvtxVector,
     interrupt: Interrupt<'_>,
 ) -> Result<EvtxArrays, EvtxError> {
-    let (lookup, ..) = FUNCTIONS.get(function).ok_or("there is no such function of codes")?;
+    let (lookup, ..) = CODE_FUNCTIONS
+        .get(function)
+        .ok_or("there is no such function of codes")?;
     let array = Answers::of(*lookup, tables, codes, interrupt)?.finish(*lookup == Lookup::Names);
     Ok(EvtxArrays::of(array.map_err(|error| error.to_string())?))
 }

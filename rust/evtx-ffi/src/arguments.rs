@@ -122,8 +122,8 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
     EvtxSlice::leaked(functions.collect::<Vec<_>>())
 }
 
-/// The name of a function, its description and an example.
-fn about(query: Query) -> [&'static str; 3] {
+/// The name of the table function of a query, its description and an example.
+pub fn about(query: Query) -> [&'static str; 3] {
     match query {
         Query::Records => [
             "read_evtx",

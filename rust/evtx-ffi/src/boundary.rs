@@ -35,6 +35,11 @@ pub struct EvtxError {
 }
 
 impl EvtxError {
+    /// Its message.
+    pub fn text(&self) -> &str {
+        self.message.text().unwrap_or_default()
+    }
+
     pub(crate) fn new(kind: EvtxErrorKind, message: String) -> Self {
         // DuckDB takes messages as C strings, and clients print them.
         let message = EvtxText::leaked(printable(&message).into_owned().into_bytes());

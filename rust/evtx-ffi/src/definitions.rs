@@ -9,6 +9,30 @@ use crate::casts::{EvtxEnum, enums};
 use crate::macros::{EvtxMacro, macros};
 use crate::redaction::redact_functions;
 
+/// The format of logs in COPY, which is also the extension of its files.
+pub const FORMAT: &str = "evtx";
+/// The format of `COPY ... TO` a catalog of messages.
+pub const CATALOG_FORMAT: &str = "evtx_messages";
+/// What the path of a table ends with, in any case, if it means a call of the first table function.
+pub const PATH_ENDINGS: [&str; 5] = [".evtx", ".evtx.gz", ".evtx.zst", ".evtx.bz2", ".evtx.xz"];
+
+/// A setting: its name, its description, and whether it is true or false, and true by default. Otherwise it is a text, and
+/// empty by default.
+pub type Setting = (&'static str, &'static str, bool);
+
+/// The setting that turns filter pushdown off.
+pub const FILTER_PUSHDOWN: Setting = (
+    "evtx_filter_pushdown",
+    "Whether read_evtx uses a query's predicates to read less; the rows are the same",
+    true,
+);
+/// The setting that names a catalog of messages for calls that name none.
+pub const MESSAGES: Setting = (
+    "evtx_messages",
+    "The path of a catalog of messages, for every call without the argument messages",
+    false,
+);
+
 /// A setting.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -49,35 +73,32 @@ pub struct EvtxDefinitions {
     pub path_endings: EvtxSlice<'static, EvtxText<'static>>,
 }
 
-/// Everything that an extension registers.
-pub fn definitions() -> &'static EvtxDefinitions {
+fn setting((name, about, is_flag): Setting) -> EvtxSetting {
+    EvtxSetting {
+        name: EvtxText::of(name),
+        about: EvtxText::of(about),
+        is_flag,
+    }
+}
+
+fn definitions() -> &'static EvtxDefinitions {
     static DEFINITIONS: OnceLock<EvtxDefinitions> = OnceLock::new();
     DEFINITIONS.get_or_init(|| EvtxDefinitions {
         scan_functions: scan_functions(),
         code_functions: code_functions(),
         redact_functions: redact_functions(),
-        macros: macros(),
+        macros: EvtxSlice::leaked(macros().iter().map(EvtxMacro::leaked).collect::<Vec<_>>()),
         enums: enums(),
-        format: EvtxText::of("evtx"),
-        catalog_format: EvtxText::of("evtx_messages"),
-        filter_pushdown: EvtxSetting {
-            name: EvtxText::of("evtx_filter_pushdown"),
-            about: EvtxText::of("Whether read_evtx uses a query's predicates to read less; the rows are the same"),
-            is_flag: true,
-        },
-        timestamp_offsets: EvtxSetting {
-            name: EvtxText::of("evtx_timestamp_offsets"),
-            about: EvtxText::of(
-                "Whether a cast from text to TIMESTAMP_NS applies an offset; DuckDB 2 alone ignores it",
-            ),
-            is_flag: true,
-        },
-        messages: EvtxSetting {
-            name: EvtxText::of("evtx_messages"),
-            about: EvtxText::of("The path of a catalog of messages, for every call without the argument messages"),
-            is_flag: false,
-        },
-        path_endings: EvtxSlice::leaked([".evtx", ".evtx.gz", ".evtx.zst", ".evtx.bz2", ".evtx.xz"].map(EvtxText::of)),
+        format: EvtxText::of(FORMAT),
+        catalog_format: EvtxText::of(CATALOG_FORMAT),
+        filter_pushdown: setting(FILTER_PUSHDOWN),
+        timestamp_offsets: setting((
+            "evtx_timestamp_offsets",
+            "Whether a cast from text to TIMESTAMP_NS applies an offset; DuckDB 2 alone ignores it",
+            true,
+        )),
+        messages: setting(MESSAGES),
+        path_endings: EvtxSlice::leaked(PATH_ENDINGS.map(EvtxText::of)),
     })
 }
 

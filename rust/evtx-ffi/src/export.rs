@@ -15,7 +15,7 @@ use evtx_scan::{ScanError, Storage};
 use evtx_writer::Keys;
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required, size};
-use crate::definitions::definitions;
+use crate::definitions::FORMAT;
 use crate::storage::EvtxStorage;
 use crate::written::search_written;
 
@@ -65,17 +65,19 @@ pub struct EvtxPart<'a> {
 const KEEP_IDS: &str = "keep_ids";
 const DROP_UNREDACTED: &str = "drop_unredacted";
 
-fn is_log(format: &str) -> Result<bool, String> {
-    Ok(format == definitions().format.text()?)
+fn is_log(format: &str) -> bool {
+    format == FORMAT
 }
 
 /// Whether a text is true. An option without a value is.
 fn is_true(option: &str, value: &str) -> Result<bool, String> {
     let is = |known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(value));
-    match (is(&["", "true", "1"]), is(&["false", "0"])) {
-        (true, _) => Ok(true),
-        (_, true) => Ok(false),
-        _ => Err(format!("{option} must be true or false, not '{value}'")),
+    if is(&["", "true", "1"]) {
+        Ok(true)
+    } else if is(&["false", "0"]) {
+        Ok(false)
+    } else {
+        Err(format!("{option} must be true or false, not '{value}'"))
     }
 }
 
@@ -84,8 +86,8 @@ fn log_options(format: &str, options: &[[&str; 2]]) -> Result<LogOptions, String
     let mut known = LogOptions::default();
     for [name, value] in options {
         match name.to_ascii_lowercase().as_str() {
-            KEEP_IDS if is_log(format)? => known.keep_ids = is_true(KEEP_IDS, value)?,
-            DROP_UNREDACTED if is_log(format)? => known.drop_unredacted = is_true(DROP_UNREDACTED, value)?,
+            KEEP_IDS if is_log(format) => known.keep_ids = is_true(KEEP_IDS, value)?,
+            DROP_UNREDACTED if is_log(format) => known.drop_unredacted = is_true(DROP_UNREDACTED, value)?,
             _ => return Err(format!("COPY TO (FORMAT {format}): there is no option {name}")),
         }
     }
@@ -129,9 +131,10 @@ pub extern "C" fn evtx_rows_new(
     produce(out, || {
         let schema = std::mem::replace(required(schema)?, FFI_ArrowSchema::empty());
         let format = format.text()?;
-        let rows = match is_log(format)? {
-            true => Rows::Log(LogPart::new(log_options(format, &pairs(options)?)?).into()),
-            false => Rows::Catalog(Vec::new()),
+        let rows = if is_log(format) {
+            Rows::Log(LogPart::new(log_options(format, &pairs(options)?)?).into())
+        } else {
+            Rows::Catalog(Vec::new())
         };
         Ok(Some(EvtxRows { schema, rows }.into()))
     })
@@ -185,7 +188,11 @@ pub extern "C" fn evtx_export_take<'a>(
     export: Option<&'a mut EvtxExport>,
     out: Option<&mut EvtxPart<'a>>,
 ) -> EvtxFailure {
-    produce(out, || Ok(required(export)?.take()))
+    produce(out, || {
+        let (offset, bytes) = required(export)?.take();
+        let bytes = EvtxSlice::borrowed(bytes);
+        Ok(EvtxPart { offset, bytes })
+    })
 }
 
 /// Makes the last parts of the file.
@@ -234,12 +241,13 @@ impl EvtxExport {
     pub fn check(format: &str, path: &str, names: &[&str], options: &[[&str; 2]]) -> Result<(), String> {
         EvtxExport::check_options(format, options)?;
         let path = path.to_ascii_lowercase();
-        if is_log(format)? && NESTING.files.iter().any(|ending| path.ends_with(ending)) {
+        if is_log(format) && NESTING.files.iter().any(|ending| path.ends_with(ending)) {
             return Err(format!("a log is not compressed: end its name in .evtx, not in {path}"));
         }
-        match is_log(format)? {
-            true => LogRows::check(names),
-            false => CatalogRows::check(names),
+        if is_log(format) {
+            LogRows::check(names)
+        } else {
+            CatalogRows::check(names)
         }
     }
 
@@ -258,9 +266,10 @@ impl EvtxExport {
     /// A text that names an option that the format lacks.
     pub fn new(format: &str, options: &[[&str; 2]], path: &str, memory: &str) -> Result<Self, String> {
         let options = log_options(format, options)?;
-        let file = match is_log(format)? {
-            true => File::Log(LogRows::new(options)),
-            false => File::Catalog(CatalogRows::new(size(memory) / 4)),
+        let file = if is_log(format) {
+            File::Log(LogRows::new(options))
+        } else {
+            File::Catalog(CatalogRows::new(size(memory) / 4))
         };
         Ok(EvtxExport {
             file,
@@ -294,8 +303,8 @@ impl EvtxExport {
         }
     }
 
-    /// Takes a part of the file that is ready, with its place in the file.
-    pub fn take(&mut self) -> EvtxPart<'_> {
+    /// Takes a part of the file that is ready: its offset in the file, and its bytes; none if no part is ready.
+    pub fn take(&mut self) -> (u64, &[u8]) {
         let (offset, bytes) = match &mut self.file {
             File::Catalog(_) => (0, Vec::new()),
             File::Log(rows) => rows.take_chunks(),
@@ -303,8 +312,7 @@ impl EvtxExport {
         };
         self.part = bytes;
         self.place.is_begun |= !self.part.is_empty();
-        let bytes = EvtxSlice::borrowed(&self.part);
-        EvtxPart { offset, bytes }
+        (offset, &self.part)
     }
 
     /// Makes the last parts of the file.

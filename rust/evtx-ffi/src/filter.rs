@@ -58,12 +58,9 @@ pub(crate) fn conditions(nodes: EvtxSlice<'_, EvtxNode<'_>>) -> Result<Vec<Expre
         let children = stack.split_off(first.ok_or("a node of a condition has too few children")?);
         let (children, depths): (Vec<_>, Vec<_>) = children.into_iter().unzip();
         let depth = 1 + depths.into_iter().max().unwrap_or_default();
-        stack.push(match depth > MAX_DEPTH {
-            true => (Expression::Unknown, 1),
-            false => match expression(node, children)? {
-                Expression::Unknown => (Expression::Unknown, 1),
-                known => (known, depth),
-            },
+        stack.push(match expression(node, children)? {
+            known if known != Expression::Unknown && depth <= MAX_DEPTH => (known, depth),
+            _ => (Expression::Unknown, 1),
         });
     }
     Ok(stack.into_iter().map(|(condition, _)| condition).collect())

@@ -6,6 +6,8 @@
 //!   return one.
 //! - Only functions that take an [`EvtxStorage`] call back into the caller.
 //!
+//! Calls from Rust, by the other extension, use no text or slice of the C ABI ([`EvtxText`], [`EvtxSlice`]).
+//!
 //! The signatures say what the caller must pass: `Option<&T>` is a pointer to a valid `T` or null, `Option<&mut T>`
 //! also one that nobody else uses during the call, [`EvtxOwned`] an object that the function takes over,
 //! [`EvtxSlice`] the readable elements of a range. What `out` points to is initialised; the caller sets it to zero. A

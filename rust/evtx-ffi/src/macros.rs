@@ -23,6 +23,30 @@ use crate::boundary::{EvtxFunction, EvtxSlice, EvtxText};
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/macros.rs"));
 
 /// A parameter of a macro.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// The text of its default value, `Some(None)` for NULL; `None` if it has none.
+    pub default: Option<Option<String>>,
+}
+
+/// A macro.
+#[derive(Debug)]
+pub struct Macro {
+    /// Its name.
+    pub name: String,
+    description: String,
+    example: String,
+    /// Whether it makes a table.
+    pub is_table: bool,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    /// The expression or the query.
+    pub body: String,
+}
+
+/// A [`Parameter`].
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxParameter {
@@ -34,15 +58,7 @@ pub struct EvtxParameter {
     pub default_text: EvtxText<'static>,
 }
 
-impl EvtxParameter {
-    /// The text of its default value, `Some(None)` for NULL; `None` if it has none.
-    pub fn default(&self) -> Option<Option<Result<&'static str, String>>> {
-        let text = (!self.default_text.data.is_null()).then(|| self.default_text.text());
-        self.is_optional.then_some(text)
-    }
-}
-
-/// A macro.
+/// A [`Macro`].
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxMacro {
@@ -56,6 +72,33 @@ pub struct EvtxMacro {
     pub body: EvtxText<'static>,
 }
 
+impl EvtxMacro {
+    pub(crate) fn leaked(found: &Macro) -> Self {
+        let leaked = |text: &str| EvtxSlice::leaked(text.as_bytes());
+        let parameters = found.parameters.iter().map(|parameter| EvtxParameter {
+            name: leaked(&parameter.name),
+            is_optional: parameter.default.is_some(),
+            default_text: parameter
+                .default
+                .iter()
+                .flatten()
+                .map(|text| leaked(text))
+                .next()
+                .unwrap_or_default(),
+        });
+        EvtxMacro {
+            function: EvtxFunction {
+                name: leaked(&found.name),
+                description: leaked(&found.description),
+                example: leaked(&found.example),
+            },
+            is_table: found.is_table,
+            parameters: EvtxSlice::leaked(parameters.collect::<Vec<_>>()),
+            body: leaked(&found.body),
+        }
+    }
+}
+
 /// The texts of the macros, with their pages.
 fn sources() -> Vec<String> {
     let (macros, pages): (Vec<_>, Vec<_>) = FILES.iter().partition(|(name, _)| name.ends_with(".sql"));
@@ -65,12 +108,8 @@ fn sources() -> Vec<String> {
     macros.into_iter().map(with_pages).collect()
 }
 
-fn leaked(text: &str) -> EvtxText<'static> {
-    EvtxSlice::leaked(text.as_bytes())
-}
-
 /// The macro in a file; `None` if the text has another form than the module's docs describe.
-fn parse(source: &str) -> Option<EvtxMacro> {
+fn parse(source: &str) -> Option<Macro> {
     let is_comment = |line: &&str| line.starts_with("--");
     let header: Vec<&str> = source.lines().take_while(is_comment).collect();
     let paragraphs: Vec<String> = header
@@ -83,63 +122,59 @@ fn parse(source: &str) -> Option<EvtxMacro> {
     let parameters: Vec<_> = parameters.map(parameter).collect::<Option<_>>()?;
     let body = source[header.iter().map(|line| line.len() + 1).sum()..].trim();
     let first = body.lines().find(|line| !line.is_empty() && !is_comment(line))?;
-    Some(EvtxMacro {
-        function: EvtxFunction {
-            name: leaked(name),
-            description: leaked(&description),
-            example: leaked(&example),
-        },
+    Some(Macro {
+        name: name.to_owned(),
+        description,
+        example,
         is_table: ["SELECT", "FROM", "WITH"].contains(&first.split_whitespace().next()?),
-        parameters: EvtxSlice::leaked(parameters),
-        body: leaked(body),
+        parameters,
+        body: body.to_owned(),
     })
 }
 
-fn parameter(text: &str) -> Option<EvtxParameter> {
+fn parameter(text: &str) -> Option<Parameter> {
     let (name, default) = match text.split_once(" := ") {
         None => (text, None),
-        Some((name, "NULL")) => (name, Some(EvtxText::NONE)),
-        Some((name, text)) => (name, Some(leaked(text.strip_prefix('\'')?.strip_suffix('\'')?))),
+        Some((name, "NULL")) => (name, Some(None)),
+        Some((name, text)) => (
+            name,
+            Some(Some(text.strip_prefix('\'')?.strip_suffix('\'')?.to_owned())),
+        ),
     };
-    Some(EvtxParameter {
-        name: leaked(name),
-        is_optional: default.is_some(),
-        default_text: default.unwrap_or(EvtxText::NONE),
-    })
+    let name = name.to_owned();
+    Some(Parameter { name, default })
 }
 
 /// Whether a macro is over files.
-fn is_of_files(found: &EvtxMacro) -> bool {
-    let first = found.parameters.get().first();
-    first.is_some_and(|parameter| parameter.name.get() == b"files")
+fn is_of_files(found: &Macro) -> bool {
+    found
+        .parameters
+        .first()
+        .is_some_and(|parameter| parameter.name == "files")
 }
 
 /// All macros, those over files last, because they call others.
-pub(crate) fn macros() -> EvtxSlice<'static, EvtxMacro> {
+pub fn macros() -> Vec<Macro> {
     let mut macros: Vec<_> = sources().iter().filter_map(|source| parse(source)).collect();
     macros.sort_by_key(is_of_files);
-    EvtxSlice::leaked(macros)
+    macros
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(text: EvtxText<'static>) -> &'static str {
-        text.text().expect("UTF-8")
-    }
-
     #[test]
     fn every_file_is_a_macro() {
-        let macros = macros().get();
+        let macros = macros();
         assert_eq!(macros.len(), sources().len());
-        assert!(macros.iter().all(|found| !text(found.body).contains(".html}}")));
+        assert!(macros.iter().all(|found| !found.body.contains(".html}}")));
         // A macro over files has no more SQL than the call of the one over a table, which comes before it.
         let (others, of_files) = macros.split_at(macros.iter().position(is_of_files).expect("a macro over files"));
         for found in of_files {
-            let called = format!("{}_of", text(found.function.name));
-            assert!(is_of_files(found) && others.iter().any(|other| text(other.function.name) == called));
-            assert!(text(found.body).contains(&format!("\nFROM {called}('")), "{called}");
+            let called = format!("{}_of", found.name);
+            assert!(is_of_files(found) && others.iter().any(|other| other.name == called));
+            assert!(found.body.contains(&format!("\nFROM {called}('")), "{called}");
         }
     }
 
@@ -147,26 +182,16 @@ mod tests {
     fn a_file_describes_its_macro() {
         let found = parse("-- f(a, b := NULL, c := 'x')\n--\n-- Two\n-- lines.\n--\n-- FROM f(1)\n\nSELECT a\n")
             .expect("a macro");
-        let EvtxFunction {
-            name,
-            description,
-            example,
-        } = found.function;
         assert_eq!(
-            [name, description, example, found.body].map(text),
+            [found.name, found.description, found.example, found.body],
             ["f", "Two lines.", "FROM f(1)", "SELECT a"]
         );
         assert!(found.is_table);
-        let parameters = found.parameters.get().iter();
-        let parameters: Vec<_> = parameters
-            .map(|it| (text(it.name), it.is_optional, it.default_text.get()))
-            .collect();
-        assert_eq!(
-            parameters,
-            [("a", false, &b""[..]), ("b", true, b""), ("c", true, b"x")]
-        );
+        let parameters = found.parameters.into_iter().map(|it| (it.name, it.default));
+        let expected = [("a", None), ("b", Some(None)), ("c", Some(Some("x".to_owned())))];
+        assert!(parameters.eq(expected.map(|(name, default)| (name.to_owned(), default))));
         let scalar = parse("-- f()\n--\n-- A number.\n--\n-- SELECT f()\n\n1 -- one\n").expect("a macro");
-        assert_eq!((text(scalar.body), scalar.is_table), ("1 -- one", false));
+        assert_eq!((scalar.body.as_str(), scalar.is_table), ("1 -- one", false));
         for source in ["SELECT 1", "-- f(a := 1)\n--\n-- A number.\n--\n-- FROM f()\n\na"] {
             assert!(parse(source).is_none(), "{source}");
         }

@@ -15,9 +15,10 @@ use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
 
 /// Makes rules of pairs: a name or text, and what replaces it.
-type Make = fn(&[(&str, Option<&str>)]) -> Result<Rules, String>;
+pub type Make = fn(&[(&str, Option<&str>)]) -> Result<Rules, String>;
 
-const FUNCTIONS: &[(Make, &str, &str, &str)] = &[
+/// The functions that redact, by number: what makes the rules, their names, descriptions and examples.
+pub const REDACT_FUNCTIONS: &[(Make, &str, &str, &str)] = &[
     (
         Rules::fields,
         "evtx_redact",
@@ -36,7 +37,7 @@ const FUNCTIONS: &[(Make, &str, &str, &str)] = &[
 
 /// The functions, each of a record and a map.
 pub(crate) fn redact_functions() -> EvtxSlice<'static, EvtxFunction> {
-    let functions = FUNCTIONS.iter();
+    let functions = REDACT_FUNCTIONS.iter();
     let functions = functions.map(|(_, name, description, example)| EvtxFunction::new(name, description, example));
     EvtxSlice::leaked(functions.collect::<Vec<_>>())
 }
@@ -86,7 +87,7 @@ impl Known {
     }
 
     fn make(function: usize, pairs: Vec<(String, Option<String>)>) -> Result<Arc<Self>, String> {
-        let (make, name, ..) = FUNCTIONS.get(function).ok_or("no function has this number")?;
+        let (make, name, ..) = REDACT_FUNCTIONS.get(function).ok_or("no function has this number")?;
         let lent: Vec<_> = pairs.iter().map(|(key, new)| (key.as_str(), new.as_deref())).collect();
         let rules = Arc::new(make(&lent).map_err(|why| format!("{name}: {why}"))?);
         Ok(Arc::new(Known { function, pairs, rules }))
@@ -192,7 +193,7 @@ impl EvtxRedactor {
         vectors: &EvtxRedaction,
         interrupt: Interrupt<'_>,
     ) -> Result<EvtxArrays, EvtxError> {
-        let name = FUNCTIONS.get(self.function).map_or("", |(_, name, ..)| name);
+        let name = REDACT_FUNCTIONS.get(self.function).map_or("", |(_, name, ..)| name);
         let EvtxRedaction {
             records,
             maps,

@@ -200,9 +200,10 @@ unsafe fn write(array: &dyn Array, field: &Field, nulls: Option<&NullBuffer>, ro
                 let mut end = room.heap;
                 let starts = buffers(array).into_iter().map(|bytes| {
                     let start = end;
-                    end = match room.is_filled {
-                        true => end.wrapping_add(bytes.len()),
-                        false => copy(bytes, end),
+                    end = if room.is_filled {
+                        end.wrapping_add(bytes.len())
+                    } else {
+                        copy(bytes, end)
                     };
                     start
                 });
@@ -244,11 +245,11 @@ unsafe fn texts_with_offsets<T: ByteArrayType>(array: &GenericByteArray<T>, byte
     let values = offsets.windows(2).map(|ends| {
         let (start, end) = (ends[0].as_usize(), ends[1].as_usize());
         let view = make_view(&bytes[start..end], 0, 0);
-        match end - start <= INLINE {
-            true => view,
-            // SAFETY: all bytes are there.
-            false => pointing(view, unsafe { bytes_at.add(start) }),
+        if end - start <= INLINE {
+            return view;
         }
+        // SAFETY: all bytes are there.
+        pointing(view, unsafe { bytes_at.add(start) })
     });
     // SAFETY: by the contract of this function.
     unsafe { fill(to, values) };

@@ -74,13 +74,13 @@ impl Condition {
                 expression,
             }])
         };
-        let count = |wanted: usize| match values.len() == wanted {
-            true => Ok(()),
-            false => {
-                let found = values.len();
-                let text = format!("the condition {operator} on {name} takes {wanted} values, not {found}");
-                Err(PyValueError::new_err(text))
+        let count = |wanted: usize| {
+            let found = values.len();
+            if found == wanted {
+                return Ok(());
             }
+            let text = format!("the condition {operator} on {name} takes {wanted} values, not {found}");
+            Err(PyValueError::new_err(text))
         };
         let compare = |comparison: Comparison, with: &Bound<'_, PyAny>| {
             Ok::<_, PyErr>(match (constant(field, with)?, comparison) {

@@ -176,10 +176,10 @@ impl Storage for PythonStorage {
     }
 
     fn size(&self, path: &str) -> Result<u64, StorageError> {
-        match self.exists(path)? {
-            true => Ok(self.files.known_size(path).unwrap_or(0)),
-            false => Err(StorageError::Failed(format!("Cannot read \"{path}\": no such file"))),
+        if !self.exists(path)? {
+            return Err(StorageError::Failed(format!("Cannot read \"{path}\": no such file")));
         }
+        Ok(self.files.known_size(path).unwrap_or(0))
     }
 }
 

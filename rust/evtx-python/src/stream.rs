@@ -89,9 +89,10 @@ impl Stream {
         maker: Option<ThreadId>,
     ) -> Self {
         let scan = Arc::new(scan);
-        let source = match files.is_local() && threads > 1 {
-            true => Source::Unstarted(scan, threads, waits_for_others),
-            false => Source::Own(Box::new(Worker::new(&scan, MakeArrays::CHECKED)), files),
+        let source = if files.is_local() && threads > 1 {
+            Source::Unstarted(scan, threads, waits_for_others)
+        } else {
+            Source::Own(Box::new(Worker::new(&scan, MakeArrays::CHECKED)), files)
         };
         Stream {
             output,
@@ -224,15 +225,13 @@ impl Threads {
         }
         let mut since = Instant::now();
         while let Some(waiting) = self.heads.iter().position(Head::is_waiting) {
-            match self.heads[waiting].receive(WAIT)? {
-                true => since = Instant::now(),
+            if self.heads[waiting].receive(WAIT)? {
+                since = Instant::now();
+            } else if self.waits_for_others && since.elapsed() > PATIENCE {
                 // The thread may wait for an entry of an archive that another holds while it waits for room.
-                false if self.waits_for_others && since.elapsed() > PATIENCE => {
-                    for head in &mut self.heads {
-                        while head.receive(Duration::ZERO)? && head.rows.is_some() {}
-                    }
+                for head in &mut self.heads {
+                    while head.receive(Duration::ZERO)? && head.rows.is_some() {}
                 }
-                false => {}
             }
             if signals.is_set() {
                 return Err(Interrupted.into());

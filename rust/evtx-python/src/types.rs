@@ -88,9 +88,10 @@ impl Types {
         };
         let plain = field.as_ref().clone().with_data_type(data_type);
         // Libraries have few functions for the extension type `arrow.json`.
-        Arc::new(match is_spark || is_int128(field) || is_text(field.data_type()) {
-            true => plain.with_metadata(HashMap::new()),
-            false => plain,
+        Arc::new(if is_spark || is_int128(field) || is_text(field.data_type()) {
+            plain.with_metadata(HashMap::new())
+        } else {
+            plain
         })
     }
 

@@ -27,10 +27,10 @@ fn is_bool(value: &Bound<'_, PyAny>) -> bool {
 
 /// An item of a list as text: a text or a whole number.
 fn item(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    match value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() && !is_bool(value) {
-        true => Ok(value.str()?.to_string()),
-        false => Err(PyTypeError::new_err(format!("{name} cannot be {}", shown(value)))),
+    if value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() && !is_bool(value) {
+        return Ok(value.str()?.to_string());
     }
+    Err(PyTypeError::new_err(format!("{name} cannot be {}", shown(value))))
 }
 
 /// A value for an argument of a scan.
@@ -92,9 +92,10 @@ pub(crate) enum Constant {
 fn bounds(data_type: &DataType) -> Option<(i128, i128)> {
     let bytes = data_type.primitive_width().filter(|_| data_type.is_integer())?;
     let count = 1_i128 << (8 * bytes);
-    Some(match data_type.is_unsigned_integer() {
-        true => (0, count - 1),
-        false => (-count / 2, count / 2 - 1),
+    Some(if data_type.is_unsigned_integer() {
+        (0, count - 1)
+    } else {
+        (-count / 2, count / 2 - 1)
     })
 }
 
@@ -141,9 +142,12 @@ pub(crate) fn constant(field: &Field, value: &Bound<'_, PyAny>) -> PyResult<Cons
                 Err(_) => i128::MAX,
             };
             let range = bounds(data_type).unwrap_or((0, 0));
-            let literal = |number: i128| match data_type.is_unsigned_integer() {
-                true => u64::try_from(number).ok().map(Literal::Number),
-                false => i64::try_from(number).ok().map(Literal::Integer),
+            let literal = |number: i128| {
+                if data_type.is_unsigned_integer() {
+                    u64::try_from(number).ok().map(Literal::Number)
+                } else {
+                    i64::try_from(number).ok().map(Literal::Integer)
+                }
             };
             clamped(number, range, &literal)
         }
