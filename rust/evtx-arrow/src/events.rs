@@ -2,6 +2,7 @@
 
 mod slots;
 mod collected;
+mod records;
 mod places;
 mod columns;
 mod collector;

@@ -7,21 +7,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use bumpalo::Bump;
 use evtx_catalog::{DeclaredEvent, classic_providers, events_of};
 use evtx_format::Interrupt;
-use evtx_format::binxml::names::Names;
-use evtx_format::container::record::Record;
-use evtx_format::container::records::{PromisedIds, RecordWalk};
 use hashbrown::HashMap;
 
 use super::collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key, push_numbers};
 use super::columns::{FieldColumns, MAX_FIELDS};
+use super::records::ChunkReader;
 use super::slots::{Slots, SlotsError, TooManyEvents};
 use crate::filter::{Row, Scratch, Stage};
 use crate::plan::{EventData, PlaceId};
 use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, GROUP, Part, PartContent, RecordGroup, TemplateId};
+use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
 use crate::schema::{EventField, Events, Options, Table};
 
@@ -36,12 +33,11 @@ const CHANNEL: PlaceId = PlaceId(3);
 pub struct EventCollector {
     scan: Arc<Scan>,
     events: Option<Arc<Events>>,
-    templates: ChunkTemplates,
-    arenas: [Bump; 2],
+    reader: ChunkReader,
     scratch: Scratch,
     key: Vec<u8>,
-    /// The index of each field layout in the current chunk, by the indices of the templates of `EventData` and `UserData`.
-    chunk_layouts: HashMap<[Option<TemplateId>; 2], usize>,
+    /// The index of each field layout in the current chunk, by the numbers of the templates of `EventData` and `UserData`.
+    chunk_layouts: HashMap<[Option<u64>; 2], usize>,
     collected: CollectedEvents,
 }
 
@@ -68,8 +64,7 @@ impl EventCollector {
         EventCollector {
             scan: Arc::new(scan),
             events,
-            templates: ChunkTemplates::default(),
-            arenas: Default::default(),
+            reader: ChunkReader::default(),
             scratch: Scratch::default(),
             key: Vec::new(),
             chunk_layouts: HashMap::new(),
@@ -109,69 +104,16 @@ impl EventCollector {
     /// [`SlotsError::TooManyEvents`], [`SlotsError::Interrupted`], [`SlotsError::Poisoned`]. The events of the records
     /// before the error are kept.
     pub fn push(&mut self, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<(), SlotsError> {
-        let mut arenas = std::mem::take(&mut self.arenas);
-        let [names, records] = &mut arenas;
-        let pushed = slots.chunks().try_for_each(|(_, chunk, promised)| {
-            names.reset();
-            self.chunk(chunk, promised, names, records, interrupt)
-        });
-        self.arenas = arenas;
-        pushed?;
-        Ok(self.scan.check_shared()?)
-    }
-
-    fn chunk(
-        &mut self,
-        chunk: &[u8],
-        promised: PromisedIds,
-        names: &Bump,
-        arena: &mut Bump,
-        interrupt: Interrupt<'_>,
-    ) -> Result<(), SlotsError> {
-        self.clear_templates();
-        let names = Names::new(chunk, names);
-        let (mut walk, _) = RecordWalk::new(chunk, promised, false);
-        let scan = Arc::clone(&self.scan);
-        let mut is_end = false;
-        while !is_end {
-            if self.templates.are_many() {
-                self.clear_templates();
-            }
-            arena.reset();
-            let reader = RecordReader::new(&scan, chunk, &names, arena, interrupt);
-            let mut records = RecordGroup::new(&scan.projection, 1, arena);
-            for _ in 0..GROUP {
-                let Some(item) = walk.next(chunk) else {
-                    is_end = true;
-                    break;
-                };
-                if let Ok(found) = item {
-                    self.record(&reader, &mut records, &found.record)?;
-                }
-                if reader.takes_much() {
-                    break;
-                }
-            }
-            interrupt.check()?;
-        }
-        Ok(())
-    }
-
-    fn clear_templates(&mut self) {
-        self.templates.clear();
-        self.chunk_layouts.clear();
-    }
-
-    fn record<'r, 'c: 'r>(
-        &mut self,
-        reader: &RecordReader<'r, 'c>,
-        records: &mut RecordGroup<'r>,
-        record: &Record,
-    ) -> Result<(), TooManyEvents> {
-        let EventCollector { templates, scratch, .. } = self;
-        let scan = reader.scan;
-        reader.read_event(templates, records, record.binxml());
-        let mut keeps = |records: &RecordGroup<'_>, templates: &ChunkTemplates| {
+        let EventCollector {
+            scan,
+            reader,
+            scratch,
+            key,
+            chunk_layouts,
+            collected,
+            ..
+        } = self;
+        let mut keeps = |reader: &RecordReader<'_, '_>, records: &RecordGroup<'_>, templates: &ChunkTemplates| {
             let row = Row {
                 record: Some((records.current(), templates)),
                 interrupt: reader.interrupt,
@@ -179,47 +121,53 @@ impl EventCollector {
             };
             scan.filter.keeps(Stage::Header, Stage::Record, &row, scratch)
         };
-        let has_system = records.current().has_system(templates);
-        if has_system && !keeps(records, templates) {
-            return Ok(());
+        for (_, chunk, promised) in slots.chunks() {
+            chunk_layouts.clear();
+            reader.read(scan, chunk, promised, interrupt, |reader, templates, records| {
+                let has_system = records.current().has_system(templates);
+                if has_system && !keeps(reader, records, templates) {
+                    return Ok(());
+                }
+                reader.read_children(templates, records);
+                if records.current().is_unread() || !has_system && !keeps(reader, records, templates) {
+                    return Ok(());
+                }
+                let parts = records.current();
+                let elements = [parts.event_data(templates), parts.user_entries(templates)];
+                let number = |(_, part): (_, &Part<'_>)| Some(templates.get(part.template()?).ok()?.number);
+                let of_templates = elements.map(|element| element.and_then(number));
+                // What a record spells out is its own.
+                let is_of_templates = elements.iter().flatten().all(|(_, part)| part.template().is_some());
+                let known = chunk_layouts.get(&of_templates).filter(|_| is_of_templates);
+                let layout = known.copied().unwrap_or_else(|| {
+                    let index = collected.layout_index(field_layout(scan, templates, elements).into());
+                    if is_of_templates {
+                        chunk_layouts.insert(of_templates, index);
+                    }
+                    index
+                });
+                let fields = parts.places(templates);
+                let number = |place| fields.get(place)?.number();
+                let id = number(EVENT_ID).and_then(|id| u32::try_from(id).ok());
+                let version = number(VERSION).and_then(|version| u8::try_from(version).ok());
+                key.clear();
+                push_numbers(key, layout, id, version);
+                for place in [PROVIDER, CHANNEL] {
+                    push_key(key, fields.get(place), |value, key| value.push_text(key));
+                }
+                let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
+                let event = |collected: &CollectedEvents| CollectedEvent {
+                    provider: text(PROVIDER),
+                    id,
+                    version,
+                    channel: text(CHANNEL),
+                    layout: collected.layout(layout),
+                    records: 1,
+                };
+                Ok::<_, SlotsError>(collected.add(key, 1, event)?)
+            })?;
         }
-        reader.read_children(templates, records);
-        if records.current().is_unread() || !has_system && !keeps(records, templates) {
-            return Ok(());
-        }
-        let parts = records.current();
-        let elements = [parts.event_data(templates), parts.user_entries(templates)];
-        let of_templates = elements.map(|element| element.and_then(|(_, part)| part.template()));
-        // What a record spells out is its own.
-        let is_of_templates = elements.iter().flatten().all(|(_, part)| part.template().is_some());
-        let known = self.chunk_layouts.get(&of_templates).filter(|_| is_of_templates);
-        let layout = known.copied().unwrap_or_else(|| {
-            let index = self
-                .collected
-                .layout_index(field_layout(scan, templates, elements).into());
-            if is_of_templates {
-                self.chunk_layouts.insert(of_templates, index);
-            }
-            index
-        });
-        let fields = parts.places(templates);
-        let number = |place| fields.get(place)?.number();
-        let id = number(EVENT_ID).and_then(|id| u32::try_from(id).ok());
-        let version = number(VERSION).and_then(|version| u8::try_from(version).ok());
-        self.key.clear();
-        push_numbers(&mut self.key, layout, id, version);
-        for place in [PROVIDER, CHANNEL] {
-            push_key(&mut self.key, fields.get(place), |value, key| value.push_text(key));
-        }
-        let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
-        self.collected.add(&self.key, 1, |collected| CollectedEvent {
-            provider: text(PROVIDER),
-            id,
-            version,
-            channel: text(CHANNEL),
-            layout: collected.layout(layout),
-            records: 1,
-        })
+        Ok(self.scan.check_shared()?)
     }
 
     /// The columns for the fields of the events, at most 4,096. They have the order of the first event. A field that
@@ -268,9 +216,10 @@ impl EventCollector {
             providers.extend(event.provider.iter().map(|name| name.to_ascii_lowercase()));
         }
         // The first call of this takes some milliseconds.
-        let classic = match ids.iter().all(|id| of_logs.contains_key(id)) {
-            true => HashSet::new(),
-            false => classic_providers(),
+        let classic = if ids.iter().all(|id| of_logs.contains_key(id)) {
+            HashSet::new()
+        } else {
+            classic_providers()
         };
         let all = of_logs.values().flatten().chain(&classic).cloned().collect();
         let counts = |event: &DeclaredEvent| {

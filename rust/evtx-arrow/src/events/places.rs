@@ -1,22 +1,19 @@
 //! The values of a few columns of each record, without batches.
 
-use bumpalo::Bump;
-use evtx_format::binxml::names::Names;
-use evtx_format::container::records::{PromisedIds, RecordWalk};
+use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
 use super::collected::push_key;
+use super::records::ChunkReader;
 use crate::plan::PlaceId;
-use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, Places, RecordGroup};
+use crate::record::Places;
 use crate::scan::Scan;
 use crate::schema::{Options, Table};
 
 /// Reads a few columns of the records of chunks, one record at a time.
 pub struct PlaceReader {
     scan: Scan,
-    templates: ChunkTemplates,
-    arenas: [Bump; 2],
+    reader: ChunkReader,
 }
 
 /// The values of a record in the columns of a [`PlaceReader`].
@@ -29,8 +26,7 @@ impl PlaceReader {
         let projection = table.indices_of(columns);
         PlaceReader {
             scan: Scan::new(table, &projection),
-            templates: ChunkTemplates::default(),
-            arenas: Default::default(),
+            reader: ChunkReader::default(),
         }
     }
 
@@ -45,31 +41,18 @@ impl PlaceReader {
         interrupt: Interrupt<'_>,
         mut take: impl FnMut(&PlaceValues<'_, '_>),
     ) -> Result<(), Interrupted> {
-        self.templates.clear();
-        let [names, arena] = &mut self.arenas;
-        names.reset();
-        let names = Names::new(chunk, names);
-        let (mut walk, _) = RecordWalk::new(chunk, promised, false);
-        while let Some(item) = walk.next(chunk) {
-            interrupt.check()?;
-            let Ok(found) = item else { continue };
-            if self.templates.are_many() {
-                self.templates.clear();
-            }
-            let reader = RecordReader::new(&self.scan, chunk, &names, arena, interrupt);
-            let mut records = RecordGroup::new(&self.scan.projection, 1, arena);
-            reader.read_event(&mut self.templates, &mut records, found.record.binxml());
-            if !records.current().has_system(&self.templates) {
-                reader.read_children(&mut self.templates, &mut records);
-            }
-            let parts = records.current();
-            if !parts.is_unread() {
-                take(&PlaceValues(parts.places(&self.templates)));
-            }
-            drop(records);
-            arena.reset();
-        }
-        Ok(())
+        let scan = &self.scan;
+        self.reader
+            .read(scan, chunk, promised, interrupt, |reader, templates, records| {
+                if !records.current().has_system(templates) {
+                    reader.read_children(templates, records);
+                }
+                let parts = records.current();
+                if !parts.is_unread() {
+                    take(&PlaceValues(parts.places(templates)));
+                }
+                Ok(())
+            })
     }
 }
 
