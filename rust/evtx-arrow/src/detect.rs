@@ -343,13 +343,9 @@ impl Detector {
         for (name, place) in &self.places {
             let is_telling = self.telling.contains(place);
             let text = places.get(*place).filter(|_| is_telling).and_then(|found| found.text());
-            let is_there = match is_telling {
-                true => text.is_some(),
-                // Whether a record of the same templates can have a value there.
-                false => record
-                    .with_plans(templates)
-                    .any(|(_, plan)| plan.place(*place).is_some()),
-            };
+            // Of the others: whether a record of the same templates can have a value there.
+            let mut plans = record.with_plans(templates);
+            let is_there = text.is_some() || !is_telling && plans.any(|(_, plan)| plan.place(*place).is_some());
             if is_there {
                 names.push(name.clone());
                 known.push(text);

@@ -42,9 +42,10 @@ pub struct Scan {
 
 fn chosen(rules: &Arc<Rules>, predicates: &[Predicate]) -> Arc<Rules> {
     let is_kept = |rule: usize| predicates.iter().all(|predicate| predicate.keeps_rule(rules, rule));
-    match predicates.iter().any(Predicate::is_of_rules) {
-        true => Arc::new(rules.only(is_kept)),
-        false => Arc::clone(rules),
+    if predicates.iter().any(Predicate::is_of_rules) {
+        Arc::new(rules.only(is_kept))
+    } else {
+        Arc::clone(rules)
     }
 }
 
@@ -209,9 +210,10 @@ impl Scan {
 
     /// Checks that no thread has panicked while it changed the plans and keys. One check after some work is enough.
     pub(crate) fn check_shared(&self) -> Result<(), Poisoned> {
-        match self.plans.is_poisoned() {
-            true => Err(Poisoned),
-            false => Ok(()),
+        if self.plans.is_poisoned() {
+            Err(Poisoned)
+        } else {
+            Ok(())
         }
     }
 }

@@ -106,9 +106,10 @@ impl Admission {
         let lent = walk.lent.get(&record.offset);
         if let Some(lent) = lent {
             let error = |kind| Some(Error::new(record.binxml().start, kind));
-            damage = match lent.is_missing {
-                true => error(ErrorKind::LostDefinition),
-                false => damage.or(error(ErrorKind::LentDefinition)),
+            damage = if lent.is_missing {
+                error(ErrorKind::LostDefinition)
+            } else {
+                damage.or(error(ErrorKind::LentDefinition))
             };
         }
         if damage.is_some() && !self.reports_damage(scan, reader.chunk, interrupt)? {
@@ -124,9 +125,10 @@ impl Admission {
         let mut error = damage.filter(|_| scan.validates_all);
         let is_skipped = error.is_some() && on_error == OnError::Skip;
         // A predicate chooses rows, but correlations count all events.
-        let found_before = match scan.correlates() && !is_again && !is_skipped {
-            true => Some(self.matches(reader, group, found, kind.clone())?),
-            false => None,
+        let found_before = if scan.correlates() && !is_again && !is_skipped {
+            Some(self.matches(reader, group, found, kind.clone())?)
+        } else {
+            None
         };
         let view = group.current();
         let current = CurrentRecord {
@@ -310,10 +312,12 @@ impl Admission {
 /// wait if it is not read yet, or if damage ends the scan.
 #[inline]
 fn first_undecided(scan: &Scan, has_system: bool) -> Stage {
-    match scan.options.recover {
-        true => Stage::Header,
-        false if has_system && scan.options.on_error != OnError::Fail => Stage::Record,
-        false => Stage::Event,
+    if scan.options.recover {
+        Stage::Header
+    } else if has_system && scan.options.on_error != OnError::Fail {
+        Stage::Record
+    } else {
+        Stage::Event
     }
 }
 

@@ -117,9 +117,12 @@ impl ChunkDecoder {
         let mut is_end = false;
         let is_stray = self.admission.place.is_stray;
         // Even frames take long if they are damaged.
-        let look = |left: usize| match left.is_multiple_of(FRAMES) {
-            true => reader.interrupt.check(),
-            false => Ok(()),
+        let look = |left: usize| {
+            if left.is_multiple_of(FRAMES) {
+                reader.interrupt.check()
+            } else {
+                Ok(())
+            }
         };
         while left > 0 {
             left -= 1;

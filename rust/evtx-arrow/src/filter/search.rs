@@ -60,10 +60,7 @@ impl Search {
 
     fn new(needles: impl IntoIterator<Item = String>, ignores_case: bool) -> Self {
         let finder = |needle: String| {
-            let needle = match ignores_case {
-                true => lower_case(&needle),
-                false => needle,
-            };
+            let needle = if ignores_case { lower_case(&needle) } else { needle };
             Finder::new(needle.as_bytes()).into_owned()
         };
         Search {
@@ -82,11 +79,11 @@ impl Search {
             return true;
         }
         // Only these two other characters can match an ASCII character. An ASCII text cannot match any other needle.
-        let may_be_other = match is_ascii {
-            true => ["\u{130}", "\u{212a}"]
-                .iter()
-                .any(|other| memmem::find(text, other.as_bytes()).is_some()),
-            false => !text.is_ascii(),
+        let has = |other: &str| memmem::find(text, other.as_bytes()).is_some();
+        let may_be_other = if is_ascii {
+            has("\u{130}") || has("\u{212a}")
+        } else {
+            !text.is_ascii()
         };
         may_be_other && self.holds_in_lower_case(text)
     }

@@ -124,16 +124,16 @@ impl TemplateContent {
             name_at = known.end;
             let (offset, _) = reference(chunk, at);
             let place = offset as usize + 4;
-            let offset = match known.inline {
-                true => at + 4,
-                false if chunk.get(place..place + name.len()) == Some(name) => continue,
-                false => {
-                    let end = chunk.len();
-                    chunk.extend_from_slice(&[0; 4]);
-                    chunk.extend_from_slice(name);
-                    chunk.extend_from_slice(&[0; 2]);
-                    end
-                }
+            let offset = if known.inline {
+                at + 4
+            } else if chunk.get(place..place + name.len()) == Some(name) {
+                continue;
+            } else {
+                let end = chunk.len();
+                chunk.extend_from_slice(&[0; 4]);
+                chunk.extend_from_slice(name);
+                chunk.extend_from_slice(&[0; 2]);
+                end
             };
             chunk[at..at + 4].copy_from_slice(&(offset as u32).to_le_bytes());
         }

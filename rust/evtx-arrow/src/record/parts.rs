@@ -187,9 +187,10 @@ impl<'p, 'r> RecordView<'p, 'r> {
         let keyed = |(entries, part): (&'p EventData, &'p Part<'r>)| Keyed::new(entries, part.values);
         KeyedEntries {
             event_data: self.event_data(templates).map(keyed),
-            user_data: match self.projection.user_entries {
-                true => self.user_entries(templates).map(keyed),
-                false => None,
+            user_data: if self.projection.user_entries {
+                self.user_entries(templates).map(keyed)
+            } else {
+                None
             },
         }
     }

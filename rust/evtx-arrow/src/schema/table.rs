@@ -164,17 +164,14 @@ impl Table {
         for column in RULE_COLUMNS.iter().chain(&*self.columns) {
             taken.take((*column.name).to_owned());
         }
-        let others = self
-            .columns
-            .iter()
-            .cloned()
-            .map(|column| match is_in(RULE_COLUMNS, &column.name) {
-                true => Column {
-                    name: taken.take(format!("data_{}", column.name)).0.into(),
-                    ..column
-                },
-                false => column,
-            });
+        let others = self.columns.iter().cloned().map(|column| {
+            if is_in(RULE_COLUMNS, &column.name) {
+                let name = taken.take(format!("data_{}", column.name)).0.into();
+                Column { name, ..column }
+            } else {
+                column
+            }
+        });
         Table {
             columns: RULE_COLUMNS.iter().cloned().chain(others).collect(),
             rules: Some(rules),

@@ -83,10 +83,12 @@ fn unite_items(a: FieldType, b: FieldType) -> FieldType {
         return FieldType::Text;
     };
     let [a_in, b_in] = [a, b].map(|of| move |types| bits_in(types, of).is_some());
-    let types = match () {
-        () if a_in(FLOATS) || b_in(FLOATS) => FLOATS,
-        () if a_in(UNSIGNED) && b_in(UNSIGNED) => UNSIGNED,
-        () => SIGNED,
+    let types = if a_in(FLOATS) || b_in(FLOATS) {
+        FLOATS
+    } else if a_in(UNSIGNED) && b_in(UNSIGNED) {
+        UNSIGNED
+    } else {
+        SIGNED
     };
     let fitting = types.iter().find(|(bits, _)| *bits >= a_bits.max(b_bits));
     fitting.map_or(FieldType::Text, |(_, fitting)| *fitting)

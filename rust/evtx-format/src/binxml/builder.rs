@@ -302,9 +302,10 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
             }
         };
         self.reader.count_node().map_err(Err)?;
-        let taken = match in_attribute {
-            true => self.attribute_content(node),
-            false => self.content(node),
+        let taken = if in_attribute {
+            self.attribute_content(node)
+        } else {
+            self.content(node)
         };
         taken.map_err(Err)
     }
@@ -409,9 +410,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
 
     /// Content with one node replaced by an item of an array, or without the node if the item is empty.
     fn replace(&self, content: &'a [Node<'a>], at: usize, item: Value<'a>) -> Result<&'a [Node<'a>], ErrorKind> {
-        let nodes = content.iter().enumerate().filter_map(|(i, node)| match i == at {
-            true => (!item.is_empty()).then_some(Node::Value(item)),
-            false => Some(*node),
+        let nodes = content.iter().enumerate().filter_map(|(i, node)| {
+            let node = if i == at { Node::Value(item) } else { *node };
+            (i != at || !item.is_empty()).then_some(node)
         });
         content.iter().try_for_each(|_| self.count_node())?;
         Ok(BumpVec::from_iter_in(nodes, self.arena).into_bump_slice())

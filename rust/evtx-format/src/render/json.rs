@@ -405,9 +405,10 @@ pub fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit:
 /// Appends the value of a leaf, or `empty` if the value is empty.
 #[inline]
 pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
-    match value.is_empty() {
-        true => out.extend_from_slice(empty),
-        false => push_value(out, value),
+    if value.is_empty() {
+        out.extend_from_slice(empty);
+    } else {
+        push_value(out, value);
     }
 }
 

@@ -127,9 +127,10 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
                 let is_all = element.content.len() == 1;
                 // This operation repeats only the value, not the element, and cannot number items.
                 let is_numbered = matches!(name.name, FieldName::Param(_));
-                let takes = match is_all && !has_attributes && !root && !is_numbered {
-                    true => AcceptedShapes::ANY,
-                    false => AcceptedShapes::STREAMS,
+                let takes = if is_all && !has_attributes && !root && !is_numbered {
+                    AcceptedShapes::ANY
+                } else {
+                    AcceptedShapes::STREAMS
                 };
                 compiler.take(substitution.index, takes);
                 value(compiler, name, None, run);
