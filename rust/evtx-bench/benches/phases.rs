@@ -14,7 +14,7 @@ use evtx_bench::columns;
 use evtx_format::Interrupt;
 use evtx_format::binxml::instance::Definition;
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::{Fragment, Reader, ValueLayout};
+use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::layout::{BLOCK_CHUNKS, Layout};
 use evtx_format::container::record::Record;
@@ -113,7 +113,7 @@ fn phases(criterion: &mut Criterion) {
                 let reader = Reader::new(chunk, &names, &arena);
                 let definition = Definition::read(chunk, definition).expect("a definition");
                 let template = reader.template(&definition).expect("a template");
-                black_box(Program::new(Language::Xml, template.root, ValueLayout::Consecutive));
+                black_box(Program::new(Language::Xml, template.root));
             }
         });
     });

@@ -13,5 +13,5 @@ mod runs;
 
 pub use outline::Outline;
 pub use reader::{Fragment, StreamCursor, Template};
-pub use runs::{SubstitutionRuns, ValueLayout};
+pub use runs::SubstitutionRuns;
 pub use walk::{Left, Reader};

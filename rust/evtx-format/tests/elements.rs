@@ -5,7 +5,7 @@ use std::ops::Range;
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor, ValueLayout};
+use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor};
 use evtx_format::render::program::{Language, OnName, Program, Streams, push_tree};
 use evtx_format::{MAX_TEXT, Result};
 use proptest::prelude::*;
@@ -179,7 +179,7 @@ fn check_outline<'a>(
     let open = reader.open_texts(&first).expect("a sound element").expect("an element");
     let values = outline.values(chunk, arena);
     for language in Language::ALL {
-        let program = Program::new(language, open, ValueLayout::Scattered);
+        let program = Program::new(language, open);
         let (mut written, mut expected) = (Vec::new(), Vec::new());
         if program.supports(values)
             && program

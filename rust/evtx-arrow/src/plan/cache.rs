@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use evtx_format::binxml::instance::{Definition, Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{SubstitutionRuns, Template, ValueLayout};
+use evtx_format::binxml::{SubstitutionRuns, Template};
 use evtx_format::render::program::{Language, Program};
 use evtx_format::{Error, ErrorKind};
 use hashbrown::HashMap;
@@ -23,11 +23,8 @@ use super::projection::{Projection, TreeRoot};
 use super::source::Extractor;
 use super::template_content::TemplateContent;
 
-/// The most bytes of templates and their compiled form that a scan keeps. Those of real logs take one or two MiB.
+/// The most bytes of templates and outlines and their compiled form that a scan keeps. Those of real logs take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;
-
-/// The same for outlines. A file with a new one in every record must not take the room of the templates.
-const MAX_OUTLINE_BYTES: usize = 4 << 20;
 
 /// A template, compiled for the columns of a scan.
 #[derive(Debug)]
@@ -68,22 +65,13 @@ impl Compiled {
         Compiled {
             guid: Uuid::from_bytes_le(definition.guid).into_bytes(),
             template_id: definition.template_id(),
-            ..Compiled::of_tree(projection, keys, tree, root, ValueLayout::Consecutive)
+            ..Compiled::of_outline(projection, keys, tree, root)
         }
     }
 
     /// The template of the elements with the same outline, given its tree. No instance refers to it.
     pub(crate) fn of_outline(projection: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
-        Compiled::of_tree(projection, keys, tree, root, ValueLayout::Scattered)
-    }
-
-    fn of_tree(projection: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot, layout: ValueLayout) -> Self {
         let plan = Plan::new(projection, keys, tree, root);
-        let plan = if layout == ValueLayout::Scattered {
-            plan.scattered()
-        } else {
-            plan
-        };
         let shares_system = root == TreeRoot::Event && plan.system && projection.shares_system();
         let system = shares_system.then(|| {
             let places = projection.places.iter().zip(&plan.places);
@@ -97,12 +85,12 @@ impl Compiled {
             template_id: 0,
             unsound_name: None,
             misplaced: None,
-            system: system.map(|substitutions| SubstitutionRuns::new(substitutions, layout)),
-            user_data: user_data.map(|element| Program::new(Language::Json, element, layout)),
+            system: system.map(SubstitutionRuns::new),
+            user_data: user_data.map(|element| Program::new(Language::Json, element)),
             plan,
             programs: Language::ALL.map(|language| {
                 let is_read = projection.renders(language, root);
-                is_read.then(|| Program::new(language, tree, layout))
+                is_read.then(|| Program::new(language, tree))
             }),
         }
     }
@@ -167,7 +155,6 @@ struct Known {
     bytes: usize,
     /// By role of the root and content of the outline.
     outlines: [HashMap<Box<[u8]>, Arc<Compiled>>; TreeRoot::COUNT],
-    outline_bytes: usize,
 }
 
 /// About how many bytes an entry of the maps takes, with the unused capacity of its parts.
@@ -195,13 +182,12 @@ impl PlanCache {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what takes some bytes, unless `room` for it has no more: the bytes of its kind so far, and the limit.
-    fn add(&self, bytes: usize, room: fn(&mut Known) -> (&mut usize, usize), add: impl FnOnce(&mut Known)) -> bool {
+    /// Adds what takes some bytes, unless there is no room for it. Returns whether it was added.
+    fn add(&self, bytes: usize, add: impl FnOnce(&mut Known)) -> bool {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let (held, most) = room(&mut known);
-        let has_room = *held + bytes <= most;
+        let has_room = known.bytes + bytes <= MAX_BYTES;
         if has_room {
-            *held += bytes;
+            known.bytes += bytes;
             add(&mut known);
         }
         has_room
@@ -235,14 +221,10 @@ impl PlanCache {
         };
         let bytes = ENTRY + content.bytes() + compiled.bytes();
         let compiled = Arc::clone(compiled);
-        self.add(
-            bytes,
-            |known| (&mut known.bytes, MAX_BYTES),
-            |known| {
-                let templates = known.templates.entry((definition.guid, root)).or_default();
-                templates.push(KnownTemplate { content, compiled });
-            },
-        )
+        self.add(bytes, |known| {
+            let templates = known.templates.entry((definition.guid, root)).or_default();
+            templates.push(KnownTemplate { content, compiled });
+        })
     }
 
     /// The compiled template of the elements whose outline has this content, if the scan keeps it.
@@ -253,13 +235,9 @@ impl PlanCache {
     /// Keeps the compiled template of an outline for other chunks, if there is room. Returns whether it is kept.
     pub(crate) fn insert_outline(&self, content: Box<[u8]>, root: TreeRoot, compiled: &Arc<Compiled>) -> bool {
         let bytes = OUTLINE + content.len() + compiled.bytes();
-        self.add(
-            bytes,
-            |known| (&mut known.outline_bytes, MAX_OUTLINE_BYTES),
-            |known| {
-                known.outlines[root as usize].insert(content, Arc::clone(compiled));
-            },
-        )
+        self.add(bytes, |known| {
+            known.outlines[root as usize].insert(content, Arc::clone(compiled));
+        })
     }
 }
 
@@ -477,8 +455,8 @@ mod tests {
             cache.insert_outline(content.into(), EVENT, &known)
         };
         let kept = (0..).take_while(insert).count();
-        assert_eq!(kept, MAX_OUTLINE_BYTES / bytes);
-        assert_eq!(cache.read().outline_bytes, kept * bytes);
+        assert_eq!(kept, MAX_BYTES / bytes);
+        assert_eq!(cache.read().bytes, kept * bytes);
         let first = [&[0; 8][..], &content[8..]].concat();
         let found = cache.outline(&first, EVENT).expect("the outline");
         assert!(Arc::ptr_eq(&found, &known) && cache.outline(&first, TreeRoot::Child).is_none());

@@ -216,16 +216,6 @@ pub(super) enum RequiredShape {
 }
 
 impl Plan {
-    /// The plan, for value tables whose values do not follow each other.
-    pub(super) fn scattered(mut self) -> Self {
-        for entries in [&mut self.event_data, &mut self.user_entries].into_iter().flatten() {
-            if let Some(run) = &mut entries.given.run {
-                run.first_of_consecutive = None;
-            }
-        }
-        self
-    }
-
     /// Where the value at a place is, if the tree has the place.
     #[inline(always)]
     pub(crate) fn place(&self, place: PlaceId) -> Option<&Extractor> {

@@ -284,7 +284,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let (before, left) = (*fragments, self.reader.left());
         let mut outline = std::mem::take(&mut templates.outline);
         let part = self.reader.pass_outline(fragments, &mut outline).then(|| {
-            let find = |may_compile| self.compile_outline(&before, &outline, root, may_compile);
+            let find = || self.compile_outline(&before, &outline, root);
             let at = templates.outlined(outline.tokens(), root, find)?;
             Some((at, outline.values(self.chunk, self.arena)))
         });
@@ -306,24 +306,19 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         false
     }
 
-    /// The template of an element's outline, from the cache of the scan or newly compiled, and whether it is new. Only
-    /// compiles it if `may_compile`.
+    /// The template of an element's outline, from the cache of the scan or newly compiled, and whether it is new.
     #[cold]
     fn compile_outline(
         &self,
         element: &StreamCursor<'r>,
         outline: &Outline,
         root: TreeRoot,
-        may_compile: bool,
     ) -> Option<(Arc<Compiled>, bool)> {
         let scan = self.scan;
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let content = reader.content_of(outline).ok()?;
         if let Some(compiled) = scan.plans.outline(&content, root) {
             return Some((compiled, false));
-        }
-        if !may_compile {
-            return None;
         }
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let tree = reader.open_texts(element).ok()??;

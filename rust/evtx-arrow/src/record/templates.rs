@@ -16,10 +16,8 @@ pub(crate) struct ChunkTemplates {
     /// The entries of `index` that are not 0.
     used: Vec<usize>,
     compiled: Vec<Result<Arc<Compiled>>>,
-    /// By role of the root, and the tokens of a spelled-out element's outline.
-    outlines: [HashMap<Box<[u32]>, TemplateId>; TreeRoot::COUNT],
-    /// How many new outlines may be compiled.
-    credit: usize,
+    /// By role of the root, and the tokens of a spelled-out element's outline; `None` while the outline has occurred once.
+    outlines: [HashMap<Box<[u32]>, Option<TemplateId>>; TreeRoot::COUNT],
     pub(crate) outline: Outline,
     /// The approximate size of the templates that the chunk may own alone.
     bytes: usize,
@@ -32,9 +30,6 @@ pub(crate) struct TemplateId(pub(crate) usize);
 /// How many bytes of templates a chunk keeps. Real chunks need a few hundred KiB; crafted definitions can overlap.
 const MAX_BYTES: usize = 16 << 20;
 
-/// How many outlines may be compiled before one of them recurs.
-const FIRST_OUTLINES: usize = 256;
-
 impl Default for ChunkTemplates {
     fn default() -> Self {
         ChunkTemplates {
@@ -42,7 +37,6 @@ impl Default for ChunkTemplates {
             used: Vec::new(),
             compiled: Vec::new(),
             outlines: Default::default(),
-            credit: FIRST_OUTLINES,
             outline: Outline::default(),
             bytes: 0,
         }
@@ -89,9 +83,10 @@ impl ChunkTemplates {
         compile: impl FnOnce() -> Result<(Arc<Compiled>, bool)>,
     ) -> TemplateId {
         let at = self.compiled.len();
-        let compiled = match self.bytes > 2 * MAX_BYTES {
-            true => Err(Error::new(definition as usize, ErrorKind::Templates)),
-            false => compile(),
+        let compiled = if self.bytes > 2 * MAX_BYTES {
+            Err(Error::new(definition as usize, ErrorKind::Templates))
+        } else {
+            compile()
         };
         let compiled = compiled.map(|(compiled, is_kept)| {
             self.bytes += if is_kept { 0 } else { compiled.bytes() };
@@ -106,23 +101,22 @@ impl ChunkTemplates {
         TemplateId(at)
     }
 
-    /// The template of an outline. If the outline is new to the chunk, `find` finds it in the cache of the
-    /// scan, or compiles it if its argument is true, and returns whether it compiled it. `None` if it does neither.
+    /// The template of an outline that has occurred in the chunk before. At its second occurrence, `find` finds it in the
+    /// cache of the scan or compiles it, and returns whether it is new.
     ///
     /// Compiling an outline takes longer than reading its record as a tree, so it pays off only if the outline recurs.
-    /// Each one that does allows for a new one. So in a file with a new outline in every record, compiling soon stops.
     #[inline]
     pub(crate) fn outlined(
         &mut self,
         tokens: &[u32],
         root: TreeRoot,
-        find: impl FnOnce(bool) -> Option<(Arc<Compiled>, bool)>,
+        find: impl FnOnce() -> Option<(Arc<Compiled>, bool)>,
     ) -> Option<TemplateId> {
-        if let Some(&known) = self.outlines[root as usize].get(tokens) {
-            self.credit = (self.credit + 1).min(FIRST_OUTLINES);
-            return Some(known);
+        match self.outlines[root as usize].get(tokens) {
+            Some(&Some(known)) => Some(known),
+            Some(None) if self.are_many() => None,
+            known => self.add_outline(tokens, root, known.and_then(|_| find())),
         }
-        self.add_outline(tokens, root, find)
     }
 
     #[cold]
@@ -130,21 +124,16 @@ impl ChunkTemplates {
         &mut self,
         tokens: &[u32],
         root: TreeRoot,
-        find: impl FnOnce(bool) -> Option<(Arc<Compiled>, bool)>,
+        compiled: Option<(Arc<Compiled>, bool)>,
     ) -> Option<TemplateId> {
-        if self.are_many() {
-            return None;
-        }
-        let (compiled, is_new) = find(self.credit > 0)?;
-        if is_new {
-            self.credit = self.credit.saturating_sub(1);
-            self.bytes += compiled.bytes();
-        }
-        let template = TemplateId(self.compiled.len());
-        self.compiled.push(Ok(compiled));
+        let template = compiled.map(|(compiled, is_new)| {
+            self.bytes += if is_new { compiled.bytes() } else { 0 };
+            self.compiled.push(Ok(compiled));
+            TemplateId(self.compiled.len() - 1)
+        });
         // The tokens need no limit: they are about as long as the records of the chunk.
         self.outlines[root as usize].insert(tokens.into(), template);
-        Some(template)
+        template
     }
 
     /// Whether the templates take so much memory that the caller should clear them before the next group of records.

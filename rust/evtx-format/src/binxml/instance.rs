@@ -178,6 +178,9 @@ struct Table<'a> {
     offsets: &'a [u32],
     /// For each substitution, the flags of its type.
     flags: SubstitutionSet,
+    /// Whether the values are anywhere in the chunk, as those of an [outline](super::Outline). Otherwise they follow each
+    /// other.
+    is_scattered: bool,
 }
 
 impl<'a> ValueTable<'a> {
@@ -188,6 +191,7 @@ impl<'a> ValueTable<'a> {
             descriptors: &[],
             offsets: &[],
             flags: SubstitutionSet(0),
+            is_scattered: false,
         })
     }
 
@@ -204,6 +208,7 @@ impl<'a> ValueTable<'a> {
             descriptors,
             offsets,
             flags: SubstitutionSet(0),
+            is_scattered: true,
         }))
     }
 
@@ -242,6 +247,7 @@ impl<'a> ValueTable<'a> {
             descriptors,
             offsets,
             flags: SubstitutionSet(flags.rotate_left(count.wrapping_mul(2))),
+            is_scattered: false,
         };
         Some((ValueTable(arena.alloc(table)), end))
     }
@@ -374,10 +380,13 @@ impl<'a> ValueTable<'a> {
         }
     }
 
-    /// The descriptors of `count` values from index `first` on; `None` if the table does not have as many. Not for
-    /// tables of an [outline](super::Outline), whose values do not follow each other.
+    /// The descriptors of `count` values from index `first` on; `None` if the table does not have as many, or if its values
+    /// do not follow each other.
     #[inline]
     pub fn slots(self, first: u16, count: usize) -> Option<ValueDescriptors<'a>> {
+        if self.0.is_scattered {
+            return None;
+        }
         let range = usize::from(first)..usize::from(first) + count;
         // The first value starts where the descriptors end.
         let left = 4 * (self.0.descriptors.len() as u32).checked_sub(u32::from(first))?;
@@ -397,8 +406,8 @@ impl<'a> ValueTable<'a> {
         bytes.as_chunks().0
     }
 
-    /// The stored descriptors of `count` values from index `first` on, and the bytes of these values; `None` if the
-    /// table does not have as many. In a table of an [outline](super::Outline), only a single value is a run.
+    /// The stored descriptors of `count` values from index `first` on, and the bytes of these values; as
+    /// [`slots`](Self::slots).
     #[inline]
     pub fn run(self, first: u16, count: usize) -> Option<(&'a [[u8; 4]], &'a [u8])> {
         let slots = self.slots(first, count)?;

@@ -3,15 +3,6 @@
 use super::instance::ValueTable;
 use crate::bytes::bytes_equal;
 
-/// How the values of a template's instances are laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueLayout {
-    /// Back to back, in a value table.
-    Consecutive,
-    /// Anywhere in the chunk, in an [outline](super::Outline).
-    Scattered,
-}
-
 /// Some substitutions of a template, as runs of consecutive values. Instances with equal values in them share everything
 /// that is derived from these substitutions alone.
 #[derive(Debug, Default)]
@@ -21,17 +12,17 @@ pub struct SubstitutionRuns {
 }
 
 impl SubstitutionRuns {
-    /// The runs of some substitutions. Each scattered value is a run of its own.
-    pub fn new(mut substitutions: Vec<u16>, layout: ValueLayout) -> Self {
+    /// The runs of some substitutions.
+    pub fn new(mut substitutions: Vec<u16>) -> Self {
         substitutions.sort_unstable();
         substitutions.dedup();
-        let runs = substitutions.chunk_by(|a, b| layout == ValueLayout::Consecutive && a + 1 == *b);
+        let runs = substitutions.chunk_by(|a, b| a + 1 == *b);
         SubstitutionRuns {
             runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),
         }
     }
 
-    /// For each run, the descriptors and the bytes of its values; `None` if the value table is too short for the run.
+    /// For each run, the descriptors and the bytes of its values; `None` if the value table does not have the run.
     #[inline(always)]
     pub fn values<'v>(&self, values: ValueTable<'v>) -> impl Iterator<Item = Option<(&'v [u8], &'v [u8])>> {
         self.runs.iter().map(move |&(first, count)| {
@@ -41,7 +32,7 @@ impl SubstitutionRuns {
     }
 
     /// A hash of the values, which begins with `seed`, and how many bytes they have with their descriptors. `None` if
-    /// the value table is too short for a run, because its values in that run would not be compared.
+    /// the value table does not have a run, because its values in that run would not be compared.
     // Kept out of line, and apart from `matches`, so that neither runs out of registers.
     #[inline(never)]
     pub fn hash(&self, seed: u64, values: ValueTable<'_>) -> Option<(u64, usize)> {
@@ -95,9 +86,7 @@ mod tests {
 
     #[test]
     fn consecutive_substitutions_are_one_run() {
-        let runs = |layout| SubstitutionRuns::new(vec![5, 1, 2, 4, 2], layout).runs;
-        assert_eq!(*runs(ValueLayout::Consecutive), [(1, 2), (4, 2)]);
-        assert_eq!(*runs(ValueLayout::Scattered), [(1, 1), (2, 1), (4, 1), (5, 1)]);
+        assert_eq!(*SubstitutionRuns::new(vec![5, 1, 2, 4, 2]).runs, [(1, 2), (4, 2)]);
     }
 
     #[test]

@@ -12,7 +12,6 @@ use super::ops::{AcceptedShapes, AttributeOp, Compiler, Literal, Op};
 pub use super::system::SystemTexts;
 use super::system::{CachedText, SystemSections};
 use super::{json, lines, xml};
-use crate::binxml::ValueLayout;
 use crate::binxml::instance::ValueTable;
 use crate::binxml::tree::Element;
 use crate::error::{Error, ErrorKind, Result};
@@ -110,8 +109,8 @@ impl<'p> Members<'p> {
 }
 
 impl Program {
-    /// Compiles the tree of a template with open substitutions, whose instances have this layout.
-    pub fn new(language: Language, root: &Element<'_>, layout: ValueLayout) -> Self {
+    /// Compiles the tree of a template with open substitutions.
+    pub fn new(language: Language, root: &Element<'_>) -> Self {
         let mut compiler = Compiler::new(language);
         compile(&mut compiler, root);
         if compiler.is_full() {
@@ -122,7 +121,7 @@ impl Program {
         Program {
             language,
             root: root.name.into(),
-            system: SystemSections::mark(root, &mut compiler.ops, layout),
+            system: SystemSections::mark(root, &mut compiler.ops),
             literals: compiler.literals.into(),
             ops: compiler.ops.into(),
             takes: compiler.takes.into(),
@@ -154,9 +153,10 @@ impl Program {
                 let Some(takes) = self.takes.get(substitution) else {
                     return true;
                 };
-                match slot.value_type.array {
-                    true => takes.items || !values.value(slot).repeats(),
-                    false => takes.streams || slot.size == 0,
+                if slot.value_type.array {
+                    takes.items || !values.value(slot).repeats()
+                } else {
+                    takes.streams || slot.size == 0
                 }
             })
     }
@@ -335,10 +335,12 @@ impl Program {
             }
             Op::Data { substitution, alone } => {
                 let data = value(*substitution);
-                match data.value_type.array && data.repeats() {
-                    true if *alone => json::push_array(out, data.items()),
-                    true => json::push_items(out, data.items()),
-                    false => json::push_leaf(out, data, b"\"\""),
+                if !(data.value_type.array && data.repeats()) {
+                    json::push_leaf(out, data, b"\"\"");
+                } else if *alone {
+                    json::push_array(out, data.items());
+                } else {
+                    json::push_items(out, data.items());
                 }
             }
             Op::Element { attributes, content } => {

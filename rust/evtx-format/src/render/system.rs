@@ -6,9 +6,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ops::{AttributeOp, Op, substitutions};
+use crate::binxml::SubstitutionRuns;
 use crate::binxml::instance::{SubstitutionSet, ValueTable};
 use crate::binxml::tree::Element;
-use crate::binxml::{SubstitutionRuns, ValueLayout};
 
 /// The elements of `System` that differ from event to event.
 const VARYING: [&str; 4] = ["TimeCreated", "EventRecordID", "Correlation", "Execution"];
@@ -35,7 +35,7 @@ pub(super) struct SystemSections {
 
 impl SystemSections {
     /// Finds the sections of a program, and inserts an [`Op::System`] before each; `None` if it has none.
-    pub(super) fn mark(root: &Element<'_>, ops: &mut Vec<Op>, layout: ValueLayout) -> Option<Self> {
+    pub(super) fn mark(root: &Element<'_>, ops: &mut Vec<Op>) -> Option<Self> {
         let known = repeating(root)?;
         let (mut read, mut at, mut section) = (Vec::new(), 0, 0);
         while at < ops.len() && section < MAX_SECTIONS {
@@ -56,7 +56,7 @@ impl SystemSections {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         (section > 0).then(|| SystemSections {
             program: NUMBER.fetch_add(1, Ordering::Relaxed),
-            runs: SubstitutionRuns::new(read, layout),
+            runs: SubstitutionRuns::new(read),
             read: set,
         })
     }
