@@ -4,6 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use uuid::Uuid;
+
 use crate::common::is_common;
 
 /// The fewest characters of UTF-16, and bytes of other text, that count at any offset. Fewer occur by chance.
@@ -56,37 +58,10 @@ fn address(key: &str) -> Option<Ipv4Addr> {
     key.parse().ok()
 }
 
-/// The GUID of a text, as the bytes of its digits.
-fn guid(key: &str) -> Option<[u8; 16]> {
-    let inner = key
-        .strip_prefix(['{', '('])
-        .and_then(|key| key.strip_suffix(['}', ')']));
-    let text = inner.unwrap_or(key).as_bytes();
-    let is_dash = |at: usize| [8, 13, 18, 23].contains(&at);
-    if text.len() == 36 && !(0..36).all(|at| is_dash(at) == (text[at] == b'-')) {
-        return None;
-    }
-    let digits: Vec<u8> = text.iter().copied().filter(|&byte| byte != b'-').collect();
-    if ![32, 36].contains(&text.len()) || digits.len() != 32 {
-        return None;
-    }
-    let mut bytes = [0; 16];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
-}
-
-/// A GUID as Windows stores it: its first three numbers are little endian.
-fn as_stored(mut guid: [u8; 16]) -> [u8; 16] {
-    guid[..4].reverse();
-    guid[4..6].reverse();
-    guid[6..8].reverse();
-    guid
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// The GUID of a text, which can be in braces or parentheses.
+fn guid(key: &str) -> Option<Uuid> {
+    let inner = key.strip_prefix('(').and_then(|key| key.strip_suffix(')'));
+    Uuid::parse_str(inner.unwrap_or(key)).ok()
 }
 
 /// The first label of a name of DNS: the name of a computer or a domain.
@@ -127,7 +102,7 @@ fn others(key: &str) -> Vec<Spelling> {
         add(address.to_string(), "an address", Around::Word);
         add(list(&|group| format!("{group:x}")), "an address", Around::Word);
         add(list(&|group| format!("{group:04x}")), "an address", Around::Word);
-        let digits = hex(&address.octets());
+        let digits = format!("{:032x}", address.to_bits());
         let reversed: Vec<String> = digits.chars().rev().map(String::from).collect();
         add(
             format!("{}.ip6.arpa", reversed.join(".")),
@@ -139,10 +114,8 @@ fn others(key: &str) -> Vec<Spelling> {
         }
     }
     if let Some(guid) = guid(key) {
-        let digits = hex(&guid);
-        let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|range| &digits[range]);
-        add(format!("{a}-{b}-{c}-{d}-{e}"), "a GUID", Around::Anything);
-        add(digits.clone(), "a GUID", Around::Anything);
+        add(guid.hyphenated().to_string(), "a GUID", Around::Anything);
+        add(guid.simple().to_string(), "a GUID", Around::Anything);
     }
     let account = |user: &str| user.chars().count() >= 3 && !is_common(user);
     match (key.split_once('\\'), key.split_once('@')) {
@@ -246,9 +219,9 @@ pub(super) fn packed(key: &str) -> Vec<Packed> {
     let mut found = Vec::new();
     found.extend(sid(key).map(Packed::Sid));
     // Zeros, with or without a one after them, are not only GUIDs and addresses.
-    if let Some(guid) = guid(key).filter(|guid| *guid != [0; 16]) {
-        found.push(Packed::Sixteen(as_stored(guid), "a GUID"));
-        found.push(Packed::Sixteen(guid, "a GUID"));
+    if let Some(guid) = guid(key).filter(|guid| !guid.is_nil()) {
+        found.push(Packed::Sixteen(guid.to_bytes_le(), "a GUID"));
+        found.push(Packed::Sixteen(guid.into_bytes(), "a GUID"));
     }
     match key.parse() {
         Ok(IpAddr::V4(address)) if is_rare(&address) => {
