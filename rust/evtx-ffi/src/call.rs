@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, StringArray};
-use arrow_cast::cast;
+use arrow_array::{ArrayRef, Date32Array, Int64Array, StringArray, TimestampMicrosecondArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use evtx_archive::ArchiveStorage;
-use evtx_arrow::{DecodeError, OnError, enum_of};
+use evtx_arrow::{OnError, enum_of};
 use evtx_format::Interrupt;
-use evtx_scan::{FolderType, ScanCall, ScanError, Storage, estimate_records};
+use evtx_scan::{FolderColumn, FolderType, ScanCall, ScanError, Storage, estimate_records};
+use jiff::civil::{Date, DateTime, date};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxText, export_schema, produce, release, required};
@@ -23,8 +23,6 @@ pub struct EvtxCall {
     pub(crate) call: ScanCall,
     /// The columns: those of the logs, then those of the folders.
     pub schema: SchemaRef,
-    /// For each column of folders, its values by file.
-    pub(crate) folders: Vec<ArrayRef>,
     /// The report that makes the rows, unless they are records.
     pub(crate) report: Option<ReportFunction>,
     /// An estimate of how many records the files have; 0 if the rows are not records.
@@ -56,7 +54,7 @@ impl EvtxCall {
             Some(report) => (Arc::clone(&report.schema), 0),
             None => (call.table.schema(), estimate_records(storage, &call.paths, interrupt)?),
         };
-        let (mut fields, mut folders) = (schema.fields().to_vec(), Vec::new());
+        let mut fields = schema.fields().to_vec();
         for column in &call.folders {
             let mut name = column.name.clone();
             while fields.iter().any(|field| field.name().eq_ignore_ascii_case(&name)) {
@@ -68,14 +66,11 @@ impl EvtxCall {
                 FolderType::Integer => DataType::Int64,
                 FolderType::Text => DataType::Utf8,
             };
-            let values: StringArray = column.values.iter().map(Option::as_deref).collect();
-            folders.push(cast(&values, &column_type).map_err(DecodeError::from)?);
             fields.push(Field::new(name, column_type, true).into());
         }
         Ok(EvtxCall {
             call,
             schema: Schema::new(fields).into(),
-            folders,
             report,
             records,
         })
@@ -84,6 +79,23 @@ impl EvtxCall {
     /// Whether the first damage ends a scan with an error (`on_error := 'fail'`).
     pub fn fails(&self) -> bool {
         self.call.options.on_error == OnError::Fail
+    }
+}
+
+/// The value of a column of folders for a file, in as many rows.
+pub(crate) fn folder_values(column: &FolderColumn, file: usize, rows: usize) -> ArrayRef {
+    let text = column.values.get(file).and_then(Option::as_deref);
+    let epoch = date(1970, 1, 1);
+    let days = |text: &str| Some(epoch.until(text.parse::<Date>().ok()?).ok()?.get_days());
+    let micros = |text: &str| {
+        let since = text.parse::<DateTime>().ok()?.duration_since(epoch.into());
+        i64::try_from(since.as_micros()).ok()
+    };
+    match column.value_type {
+        FolderType::Date => Arc::new(Date32Array::from(vec![text.and_then(days); rows])),
+        FolderType::Timestamp => Arc::new(TimestampMicrosecondArray::from(vec![text.and_then(micros); rows])),
+        FolderType::Integer => Arc::new(Int64Array::from(vec![text.and_then(|text| text.parse().ok()); rows])),
+        FolderType::Text => Arc::new(StringArray::from(vec![text; rows])),
     }
 }
 

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, DictionaryArray, StringViewArray, UInt64Array};
+use arrow_array::{DictionaryArray, StringViewArray};
 use arrow_schema::FieldRef;
-use arrow_select::take::take;
-use evtx_arrow::{DecodeError, Expression, MakeArrays};
+use evtx_arrow::{Expression, MakeArrays};
 use evtx_format::Interrupt;
-use evtx_scan::{FileScan, ReportRows, ReportThreads, ScanError, Storage, Worker};
+use evtx_scan::{FileScan, FolderColumn, ReportRows, ReportThreads, ScanError, Storage, Worker};
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce, release, required, size};
-use crate::call::EvtxCall;
+use crate::call::{EvtxCall, folder_values};
 use crate::planned::EvtxPlanned;
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
@@ -24,8 +23,8 @@ pub struct EvtxScan {
 /// The columns of a scan.
 struct Columns {
     fields: Vec<FieldRef>,
-    /// Those of folders: their places among all columns, and their values by file.
-    folders: Vec<(usize, ArrayRef)>,
+    /// Those of folders, with their places among all columns.
+    folders: Vec<(usize, FolderColumn)>,
 }
 
 enum Source {
@@ -57,11 +56,7 @@ impl EvtxScan {
     ///   together.
     pub fn new(call: &EvtxCall, columns: &[u64], hints: &[Expression], memory: &str) -> Self {
         let EvtxCall {
-            call,
-            schema,
-            folders: values,
-            report,
-            ..
+            call, schema, report, ..
         } = call;
         let all = schema.fields();
         let columns = columns.iter().filter_map(|&column| usize::try_from(column).ok());
@@ -69,8 +64,8 @@ impl EvtxScan {
         let (mut of_logs, mut fields, mut folders) = (Vec::new(), Vec::new(), Vec::new());
         for (place, column) in columns.enumerate() {
             fields.push(Arc::clone(&all[column]));
-            match column.checked_sub(all.len() - values.len()) {
-                Some(folder) => folders.push((place, Arc::clone(&values[folder]))),
+            match column.checked_sub(all.len() - call.folders.len()) {
+                Some(folder) => folders.push((place, call.folders[folder].clone())),
                 None => of_logs.push(column),
             }
         }
@@ -127,9 +122,8 @@ impl EvtxWorker {
             return Ok(None);
         };
         let (rows, mut arrays) = (batch.num_rows(), batch.columns().to_vec());
-        for (place, values) in &self.columns.folders {
-            let file = UInt64Array::from_value(file as u64, rows);
-            arrays.insert(*place, take(values, &file, None).map_err(DecodeError::from)?);
+        for (place, column) in &self.columns.folders {
+            arrays.insert(*place, folder_values(column, file, rows));
         }
         let arrays = EvtxArrays::new(arrays.into_iter().zip(self.columns.fields.iter().cloned()));
         Ok(Some((arrays, EvtxPlace { rows, index })))
