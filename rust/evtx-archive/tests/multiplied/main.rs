@@ -5,7 +5,7 @@
 #[path = "../archives/packed.rs"]
 #[allow(dead_code)]
 mod packed;
-#[path = "../../../evtx-messages/tests/common/mod.rs"]
+#[path = "../../../evtx-messages/tests/all/common/mod.rs"]
 #[allow(dead_code)]
 mod provider;
 

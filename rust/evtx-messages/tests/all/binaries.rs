@@ -2,7 +2,7 @@
 //!
 //! Set `EVTX_BINARIES` to a folder of Windows binaries to read them all.
 
-mod common;
+use super::common;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! 10,000 generated correlations on generated hits: the crate finds the bursts that a slow evaluator finds, which follows
 //! the definition in docs/sigma.md word by word.
 
-mod reference;
+use super::reference;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

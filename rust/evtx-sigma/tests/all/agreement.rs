@@ -1,7 +1,7 @@
 //! The engine finds in real logs what each rule alone finds. `EVTX_SIGMA` names a folder of rules, and of logs that match
 //! them; `EVTX_CORPUS` a folder of other logs. Without `EVTX_SIGMA`, the test does nothing.
 
-mod logs;
+use super::logs;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! What workers claim at once: small files, and long runs of blocks.
 
-mod common;
+use super::common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

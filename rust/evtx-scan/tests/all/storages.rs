@@ -1,6 +1,6 @@
 //! Scans over storages that do what storages do: fail, are slow, shrink, lie about sizes.
 
-mod common;
+use super::common;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! 10,000 generated rules on generated events: the crate agrees with the plain evaluator, and so does the engine, with
 //! several rules at once.
 
-mod plain;
+use super::plain;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

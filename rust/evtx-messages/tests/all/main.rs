@@ -1,0 +1,8 @@
+//! The integration tests of the crate in one program, so that it is linked once and runs them side by side.
+
+mod binaries;
+mod catalog;
+mod common;
+mod databases;
+mod judge;
+mod registry;

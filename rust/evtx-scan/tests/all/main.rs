@@ -1,0 +1,5 @@
+//! The integration tests of the crate in one program, so that it is linked once and runs them side by side.
+
+mod common;
+mod small_files;
+mod storages;

@@ -1,0 +1,13 @@
+//! The integration tests of the crate in one program, so that it is linked once and runs them side by side.
+
+mod agreement;
+mod corpus;
+mod correlated;
+mod correlations;
+mod damaged;
+mod engine;
+mod generated;
+mod logs;
+mod plain;
+mod reference;
+mod semantics;
