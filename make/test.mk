@@ -1,0 +1,76 @@
+# The tests in Rust, SQL, Python and the clients of DuckDB.
+
+CARGO_TEST := $(CARGO_RUN) test --quiet $(MANIFEST)
+# All crates, even to run one test: Cargo unifies features, so other crates would be another build.
+TEST_CRATES := $(CARGO_TEST) --workspace --exclude evtx-bench
+PYTEST := PYTHONHASHSEED=1 EVTX_EXTENSION=$(abspath $(CHECKED)) PYTHONPATH=$(abspath $(PACKAGE)) $(VENV_PYTHON) -m pytest -q
+
+test: test-rust test-sql test-python
+
+# Tests print what they compared. Those over real logs print whether they were skipped.
+test-rust:
+	$(TEST_CRATES) -- --show-output
+
+SQL_TEST := EVTX_CLIENT="$(abspath $(CLIENT)) test/sql/client.py" $(CARGO_TEST) $(TESTED) --test sql
+
+# Each file in test/sql is a test.
+test-sql: checked $(CLIENT_CREATED)
+	EVTX_EXTENSION=$(abspath $(CHECKED)) $(SQL_TEST)
+
+# The SQL tests in every DuckDB that the extension is built for.
+.PHONY: test-versions $(DUCKDBS:%=test-sql-%)
+test-versions: $(DUCKDBS:%=test-sql-%)
+$(DUCKDBS:%=test-sql-%): test-sql-%:
+	@$(MAKE) DUCKDB=$* test-sql
+
+# Adds the newest DuckDB to duckdb/pin.txt and runs the SQL tests with it.
+.PHONY: newest
+newest: | $(VENV)/.created
+	@$(VENV_PYTHON) duckdb/fetch.py --newest
+	@$(MAKE) test-sql || { echo "The newest DuckDB needs more than a line in duckdb/pin.txt."; exit 1; }
+	@echo "The SQL tests pass. If the line is new, run the other tests, and commit it: make test-python test-portable"
+
+test-python: checked package $(VENV)/.test
+	$(PYTEST) -n auto test/python --ignore=test/python/test_spark.py
+
+# Starts Spark, which needs Java.
+test-spark: checked package $(VENV)/.test $(VENV)/.spark
+	$(PYTEST) -rs test/python/test_spark.py
+
+# DuckDB's distribution workflow calls these targets. The build fetches the DuckDB that `set_duckdb_version` names, such as v2.0.0.
+.PHONY: configure_ci set_duckdb_version test_release
+configure_ci:
+set_duckdb_version:
+	@$(MAKE) DUCKDB=$(DUCKDB_GIT_VERSION:v%=%) configure_ci
+	@mkdir -p $(BUILD) && echo $(DUCKDB_GIT_VERSION:v%=%) >$(BUILD)/set_duckdb_version
+# Runs the SQL tests on the release build.
+test_release: release $(CLIENT_CREATED)
+	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(SQL_TEST)
+
+# The portable extension in the oldest DuckDB and the newest one: the SQL tests in the command line, Node and Python, and what only such
+# clients do.
+ON_PORTABLE = EVTX_LABELS=portable EVTX_EXTENSION=$(abspath $(PORTABLE_CHECKED)) EVTX_NODE=$(abspath $(OLD))
+SQL_TESTS_IN = $(ON_PORTABLE) EVTX_CLIENT="$1" $(CARGO_TEST) $(TESTED) --test sql
+test-portable: portable_checked $(VENV)/.test $(OLD)/.created $(OLD)/.node
+	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/client.py)
+	$(call SQL_TESTS_IN,$(OLD)/bin/python test/sql/client.py)
+	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/cli.py $(OLD)/bin/duckdb)
+	$(call SQL_TESTS_IN,node test/sql/client.mjs)
+	EVTX_PORTABLE=$(abspath $(PORTABLE_CHECKED)) EVTX_OLD=$(abspath $(OLD))/bin $(PYTEST) -n auto test/portable
+
+# The clients that docs/install.md lists, with the code that it shows, and the portable extension: those for Python with the newest DuckDB
+# that all of them work with and with the newest of all, the command line, Java, and Go.
+CLIENTS := $(BUILD)/clients
+CLIENTS_JDBC := 1.5.6.0 2.0.0.1
+$(CLIENTS)/.created: test/clients/requirements.txt duckdb/pin.txt | $(VENV)/.uv
+	@$(PYTHON) -m venv --clear $(CLIENTS)
+	@$(call uv_install,$(CLIENTS),-r $<)
+	@$(call uv_install,$(CLIENTS),--target $(CLIENTS)/newest duckdb==$(MAIN_DUCKDB))
+	@$(call uv_install,$(CLIENTS),--target $(CLIENTS)/too-old duckdb==1.4.5)
+	@for version in $(CLIENTS_JDBC); do \
+	  mvn --quiet dependency:copy -Dartifact=org.duckdb:duckdb_jdbc:$$version -DoutputDirectory=$(CLIENTS) || exit 1; \
+	done
+	@touch $@
+.PHONY: test-clients
+test-clients: portable_checked $(CLIENTS)/.created
+	EVTX_PORTABLE=$(abspath $(PORTABLE_CHECKED)) EVTX_CLIENTS=$(abspath $(CLIENTS)) $(CLIENTS)/bin/python -m pytest -q -n auto test/clients
