@@ -125,7 +125,7 @@ $(VENV)/.test $(VENV)/.spark $(VENV)/.bench $(VENV)/.lint $(VENV)/.dist: | $(VEN
 	@$(call uv_install,$(VENV),-r $<)
 	@touch $@
 define uv_install
-$(VENV_PYTHON) -m uv pip install --quiet --python $1 $2 || $1/bin/python -m pip install --quiet --disable-pip-version-check $2
+$(VENV_PYTHON) -m uv pip install --quiet --system-certs --python $1 $2 || $1/bin/python -m pip install --quiet --disable-pip-version-check $2
 endef
 
 $(VENV)/.uv: | $(VENV)/.created
