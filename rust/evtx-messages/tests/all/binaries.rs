@@ -2,17 +2,16 @@
 //!
 //! Set `EVTX_BINARIES` to a folder of Windows binaries to read them all.
 
-use super::common;
-
 use std::sync::Arc;
 
-use common::{Pe, manifest, message_table};
 use evtx_format::Interrupt;
 use evtx_messages::binary::Binary;
 use evtx_messages::provider::{Known, ProviderFile, Rows};
 use evtx_messages::registry::{Registration, Registry, files_of};
 use evtx_messages::row::{Guid, guid_of_text};
 use evtx_messages::*;
+
+use super::common::{Pe, manifest, message_table};
 
 const GUID: &str = "{12345678-9abc-def0-1234-56789abcdef0}";
 

@@ -1,17 +1,16 @@
 //! What workers claim at once: small files, and long runs of blocks.
 
-use super::common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use common::{on_threads, sample};
 use evtx_arrow::{MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_scan::{FileKind, FileScan, LocalStorage, Storage, StorageError, StorageFile, Worker, expand};
+
+use super::common::{on_threads, sample};
 
 const HEADER: usize = 4096;
 const FILES: usize = 40;

@@ -1,14 +1,11 @@
 //! Scans over storages that do what storages do: fail, are slow, shrink, lie about sizes.
 
-use super::common;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arrow_array::{Array, StringViewArray, UInt64Array};
-use common::{SAMPLES, on_threads, sample};
 use evtx_arrow::{MakeArrays, OnError, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::{ChunkReport, FileReport, Report, SchemaReport};
@@ -16,6 +13,8 @@ use evtx_scan::{
     Argument, ArgumentValue, Arguments, FileKind, FileScan, FileSplit, LocalStorage, Modified, Query, ReportScan,
     ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
+
+use super::common::{SAMPLES, on_threads, sample};
 
 /// What a storage in memory does with a file.
 #[derive(Debug, Clone, Default)]

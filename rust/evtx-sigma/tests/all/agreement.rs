@@ -1,15 +1,14 @@
 //! The engine finds in real logs what each rule alone finds. `EVTX_SIGMA` names a folder of rules, and of logs that match
 //! them; `EVTX_CORPUS` a folder of other logs. Without `EVTX_SIGMA`, the test does nothing.
 
-use super::logs;
-
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
 use evtx_sigma::{Match, Matching, Renamed, RuleForEvents, RuleSet};
-use logs::{Kinds, LogEvent, files, rules};
+
+use super::logs::{Kinds, LogEvent, files, rules};
 
 /// One in this many pairs of an event and a rule that the engine does not find is judged.
 const DRAWN: u64 = 50;

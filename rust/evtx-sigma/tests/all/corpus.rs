@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use evtx_format::Interrupt;
-use evtx_sigma::{Correlations, Document, LogSources, Placeholders, Rule, load_documents};
+use evtx_sigma::{Correlations, Document, LogSources, Rule};
+
+use super::common::documents;
 
 #[test]
 fn loads_every_rule_or_says_why_not() {
@@ -32,7 +33,7 @@ fn loads_every_rule_or_says_why_not() {
             .as_os_str()
             .to_string_lossy()
             .into_owned();
-        for document in load_documents(&text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it") {
+        for document in documents(&text) {
             match document {
                 Ok(Document::Correlation(correlation)) => correlations.push((name, correlation)),
                 Ok(Document::Aggregation(own, correlation)) => {

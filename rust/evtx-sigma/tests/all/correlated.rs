@@ -1,40 +1,19 @@
 //! 10,000 generated correlations on generated hits: the crate finds the bursts that a slow evaluator finds, which follows
 //! the definition in docs/sigma.md word by word.
 
-use super::reference;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
 use evtx_sigma::correlation::Place;
-use evtx_sigma::{Burst, Correlations, Document, Hits, Placeholders, Rule, load_documents};
-use reference::{Hit, Kind, Model, Reference, Target};
+use evtx_sigma::{Burst, Correlations, Hits, Rule};
+
+use super::common::{Random, add, documents};
+use super::reference::{Hit, Kind, Model, Reference, Target};
 
 const CASES: u64 = 10_000;
 const SECOND: i64 = 1_000_000_000;
-
-/// The generator `splitmix64`: the same seed gives the same case.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-}
 
 const FIELDS: [&str; 3] = ["User", "Host", "Size"];
 const VALUES: [&str; 8] = ["a", "b", "A", "1", "2", "0x10", "1.5", ""];
@@ -50,11 +29,11 @@ struct Case {
 
 fn conditions(random: &mut Random, kind: Kind) -> Vec<(usize, f64)> {
     let limit = |random: &mut Random| match kind {
-        Kind::Share => random.of(&[10.0, 25.0, 50.0, 100.0]),
+        Kind::Share => random.pick(&[10.0, 25.0, 50.0, 100.0]),
         Kind::Sum | Kind::Average | Kind::Percentile(_) | Kind::Min | Kind::Max => {
-            random.of(&[0.0, 1.0, 1.5, 2.0, 3.25, 16.0, 20.0])
+            random.pick(&[0.0, 1.0, 1.5, 2.0, 3.25, 16.0, 20.0])
         }
-        _ => random.of(&[1.0, 2.0, 2.0, 3.0, 4.0]),
+        _ => random.pick(&[1.0, 2.0, 2.0, 3.0, 4.0]),
     };
     // Most conditions ask for at least so many.
     let operator = if random.one_in(2) { 0 } else { random.below(6) };
@@ -74,7 +53,7 @@ fn kind(random: &mut Random) -> Kind {
         4 => Kind::Ordered,
         5 => Kind::Sum,
         6 => Kind::Average,
-        7 => Kind::Percentile(random.of(&[0.0, 30.0, 50.0, 99.0, 100.0])),
+        7 => Kind::Percentile(random.pick(&[0.0, 30.0, 50.0, 99.0, 100.0])),
         _ => Kind::Share,
     }
 }
@@ -98,7 +77,7 @@ fn correlation(random: &mut Random, index: usize, rules: usize, text: &mut Strin
     let field = match kind {
         Kind::Values | Kind::Share if random.one_in(4) => vec!["User".to_string(), "Host".to_string()],
         Kind::Count | Kind::Temporal | Kind::Ordered => Vec::new(),
-        _ => vec![random.of(&["Size", "User", "who"]).to_string()],
+        _ => vec![random.pick(&["Size", "User", "who"]).to_string()],
     };
     let mut conditions = conditions(random, kind);
     let span = random.below(8) as i64;
@@ -144,7 +123,7 @@ fn correlation(random: &mut Random, index: usize, rules: usize, text: &mut Strin
             if !random.one_in(3) {
                 model
                     .aliases
-                    .insert(target.name(), random.of(&["User", "Host", "who"]).to_string());
+                    .insert(target.name(), random.pick(&["User", "Host", "who"]).to_string());
             }
         }
         let aliases: Vec<_> = model
@@ -174,7 +153,7 @@ fn correlation(random: &mut Random, index: usize, rules: usize, text: &mut Strin
 
 /// A rule with an aggregation, whose own rules begin at the index `first`.
 fn aggregation(random: &mut Random, first: usize, text: &mut String) -> Model {
-    let (function, kind) = random.of(&[
+    let (function, kind) = random.pick(&[
         ("count", Kind::Count),
         ("count", Kind::Values),
         ("sum", Kind::Sum),
@@ -196,7 +175,7 @@ fn aggregation(random: &mut Random, first: usize, text: &mut String) -> Model {
         references: vec![Target::Rule(first)],
     };
     let rest = if function == "near" {
-        let rest = random.of(&["x", "x and y", "x and not y", "not y"]);
+        let rest = random.pick(&["x", "x and y", "x and not y", "not y"]);
         let count = rest.matches(['x', 'y']).count();
         model
             .references
@@ -206,7 +185,7 @@ fn aggregation(random: &mut Random, first: usize, text: &mut String) -> Model {
         format!("near {rest}")
     } else {
         if kind != Kind::Count {
-            model.fields = vec![random.of(&["Size", "User"]).to_string()];
+            model.fields = vec![random.pick(&["Size", "User"]).to_string()];
         }
         model.group_by = fields(random);
         let (operator, limit) = conditions(random, kind)[0];
@@ -254,7 +233,7 @@ fn hits(random: &mut Random, rules: usize) -> Vec<Hit> {
     let mut hits = Vec::new();
     for record in 0..random.below(30) as u64 {
         let time = match random.below(40) {
-            0 => random.of(&[i64::MIN, i64::MAX, i64::MAX - SECOND]),
+            0 => random.pick(&[i64::MIN, i64::MAX, i64::MAX - SECOND]),
             _ => random.below(20) as i64 * SECOND + random.below(2) as i64,
         };
         let place = Place {
@@ -284,23 +263,14 @@ fn hits(random: &mut Random, rules: usize) -> Vec<Hit> {
 /// The bursts that the crate finds, with the hits on several threads in any order; or the index of a correlation whose
 /// condition can never hold, as the crate says.
 fn found(case: &Case, hits: &[Hit], random: &mut Random) -> Result<Vec<Burst>, u32> {
-    let documents = load_documents(&case.text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it");
-    let (mut rules, mut correlations): (Vec<Rule>, Vec<_>) = Default::default();
-    for document in documents {
+    let (mut rules, mut correlations) = (Vec::new(), Vec::new());
+    for document in documents(&case.text) {
         let document = match document {
             Ok(document) => document,
             Err(refused) if refused.to_string().contains("no number meets") => return Err(correlations.len() as u32),
             Err(refused) => panic!("{refused}: {}", case.text),
         };
-        match document {
-            Document::Rule(rule) => rules.push(rule),
-            Document::Correlation(correlation) => correlations.push(correlation),
-            Document::Aggregation(own, correlation) => {
-                rules.extend(own);
-                correlations.push(correlation);
-            }
-            Document::Filter(filter) => panic!("{}", filter.about.title),
-        }
+        add(document, &mut rules, &mut correlations);
     }
     let rules: Vec<&Rule> = rules.iter().collect();
     assert_eq!(rules.len(), case.rules, "{}", case.text);

@@ -6,24 +6,17 @@ use std::time::{Duration, Instant};
 
 use evtx_format::Interrupt;
 use evtx_sigma::correlation::Place;
-use evtx_sigma::{Burst, Correlations, Document, Hits, Limits, Placeholders, Rule, load_documents};
+use evtx_sigma::{Burst, Correlations, Hits, Limits, Rule};
+
+use super::common::{add, documents};
 
 const SECOND: i64 = 1_000_000_000;
 
 /// Loads rules and correlations, and resolves them. Returns the errors of correlations.
 fn load(text: &str) -> (Arc<Correlations>, Vec<Option<String>>) {
-    let documents = load_documents(text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it");
-    let (mut rules, mut correlations): (Vec<Rule>, Vec<_>) = Default::default();
-    for document in documents {
-        match document.expect("a document") {
-            Document::Rule(rule) => rules.push(rule),
-            Document::Correlation(correlation) => correlations.push(correlation),
-            Document::Aggregation(own, correlation) => {
-                rules.extend(own);
-                correlations.push(correlation);
-            }
-            Document::Filter(filter) => panic!("{}", filter.about.title),
-        }
+    let (mut rules, mut correlations) = (Vec::new(), Vec::new());
+    for document in documents(text) {
+        add(document.expect("a document"), &mut rules, &mut correlations);
     }
     let rules: Vec<&Rule> = rules.iter().collect();
     let (resolved, errors) = Correlations::resolve(&rules, correlations);
@@ -45,8 +38,7 @@ fn correlation(name: &str, lines: &[&str]) -> String {
 }
 
 fn refused(text: &str) -> String {
-    let mut documents = load_documents(text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it");
-    documents.pop().expect("a document").expect_err(text).to_string()
+    documents(text).pop().expect("a document").expect_err(text).to_string()
 }
 
 /// A rule, a time in seconds, and the values of fields.
@@ -394,7 +386,7 @@ fn refuses_conditions_that_never_hold() {
     ] {
         let line = format!("condition: {{{condition}}}");
         let text = correlation("c", &[&format!("type: {kind}"), "rules: [a, b]", "timespan: 1s", &line]);
-        let documents = load_documents(&text, &Placeholders::new(), Interrupt::NEVER).expect("nothing interrupts it");
+        let documents = documents(&text);
         assert!(documents.iter().all(Result::is_ok), "{documents:?}");
     }
     let rule = |condition: &str, timeframe: &str| {

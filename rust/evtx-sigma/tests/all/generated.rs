@@ -1,8 +1,6 @@
 //! 10,000 generated rules on generated events: the crate agrees with the plain evaluator, and so does the engine, with
 //! several rules at once.
 
-use super::plain;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,8 +11,10 @@ use evtx_sigma::{
     Alternative, Event, LogSources, Match, Matching, Placeholders, Presence, Renamed, RuleForEvents, RuleSet, Values,
     load_rules,
 };
-use plain::{Fields, Plain};
 use saphyr::{LoadableYamlNode as _, Yaml};
+
+use super::common::Random;
+use super::plain::{Fields, Plain};
 
 const RULES: u64 = 10_000;
 
@@ -50,27 +50,6 @@ const DATES: [&str; 3] = [
     "1999-02-28T12:00:00+01:00",
 ];
 const NUMBERS: [&str; 7] = ["0", "1", "2", "12", "-1", "0x1", "1.5"];
-
-/// The generator `splitmix64`: the same seed gives the same rules.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, values: &[T]) -> T {
-        values[self.below(values.len())]
-    }
-}
 
 /// Generates one rule and its events.
 struct Case {

@@ -1,6 +1,7 @@
 //! The integration tests of the crate in one program, so that it is linked once and runs them side by side.
 
 mod agreement;
+mod common;
 mod corpus;
 mod correlated;
 mod correlations;
