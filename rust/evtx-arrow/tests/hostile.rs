@@ -17,7 +17,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// The memory that a thread may take besides the file.
 const MAX_MEMORY: usize = 64 << 20;
-/// The most memory that scans leave behind, in bytes.
+/// How many bytes of memory scans may still hold after they end, at most.
 const MAX_KEPT: usize = 1 << 20;
 /// What a case may take, with room for a slow machine.
 const MAX_TIME: Duration = Duration::from_secs(20);

@@ -98,7 +98,8 @@ impl Root {
 /// A file that a registry names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RegisteredFile {
-    /// Its path below a drive, in lower case: `windows/system32/x.dll`.
+    /// Its path on the volume with Windows, in lower case: `windows/system32/x.dll`. That of a file elsewhere begins with its drive,
+    /// its share, or a variable.
     path: Arc<str>,
 }
 

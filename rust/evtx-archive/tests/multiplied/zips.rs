@@ -1,4 +1,4 @@
-//! ZIP archives: records of a directory without a file behind them. An entry takes more memory than its record.
+//! ZIP archives whose directories have records without files. In memory, an entry is larger than its record.
 
 use super::{Kind, Made, Shape, list_entries};
 

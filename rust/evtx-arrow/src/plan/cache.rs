@@ -182,7 +182,7 @@ impl PlanCache {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what takes some bytes, unless there is no room for it. Returns whether it was added.
+    /// Calls `add` if there is room for the bytes that it adds. Returns whether there was.
     fn add(&self, bytes: usize, add: impl FnOnce(&mut Known)) -> bool {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let has_room = known.bytes + bytes <= MAX_BYTES;

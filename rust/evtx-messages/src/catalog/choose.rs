@@ -235,8 +235,8 @@ fn about(block: &Block, index: usize) -> ([u32; 2], [u32; 3]) {
 }
 
 /// Which of the messages of an event, or of the parameters with an ID, are contested, from the first one on: files disagree
-/// about the text of an event with the same version and qualifiers, or of a parameter, in the best language that it has. All
-/// are if they are so many that none is used.
+/// about the text of a parameter, or of an event with the same version, and the same qualifiers or none, in the best language
+/// that it has. All are if they are so many that none is used.
 pub(super) fn contested(block: &Block, first: usize, interrupt: Interrupt<'_>) -> Result<Vec<bool>> {
     let messages = block.message_count();
     let (end, id) = if first < messages {

@@ -120,8 +120,9 @@ impl Catalog {
     ///
     /// If the best one has no version and is one of more than six different texts without a version, the catalog has mixed
     /// providers, and none is returned. Neither is it if files disagree. Each file must have this text, in whatever language,
-    /// if it has one that is equally good but for the language, or one for the same version that has fields of the same names.
-    /// Anyone can declare an event of any provider, so what a file says about its text does not make it better.
+    /// if it has one that is equally good but for the language, one for the same version whose qualifiers the event can have, or,
+    /// if this one is for another version, one for that of the event. Anyone can declare an event of any provider, so what a file
+    /// says about its text does not make it better.
     ///
     /// # Errors
     /// If the messages of the provider are damaged. Every call for this provider then returns the same error.
