@@ -65,6 +65,7 @@ fn definition(known: &Macro, macros: &[Macro], place: &str) -> String {
     for Macro { name, .. } in macros {
         body = body.replace(&format!("{name}("), &format!("{place}{name}("));
     }
+    let body = known.definition(&body);
     let parameters: Vec<String> = known.parameters.iter().map(parameter).collect();
     let (name, parameters) = (&known.name, parameters.join(", "));
     // The body can end with a comment.

@@ -4,8 +4,8 @@
 //! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a VARCHAR or NULL.
 //! In one of its texts, `{{page.html}}` stands for the text of that file of the folder.
 //! A macro over files, whose first parameter is `files`, calls the one over a table of events, which has `_of` after its
-//! name. A table macro over tables that others call has a name that sorts before theirs, because DuckDB 1.5 looks for it
-//! at once.
+//! name. A table macro whose parameters are all tables (`table_…`) is parsed when it is used, by DuckDB's `query`: to
+//! parse them all would take most of `LOAD`. These parameters stand only where a function has its arguments.
 //!
 //! ```sql
 //! -- evtx_name(first, second := NULL, third := 'text')
@@ -42,8 +42,30 @@ pub struct Macro {
     pub is_table: bool,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
-    /// The expression or the query.
+    /// The expression or the query. DuckDB gets what [`Macro::definition`] makes of it.
     pub body: String,
+}
+
+impl Macro {
+    /// The definition for DuckDB, with a text for [`Macro::body`] that may name other macros by their places.
+    #[must_use]
+    pub fn definition(&self, body: &str) -> String {
+        if !self.is_parsed_when_used() {
+            return body.to_owned();
+        }
+        let mut text = body.replace('\'', "''");
+        for Parameter { name, .. } in &self.parameters {
+            // An argument becomes a literal of its type.
+            let quoted = format!("'''' || replace({name}::VARCHAR, '''', '''''') || ''''");
+            text = text.replace(name, &format!("' || coalesce({quoted} || '::' || typeof({name}), 'NULL') || '"));
+        }
+        format!("FROM query('{text}')")
+    }
+
+    fn is_parsed_when_used(&self) -> bool {
+        let is_table = |parameter: &Parameter| parameter.name.starts_with("table_");
+        self.is_table && self.parameters.iter().all(is_table)
+    }
 }
 
 /// A [`Parameter`].
@@ -94,7 +116,7 @@ impl EvtxMacro {
             },
             is_table: found.is_table,
             parameters: EvtxSlice::leaked(parameters.collect::<Vec<_>>()),
-            body: leaked(&found.body),
+            body: leaked(&found.definition(&found.body)),
         }
     }
 }
@@ -175,6 +197,24 @@ mod tests {
             let called = format!("{}_of", found.name);
             assert!(is_of_files(found) && others.iter().any(|other| other.name == called));
             assert!(found.body.contains(&format!("\nFROM {called}('")), "{called}");
+        }
+    }
+
+    #[test]
+    fn tables_are_arguments_of_functions() {
+        let macros = macros();
+        let late: Vec<_> = macros.iter().filter(|found| found.is_parsed_when_used()).collect();
+        assert!(late.len() > 8);
+        for found in late {
+            for Parameter { name, .. } in &found.parameters {
+                let parts: Vec<_> = found.body.split(name.as_str()).collect();
+                assert!(parts.len() > 1, "{name} of {}", found.name);
+                for pair in parts.windows(2) {
+                    let is_argument = pair[0].ends_with(['(', ' ']) && pair[1].starts_with([')', ',']);
+                    let line = pair[0].lines().last().unwrap_or_default();
+                    assert!(is_argument && !line.contains("--"), "{name} of {}: {line}", found.name);
+                }
+            }
         }
     }
 
