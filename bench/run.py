@@ -5,7 +5,7 @@ first round is a warm-up and does not count. Alternating means that other load o
 median of its times divided by the median of evtx_dump's. Its memory is the peak above an idle DuckDB.
 
 Before the rounds, each log is dropped from the page cache and read again, front to back. "Bytes alone" is the time that reading takes
-without decoding: no query can be faster. At the end, folders of logs alternate with one log that has the same chunks, and two threads
+without decoding: no query can be faster. New processes measure LOAD and the first query. At the end, folders of logs alternate with one log that has the same chunks, and two threads
 with one that write tables and Parquet files.
 
 REPORT receives every sample as JSON. --log, --query and --threads can be repeated and select what is measured. --against OTHER compares
@@ -201,6 +201,33 @@ def bench(arguments):
     return results
 
 
+def starting(arguments):
+    """The milliseconds that LOAD, the first count and later ones of a small log take in a new process, for each build."""
+    if arguments.log and "start" not in arguments.log:
+        return []
+    log = min((pathlib.Path(arguments.logs) / "small").glob("*.evtx"), key=lambda log: (log.stat().st_size, log.name))
+    builds = {"ours": arguments.extension, "theirs": arguments.against}
+    took = {}
+    for _ in range(2 * arguments.rounds + 1):
+        for build, extension in builds.items():
+            if extension:
+                with Worker(extension, 2) as worker:
+                    answers = [worker.run(f"SELECT count(*) FROM read_evtx('{log}')") for _ in range(10)]
+                seconds = [answer["seconds"] for answer in answers]
+                steps = (answers[0]["load"], seconds[0], statistics.median(seconds[1:]))
+                for step, value in zip(("LOAD", "first count", "later count"), steps, strict=True):
+                    took.setdefault(step, {}).setdefault(build, []).append(value)
+    targets = {"LOAD": 12, "first count": 1.5, "later count": 0.8}
+    print(f"\nFrom the first keystroke, in ms.\n\n| step | time | target | other build |\n{4 * '| --- '}|")
+    results = []
+    for step, samples in took.items():
+        measured = {build: times(values[1:]) for build, values in samples.items()}
+        results.append({"log": "start", "query": step, "threads": 2, "target": targets[step] / 1e3, **measured})
+        texts = [f"{measured[build]['median'] * 1e3:.2f}" if build in measured else "" for build in builds]
+        print(f"| {step} | {texts[0]} | {targets[step]} | {texts[1]} |", flush=True)
+    return results
+
+
 def folders(arguments):
     """The time for a folder of logs as a share of the time for one log with the same chunks."""
     results = []
@@ -282,7 +309,7 @@ def main():
         "git": sha,
         "machine": machine(),
         "logs": {name: fact for name, fact in made.items() if name != "named"},
-        "results": bench(arguments) + folders(arguments) + ordered_sinks(arguments),
+        "results": bench(arguments) + starting(arguments) + folders(arguments) + ordered_sinks(arguments),
     }
     pathlib.Path(arguments.report).write_text(json.dumps(report, indent=1))
 
