@@ -73,14 +73,14 @@ impl About {
             nodes
                 .iter()
                 .take(Limits::TAGS)
-                .filter_map(Node::text)
+                .filter_map(|node| node.text().map(str::to_owned))
                 .collect::<Vec<_>>()
         };
         let text = |key| Some(texts(key).join(", ")).filter(|text| !text.is_empty());
         Ok(About {
             id: text_of(document, "id")?.filter(|id| !id.is_empty()),
-            name: document.get("name").and_then(Node::text),
-            title: title.need_text("title")?,
+            name: document.get("name").and_then(Node::text).map(str::to_owned),
+            title: title.need_text("title")?.to_owned(),
             level: named(document, "level", &Level::ALL)?,
             status: named(document, "status", &Status::ALL)?,
             tags: tags(document)?,
@@ -148,7 +148,9 @@ fn tags(document: &Node) -> Result<Vec<String>, LoadError> {
         let (what, limit) = ("tags of a rule", Limits::TAGS);
         return Err(tag.error(Problem::Limit { what, limit }));
     }
-    tags.iter().map(|tag| tag.need_text("a tag")).collect()
+    tags.iter()
+        .map(|tag| tag.need_text("a tag").map(str::to_owned))
+        .collect()
 }
 
 /// The value of a key that takes one of some names.

@@ -21,16 +21,16 @@ pub enum Condition {
 }
 
 /// What follows `|` in a condition of Sigma 1: an aggregation.
-pub(crate) struct Piped {
+pub(crate) struct Piped<'t> {
     /// The text after `|`.
     pub(crate) text: String,
     /// The condition.
-    node: Node,
+    node: Node<'t>,
     /// The number of characters before the text.
     before: usize,
 }
 
-impl Piped {
+impl Piped<'_> {
     /// An error at a byte of the text.
     pub(crate) fn error(&self, at: usize, problem: Problem) -> LoadError {
         let before = self.before + self.text[..at].chars().count();
@@ -40,11 +40,11 @@ impl Piped {
 
 /// Reads a condition and an aggregation after it. The condition is a text, or a list of alternatives. `names` are those of
 /// the rule's detections, in order.
-pub(crate) fn condition(
-    node: &Node,
+pub(crate) fn condition<'t>(
+    node: &Node<'t>,
     names: &[&str],
     budget: &mut Budget,
-) -> Result<(Condition, Option<Piped>), LoadError> {
+) -> Result<(Condition, Option<Piped<'t>>), LoadError> {
     let all = node.each();
     let is_piped = |node: &Node| node.text().is_some_and(|text| text.contains('|'));
     match all {
@@ -68,7 +68,7 @@ pub(crate) fn condition(
             }
         }
     }
-    let one = |node: &Node| one_of(node, &node.need_text("a condition")?, names, budget);
+    let one = |node: &Node| one_of(node, node.need_text("a condition")?, names, budget);
     let conditions = all.iter().map(one).collect::<Result<_, _>>()?;
     Ok((flat(conditions, Condition::Any), None))
 }

@@ -84,7 +84,7 @@ pub fn load_documents(
             Err(error) => Err(error.clone()),
         };
         Ok(loaded.map_err(|error| {
-            let named = |key: &str| document.as_ref().ok()?.get(key)?.text();
+            let named = |key: &str| document.as_ref().ok()?.get(key)?.text().map(str::to_owned);
             let (id, title) = (named("id"), named("title"));
             Box::new(Refused { id, title, error })
         }))

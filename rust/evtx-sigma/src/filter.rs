@@ -53,7 +53,7 @@ pub(crate) fn filter(document: &Node, context: &mut Context<'_>) -> Result<Filte
 
 /// The rules that a filter names. `any` and an empty list stand for all, as in pySigma.
 fn rules(node: &Node) -> Result<Option<Vec<(String, Position)>>, LoadError> {
-    let name = |node: &Node| Ok((node.need_text("the ID or name of a rule")?, node.at));
+    let name = |node: &Node| Ok((node.need_text("the ID or name of a rule")?.to_owned(), node.at));
     let names: Vec<_> = node.each().iter().map(name).collect::<Result<_, LoadError>>()?;
     let is_any = match names.as_slice() {
         [] => true,

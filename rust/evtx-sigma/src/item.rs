@@ -1,7 +1,9 @@
 //! Items: a field and the tests of its texts.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
+use evtx_format::case::fold;
 use ipnet::IpNet;
 
 use crate::encoding::encoded;
@@ -11,7 +13,7 @@ use crate::expression::Expression;
 use crate::limits::{Budget, Limits};
 use crate::matcher::Matcher;
 use crate::modifiers::{Meaning, Modifiers, modifiers};
-use crate::pattern::{Pattern, Place, Segment, fold_segments};
+use crate::pattern::{Pattern, Place, Segment, fold_segments, is_plain};
 use crate::placeholders::{Placeholders, expand};
 use crate::yaml::{Key, Node, Value};
 
@@ -100,12 +102,13 @@ pub(crate) fn items(key: &Key, value: &Node, context: &mut Context<'_>) -> Resul
     if modifiers.meaning == Meaning::Exists {
         return Err(value.wrong_type("exists", "true or false"));
     }
-    let each = matchers_of(values, &modifiers, context)?;
-    Ok(if modifiers.all {
-        each.into_iter().map(item).collect()
-    } else {
-        vec![item(each.concat())]
-    })
+    if modifiers.all {
+        let each = values
+            .iter()
+            .map(|value| Ok(item(matchers(value, &modifiers, context)?)));
+        return each.collect();
+    }
+    Ok(vec![item(matchers_of(values, &modifiers, context)?)])
 }
 
 /// What keywords without modifiers are.
@@ -117,82 +120,105 @@ pub(crate) fn keywords(values: &[Node], context: &mut Context<'_>) -> Result<Ite
     modifiers.meaning = KEYWORD;
     Ok(Item {
         field: None,
-        any: matchers_of(values, &modifiers, context)?.concat().into(),
+        any: matchers_of(values, &modifiers, context)?.into(),
         is_negated: false,
     })
 }
 
-/// The matchers of each value.
-fn matchers_of(
-    values: &[Node],
-    modifiers: &Modifiers,
-    context: &mut Context<'_>,
-) -> Result<Vec<Vec<Matcher>>, LoadError> {
-    values.iter().map(|value| matchers(value, modifiers, context)).collect()
+/// The matchers of some values.
+fn matchers_of(values: &[Node], modifiers: &Modifiers, context: &mut Context<'_>) -> Result<Vec<Matcher>, LoadError> {
+    let mut matchers = Vec::with_capacity(values.len());
+    for value in values {
+        add_matchers(value, modifiers, context, &mut matchers)?;
+    }
+    Ok(matchers)
 }
 
 /// The matchers of one value.
 fn matchers(value: &Node, modifiers: &Modifiers, context: &mut Context<'_>) -> Result<Vec<Matcher>, LoadError> {
+    matchers_of(std::slice::from_ref(value), modifiers, context)
+}
+
+fn add_matchers(
+    value: &Node,
+    modifiers: &Modifiers,
+    context: &mut Context<'_>,
+    matchers: &mut Vec<Matcher>,
+) -> Result<(), LoadError> {
     let at = |problem: Problem| value.error(problem);
     match (&modifiers.meaning, &value.value) {
-        (Meaning::Exists, Value::Boolean(exists)) => return Ok(vec![Matcher::Exists(*exists)]),
+        (Meaning::Exists, Value::Boolean(exists)) => {
+            matchers.push(Matcher::Exists(*exists));
+            return Ok(());
+        }
         (Meaning::Exists, _) => return Err(value.wrong_type("exists", "true or false")),
         (&Meaning::Number(part, comparison), Value::Number(number, _)) => {
             let number = number.clone();
-            return Ok(vec![Matcher::Number {
+            matchers.push(Matcher::Number {
                 part,
                 comparison,
                 number,
-            }]);
+            });
+            return Ok(());
         }
         (Meaning::Number(..), _) => return Err(value.wrong_type("the value", "a number")),
         (Meaning::Text(None), Value::Null) if modifiers.encodings.is_empty() && !modifiers.expand => {
-            return Ok(vec![Matcher::Null]);
+            matchers.push(Matcher::Null);
+            return Ok(());
         }
         _ => {}
     }
     let text = value.need_text("a value")?;
-    let texts = if modifiers.expand {
-        expand(&text, context.placeholders, &context.budget).map_err(at)?
-    } else {
-        vec![text]
-    };
-    let mut matchers = Vec::new();
-    for text in texts {
-        match modifiers.meaning {
-            Meaning::Text(place) => {
-                let place = place.unwrap_or(Place::Whole);
-                text_matchers(&text, place, modifiers, &mut context.budget, &mut matchers).map_err(at)?;
-            }
-            Meaning::Regex(flags) => {
-                context.budget.take_needle(text.len()).map_err(at)?;
-                let compile = || {
-                    let expression = Expression::new(&text, flags)?;
-                    let bytes = expression.bytes();
-                    Ok((expression, bytes))
-                };
-                matchers.push(Matcher::Regex(context.budget.take_regex(compile).map_err(at)?));
-            }
-            Meaning::Network => {
-                let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-                let no_network =
-                    |_| Problem::text(format!("\"{text}\" is not a network such as 10.0.0.0/8 or fe80::/10"));
-                context.budget.take_needle(text.len()).map_err(at)?;
-                matchers.push(Matcher::Network(network.map_err(no_network).map_err(at)?));
-            }
-            Meaning::FieldReference(place) => {
-                context.budget.take_needle(text.len()).map_err(at)?;
-                let field = text.split(' ').collect::<String>().into();
-                matchers.push(Matcher::FieldReference {
-                    field,
-                    place,
-                    cased: modifiers.cased,
-                });
-            }
-            Meaning::Number(..) | Meaning::Exists => {}
-        }
+    if !modifiers.expand {
+        return add_text_matchers(value, text, modifiers, context, matchers);
     }
-    Ok(matchers)
+    for text in expand(text, context.placeholders, &context.budget).map_err(at)? {
+        add_text_matchers(value, &text, modifiers, context, matchers)?;
+    }
+    Ok(())
+}
+
+/// The matchers of a text of a value.
+fn add_text_matchers(
+    value: &Node,
+    text: &str,
+    modifiers: &Modifiers,
+    context: &mut Context<'_>,
+    matchers: &mut Vec<Matcher>,
+) -> Result<(), LoadError> {
+    let at = |problem: Problem| value.error(problem);
+    match modifiers.meaning {
+        Meaning::Text(place) => {
+            let place = place.unwrap_or(Place::Whole);
+            text_matchers(text, place, modifiers, &mut context.budget, matchers).map_err(at)?;
+        }
+        Meaning::Regex(flags) => {
+            context.budget.take_needle(text.len()).map_err(at)?;
+            let compile = || {
+                let expression = Expression::new(text, flags)?;
+                let bytes = expression.bytes();
+                Ok((expression, bytes))
+            };
+            matchers.push(Matcher::Regex(context.budget.take_regex(compile).map_err(at)?));
+        }
+        Meaning::Network => {
+            let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+            let no_network = |_| Problem::text(format!("\"{text}\" is not a network such as 10.0.0.0/8 or fe80::/10"));
+            context.budget.take_needle(text.len()).map_err(at)?;
+            matchers.push(Matcher::Network(network.map_err(no_network).map_err(at)?));
+        }
+        Meaning::FieldReference(place) => {
+            context.budget.take_needle(text.len()).map_err(at)?;
+            let field = text.split(' ').collect::<String>().into();
+            matchers.push(Matcher::FieldReference {
+                field,
+                place,
+                cased: modifiers.cased,
+            });
+        }
+        Meaning::Number(..) | Meaning::Exists => {}
+    }
+    Ok(())
 }
 
 /// The matchers of a text with wildcards: one for each text that its encodings make.
@@ -203,6 +229,19 @@ fn text_matchers(
     budget: &mut Budget,
     matchers: &mut Vec<Matcher>,
 ) -> Result<(), Problem> {
+    if modifiers.encodings.is_empty() && is_plain(text) {
+        let needle = if modifiers.cased {
+            Cow::Borrowed(text)
+        } else {
+            fold(text)
+        };
+        budget.take_needle(needle.len())?;
+        matchers.push(Matcher::Text {
+            pattern: Pattern::Needle(place, needle.into()),
+            cased: modifiers.cased,
+        });
+        return Ok(());
+    }
     for draft in encoded(text, &modifiers.encodings, budget)? {
         let mut segments = draft.into_segments()?;
         if !modifiers.cased {

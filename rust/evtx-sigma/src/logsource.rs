@@ -213,7 +213,9 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternati
     only_keys(node, "a log source", &KEYS)?;
     let source = LogSource::read(node)?;
     let list = |key| node.get(key).map_or(&[][..], Node::each);
-    let channels = list("channels").iter().map(|channel| channel.need_text("a channel"));
+    let channels = list("channels")
+        .iter()
+        .map(|channel| channel.need_text("a channel").map(str::to_owned));
     let event_ids = list("event_ids").iter().map(|id| match id.value {
         Value::Number(Number::Integer(number), _) => {
             u32::try_from(number).map_err(|_| id.error(Problem::EventId(number)))
@@ -223,9 +225,12 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternati
     let renames = node
         .get("renames")
         .map_or(Ok(&[][..]), |renames| renames.entries("renames"))?;
-    let renames = renames
-        .iter()
-        .map(|(name, in_log)| Ok((name.text.clone(), in_log.need_text("the name of a field")?)));
+    let renames = renames.iter().map(|(name, in_log)| {
+        Ok((
+            name.text.to_string(),
+            in_log.need_text("the name of a field")?.to_owned(),
+        ))
+    });
     let fields = match node.get("fields") {
         Some(fields) => all_of(fields, fields.entries("fields")?, context)?,
         None => Vec::new(),
@@ -242,10 +247,10 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternati
 /// Checks that a map has no keys but these.
 fn only_keys(node: &Node, what: &str, keys: &[&str]) -> Result<(), LoadError> {
     let mut entries = node.entries(what)?.iter();
-    let Some((key, _)) = entries.find(|(key, _)| !keys.contains(&key.text.as_str())) else {
+    let Some((key, _)) = entries.find(|(key, _)| !keys.contains(&&*key.text)) else {
         return Ok(());
     };
-    let (what, name, known) = ("key", key.text.clone(), keys.join(", "));
+    let (what, name, known) = ("key", key.text.to_string(), keys.join(", "));
     Err(Problem::Unknown { what, name, known }.at(key.at))
 }
 

@@ -16,6 +16,9 @@ impl Number {
     /// Reads a plain scalar of YAML: `10`, `+1`, `0x1F`, `0o17`, `1.5`, `1e3` (YAML 1.2.2, section 10.3.2). Integers of
     /// more than 128 bits are real numbers.
     pub(crate) fn from_yaml(text: &str) -> Option<Number> {
+        if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
+            return None;
+        }
         let radix = |prefix, radix| Some((text.strip_prefix(prefix)?, radix));
         if let Some((digits, radix)) = radix("0x", 16).or_else(|| radix("0o", 8)) {
             let is_unsigned = digits.starts_with(|c: char| c.is_digit(radix));

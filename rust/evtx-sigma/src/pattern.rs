@@ -146,6 +146,11 @@ pub(crate) fn segments(value: &str) -> Vec<Segment> {
     segments
 }
 
+/// Whether a value is one text as it is written: it is not empty, and has no wildcards and escapes.
+pub(crate) fn is_plain(value: &str) -> bool {
+    !value.is_empty() && !value.contains(['*', '?']) && !value.contains(r"\\")
+}
+
 /// Folds the texts of segments.
 pub(crate) fn fold_segments(segments: &mut [Segment]) {
     for segment in segments {
@@ -242,6 +247,10 @@ mod tests {
         /// A pattern agrees with the regular expression that is translated from it character by character.
         #[test]
         fn matches_as_a_regular_expression(value in r"[abä*?\\]{0,9}", text in r"[abä*\\\n]{0,9}") {
+            if is_plain(&value) {
+                let needle = Pattern::Needle(Place::Whole, value.as_str().into());
+                prop_assert_eq!(Pattern::new(segments(&value)), needle);
+            }
             let mut expression = String::from("(?s)^");
             let mut rest = value.as_str();
             while let Some(character) = rest.chars().next() {

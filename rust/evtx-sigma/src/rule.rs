@@ -96,14 +96,17 @@ impl Rule {
 }
 
 /// What turns a rule into an aggregation of Sigma 1.
-pub(crate) struct Aggregated {
-    pub(crate) piped: Piped,
+pub(crate) struct Aggregated<'t> {
+    pub(crate) piped: Piped<'t>,
     /// The timespan of its windows.
-    pub(crate) timeframe: Option<Node>,
+    pub(crate) timeframe: Option<Node<'t>>,
 }
 
 /// Reads a rule, and its aggregation if it has one.
-pub(crate) fn rule(document: &Node, context: &mut Context<'_>) -> Result<(Rule, Option<Aggregated>), LoadError> {
+pub(crate) fn rule<'t>(
+    document: &Node<'t>,
+    context: &mut Context<'_>,
+) -> Result<(Rule, Option<Aggregated<'t>>), LoadError> {
     document.entries("a rule")?;
     // Sigma has no key `kind`.
     let chainsaw = "this is a Chainsaw rule, not a Sigma rule";
@@ -157,9 +160,9 @@ fn lint(document: &Node, is_aggregated: bool) -> Result<Vec<LoadError>, LoadErro
     if is_aggregated { Err(error) } else { Ok(vec![error]) }
 }
 
-type DetectionPart = (Vec<Detection>, Condition, Option<Aggregated>);
+type DetectionPart<'t> = (Vec<Detection>, Condition, Option<Aggregated<'t>>);
 
-fn detection(node: &Node, context: &mut Context<'_>) -> Result<DetectionPart, LoadError> {
+fn detection<'t>(node: &Node<'t>, context: &mut Context<'_>) -> Result<DetectionPart<'t>, LoadError> {
     node.entries("detection")?;
     let text = node
         .get("condition")
@@ -176,12 +179,12 @@ fn detection(node: &Node, context: &mut Context<'_>) -> Result<DetectionPart, Lo
 }
 
 /// The detections of a map, all but the keys `others`, and the condition over them.
-pub(crate) fn detections_of(
-    node: &Node,
-    text: &Node,
+pub(crate) fn detections_of<'t>(
+    node: &Node<'t>,
+    text: &Node<'t>,
     others: &[&str],
     context: &mut Context<'_>,
-) -> Result<(Vec<Detection>, Condition, Option<Piped>), LoadError> {
+) -> Result<(Vec<Detection>, Condition, Option<Piped<'t>>), LoadError> {
     let entries = node.entries("detection")?.iter();
     let mut keys = entries
         .clone()
@@ -189,10 +192,10 @@ pub(crate) fn detections_of(
         .flat_map(|map| map.entries("a map").unwrap_or_default())
         .map(|(key, _)| key.text.split('|').next());
     context.names_cleared_channel = keys.any(|field| field == Some(CLEARED_CHANNEL));
-    let named = entries.filter(|(name, _)| !others.contains(&name.text.as_str()));
+    let named = entries.filter(|(name, _)| !others.contains(&&*name.text));
     let detections = named.map(|(name, value)| {
         Ok(Detection {
-            name: name.text.clone(),
+            name: name.text.to_string(),
             any: alternatives(value, context)?,
         })
     });

@@ -99,7 +99,9 @@ impl fmt::Display for LogSource {
 
 /// The text of a key, if it has one.
 pub(crate) fn text_of(node: &Node, key: &str) -> Result<Option<String>, LoadError> {
-    node.get(key).map(|value| value.need_text(key)).transpose()
+    node.get(key)
+        .map(|value| value.need_text(key).map(str::to_owned))
+        .transpose()
 }
 
 /// The texts of a key: several of a list, or `None` if it has no value.
@@ -109,6 +111,9 @@ fn names(node: &Node, key: &'static str) -> Result<Vec<Option<String>>, LoadErro
     };
     match value.each() {
         [] => Err(value.error(Problem::Empty("this list of names"))),
-        all => all.iter().map(|one| one.need_text(key).map(Some)).collect(),
+        all => all
+            .iter()
+            .map(|one| one.need_text(key).map(|name| Some(name.to_owned())))
+            .collect(),
     }
 }

@@ -3,6 +3,8 @@
 //! Plain scalars have the types of the core schema of YAML 1.2.2 (section 10.3.2). Aliases are replaced by their values,
 //! up to a limit.
 
+use std::borrow::Cow;
+
 use evtx_format::{Interrupt, Interrupted};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput, Tag};
 use hashbrown::{HashMap, HashSet};
@@ -11,35 +13,35 @@ use crate::error::{LoadError, Position, Problem};
 use crate::limits::Limits;
 use crate::number::Number;
 
-/// A value and its position.
+/// A value and its position. Its texts borrow from the text of the file, where YAML writes them as they are.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct Node<'t> {
     pub(crate) at: Position,
     /// Whether it is a scalar on one line, so that positions inside it are known.
     is_line: bool,
-    pub(crate) value: Value,
+    pub(crate) value: Value<'t>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub(crate) enum Value<'t> {
     Null,
     Boolean(bool),
     /// A number and its text.
-    Number(Number, String),
-    Text(String),
-    List(Vec<Node>),
+    Number(Number, Cow<'t, str>),
+    Text(Cow<'t, str>),
+    List(Vec<Node<'t>>),
     /// In the order of the text. Keys are distinct.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(Key<'t>, Node<'t>)>),
 }
 
 /// The key of a map.
 #[derive(Debug, Clone)]
-pub(crate) struct Key {
+pub(crate) struct Key<'t> {
     pub(crate) at: Position,
-    pub(crate) text: String,
+    pub(crate) text: Cow<'t, str>,
 }
 
-impl Node {
+impl<'t> Node<'t> {
     /// An error at this node.
     pub(crate) fn error(&self, problem: Problem) -> LoadError {
         problem.at(self.at)
@@ -64,12 +66,12 @@ impl Node {
     }
 
     /// The value of a key of a map, if there is one that is not NULL.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node<'t>> {
         let (_, value) = self.entry(key)?;
         (!matches!(value.value, Value::Null)).then_some(value)
     }
 
-    fn entry(&self, key: &str) -> Option<&(Key, Node)> {
+    fn entry(&self, key: &str) -> Option<&(Key<'t>, Node<'t>)> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|(name, _)| name.text == key),
             _ => None,
@@ -82,7 +84,7 @@ impl Node {
     }
 
     /// The entries of a map, or an error that calls it `what`.
-    pub(crate) fn entries(&self, what: &str) -> Result<&[(Key, Node)], LoadError> {
+    pub(crate) fn entries(&self, what: &str) -> Result<&[(Key<'t>, Node<'t>)], LoadError> {
         match &self.value {
             Value::Map(entries) => Ok(entries),
             _ => Err(self.wrong_type(what, "a map")),
@@ -90,22 +92,22 @@ impl Node {
     }
 
     /// The text of a scalar: Booleans are `true` and `false`, numbers decimal. `None` for NULL, a list or a map.
-    pub(crate) fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text.clone()),
-            Value::Boolean(boolean) => Some(boolean.to_string()),
-            Value::Number(_, text) => Some(text.clone()),
+            Value::Text(text) | Value::Number(_, text) => Some(text),
+            Value::Boolean(true) => Some("true"),
+            Value::Boolean(false) => Some("false"),
             Value::Null | Value::List(_) | Value::Map(_) => None,
         }
     }
 
     /// The text of a scalar, or an error that calls it `what`.
-    pub(crate) fn need_text(&self, what: &str) -> Result<String, LoadError> {
+    pub(crate) fn need_text(&self, what: &str) -> Result<&str, LoadError> {
         self.text().ok_or_else(|| self.wrong_type(what, "a text"))
     }
 
     /// The nodes of a list, or this node if it is not a list.
-    pub(crate) fn each(&self) -> &[Node] {
+    pub(crate) fn each(&self) -> &[Node<'t>] {
         match &self.value {
             Value::List(nodes) => nodes,
             _ => std::slice::from_ref(self),
@@ -113,7 +115,7 @@ impl Node {
     }
 }
 
-impl Value {
+impl Value<'_> {
     fn type_name(&self) -> &'static str {
         match self {
             Value::Null => "NULL",
@@ -126,8 +128,14 @@ impl Value {
     }
 }
 
+/// Maps with fewer keys are searched for equal ones without a hash table.
+const FEW_KEYS: usize = 16;
+
 /// The documents of a text in order, without empty ones. The others load even if one is invalid.
-pub(crate) fn documents(text: &str, interrupt: Interrupt<'_>) -> Result<Vec<Result<Node, LoadError>>, Interrupted> {
+pub(crate) fn documents<'t>(
+    text: &'t str,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Result<Node<'t>, LoadError>>, Interrupted> {
     let mut loader = Loader {
         interrupt,
         ..Loader::default()
@@ -146,7 +154,7 @@ pub(crate) fn documents(text: &str, interrupt: Interrupt<'_>) -> Result<Vec<Resu
             loader.documents.push(Err(error));
         }
         interrupt.check()?;
-        loader.lines += document.matches('\n').count() as u32;
+        loader.lines += document.bytes().filter(|&byte| byte == b'\n').count() as u32;
     }
     Ok(loader.documents)
 }
@@ -182,12 +190,12 @@ type Events<'t> = Parser<'t, StrInput<'t>>;
 
 /// Builds nodes from the events of the parser. Recursion is as deep as [`Limits::NESTING`] allows.
 #[derive(Default)]
-struct Loader<'i> {
-    documents: Vec<Result<Node, LoadError>>,
+struct Loader<'i, 't> {
+    documents: Vec<Result<Node<'t>, LoadError>>,
     /// The number of lines before the current document.
     lines: u32,
     /// The value of an anchor, and the bytes that it takes. `None` while it is open.
-    anchors: HashMap<usize, Option<(Node, usize)>>,
+    anchors: HashMap<usize, Option<(Node<'t>, usize)>>,
     /// The bytes that the values of all documents take.
     bytes: usize,
     /// The number of parser events so far.
@@ -195,9 +203,9 @@ struct Loader<'i> {
     interrupt: Interrupt<'i>,
 }
 
-impl Loader<'_> {
+impl<'t> Loader<'_, 't> {
     /// Loads a document, incompletely after an interrupt.
-    fn load(&mut self, document: &str) -> Result<(), LoadError> {
+    fn load(&mut self, document: &'t str) -> Result<(), LoadError> {
         let options = granit_parser::options! {
             emit_comments: false,
             flow_nesting_limit: Limits::NESTING,
@@ -216,7 +224,7 @@ impl Loader<'_> {
     }
 
     /// The next event. `None` at the end of the document, and after an interrupt.
-    fn next<'t>(&mut self, events: &mut Events<'t>) -> Result<Option<(Event<'t>, Span)>, LoadError> {
+    fn next(&mut self, events: &mut Events<'t>) -> Result<Option<(Event<'t>, Span)>, LoadError> {
         // After an interrupt, the number stays the same, so nothing follows.
         if self.events.is_multiple_of(256) && self.interrupt.check().is_err() {
             return Ok(None);
@@ -235,7 +243,7 @@ impl Loader<'_> {
     }
 
     /// The next node, or `None` at the end of the list, map or document that it would belong to.
-    fn node(&mut self, events: &mut Events<'_>) -> Result<Option<Node>, LoadError> {
+    fn node(&mut self, events: &mut Events<'t>) -> Result<Option<Node<'t>>, LoadError> {
         let Some((event, span)) = self.next(events)? else {
             return Ok(None);
         };
@@ -258,7 +266,7 @@ impl Loader<'_> {
                         ..at
                     },
                     is_line: span.start.line() == span.end.line(),
-                    value: scalar(text.into_owned(), style, tag.as_deref()),
+                    value: scalar(text, style, tag.as_deref()),
                 };
                 (anchor, node)
             }
@@ -286,25 +294,38 @@ impl Loader<'_> {
         Ok(Some(node))
     }
 
-    fn entries(&mut self, events: &mut Events<'_>) -> Result<Vec<(Key, Node)>, LoadError> {
-        let (mut entries, mut names) = (Vec::new(), HashSet::new());
+    fn entries(&mut self, events: &mut Events<'t>) -> Result<Vec<(Key<'t>, Node<'t>)>, LoadError> {
+        let (mut entries, mut names) = (Vec::<(Key<'t>, Node<'t>)>::new(), HashSet::new());
         while let Some(key) = self.node(events)? {
-            let text = key.text().ok_or_else(|| key.error(Problem::KeyType))?;
+            let text = match key.value {
+                Value::Text(text) | Value::Number(_, text) => text,
+                _ => key.text().ok_or_else(|| key.error(Problem::KeyType))?.to_owned().into(),
+            };
+            let at = key.at;
             if text == "<<" {
-                return Err(key.error(Problem::MergeKey));
+                return Err(Problem::MergeKey.at(at));
             }
-            if !names.insert(text.clone()) {
-                return Err(key.error(Problem::KeyTwice(text)));
+            // Few keys are compared with each other, more are looked up.
+            let is_known = if entries.len() < FEW_KEYS {
+                entries.iter().any(|(other, _)| other.text == text)
+            } else {
+                if names.is_empty() {
+                    names.extend(entries.iter().map(|(other, _)| other.text.clone()));
+                }
+                !names.insert(text.clone())
+            };
+            if is_known {
+                return Err(Problem::KeyTwice(text.into_owned()).at(at));
             }
             if let Some(value) = self.node(events)? {
-                entries.push((Key { at: key.at, text }, value));
+                entries.push((Key { at, text }, value));
             }
         }
         Ok(entries)
     }
 
     /// The node of a list or a map.
-    fn collection(&mut self, value: Value, at: Position) -> Result<Node, LoadError> {
+    fn collection(&mut self, value: Value<'t>, at: Position) -> Result<Node<'t>, LoadError> {
         count(&mut self.bytes, size_of::<(Key, Node)>(), at)?;
         let is_line = false;
         Ok(Node { at, is_line, value })
@@ -322,12 +343,12 @@ fn count(bytes: &mut usize, more: usize, at: Position) -> Result<(), LoadError> 
 }
 
 /// The value of a scalar. Quoted scalars, and those with a tag that YAML does not define, are texts.
-fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
+fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, tag: Option<&Tag>) -> Value<'t> {
     let is_plain = match tag {
         Some(tag) => tag.core_suffix().is_some_and(|suffix| suffix != "str"),
         None => style == ScalarStyle::Plain,
     };
-    match text.as_str() {
+    match &*text {
         _ if !is_plain => Value::Text(text),
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Boolean(true),
@@ -337,7 +358,7 @@ fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
                 // Decimal digits keep their leading zeros.
                 let is_decimal = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
                 let is_kept = text.strip_prefix('0').is_some_and(is_decimal);
-                let text = if is_kept { text } else { number.to_string() };
+                let text = if is_kept { text } else { number.to_string().into() };
                 Value::Number(number, text)
             }
             None => Value::Text(text),
@@ -349,7 +370,7 @@ fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
 mod tests {
     use super::*;
 
-    fn documents(text: &str) -> Vec<Result<Node, LoadError>> {
+    fn documents(text: &str) -> Vec<Result<Node<'_>, LoadError>> {
         super::documents(text, Interrupt::NEVER).expect("nothing interrupts it")
     }
 
@@ -358,7 +379,7 @@ mod tests {
         error.expect("an error").to_string()
     }
 
-    fn sound(text: &str) -> Vec<Node> {
+    fn sound(text: &str) -> Vec<Node<'_>> {
         let documents: Result<_, _> = documents(text).into_iter().collect();
         documents.expect("YAML")
     }
@@ -381,7 +402,7 @@ mod tests {
             ] {
                 let text = format!("{before}{broken}\n{mark}a: 3\n");
                 let found = documents(&text);
-                let line = |document: &Result<Node, LoadError>| match document {
+                let line = |document: &Result<Node<'_>, LoadError>| match document {
                     Ok(node) => node.at.line as i64,
                     Err(error) => -i64::from(error.position.line),
                 };
@@ -438,6 +459,12 @@ mod tests {
     #[test]
     fn refuses_what_is_not_a_tree() {
         assert_eq!(error("a: 1\na: 2\n"), "line 2, column 1: the key \"a\" appears twice");
+        let many: String = (0..2 * FEW_KEYS).map(|number| format!("k{number}: 1\n")).collect();
+        assert_eq!(sound(&many).len(), 1);
+        for again in [0, FEW_KEYS - 1, FEW_KEYS, 2 * FEW_KEYS - 1] {
+            let expected = format!("line {}, column 1: the key \"k{again}\" appears twice", 2 * FEW_KEYS + 1);
+            assert_eq!(error(&format!("{many}k{again}: 1\n")), expected);
+        }
         assert_eq!(error("[a]: 1\n"), "line 1, column 1: a key must be a text or a number");
         assert_eq!(
             error("a: &x [*x]\n"),

@@ -13,20 +13,16 @@ const CONDITION: &str = "gt, gte, lt, lte, eq, neq, field, percentile";
 
 /// Reads a correlation rule.
 pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
-    let needed = |node: &Node, key| match node.get(key) {
-        Some(value) => Ok(value.clone()),
-        None => Err(node.error(Problem::Missing(key))),
-    };
     let node = needed(document, "correlation")?;
     for (key, _) in node.entries("correlation")? {
         if !KEYS.split(", ").any(|known| known == key.text) {
             return Err(unknown("key", &key.text, KEYS).at(key.at));
         }
     }
-    let references = references(&needed(&node, "rules")?)?;
-    let type_node = needed(&node, "type")?;
+    let references = references(needed(node, "rules")?)?;
+    let type_node = needed(node, "type")?;
     let type_name = type_node.need_text("type")?;
-    let kind = match type_name.as_str() {
+    let kind = match type_name {
         "event_count" => CorrelationKind::EventCount,
         "value_count" => CorrelationKind::ValueCount,
         "temporal" => CorrelationKind::Temporal {
@@ -36,9 +32,9 @@ pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
         "value_sum" => CorrelationKind::ValueSum,
         "value_avg" => CorrelationKind::ValueAverage,
         "value_percentile" => CorrelationKind::ValueShare { rarest: false },
-        _ => return Err(type_node.error(unknown("type of correlation", &type_name, TYPES))),
+        _ => return Err(type_node.error(unknown("type of correlation", type_name, TYPES))),
     };
-    let span = needed(&node, "timespan")?;
+    let span = needed(node, "timespan")?;
     let mut lint = Vec::new();
     let mut correlation = Correlation {
         about: About::read(document)?,
@@ -47,10 +43,10 @@ pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
         references,
         group_by: fields(node.get("group-by"), "group-by", &mut lint)?,
         fields: Vec::new(),
-        timespan: Some(timespan(&span)?),
-        aliases: aliases(&node)?,
+        timespan: Some(timespan(span)?),
+        aliases: aliases(node)?,
         condition: Vec::new(),
-        generate: generate(document, &node)?,
+        generate: generate(document, node)?,
         lint,
     };
     match node.get("condition") {
@@ -81,7 +77,7 @@ fn unknown(what: &'static str, name: &str, known: &str) -> Problem {
 }
 
 /// At most so many nodes, or an error that calls them `what`.
-fn limited<'a>(nodes: &'a [Node], what: &'static str, limit: usize) -> Result<&'a [Node], LoadError> {
+fn limited<'a, 't>(nodes: &'a [Node<'t>], what: &'static str, limit: usize) -> Result<&'a [Node<'t>], LoadError> {
     match nodes.get(limit) {
         Some(node) => Err(node.error(Problem::Limit { what, limit })),
         None => Ok(nodes),
@@ -93,7 +89,12 @@ fn references(rules: &Node) -> Result<Vec<Reference>, LoadError> {
     if nodes.is_empty() {
         return Err(rules.error(Problem::Empty("the list of rules")));
     }
-    let read = |node: &Node| Ok(Reference::Named(node.need_text("the ID or name of a rule")?, node.at));
+    let read = |node: &Node| {
+        Ok(Reference::Named(
+            node.need_text("the ID or name of a rule")?.to_owned(),
+            node.at,
+        ))
+    };
     nodes.iter().map(read).collect()
 }
 
@@ -137,7 +138,7 @@ fn aliases(node: &Node) -> Result<Vec<Alias>, LoadError> {
         }
         let field = |(rule, field): &(Key, Node)| {
             let field = field.need_text("the field of an alias")?.replace(' ', "");
-            Ok((rule.text.clone(), field))
+            Ok((rule.text.to_string(), field))
         };
         Ok(Alias {
             name: name.text.replace(' ', ""),
@@ -145,6 +146,10 @@ fn aliases(node: &Node) -> Result<Vec<Alias>, LoadError> {
         })
     };
     entries.iter().map(read).collect()
+}
+
+fn needed<'a, 't>(node: &'a Node<'t>, key: &'static str) -> Result<&'a Node<'t>, LoadError> {
+    node.get(key).ok_or_else(|| node.error(Problem::Missing(key)))
 }
 
 /// `generate` is a key of the document; many rules have it in `correlation`, and Hayabusa reads it there.
@@ -193,7 +198,7 @@ fn read_condition(node: &Node, correlation: &mut Correlation) -> Result<(), Load
             _ => Err(value.wrong_type(&key.text, "a number")),
         };
         let operator = Operator::ALL.iter().find(|(_, name, _)| *name == key.text);
-        match (operator, key.text.as_str()) {
+        match (operator, &*key.text) {
             (Some((operator, ..)), _) => correlation.condition.push((*operator, number()?)),
             (None, "field") => correlation.fields = fields(Some(value), "field", &mut correlation.lint)?,
             (None, "percentile") => percentile = Some((number()?, value)),
