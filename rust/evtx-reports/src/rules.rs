@@ -23,7 +23,7 @@ impl RuleReport {
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs)] // the columns below describe them
 pub struct RuleRow {
-    pub about: About,
+    pub about: Arc<About>,
     pub tactics: Vec<String>,
     pub techniques: Vec<String>,
     pub log_sources: Vec<LogSource>,
@@ -36,7 +36,7 @@ pub struct RuleRow {
 
 impl RuleRow {
     /// The row of a rule for the events of `alternatives`. `error` says why it is not used.
-    pub fn new(file: &Arc<str>, rule: &Rule, alternatives: &[Alternative], error: Option<String>) -> Self {
+    pub fn new(file: &Arc<str>, rule: &Rule, alternatives: &[Arc<Alternative>], error: Option<String>) -> Self {
         let mut row = RuleRow {
             log_sources: rule.log_sources.clone(),
             lint: rule.lint.iter().map(ToString::to_string).collect(),
@@ -71,9 +71,9 @@ impl RuleRow {
         }
     }
 
-    fn about(file: &Arc<str>, about: &About) -> Self {
+    fn about(file: &Arc<str>, about: &Arc<About>) -> Self {
         RuleRow {
-            about: about.clone(),
+            about: Arc::clone(about),
             tactics: tactics(&about.tags),
             techniques: techniques(&about.tags),
             file: Arc::clone(file),

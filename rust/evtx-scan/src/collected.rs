@@ -7,8 +7,8 @@ use evtx_arrow::Rules;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::RuleRow;
 use evtx_sigma::{
-    Correlation, Correlations, Document, Filter, Level, Limits, LoadError, LogSources, Refused, Rule, RuleForEvents,
-    RuleSetBuilder,
+    About, Correlation, Correlations, Document, Filter, Level, Limits, LoadError, LogSources, Refused, Rule,
+    RuleForEvents, RuleSetBuilder,
 };
 
 use crate::filters::{Filtered, Outcome};
@@ -93,7 +93,11 @@ impl Loaded {
             }
             Err(refused) => {
                 let mut loaded = Loaded::unusable(file, refused.error.to_string());
-                (loaded.row.about.id, loaded.row.about.title) = (refused.id, refused.title.unwrap_or_default());
+                loaded.row.about = Arc::new(About {
+                    id: refused.id,
+                    title: refused.title.unwrap_or_default(),
+                    ..About::default()
+                });
                 return loaded;
             }
         };
@@ -147,9 +151,11 @@ impl Collected {
         } = loaded;
         let id = row.about.id.as_deref().map(id_of).unwrap_or_default();
         if let Some(&level) = self.tuning.levels.get(&id) {
-            row.about.level = Some(level);
-            rules.iter_mut().for_each(|known| known.rule.about.level = Some(level));
-            correlation.iter_mut().for_each(|known| known.about.level = Some(level));
+            let abouts = rules.iter_mut().map(|known| &mut known.rule.about);
+            let abouts = abouts.chain(correlation.iter_mut().map(|known| &mut known.about));
+            abouts
+                .chain([&mut row.about])
+                .for_each(|about| Arc::make_mut(about).level = Some(level));
         }
         let is_excluded = self.tuning.excluded.contains(&id);
         let is_wanted = wants(&row) && !is_excluded;

@@ -136,7 +136,11 @@ impl LogFile {
 
     /// Replaces the content of a buffer with `len` bytes of the file from an offset on.
     pub(crate) fn read(&self, buffer: &mut Buffer, offset: u64, len: u64) -> Result<(), StorageError> {
-        let buffer = buffer.room(len as usize);
+        self.read_into(buffer.room(len as usize), offset)
+    }
+
+    fn read_into(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
+        let len = buffer.len() as u64;
         let end = offset.saturating_add(len);
         if len == 0 {
             return Ok(());
@@ -159,12 +163,13 @@ impl LogFile {
             let text = format!("it has {size} bytes; such a file has at most {most}");
             return Err(StorageError::Unusable(text));
         }
-        let mut piece = Buffer::default();
-        while (bytes.len() as u64) < size {
+        bytes.resize(size as usize, 0);
+        for (piece, offset) in bytes
+            .chunks_mut(self.piece() as usize)
+            .zip((0..).step_by(self.piece() as usize))
+        {
             call.interrupt.check()?;
-            let len = self.piece().min(size - bytes.len() as u64);
-            self.read(&mut piece, bytes.len() as u64, len)?;
-            bytes.extend_from_slice(&piece);
+            self.read_into(piece, offset)?;
         }
         Ok(bytes)
     }

@@ -1,5 +1,7 @@
 //! Documents of a text of rules: rules, correlations, filters, and rules of Sigma 1 with an aggregation.
 
+use std::sync::Arc;
+
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::about::About;
@@ -45,9 +47,9 @@ pub struct Refused {
 /// one result.
 pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
     let documents = load_documents(text, placeholders, Interrupt::NEVER).unwrap_or_default();
-    let other = |about: About, position| {
+    let other = |about: Arc<About>, position| {
         let error = Problem::text("this rule is not about single events").at(position);
-        let (id, title) = (about.id, Some(about.title));
+        let (id, title) = (about.id.clone(), Some(about.title.clone()));
         Err(Box::new(Refused { id, title, error }))
     };
     let rule = |document| match document {
@@ -119,7 +121,7 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
     let parsed = aggregation(&piped.text).map_err(|(at, problem)| piped.error(at, problem))?;
     let timeframe = aggregated.timeframe.as_ref();
     let mut correlation = Correlation {
-        about: rule.about.clone(),
+        about: Arc::clone(&rule.about),
         position: piped.error(0, Problem::NoRule).position,
         kind: CorrelationKind::EventCount,
         references: Vec::new(),
@@ -181,11 +183,11 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
 fn detection_alone(rule: &Rule, name: &str) -> Option<Rule> {
     let index = rule.detections.iter().position(|detection| detection.name == name)?;
     Some(Rule {
-        about: About {
+        about: Arc::new(About {
             id: None,
             name: None,
-            ..rule.about.clone()
-        },
+            ..About::clone(&rule.about)
+        }),
         detections: vec![rule.detections[index].clone()],
         condition: Condition::Detection(0),
         identity: Identity::new(),

@@ -1,5 +1,7 @@
 //! Filters: documents that narrow other rules ("Sigma Filters Specification").
 
+use std::sync::Arc;
+
 use crate::about::About;
 use crate::condition::Condition;
 use crate::error::{LoadError, Position, Problem};
@@ -12,7 +14,7 @@ use crate::yaml::Node;
 #[derive(Debug, Clone)]
 pub struct Filter {
     /// What it says about itself.
-    pub about: About,
+    pub about: Arc<About>,
     /// The log sources of the rules that it narrows.
     pub log_sources: Vec<LogSource>,
     /// The IDs or names of these rules, and their positions. `None` for all rules with these log sources.
@@ -42,7 +44,7 @@ pub(crate) fn filter(document: &Node, context: &mut Context<'_>) -> Result<Filte
         return Err(text.error(Problem::text("the condition of a filter has no aggregation")));
     }
     Ok(Filter {
-        about: About::read(document)?,
+        about: About::read(document)?.into(),
         log_sources: LogSource::read_all(needed("logsource")?)?,
         rules,
         position,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use evtx_format::case::is_same;
 use evtx_format::{Interrupt, Interrupted};
@@ -22,7 +22,7 @@ use crate::yaml::{Node, Value, documents};
 /// A table of log sources.
 #[derive(Debug, Clone)]
 pub struct LogSources {
-    entries: Vec<(LogSource, Alternative)>,
+    entries: Vec<(LogSource, Arc<Alternative>)>,
 }
 
 /// Some of the events of a log source, which can have several of these.
@@ -93,7 +93,7 @@ impl LogSources {
 
     /// This table with the entries of another, which replace all entries of the same category, product and service.
     pub fn with(&self, other: LogSources) -> LogSources {
-        let is_kept = |(source, _): &&(LogSource, Alternative)| other.entries.iter().all(|(new, _)| new != source);
+        let is_kept = |(source, _): &&(LogSource, Arc<Alternative>)| other.entries.iter().all(|(new, _)| new != source);
         let mut entries: Vec<_> = self.entries.iter().filter(is_kept).cloned().collect();
         entries.extend(other.entries);
         LogSources { entries }
@@ -104,8 +104,8 @@ impl LogSources {
     ///
     /// An entry applies if it has the same category and service, and the same product if both name one. If no entry has
     /// both category and service, those of the category apply, limited to the channels of the service.
-    pub fn resolve(&self, sources: &[LogSource]) -> Result<Vec<Alternative>, Problem> {
-        let found: Vec<Alternative> = sources.iter().flat_map(|source| self.resolve_one(source)).collect();
+    pub fn resolve(&self, sources: &[LogSource]) -> Result<Vec<Arc<Alternative>>, Problem> {
+        let found: Vec<Arc<Alternative>> = sources.iter().flat_map(|source| self.resolve_one(source)).collect();
         let names = || sources.iter().map(LogSource::to_string).collect::<Vec<_>>().join("; ");
         if found.is_empty() {
             Err(Problem::UnmappedLogSource(names()))
@@ -114,16 +114,17 @@ impl LogSources {
         }
     }
 
-    fn resolve_one(&self, source: &LogSource) -> Vec<Alternative> {
+    fn resolve_one(&self, source: &LogSource) -> Vec<Arc<Alternative>> {
         let all = self.of(source.category.as_deref(), source.service.as_deref(), source);
         match (&source.category, &source.service) {
             (Some(category), Some(service)) if all.is_empty() => {
                 let services = self.of(None, Some(service), source);
                 let of_service =
-                    |alternative: &Alternative| services.iter().find_map(|service| alternative.within(service));
+                    |alternative: &Arc<Alternative>| services.iter().find_map(|service| alternative.within(service));
                 self.of(Some(category), None, source)
                     .into_iter()
                     .filter_map(of_service)
+                    .map(Arc::new)
                     .collect()
             }
             _ => all.into_iter().cloned().collect(),
@@ -131,7 +132,7 @@ impl LogSources {
     }
 
     /// The entries for a category and a service, and for the product of a log source.
-    fn of(&self, category: Option<&str>, service: Option<&str>, source: &LogSource) -> Vec<&Alternative> {
+    fn of(&self, category: Option<&str>, service: Option<&str>, source: &LogSource) -> Vec<&Arc<Alternative>> {
         let is_product = |entry: &LogSource| match (&entry.product, &source.product) {
             (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
             _ => true,
@@ -200,7 +201,7 @@ impl Event for Renamed<'_> {
     }
 }
 
-fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternative), LoadError> {
+fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Arc<Alternative>), LoadError> {
     const KEYS: [&str; 7] = [
         "category",
         "product",
@@ -241,7 +242,7 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternati
         fields,
         renames: renames.collect::<Result<_, _>>()?,
     };
-    Ok((source, alternative))
+    Ok((source, alternative.into()))
 }
 
 /// Checks that a map has no keys but these.
@@ -267,7 +268,7 @@ mod tests {
         }
     }
 
-    fn resolved(category: &str, product: &str, service: &str) -> Vec<Alternative> {
+    fn resolved(category: &str, product: &str, service: &str) -> Vec<Arc<Alternative>> {
         LogSources::builtin()
             .resolve(&[source(category, product, service)])
             .expect("alternatives")

@@ -15,7 +15,7 @@ use crate::yaml::{Key, Node, Value};
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// What it says about itself.
-    pub about: About,
+    pub about: Arc<About>,
     /// Which events it is for: those of any of these. There is at least one.
     pub log_sources: Vec<LogSource>,
     /// The position of its log source in the text.
@@ -117,7 +117,7 @@ pub(crate) fn rule<'t>(
         }
     }
     let needed = |key| document.get(key).ok_or_else(|| document.error(Problem::Missing(key)));
-    let about = About::read(document)?;
+    let about = Arc::new(About::read(document)?);
     let (mut detections, condition, aggregated) = detection(needed("detection")?, context)?;
     let log_sources = LogSource::read_all(needed("logsource")?)?;
     name_channel_of_log_source(&mut detections, &log_sources);

@@ -121,7 +121,22 @@ impl Rules {
         let is_wanted = |index: usize| self.wanted[index] && is_kept(index) && !is_silent(index);
         let correlates = (rules.len()..self.len()).any(is_wanted);
         let is_needed = |index: &usize| is_wanted(*index) || correlates && self.correlations.is_base(*index as u32);
+        // Those that cannot be used make others silent, too, and are not resolved again.
+        let is_reported = |index: usize| {
+            let correlation = index.checked_sub(rules.len());
+            is_wanted(index) && !correlation.is_some_and(|own| self.correlations.is_silent_correlation(own as u32))
+        };
         let mut kept: Vec<usize> = (0..rules.len()).filter(is_needed).collect();
+        if kept.len() == rules.len() && (correlates || self.correlations.is_empty()) {
+            let wanted: Vec<bool> = (0..self.len()).map(is_reported).collect();
+            return Rules {
+                set: Arc::clone(&self.set),
+                kinds: EventKinds::new(Arc::clone(&self.set)),
+                correlations: Arc::clone(&self.correlations),
+                files: self.files.clone(),
+                wanted: wanted.into(),
+            };
+        }
         let set: Vec<_> = kept.iter().map(|&index| rules[index].clone()).collect();
         let mut correlations = Correlations::default();
         if correlates {
@@ -131,7 +146,7 @@ impl Rules {
             kept.extend(rules.len()..self.len());
         }
         let files = kept.iter().filter_map(|&index| self.files.get(index).cloned());
-        let wanted: Vec<bool> = kept.iter().map(|&index| is_wanted(index)).collect();
+        let wanted: Vec<bool> = kept.iter().map(|&index| is_reported(index)).collect();
         Rules::correlated(RuleSet::new(set), correlations, files.collect::<Vec<_>>(), wanted)
     }
 

@@ -328,7 +328,7 @@ fn keywords_find_every_value() {
             let loaded = load_rules(&rule, &Placeholders::new()).into_iter().flatten();
             rules.extend(loaded.map(|rule| RuleForEvents {
                 rule,
-                alternatives: vec![alternative.clone()],
+                alternatives: vec![alternative.clone().into()],
             }));
         }
     }

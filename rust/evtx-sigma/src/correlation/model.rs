@@ -1,5 +1,7 @@
 //! Correlations as loaded.
 
+use std::sync::Arc;
+
 use crate::about::About;
 use crate::error::{LoadError, Position};
 use crate::rule::Identity;
@@ -28,7 +30,7 @@ impl Place {
 #[derive(Debug, Clone)]
 pub struct Correlation {
     /// What it says about itself.
-    pub about: About,
+    pub about: Arc<About>,
     /// The position of the correlation in its text.
     pub position: Position,
     /// What is counted.

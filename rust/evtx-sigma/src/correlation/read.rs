@@ -37,7 +37,7 @@ pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
     let span = needed(node, "timespan")?;
     let mut lint = Vec::new();
     let mut correlation = Correlation {
-        about: About::read(document)?,
+        about: About::read(document)?.into(),
         position: document.key_position("correlation"),
         kind,
         references,

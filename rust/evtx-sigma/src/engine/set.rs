@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::mem::take;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use evtx_format::case::fold;
 use evtx_format::{Interrupt, Interrupted, free};
@@ -24,7 +24,7 @@ pub struct RuleForEvents {
     pub rule: Rule,
     /// The events, from [`LogSources::resolve`](crate::LogSources::resolve). A match reports the first alternative that
     /// takes the event and with which the rule matches.
-    pub alternatives: Vec<Alternative>,
+    pub alternatives: Vec<Arc<Alternative>>,
 }
 
 /// Rules, prepared for many events. Threads can share it.
@@ -147,10 +147,12 @@ impl RuleSetBuilder {
         let formulas = detections.map(|detection| of_detection(detection, &mut set.atoms));
         set.formulas.push(formulas.collect());
         let renames_of = one.alternatives.iter().map(|alternative| {
-            *renames.entry(alternative.renames.clone()).or_insert_with(|| {
-                set.renames.push(alternative.renames.clone());
-                set.renames.len() as u32 - 1
-            })
+            if let Some(known) = renames.get(&alternative.renames) {
+                return *known;
+            }
+            set.renames.push(alternative.renames.clone());
+            renames.insert(alternative.renames.clone(), set.renames.len() as u32 - 1);
+            set.renames.len() as u32 - 1
         });
         set.renames_of.push(renames_of.collect());
         for (at, alternative) in (0u32..).zip(&one.alternatives) {

@@ -34,7 +34,7 @@ fn rules(detections: &[&str]) -> Arc<RuleSet> {
         let rule = load_rules(&text, &Placeholders::new()).remove(0);
         RuleForEvents {
             rule: rule.unwrap_or_else(|refused| panic!("{refused}: {text}")),
-            alternatives: vec![any_event()],
+            alternatives: vec![any_event().into()],
         }
     };
     Arc::new(RuleSet::new(detections.iter().map(rule).collect()))

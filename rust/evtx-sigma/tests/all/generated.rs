@@ -331,7 +331,7 @@ impl Values for Slots {
 
 impl Case {
     /// The events that a rule is for: any, or those with some channels, IDs or fields, perhaps with renamed fields.
-    fn alternatives(&mut self) -> Vec<Alternative> {
+    fn alternatives(&mut self) -> Vec<Arc<Alternative>> {
         let mut alternatives = Vec::new();
         for _ in 0..self.random.pick(&[1, 1, 1, 2, 3]) {
             let mut text = "logsources:\n- service: s\n".to_string();
