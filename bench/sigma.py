@@ -1,4 +1,6 @@
-"""Times evtx_sigma. usage: sigma.py EXTENSION RULES LARGE SMALL ... [--chainsaw BIN --mapping FILE] [--hayabusa BIN]
+"""Times evtx_sigma. usage: sigma.py EXTENSION RULES LARGE SMALL ... [--against OTHER] [--chainsaw BIN --mapping FILE] [--hayabusa BIN]
+
+First, it times the loading of the rules alone; --against OTHER does the same with another build, in turn.
 
 RULES is a folder of rules, LARGE the folder of large logs that `make bench-logs` writes, SMALL folders of small logs. Each query loads the
 rules again. After a warm-up, each query runs PAIRS times with one thread and with two, in turn.
@@ -10,6 +12,7 @@ Such shares compare two machines, so trust only their order of magnitude.
 """
 
 import argparse
+import contextlib
 import glob
 import pathlib
 import shutil
@@ -21,6 +24,7 @@ import time
 from run import Worker
 
 PAIRS = 5
+LOADS = 9
 # Hayabusa 4.0.0 is the faster of the two. With one thread, it took 34 s for 64 MiB, and 21.4 s for 30,964 events in 531 logs (98 MiB).
 FASTER = 34.0
 PER_EVENT = 21.4 / 30_964
@@ -50,16 +54,43 @@ def rivals(options, logs):
                          "-o", f"{out}/hayabusa.csv"])
 
 
+def anew(number):
+    """An argument without effect, with which rules are not those of the last call."""
+    return f"placeholders := MAP {{'bench': ['{number}']}}"
+
+
+def load(options):
+    """Prints how long the rules take to load, without a log: for the first time, and again."""
+    builds = [build for build in (options.against, options.extension) if build]
+    print(f"| build | rules | refused | 1 thread | 2 threads | again, 1 thread | again, 2 threads |\n|{' --- |' * 7}")
+    with contextlib.ExitStack() as stack:
+        workers = [[stack.enter_context(Worker(build, threads)) for threads in (1, 2)] for build in builds]
+        took = [([], [], [], []) for _ in builds]
+        for pair in range(LOADS + 1):
+            sql = f"SELECT count(*), count(error) FROM evtx_sigma_rules('{options.rules}', {anew(pair)})"
+            for build, times in zip(workers, took):
+                for worker, seconds in zip(build * 2, times):
+                    answer = worker.run(sql)
+                    seconds += [answer["seconds"]] if pair else []
+        rules, refused = eval(answer["rows"])[0]  # noqa: S307
+        for build, times in zip(builds, took):
+            medians = " | ".join(f"{1000 * statistics.median(seconds):.0f} ms" for seconds in times)
+            print(f"| {build} | {rules} | {refused} | {medians} |", flush=True)
+    print()
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("extension")
     parser.add_argument("rules")
     parser.add_argument("large", type=pathlib.Path)
     parser.add_argument("small", nargs="*", type=pathlib.Path)
+    parser.add_argument("--against")
     parser.add_argument("--chainsaw")
     parser.add_argument("--mapping")
     parser.add_argument("--hayabusa")
     options = parser.parse_args()
+    load(options)
     large = sorted(options.large.glob("*.evtx"))
     sets = [("large", log.stem, [str(log)]) for log in large]
     sets += [("large", "four at once", [str(log) for log in large[:1] * 4])] if large else []
@@ -68,9 +99,10 @@ def main():
     with Worker(options.extension, 1) as one, Worker(options.extension, 2) as two:
         for kind, name, files in sets:
             events = eval(one.run(f"SELECT count(*) FROM read_evtx({files})")["rows"])[0][0]  # noqa: S307
-            sql = f"SELECT count(rule_id), count(matched), count(event_data) FROM evtx_sigma({files}, rules := '{options.rules}')"
+            rules = f"rules := '{options.rules}'"
             took, others, peak, hits = ([], []), [], 0, 0
             for pair in range(PAIRS + 1):
+                sql = f"SELECT count(rule_id), count(matched), count(event_data) FROM evtx_sigma({files}, {rules}, {anew(pair)})"
                 for worker, times in zip((one, two), took):
                     answer = worker.run(sql)
                     hits = eval(answer["rows"])[0][0]  # noqa: S307
