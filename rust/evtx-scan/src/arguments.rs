@@ -404,7 +404,7 @@ impl Arguments {
         };
         if self.query == Query::Rules {
             let rules = self.of_rules.load(&call.paths, threads, storage, interrupt)?;
-            call.rules = rules.rows.into();
+            call.rules = rules.rows;
             call.paths.clear();
         }
         if !matches!(self.query, Query::Records | Query::Matches) {
@@ -442,7 +442,7 @@ impl Arguments {
         if self.query == Query::Matches {
             let loaded = self.of_rules.load_named(function, threads, storage, interrupt)?;
             let (rules, failed) = loaded.into_rules(function)?;
-            call.table = call.table.of_matches(rules.into());
+            call.table = call.table.of_matches(rules);
             call.warning = match (call.warning, failed) {
                 (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
                 (one, other) => one.or(other),

@@ -26,11 +26,12 @@ pub(crate) struct Loaded {
 }
 
 /// The rules of some files.
+#[derive(Clone)]
 pub(crate) struct LoadedRules {
     /// What became of each document.
-    pub(crate) rows: Vec<RuleRow>,
+    pub(crate) rows: Arc<[RuleRow]>,
     /// Those that have no error.
-    rules: Rules,
+    rules: Arc<Rules>,
 }
 
 /// The rules of the files that were read so far.
@@ -53,7 +54,7 @@ pub(crate) struct Collected {
 }
 
 /// What files say about rules, by their IDs in small letters.
-#[derive(Default)]
+#[derive(Default, Clone, PartialEq)]
 pub(crate) struct Tuning {
     pub(crate) excluded: HashSet<String>,
     pub(crate) levels: HashMap<String, Level>,
@@ -238,8 +239,8 @@ impl Collected {
     fn correlate(mut self) -> LoadedRules {
         if self.correlations.is_empty() {
             return LoadedRules {
-                rows: self.rows,
-                rules: Rules::new(self.set.finish(), self.files),
+                rows: self.rows.into(),
+                rules: Rules::new(self.set.finish(), self.files).into(),
             };
         }
         let correlations: Vec<_> = self.correlations.iter().map(|(one, ..)| one.clone()).collect();
@@ -278,7 +279,10 @@ impl Collected {
         }
         // Leaves out correlations and their rules if no correlation is wanted.
         let rules = Rules::correlated(set, correlations, self.files, wanted).only(|_| true);
-        LoadedRules { rows: self.rows, rules }
+        LoadedRules {
+            rows: self.rows.into(),
+            rules: rules.into(),
+        }
     }
 }
 
@@ -288,7 +292,7 @@ impl LoadedRules {
     ///
     /// # Errors
     /// [`ScanError::Input`] if none can be used because none loads.
-    pub(crate) fn into_rules(self, function: &str) -> Result<(Rules, Option<String>), ScanError> {
+    pub(crate) fn into_rules(self, function: &str) -> Result<(Arc<Rules>, Option<String>), ScanError> {
         let rules = self.rules;
         let mut failed = self.rows.iter().filter(|row| row.error.is_some());
         let Some(first) = failed.next() else {

@@ -1,7 +1,7 @@
 //! Sigma rules of files: found, read, loaded, and chosen by the arguments of a call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{Level, Limits, LogSources, Placeholders, Status, load_documents};
@@ -26,6 +26,13 @@ const ROUND_FILES: usize = 256;
 
 /// How many bytes of rules are loaded before the set takes or refuses them; each thread can exceed it by a text.
 const ROUND_RULES: usize = 32 << 20;
+
+/// The most bytes of texts, and of rules, that are kept for the next call.
+const KEPT_TEXTS: usize = 16 << 20;
+const KEPT_RULES: usize = 64 << 20;
+
+/// The rules of the last call.
+static KEPT: Mutex<Option<Arc<Kept>>> = Mutex::new(None);
 
 /// The arguments of a call about rules.
 #[derive(Debug, Clone, Default)]
@@ -111,9 +118,17 @@ impl RuleArguments {
             interrupt,
             last: &LastOpened::default(),
         };
+        let choice = self.choice(call)?;
+        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(kept) = kept
+            && kept.choice == choice
+            && kept.has(call, paths)?
+        {
+            return Ok(kept.loaded.clone());
+        }
         let builtin = LogSources::builtin();
-        let own = match &self.log_sources {
-            Some(path) => Some(builtin.with(own_log_sources(call, path)?)),
+        let own = match &choice.log_sources {
+            Some(text) => Some(builtin.with(own_log_sources(call, text, self.log_sources.as_deref())?)),
             None => None,
         };
         let loading = Loading {
@@ -121,25 +136,54 @@ impl RuleArguments {
             log_sources: own.as_ref().unwrap_or(builtin),
             threads: threads.clamp(1, MAX_THREADS),
         };
-        let mut rules = Collected::new(self.tuning(call)?);
+        let mut rules = Collected::new(choice.tuning.clone());
+        let mut keeping = Some(Keeping::default());
         let (mut paths, mut texts, mut loaded) = (paths.iter(), Vec::new(), Vec::new());
         let mut load = || loop {
             let mut read = Vec::new();
             loading.round(&texts, interrupt, || {
-                loading.take(&mut loaded, self, &mut rules, interrupt)?;
+                loading.take(&mut loaded, self, &mut rules, &mut keeping, interrupt)?;
                 read = next_texts(call, &mut paths)?;
                 Ok(())
             })?;
             loaded = std::mem::replace(&mut texts, read);
             if texts.is_empty() {
-                return loading.take(&mut loaded, self, &mut rules, interrupt);
+                return loading.take(&mut loaded, self, &mut rules, &mut keeping, interrupt);
             }
         };
         if let Err(error) = load() {
             free((rules, texts, loaded));
             return Err(error);
         }
-        Ok(rules.finish(interrupt)?)
+        let loaded = rules.finish(interrupt)?;
+        if let Some(Keeping { texts, .. }) = keeping {
+            let new = Kept {
+                choice,
+                texts,
+                loaded: loaded.clone(),
+            };
+            let old = KEPT.lock().unwrap_or_else(PoisonError::into_inner).replace(new.into());
+            drop(old);
+        }
+        Ok(loaded)
+    }
+
+    /// What the rules depend on, besides their files.
+    fn choice(&self, call: Call<'_>) -> Result<Choice, ScanError> {
+        let log_sources = match &self.log_sources {
+            Some(path) => {
+                let path = &ScanPath::named(path);
+                Some(read_text(call, path).or_else(|error| path.failure(error))?)
+            }
+            None => None,
+        };
+        Ok(Choice {
+            log_sources,
+            placeholders: self.placeholders.clone(),
+            min_level: self.min_level,
+            statuses: self.statuses.clone(),
+            tuning: self.tuning(call)?,
+        })
     }
 
     /// Reads the files that `exclude` and `level_tuning` name.
@@ -185,6 +229,52 @@ impl RuleArguments {
             .as_ref()
             .is_none_or(|wanted| status.is_some_and(|status| wanted.contains(&status)));
         is_high && has_status
+    }
+}
+
+/// What the rules of a call depend on, besides their files.
+#[derive(PartialEq)]
+struct Choice {
+    /// The text of the caller's own table.
+    log_sources: Option<String>,
+    placeholders: Placeholders,
+    min_level: Option<Level>,
+    statuses: Option<Vec<Status>>,
+    tuning: Tuning,
+}
+
+/// The rules of a call, and the texts that they come from.
+struct Kept {
+    choice: Choice,
+    texts: Vec<FileText>,
+    loaded: LoadedRules,
+}
+
+/// The path of a file and its text, or why there is none.
+type FileText = (Arc<str>, Result<String, String>);
+
+/// The texts of the files so far, while they are few enough to be kept.
+#[derive(Default)]
+struct Keeping {
+    texts: Vec<FileText>,
+    bytes: usize,
+    bytes_of_rules: usize,
+}
+
+impl Kept {
+    /// Whether these files still have the same texts, byte by byte.
+    fn has(&self, call: Call<'_>, paths: &[ScanPath]) -> Result<bool, ScanError> {
+        let names = self.texts.iter().map(|(file, _)| &**file);
+        if !names.eq(paths.iter().map(|path| path.path.as_str())) {
+            return Ok(false);
+        }
+        for (path, (_, text)) in paths.iter().zip(&self.texts) {
+            call.interrupt.check()?;
+            if rule_text(call, path)? != *text {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -246,17 +336,27 @@ impl Loading<'_> {
     /// Takes the rules of files, in their order.
     fn take(
         &self,
-        texts: &mut [RuleText],
+        texts: &mut Vec<RuleText>,
         arguments: &RuleArguments,
         rules: &mut Collected,
+        keeping: &mut Option<Keeping>,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ScanError> {
-        for text in texts {
+        for mut text in std::mem::take(texts) {
             interrupt.check()?;
             let loaded = match text.loaded.take() {
                 Some(loaded) => loaded,
                 None => text.load(self, interrupt)?,
             };
+            if let Some(kept) = keeping {
+                let of_text = loaded.iter().flat_map(|one| &one.rules);
+                kept.bytes_of_rules += of_text.map(|known| known.rule.bytes()).sum::<usize>();
+                kept.bytes += text.file.len() + text.text.as_ref().map_or_else(String::len, String::len);
+                kept.texts.push((text.file, text.text));
+                if kept.bytes > KEPT_TEXTS || kept.bytes_of_rules > KEPT_RULES {
+                    *keeping = None;
+                }
+            }
             for one in loaded {
                 interrupt.check()?;
                 rules.add(one, |row| arguments.wants(row.about.level, row.about.status));
@@ -277,12 +377,7 @@ fn next_texts<'p>(call: Call<'_>, paths: &mut impl Iterator<Item = &'p ScanPath>
         && let Some(path) = paths.next()
     {
         call.interrupt.check()?;
-        let text = match read_text(call, path) {
-            Ok(text) => Ok(text),
-            // A damaged file costs no other rules, even if the caller named it.
-            Err(StorageError::Unusable(why)) => Err(format!("cannot be read: {why}")),
-            Err(error) => Err(path.failure(error)?),
-        };
+        let text = rule_text(call, path)?;
         bytes += text.as_ref().map_or(0, String::len);
         texts.push(RuleText {
             file: path.path.as_str().into(),
@@ -293,6 +388,16 @@ fn next_texts<'p>(call: Call<'_>, paths: &mut impl Iterator<Item = &'p ScanPath>
     Ok(texts)
 }
 
+/// The text of a file of rules, or why it cannot be used.
+fn rule_text(call: Call<'_>, path: &ScanPath) -> Result<Result<String, String>, ScanError> {
+    match read_text(call, path) {
+        Ok(text) => Ok(Ok(text)),
+        // A damaged file costs no other rules, even if the caller named it.
+        Err(StorageError::Unusable(why)) => Ok(Err(format!("cannot be read: {why}"))),
+        Err(error) => Ok(Err(path.failure(error)?)),
+    }
+}
+
 /// The text of a file of rules.
 fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
     let bytes = LogFile::open(call, path)?.read_all(call, Limits::TEXT as u64)?;
@@ -300,9 +405,75 @@ fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
 }
 
 /// The caller's own table of log sources.
-fn own_log_sources(call: Call<'_>, path: &str) -> Result<LogSources, ScanError> {
-    let path = &ScanPath::named(path);
-    let text = read_text(call, path).or_else(|error| path.failure(error))?;
-    let loaded = LogSources::load(&text, call.interrupt)?;
-    loaded.map_err(|error| ScanError::File(format!("{}: {error}", path.path)))
+fn own_log_sources(call: Call<'_>, text: &str, path: Option<&str>) -> Result<LogSources, ScanError> {
+    let loaded = LogSources::load(text, call.interrupt)?;
+    loaded.map_err(|error| ScanError::File(format!("{}: {error}", path.unwrap_or_default())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::LocalStorage;
+
+    /// A call that could take the rules of the last one does so only if nothing has changed that they depend on.
+    #[test]
+    fn rules_are_kept_for_calls_with_the_same_texts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            path.to_str().expect("UTF-8").to_owned()
+        };
+        let rule = |title: &str| {
+            let detection = "detection: {s: {'F|expand': '%p%'}, condition: s}";
+            write(
+                "a.yml",
+                &format!("title: {title}\nid: x\nlevel: low\nlogsource: {{service: s}}\n{detection}"),
+            )
+        };
+        let table = |id: u32| write("t.txt", &format!("logsources:\n- {{service: s, event_ids: {id}}}\n"));
+        let tuning = |level: &str| write("l.txt", &format!("x,{level}\n"));
+        let mut arguments = RuleArguments {
+            rules: Some(vec![rule("One")]),
+            log_sources: Some(table(1)),
+            level_tuning: Some(tuning("high")),
+            ..RuleArguments::default()
+        };
+        let load = |arguments: &RuleArguments| {
+            let loaded = arguments.load_named("f", 2, &LocalStorage, Interrupt::NEVER);
+            loaded.expect("rules").rows
+        };
+        let seen = |rows: &[evtx_reports::RuleRow]| {
+            let row = &rows[0];
+            let error = row.error.as_ref().map(|_| "refused");
+            (row.about.title.clone(), row.about.level, row.event_ids.clone(), error)
+        };
+        let of = |title: &str, level, id, error| (title.to_string(), Some(level), id, error);
+        let refused = load(&arguments);
+        assert!(refused[0].error.is_some());
+        let again = load(&arguments);
+        assert!(Arc::ptr_eq(&refused, &again));
+        arguments.placeholders.insert("p".to_owned(), vec!["a".to_owned()]);
+        assert!(!Arc::ptr_eq(&again, &load(&arguments)));
+        let first = load(&arguments);
+        assert_eq!(seen(&first), of("One", Level::High, vec![1], None));
+        assert!(Arc::ptr_eq(&first, &load(&arguments)));
+        rule("Two");
+        assert_eq!(seen(&load(&arguments)), of("Two", Level::High, vec![1], None));
+        table(2);
+        assert_eq!(seen(&load(&arguments)), of("Two", Level::High, vec![2], None));
+        tuning("medium");
+        let last = load(&arguments);
+        assert_eq!(seen(&last), of("Two", Level::Medium, vec![2], None));
+        arguments.min_level = Some(Level::Critical);
+        assert!(!Arc::ptr_eq(&last, &load(&arguments)));
+        arguments.min_level = None;
+        arguments.exclude = vec!["x".to_owned()];
+        assert!(!Arc::ptr_eq(&last, &load(&arguments)));
+        std::fs::write(folder.path().join("a.yml"), [0xFF]).expect("a file");
+        assert_eq!(
+            load(&arguments)[0].error.as_deref(),
+            Some("cannot be read: it is not UTF-8")
+        );
+    }
 }

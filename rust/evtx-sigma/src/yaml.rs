@@ -462,7 +462,10 @@ mod tests {
         let many: String = (0..2 * FEW_KEYS).map(|number| format!("k{number}: 1\n")).collect();
         assert_eq!(sound(&many).len(), 1);
         for again in [0, FEW_KEYS - 1, FEW_KEYS, 2 * FEW_KEYS - 1] {
-            let expected = format!("line {}, column 1: the key \"k{again}\" appears twice", 2 * FEW_KEYS + 1);
+            let expected = format!(
+                "line {}, column 1: the key \"k{again}\" appears twice",
+                2 * FEW_KEYS + 1
+            );
             assert_eq!(error(&format!("{many}k{again}: 1\n")), expected);
         }
         assert_eq!(error("[a]: 1\n"), "line 1, column 1: a key must be a text or a number");
