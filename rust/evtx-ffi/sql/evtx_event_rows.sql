@@ -38,7 +38,7 @@ records AS (
 -- Values that are computed from several fields, or extracted from a text: see evtx_timeline_fields.
 computed AS (
     SELECT *,
-        map_concat(data, CASE
+        CASE
             -- The source of a packet is its sender (%%14592 is inbound). The source of a connection opened it.
             WHEN provider = 'Microsoft-Windows-Security-Auditing' AND event_id IN (5152, 5153)
             THEN MAP {'@remote': CASE data['Direction'] WHEN '%%14592' THEN data['SourceAddress']
@@ -88,45 +88,61 @@ computed AS (
                     || ' (\S+) port \d+',
                     ['name', 'client'])],
                 lambda found: MAP {'@user': regexp_replace(found.name, '(?:^| )from$', ''), '@client': found.client})[1]
-        END) AS known
+        END AS computed
     FROM records
 ),
-found AS (
+-- DuckDB copies an expression to each use of its alias in the same SELECT, so each step is a query.
+valued AS (
+    SELECT *,
+        list_transform(accounts, lambda field: CASE WHEN starts_with(field, '@') THEN computed[field] ELSE data[field] END)
+            AS account_values,
+        list_transform(hosts, lambda field: CASE WHEN starts_with(field, '@') THEN computed[field] ELSE data[field] END)
+            AS host_values,
+        list_transform(programs, lambda field: CASE WHEN starts_with(field, '@') THEN computed[field] ELSE data[field] END)
+            AS program_values
+    FROM computed LEFT JOIN kinds USING (kind_of_provider, event_id)
+),
+chosen AS (
     SELECT *,
         -- Some events write NULL where a SID should be.
-        list_position(list_transform(accounts, lambda field: known[field] NOT IN ('', '-')
-            AND (field NOT LIKE '%Sid' OR known[field] LIKE 'S-1-%')), true) AS account_at,
-        known[accounts[account_at]] AS account,
+        list_position(list_transform(account_values, lambda value, number: value NOT IN ('', '-')
+            AND (accounts[number] NOT LIKE '%Sid' OR value LIKE 'S-1-%')), true) AS account_at,
+        list_filter(host_values,
+                    -- In place of an address, this has the word for LOCAL in the language of Windows.
+                    lambda value: value NOT IN ('', '-', '0.0.0.0', '::')
+                        AND (provider <> 'Microsoft-Windows-TerminalServices-LocalSessionManager' OR regexp_matches(value, '[0-9.:]')))[1] AS host,
+        -- Old versions of 4661 have the properties of the object in place of the process.
+        list_filter(program_values, lambda value: value NOT IN ('', '-') AND NOT starts_with(value, '{'))[1] AS process
+    FROM valued
+),
+found AS (
+    SELECT *, account_values[account_at] AS account, evtx_remote_host(host, computer) AS remote_host,
+        nullif(nullif(data[domains[account_at]], ''), '-') AS domain
+    FROM chosen
+),
+identified AS (
+    SELECT *,
         -- The SID is next to the name: SubjectUserSid, TargetSid. Some fields for the account contain the SID itself.
         CASE WHEN account LIKE 'S-1-%' THEN account
              ELSE coalesce(
                 list_filter(
                     flatten(list_transform(
                         CASE WHEN account IS NULL THEN accounts ELSE [accounts[account_at]] END,
-                        lambda field: [known[replace(field, 'UserName', 'UserSid')],
-                                       known[replace(field, 'UserName', 'Sid')]])),
+                        lambda field: [data[replace(field, 'UserName', 'UserSid')],
+                                       data[replace(field, 'UserName', 'Sid')]])),
                     lambda value: value LIKE 'S-1-_%' AND (account IS NOT NULL OR value <> 'S-1-0-0'))[1],
                 -- Sysmon is a service: its own account did not cause its events.
                 CASE WHEN account IS NULL AND provider <> 'Microsoft-Windows-Sysmon' THEN user_sid END)
         END AS sid,
-        nullif(nullif(known[domains[account_at]], ''), '-') AS domain,
-        list_filter(list_transform(hosts, lambda field: known[field]),
-                    -- In place of an address, this has the word for LOCAL in the language of Windows.
-                    lambda value: value NOT IN ('', '-', '0.0.0.0', '::')
-                        AND (provider <> 'Microsoft-Windows-TerminalServices-LocalSessionManager' OR regexp_matches(value, '[0-9.:]')))[1] AS host,
-        evtx_remote_host(host, computer) AS remote_host,
-        -- Old versions of 4661 have the properties of the object in place of the process.
-        list_filter(list_transform(programs, lambda field: known[field]),
-                    lambda value: value NOT IN ('', '-') AND NOT starts_with(value, '{'))[1] AS process
-    FROM computed LEFT JOIN kinds USING (kind_of_provider, event_id)
-),
-named AS (
-    SELECT *,
         -- The account of 4769 repeats the domain after an @.
         CASE WHEN account LIKE 'S-1-%' THEN NULL
              WHEN domain IS NULL THEN account
              ELSE domain || '\' || CASE event_id WHEN 4769 THEN split_part(account, '@', 1) ELSE account END
-        END AS full_name,
+        END AS full_name
+    FROM found
+),
+named AS (
+    SELECT *,
         coalesce(
             full_name,
             -- The name at this time, first of this computer.
@@ -138,7 +154,7 @@ named AS (
             -- A name that longer SIDs have too, such as NT Service account, is that of many accounts.
             nullif(evtx_sid_name(sid), evtx_sid_name(sid || '-0')),
             nullif(sid, '')) AS user_name
-    FROM found LEFT JOIN names_of_sids USING (sid)
+    FROM identified LEFT JOIN names_of_sids USING (sid)
 ),
 -- The fields that add to these columns. IDs, and the account that caused the event, come last.
 fields AS (
