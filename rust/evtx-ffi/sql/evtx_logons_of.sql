@@ -4,10 +4,10 @@
 --
 -- SELECT * FROM evtx_logons_of('events') WHERE logon_type = 10 ORDER BY logon_time
 
--- An event that stands in several copies of a log counts once.
-WITH evtx_logons_events AS (
+-- DuckDB would read the logs twice for the aggregates over each log.
+WITH evtx_logons_records AS MATERIALIZED (
     SELECT
-        computer, event_record_id, time_created, event_id,
+        computer, event_record_id, time_created, event_id, filename, record_id = event_record_id AS is_own,
         lower(coalesce(event_data['TargetLogonId'], event_data['SubjectLogonId'])) AS id,
         -- 4672 names the account as the subject.
         coalesce(event_data['TargetUserName'], event_data['SubjectUserName']) AS account,
@@ -16,15 +16,20 @@ WITH evtx_logons_events AS (
         TRY_CAST(event_data['LogonType'] AS INTEGER) AS type,
         event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
         event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
-        event_data['PrivilegeList'] AS privileges,
+        event_data['PrivilegeList'] AS privileges
+    FROM query_table(table_name)
+    WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
+),
+-- An event that stands in several copies of a log counts once.
+evtx_logons_events AS (
+    SELECT
+        * EXCLUDE (filename, is_own, is_own_log, log_time),
         -- A cleared log starts at record 1 again, in another file than the archived records. Half of the records are before
         -- the median, whatever the broken time of one. A log of forwarded events has records of both.
-        coalesce(min(log_time) FILTER (is_own), min(log_time)) AS log_time
+        coalesce(min(log_time) FILTER (is_own_log), min(log_time)) AS log_time
     FROM (
-        SELECT computer, event_record_id, time_created, event_id, event_data,
-               quantile_disc(time_created, 0.5) OVER of_log AS log_time, bool_and(record_id = event_record_id) OVER of_log AS is_own
-        FROM query_table(table_name)
-        WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
+        SELECT *, quantile_disc(time_created, 0.5) OVER of_log AS log_time, bool_and(is_own) OVER of_log AS is_own_log
+        FROM evtx_logons_records
         WINDOW of_log AS (PARTITION BY computer, filename)
     )
     GROUP BY ALL
