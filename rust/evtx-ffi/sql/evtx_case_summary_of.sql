@@ -15,7 +15,7 @@ evtx_no_files AS (SELECT NULL::VARCHAR AS filename, NULL::BOOLEAN AS is_wrapped,
 -- log of a machine, they are those of the events.
 hours AS MATERIALIZED (
     SELECT coalesce(filename, '') AS filename, computer, date_trunc('hour', time_created) AS hour, count(*) AS records,
-           min(time_created) AS first, max(time_created) AS last, max(record_id) AS last_id,
+           min(time_created) AS first, max(time_created) AS last, min(record_id) AS first_id, max(record_id) AS last_id,
            bool_and(record_id = event_record_id AND filename <> '') AS is_own
     FROM evtx_case_summary_events
     WHERE computer IS NOT NULL AND time_created IS NOT NULL
@@ -53,11 +53,14 @@ machines AS MATERIALIZED (
            AS elsewhere ON elsewhere.computer = coalesce(logs.final_name, named.computer)
 ),
 -- The time of a record is broken if it is far from those of the two records before and after it, on the same side of all,
--- and no other of its log is near. Only logs with such a time are read again.
+-- and no other of its log is near. Only logs with such a time are read again. A record that comes after all earlier ones, and
+-- before all later ones, has no such time.
 lonely AS MATERIALIZED (
     SELECT filename, hour FROM hours
     QUALIFY records = 1 AND count(*) OVER (PARTITION BY filename ORDER BY hour ASC
                                            RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND INTERVAL 30 DAYS FOLLOWING) = 1
+        AND (max(last_id) OVER (PARTITION BY filename ORDER BY hour ASC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= last_id
+             OR min(first_id) OVER (PARTITION BY filename ORDER BY hour ASC ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) <= last_id)
 ),
 broken AS MATERIALIZED (
     SELECT filename, record_id, hour
