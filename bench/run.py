@@ -5,8 +5,8 @@ first round is a warm-up and does not count. Alternating means that other load o
 median of its times divided by the median of evtx_dump's. Its memory is the peak above an idle DuckDB.
 
 Before the rounds, each log is dropped from the page cache and read again, front to back. "Bytes alone" is the time that reading takes
-without decoding: no query can be faster. New processes measure LOAD and the first query. At the end, folders of logs alternate with one log that has the same chunks, and two threads
-with one that write tables and Parquet files.
+without decoding: no query can be faster. New processes measure LOAD and the first query. At the end, folders of logs alternate with
+one log that has the same chunks, macros with every column, and two threads with one that write tables and Parquet files.
 
 REPORT receives every sample as JSON. --log, --query and --threads can be repeated and select what is measured. --against OTHER compares
 with another build of the extension instead of evtx_dump. --pipe also asks the same questions of `evtx_dump | read_json`.
@@ -54,6 +54,9 @@ QUERIES = {
 
 # For each folder of logs, the targets: its share of the time of one log with the same chunks.
 FOLDERS = {"thousand": {"count": 1.3, "group": 1.3, "all": 1.3}, "machines": {"count": 1.6, "group": 1.6, "all": 1.4}}
+
+# For each macro, the target: its share of the time of every column, over a folder of machines.
+MACROS = {"evtx_timeline": 2.5, "evtx_case_summary": 1.0, "evtx_logons": 0.6}
 
 # The same questions, asked of the JSON that evtx_dump writes.
 READ_JSON = "read_json('{pipe}', format = 'newline_delimited', columns = {{Event: 'JSON'}}, maximum_object_size = 33554432)"
@@ -243,7 +246,7 @@ def folders(arguments):
         ours, theirs = (times(list(samples)) for samples in zip(*alone, strict=True))
         print(f"\n{len(logs)} logs as a share of one log with their chunks: {kind}.\n\n| query | threads | share | target | time |\n{5 * '| --- '}|")
         print(f"| bytes alone | 1 | {ours['median'] / theirs['median']:.2f} | | {ours['median'] * 1e3:.1f} ms |")
-        for name in arguments.query or targets:
+        for name in [name for name in arguments.query or targets if name in QUERIES]:
             for threads in arguments.threads:
                 took = {one: [], many: []}
                 with Worker(arguments.extension, threads) as worker:
@@ -254,6 +257,32 @@ def folders(arguments):
                 share, target = ours["median"] / theirs["median"], targets.get(name, "")
                 results.append({"log": kind, "query": name, "threads": threads, "ours": ours, "theirs": theirs, "ratio": share, "target": target})
                 print(f"| {name} | {threads} | {share:.2f} | {target} | {ours['median'] * 1e3:.1f} ms |", flush=True)
+    return results
+
+
+def macros(arguments):
+    """The time of macros over a folder of machines, as a share of the time of every column, or of the other build."""
+    results, kind = [], "machines"
+    folder = pathlib.Path(arguments.logs) / kind
+    if arguments.log and kind not in arguments.log or not folder.exists():
+        return results
+    for log in folder.rglob("*.evtx"):
+        read_in(log)
+    path = folder / "**" / "*.evtx"
+    peer = "the other build" if arguments.against else "every column"
+    print(f"\nMacros over {kind}, as a share of {peer}.\n\n| macro | threads | share | target | time |\n{5 * '| --- '}|")
+    for name, target in MACROS.items():
+        if arguments.query and name not in arguments.query:
+            continue
+        sql, every = f"SELECT count(COLUMNS(*)) FROM {name}('{path}')", QUERIES["all"][1].format(log=path)
+        for threads in arguments.threads:
+            with Worker(arguments.extension, threads) as worker, Worker(arguments.against or arguments.extension, threads) as other:
+                compared = (worker, sql), (other, sql if arguments.against else every)
+                took = [[asked.run(query)["seconds"] for asked, query in compared] for _ in range(arguments.rounds + 1)][1:]
+            ours, theirs = (times(list(samples)) for samples in zip(*took, strict=True))
+            share = ours["median"] / theirs["median"]
+            results.append({"log": kind, "query": name, "threads": threads, "ours": ours, "theirs": theirs, "ratio": share, "target": target})
+            print(f"| {name} | {threads} | {share:.2f} | {'' if arguments.against else target} | {ours['median'] * 1e3:.1f} ms |", flush=True)
     return results
 
 
@@ -309,7 +338,11 @@ def main():
         "git": sha,
         "machine": machine(),
         "logs": {name: fact for name, fact in made.items() if name != "named"},
-        "results": bench(arguments) + starting(arguments) + folders(arguments) + ordered_sinks(arguments),
+        "results": bench(arguments)
+        + starting(arguments)
+        + folders(arguments)
+        + macros(arguments)
+        + ordered_sinks(arguments),
     }
     pathlib.Path(arguments.report).write_text(json.dumps(report, indent=1))
 
