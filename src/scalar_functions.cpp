@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-//! The scalar functions: the meanings of codes, and the redaction of records.
+//! The scalar functions: the meanings of codes, the details of events, and the redaction of records.
 
 namespace evtx {
 
@@ -24,6 +24,24 @@ void ExecCodes(ScalarFunction::ExecInput &input) {
 	Storage storage(input.GetContext());
 	const auto answers = Create<Arrays>(evtx_answers_new, function.number, tables, codes, storage.ForCore());
 	Write(answers, input.GetResult());
+}
+
+// NOLINTNEXTLINE(misc-const-correctness)
+void ExecDetails(ScalarFunction::ExecInput &input) {
+	const auto count = input.GetRowCount();
+	const auto fields = input.GetArg(2);
+	const auto entries = fields.GetChild(0);
+	entries.Flatten();
+	const auto keys = entries.GetChild(0);
+	const auto values = entries.GetChild(1);
+	const auto shown = input.GetArg(4);
+	const auto texts = shown.GetChild(0);
+	const EvtxEvents events {Lend(input.GetArg(0), count), Lend(input.GetArg(1), count),   Lend(fields, count),
+	                         Lend(keys, keys.GetSize()),   Lend(values, values.GetSize()), Lend(input.GetArg(3), count),
+	                         Lend(shown, count),           Lend(texts, texts.GetSize())};
+	Storage storage(input.GetContext());
+	const auto details = Create<Arrays>(evtx_events_details, events, storage.ForCore());
+	Write(details, input.GetResult());
 }
 
 //! The number of a function.
@@ -70,6 +88,17 @@ void RegisterScalarFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Con
 		signature.SetReturnType(factory.ParseType(code.is_list ? "VARCHAR[]" : "VARCHAR"));
 		extension.Register(function);
 	}
+	auto details = ScalarFunction::Create(factory);
+	Describe(details, Ask<EvtxDefinitions>(evtx_definitions).details_function);
+	details.SetExecCallback(ExecDetails);
+	auto of_details = details.GetSignature();
+	of_details.AddParameter("provider", text)
+	    .AddParameter("event_id", factory.CreateType(LogicalTypeId::UINTEGER))
+	    .AddParameter("fields", factory.ParseType("STRUCT(\"key\" VARCHAR, \"value\" VARCHAR)[]"))
+	    .AddParameter("root", text)
+	    .AddParameter("shown", factory.ParseType("VARCHAR[]"));
+	of_details.SetReturnType(text);
+	extension.Register(details);
 	const auto record = factory.CreateType(LogicalTypeId::BLOB);
 	const auto functions = Ask<EvtxDefinitions>(evtx_definitions).redact_functions;
 	std::size_t number = 0;

@@ -46,8 +46,12 @@ pub(crate) fn decode(base64: &str) -> Option<String> {
             _ => *byte,
         };
     }
-    let bytes = BASE64.decode(plain).ok()?;
-    utf8(&bytes).map(str::to_owned).or_else(|| utf16(&bytes))
+    text(&BASE64.decode(plain).ok()?)
+}
+
+/// The bytes as a text in UTF-8 or UTF-16LE. `None` if they do not look like one.
+pub(crate) fn text(bytes: &[u8]) -> Option<String> {
+    utf8(bytes).map(str::to_owned).or_else(|| utf16(bytes))
 }
 
 /// The bytes as UTF-8, without trailing zeros. Unused control characters mean that they are UTF-16. So does white space

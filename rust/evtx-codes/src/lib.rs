@@ -7,7 +7,9 @@ mod table;
 mod text;
 mod base64;
 mod lookup;
+mod details;
 
 pub use code::Code;
+pub use details::Event;
 pub use lookup::{Answer, Lookup, Source};
 pub use table::tables;

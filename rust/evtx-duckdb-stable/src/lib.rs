@@ -14,6 +14,7 @@ mod tables;
 mod rows;
 mod copy_to;
 mod codes;
+mod details;
 mod redact;
 mod macros;
 
@@ -56,6 +57,7 @@ fn register(database: duckdb_database) -> Result<(), String> {
             tables::register_replacement(database);
             copy_to::register(connection, probe.as_ref())?;
             codes::register(connection)?;
+            details::register(connection)?;
             redact::register(connection, probe.as_ref())?;
             macros::register_settings(connection)?;
         }

@@ -155,77 +155,14 @@ named AS (
             nullif(evtx_sid_name(sid), evtx_sid_name(sid || '-0')),
             nullif(sid, '')) AS user_name
     FROM identified LEFT JOIN names_of_sids USING (sid)
-),
--- The fields that add to these columns. IDs, and the account that caused the event, come last.
-fields AS (
-    SELECT *,
-        ['', '-', '{00000000-0000-0000-0000-000000000000}', computer, process, remote_host, user_name, account, domain,
-         CASE WHEN remote_host IS NOT NULL AND starts_with(lower(host), '::ffff:') THEN host END] AS shown,
-        -- A lambda copies what it uses for each field.
-        data['ObjectType'] AS object_type, json_keys(user_data)[1] AS root,
-        list_filter(map_entries(data) || coalesce(attributes, []), lambda field: NOT list_contains(shown, field.value)
-            AND field.key NOT IN ('CommandLine', '#attributes')) AS fields
-    FROM named
-),
--- Codes get names. Only fields of these providers, and of these names, contain them. A value that somebody chose, such as
--- the name of a file, stays as it is.
-explained AS (
-    SELECT * REPLACE (list_transform(fields, lambda field: {
-        key: field.key,
-        value: CASE
-            WHEN provider = 'Microsoft-Windows-Security-Auditing' AND regexp_matches(field.value, '^\s*(%|\{|---)')
-            THEN evtx_parameters(field.value)
-            -- These have numbers of their own in the same form, or Win32 errors.
-            WHEN provider = 'Microsoft-Windows-Windows Defender' AND regexp_matches(field.value, '^\s*%%\d+\s*$')
-            THEN coalesce(evtx_code_name('defender_parameter', field.value), field.value)
-            WHEN provider = 'Microsoft-Windows-GroupPolicy' AND regexp_matches(field.value, '^\s*%%\d+\s*$')
-            THEN coalesce(evtx_code_name('group_policy_parameter', field.value), field.value)
-            WHEN provider IN ('Service Control Manager', 'NETLOGON') AND regexp_matches(field.value, '^\s*%%\d+\s*$')
-            THEN coalesce(evtx_status(field.value), field.value)
-            ELSE concat(field.value, ' (' || CASE
-                -- Bytes can be a text.
-                WHEN field.key IN ('Binary', 'Payload') AND regexp_full_match(field.value, '([0-9A-F]{2}){6,}')
-                THEN nullif(regexp_extract(evtx_decode_base64(to_base64(unhex(field.value))), '(?s)^.*[!-~]{3}.*$'), '')
-                WHEN provider <> 'Microsoft-Windows-Security-Auditing' THEN CASE
-                    -- Small numbers can be codes of the provider's own.
-                    WHEN length(field.value) >= 10 AND lower(replace(field.key, ' ', '')) IN (
-                        'error', 'errorcode', 'hr', 'hresult', 'hrerror', 'result', 'resultcode', 'status', 'statuscode')
-                    THEN evtx_status(field.value) END
-                WHEN field.key IN ('Status', 'SubStatus', 'ReturnCode', 'ErrorCode') THEN CASE
-                    WHEN event_id BETWEEN 4768 AND 4773 OR event_id BETWEEN 4820 AND 4821
-                    THEN evtx_kerberos_failure(field.value) ELSE evtx_status(field.value) END
-                WHEN field.key = 'LogonType' THEN evtx_logon_type(field.value)
-                WHEN field.key = 'AccessMask'
-                THEN array_to_string(evtx_access_mask(field.value, object_type), ', ')
-                WHEN field.key = 'TicketOptions' THEN array_to_string(evtx_ticket_options(field.value), ', ')
-                WHEN field.key = 'TicketEncryptionType' THEN evtx_encryption_type(field.value)
-                WHEN field.key = 'PreAuthType' THEN evtx_preauth_type(field.value)
-                WHEN field.key IN ('OldUacValue', 'NewUacValue')
-                THEN array_to_string(evtx_account_control(field.value), ', ')
-                WHEN field.key = 'ServiceType' THEN evtx_service_type(field.value)
-                WHEN field.key = 'ServiceStartType' THEN evtx_start_type(field.value)
-                WHEN field.key = 'Protocol' THEN evtx_protocol(field.value)
-                WHEN field.key = 'SubcategoryGuid' THEN evtx_audit_category(field.value)
-            END || ')')
-        END
-    }) AS fields)
-    FROM fields
-),
-parts AS (
-    SELECT *,
-        list_transform(fields, lambda field: {
-            text: CASE field.key WHEN '#text' THEN root ELSE field.key END || ': ' || field.value,
-            is_last: ends_with(field.key, 'Id') OR ends_with(field.key, 'id') OR ends_with(field.key, 'ID')
-                OR starts_with(field.key, 'Subject') OR field.key = 'UtcTime'
-        }) AS texts,
-        nullif(array_to_string(
-            ['CommandLine: ' || nullif(data['CommandLine'], '')]
-            || list_transform(list_filter(texts, lambda item: NOT item.is_last), lambda item: item.text)
-            || list_transform(list_filter(texts, lambda item: item.is_last), lambda item: item.text), ' ¦ '), '') AS line
-    FROM explained
 )
 SELECT
     * REPLACE (nullif(sid, 'S-1-0-0') AS user_sid), evtx_event_name(provider, event_id) AS event,
-    CASE WHEN contains(line, chr(10)) OR contains(line, chr(9)) OR contains(line, chr(13))
-         THEN regexp_replace(line, '\s+', ' ', 'g') ELSE line END AS details
-FROM parts
+    -- The fields that add to these columns.
+    evtx_event_details(
+        coalesce(provider, ''), coalesce(TRY_CAST(event_id AS UINTEGER), 0),
+        CASE WHEN attributes IS NULL THEN map_entries(data) ELSE map_entries(data) || attributes END,
+        coalesce(json_keys(user_data)[1], ''),
+        ['', '-', '{00000000-0000-0000-0000-000000000000}', computer, process, remote_host, user_name, account, domain,
+         CASE WHEN starts_with(lower(host), '::ffff:') AND remote_host IS NOT NULL THEN host END]) AS details
+FROM named

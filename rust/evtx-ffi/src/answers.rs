@@ -179,7 +179,7 @@ struct Answers {
 }
 
 /// How many bytes of codes are read between two checks for an interrupt.
-const LONG: usize = 1 << 16;
+pub(crate) const LONG: usize = 1 << 16;
 
 impl Answers {
     fn push(&mut self, answer: Answer) {

@@ -6,6 +6,7 @@ use crate::answers::{EvtxCodeFunction, code_functions};
 use crate::arguments::{EvtxScanFunction, scan_functions};
 use crate::boundary::{EvtxFailure, EvtxFunction, EvtxSlice, EvtxText, produce};
 use crate::casts::{EvtxEnum, enums};
+use crate::details::details_function;
 use crate::macros::{EvtxMacro, macros};
 use crate::redaction::redact_functions;
 
@@ -53,6 +54,8 @@ pub struct EvtxDefinitions {
     pub scan_functions: EvtxSlice<'static, EvtxScanFunction>,
     /// The scalar functions of codes.
     pub code_functions: EvtxSlice<'static, EvtxCodeFunction>,
+    /// The scalar function that writes the fields of an event as one line.
+    pub details_function: EvtxFunction,
     /// The scalar functions that redact records.
     pub redact_functions: EvtxSlice<'static, EvtxFunction>,
     /// The macros.
@@ -86,6 +89,7 @@ fn definitions() -> &'static EvtxDefinitions {
     DEFINITIONS.get_or_init(|| EvtxDefinitions {
         scan_functions: scan_functions(),
         code_functions: code_functions(),
+        details_function: details_function(),
         redact_functions: redact_functions(),
         macros: EvtxSlice::leaked(macros().iter().map(EvtxMacro::leaked).collect::<Vec<_>>()),
         enums: enums(),
