@@ -17,8 +17,7 @@ void AddParameters(const EvtxMacro &macro, duckdb::cxx::Factory &factory, duckdb
 		if (!parameter.is_optional) {
 			signature.AddParameter(name, type);
 		} else if (parameter.default_text.data == nullptr) {
-			const auto null = factory.CreateType(LogicalTypeId::VARCHAR);
-			signature.AddParameter(name, type, Value::CreateNull(factory, null));
+			signature.AddParameter(name, type, Value::CreateNull(factory, factory.CreateType(LogicalTypeId::VARCHAR)));
 		} else {
 			const auto text = GetText(parameter.default_text);
 			signature.AddParameter(name, type, factory.CreateValue(duckdb::cxx::varchar_t(text)));

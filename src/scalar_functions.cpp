@@ -11,7 +11,6 @@ namespace evtx {
 
 namespace {
 
-using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::ScalarFunction;
 
 // The API takes callbacks of these types only.
@@ -22,90 +21,75 @@ void ExecCodes(ScalarFunction::ExecInput &input) {
 	const auto tables = Lend(input.GetArg(0), count);
 	const auto codes = Lend(input.GetArg(1), count, function.takes_number);
 	Storage storage(input.GetContext());
-	const auto answers = Create<Arrays>(evtx_answers_new, function.number, tables, codes, storage.ForCore());
-	Write(answers, input.GetResult());
+	Write(Create<Arrays>(evtx_answers_new, function.number, tables, codes, storage.ForCore()), input.GetResult());
+}
+
+//! A vector of lists of pairs of texts.
+EvtxPairs LendPairs(const duckdb::cxx::Vector &lists, std::size_t rows) {
+	const auto pairs = lists.GetChild(0);
+	pairs.Flatten();
+	const auto keys = pairs.GetChild(0);
+	const auto values = pairs.GetChild(1);
+	return {Lend(lists, rows), Lend(keys, keys.GetSize()), Lend(values, values.GetSize())};
 }
 
 // NOLINTNEXTLINE(misc-const-correctness)
 void ExecDetails(ScalarFunction::ExecInput &input) {
 	const auto count = input.GetRowCount();
-	const auto fields = input.GetArg(2);
-	const auto entries = fields.GetChild(0);
-	entries.Flatten();
-	const auto keys = entries.GetChild(0);
-	const auto values = entries.GetChild(1);
 	const auto shown = input.GetArg(4);
 	const auto texts = shown.GetChild(0);
-	const EvtxEvents events {Lend(input.GetArg(0), count), Lend(input.GetArg(1), count),   Lend(fields, count),
-	                         Lend(keys, keys.GetSize()),   Lend(values, values.GetSize()), Lend(input.GetArg(3), count),
-	                         Lend(shown, count),           Lend(texts, texts.GetSize())};
+	const EvtxEvents events {
+	    Lend(input.GetArg(0), count), Lend(input.GetArg(1), count), LendPairs(input.GetArg(2), count),
+	    Lend(input.GetArg(3), count), Lend(shown, count),           Lend(texts, texts.GetSize())};
 	Storage storage(input.GetContext());
-	const auto details = Create<Arrays>(evtx_events_details, events, storage.ForCore());
-	Write(details, input.GetResult());
+	Write(Create<Arrays>(evtx_events_details, events, storage.ForCore()), input.GetResult());
 }
-
-//! The number of a function.
-struct Number {
-	std::size_t number;
-};
 
 // NOLINTNEXTLINE(misc-const-correctness)
 void InitRedact(ScalarFunction::InitInput &input) {
-	input.SetInitData<Redactor>(Create<Redactor>(evtx_redactor_new, input.GetUserData<Number>().number));
+	input.SetInitData<Redactor>(Create<Redactor>(evtx_redactor_new, input.GetUserData<std::size_t>()));
 }
 
 // NOLINTNEXTLINE(misc-const-correctness)
 void ExecRedact(ScalarFunction::ExecInput &input) {
 	const auto count = input.GetRowCount();
-	const auto records = input.GetArg(0);
-	const auto maps = input.GetArg(1);
-	const auto entries = maps.GetChild(0);
-	entries.Flatten();
-	const auto keys = entries.GetChild(0);
-	const auto values = entries.GetChild(1);
-	keys.Flatten();
-	values.Flatten();
-	const EvtxRedaction redaction {Lend(records, count), Lend(maps, count), Lend(keys, keys.GetSize()),
-	                               Lend(values, values.GetSize())};
+	const EvtxRedaction redaction {Lend(input.GetArg(0), count), LendPairs(input.GetArg(1), count)};
 	Storage storage(input.GetContext());
-	const auto redacted =
-	    Create<Arrays>(evtx_redactor_redact, input.GetInitData<Redactor>().get(), redaction, storage.ForCore());
-	Write(redacted, input.GetResult());
+	const auto redactor = input.GetInitData<Redactor>().get();
+	Write(Create<Arrays>(evtx_redactor_redact, redactor, redaction, storage.ForCore()), input.GetResult());
 }
 
 } // namespace
 
 void RegisterScalarFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto &factory = context.GetFactory();
-	const auto text = factory.CreateType(LogicalTypeId::VARCHAR);
-	const auto integer = factory.CreateType(LogicalTypeId::HUGEINT);
+	const auto text = factory.ParseType("VARCHAR");
 	for (const auto &code : Ask<EvtxDefinitions>(evtx_definitions).code_functions) {
 		auto function = ScalarFunction::Create(factory);
 		Describe(function, code.function);
 		function.SetExecCallback(ExecCodes).SetUserData<EvtxCodeFunction>(code);
 		auto signature = function.GetSignature();
-		signature.AddParameter("table", text).AddParameter("code", code.takes_number ? integer : text);
+		signature.AddParameter("table", text)
+		    .AddParameter("code", factory.ParseType(code.takes_number ? "HUGEINT" : "VARCHAR"));
 		signature.SetReturnType(factory.ParseType(code.is_list ? "VARCHAR[]" : "VARCHAR"));
 		extension.Register(function);
 	}
 	auto details = ScalarFunction::Create(factory);
 	Describe(details, Ask<EvtxDefinitions>(evtx_definitions).details_function);
-	details.SetExecCallback(ExecDetails);
-	auto of_details = details.GetSignature();
+	auto of_details = details.SetExecCallback(ExecDetails).GetSignature();
 	of_details.AddParameter("provider", text)
-	    .AddParameter("event_id", factory.CreateType(LogicalTypeId::UINTEGER))
+	    .AddParameter("event_id", factory.ParseType("UINTEGER"))
 	    .AddParameter("fields", factory.ParseType("STRUCT(\"key\" VARCHAR, \"value\" VARCHAR)[]"))
 	    .AddParameter("root", text)
 	    .AddParameter("shown", factory.ParseType("VARCHAR[]"));
 	of_details.SetReturnType(text);
 	extension.Register(details);
-	const auto record = factory.CreateType(LogicalTypeId::BLOB);
-	const auto functions = Ask<EvtxDefinitions>(evtx_definitions).redact_functions;
+	const auto record = factory.ParseType("BLOB");
 	std::size_t number = 0;
-	for (const auto &about : functions) {
+	for (const auto &about : Ask<EvtxDefinitions>(evtx_definitions).redact_functions) {
 		auto function = ScalarFunction::Create(factory);
 		Describe(function, about);
-		function.SetInitCallback(InitRedact).SetExecCallback(ExecRedact).SetUserData<Number>(Number {number++});
+		function.SetInitCallback(InitRedact).SetExecCallback(ExecRedact).SetUserData<std::size_t>(number++);
 		auto signature = function.GetSignature();
 		signature.AddParameter("record", record)
 		    .AddParameter("replacements", factory.ParseType("MAP(VARCHAR, VARCHAR)"));

@@ -91,8 +91,9 @@ impl Event<'_> {
         is_parameter(value).then(|| name(parameters, value).unwrap_or_else(|| value.to_owned()))
     }
 
-    /// The names of the code in a field. A value that somebody chose, such as the name of a file, has none.
-    fn names(&self, key: &str, value: &str) -> Option<String> {
+    /// The names of the code in a field, whose rights may be those of a type of object. A value that somebody chose, such
+    /// as the name of a file, has none.
+    fn names(&self, key: &str, value: &str, object_type: Option<&str>) -> Option<String> {
         if ["Binary", "Payload"].contains(&key)
             && let Some(text) = text_of_hex(value)
         {
@@ -116,7 +117,7 @@ impl Event<'_> {
             },
             "LogonType" => name("logon_type", value),
             "AccessMask" => {
-                let rights = format!("{RIGHTS}{}", self.value("ObjectType")?);
+                let rights = format!("{RIGHTS}{}", object_type?);
                 bits(table(&rights).or_else(|| table_of_rights(&rights)))
             }
             "TicketOptions" => bits(table("ticket_options")),
@@ -150,6 +151,7 @@ impl Event<'_> {
         if let Some(command) = self.value(COMMAND).filter(|command| !command.is_empty()) {
             push(COMMAND, command, None);
         }
+        let object_type = self.value("ObjectType");
         for last in [false, true] {
             for (key, value) in self.fields {
                 let is_last = ["Id", "id", "ID"].iter().any(|end| key.ends_with(end))
@@ -165,7 +167,7 @@ impl Event<'_> {
                 };
                 match self.replaced(value) {
                     Some(replaced) => push(shown, &replaced, None),
-                    None => push(shown, value, self.names(key, value)),
+                    None => push(shown, value, self.names(key, value, object_type)),
                 }
             }
         }

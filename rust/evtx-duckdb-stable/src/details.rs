@@ -1,7 +1,7 @@
 //! The function that writes the fields of an event as one line.
 
 use arrow_schema::{DataType, Field};
-use evtx_ffi::{DETAILS_FUNCTION, EvtxEvents};
+use evtx_ffi::{DETAILS_FUNCTION, EvtxEvents, EvtxPairs};
 use evtx_format::Interrupt;
 
 use crate::api::*;
@@ -31,9 +31,11 @@ unsafe extern "C-unwind" fn exec(info: duckdb_function_info, input: duckdb_data_
             let events = EvtxEvents {
                 providers: argument(0),
                 ids: argument(1),
-                fields: lend(fields, rows),
-                keys: items(fields, duckdb_struct_vector_get_child(entries, 0)),
-                values: items(fields, duckdb_struct_vector_get_child(entries, 1)),
+                fields: EvtxPairs {
+                    lists: lend(fields, rows),
+                    keys: items(fields, duckdb_struct_vector_get_child(entries, 0)),
+                    values: items(fields, duckdb_struct_vector_get_child(entries, 1)),
+                },
                 roots: argument(3),
                 shown: lend(shown, rows),
                 texts: items(shown, texts),

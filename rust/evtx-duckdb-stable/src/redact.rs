@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_ffi::{EvtxRedaction, EvtxRedactor, EvtxVector, REDACT_FUNCTIONS};
+use evtx_ffi::{EvtxPairs, EvtxRedaction, EvtxRedactor, EvtxVector, REDACT_FUNCTIONS};
 
 use crate::api::*;
 use crate::call::{boxed, delete, guarded, registered};
@@ -80,13 +80,15 @@ unsafe extern "C-unwind" fn exec(info: duckdb_function_info, input: duckdb_data_
     let redacted = guarded(duckdb_scalar_function_set_error, info, || {
         let vectors = EvtxRedaction {
             records: lend(records, rows),
-            maps: EvtxVector {
-                selection: indexes.as_ptr(),
-                rows,
-                ..lend(copy.vector(0), rows)
+            replacements: EvtxPairs {
+                lists: EvtxVector {
+                    selection: indexes.as_ptr(),
+                    rows,
+                    ..lend(copy.vector(0), rows)
+                },
+                keys: lend(keys, count),
+                values: lend(values, count),
             },
-            keys: lend(keys, count),
-            values: lend(values, count),
         };
         // SAFETY: the state is that of this thread, and the vectors are those of the types.
         unsafe {

@@ -79,6 +79,35 @@ pub(crate) fn code_functions() -> EvtxSlice<'static, EvtxCodeFunction> {
     EvtxSlice::leaked(functions.collect::<Vec<_>>())
 }
 
+/// Vectors of lists of pairs of texts: MAP(VARCHAR, VARCHAR), or a list of its entries.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxPairs {
+    /// The lists. Each has the index of its first pair and their count, both u64.
+    pub lists: EvtxVector,
+    /// The keys of all pairs: VARCHAR.
+    pub keys: EvtxVector,
+    /// The values of all pairs: VARCHAR.
+    pub values: EvtxVector,
+}
+
+impl EvtxPairs {
+    /// The pairs of a list that have a key.
+    ///
+    /// # Safety
+    /// The vectors are what the fields say, and live as long as `'a`.
+    pub(crate) unsafe fn of<'a>(
+        &self,
+        [first, count]: [u64; 2],
+    ) -> impl Iterator<Item = Result<(&'a str, Option<&'a str>), EvtxError>> {
+        (first..first.saturating_add(count)).filter_map(|pair| {
+            // SAFETY: by the contract of this function.
+            let (key, value) = unsafe { (self.keys.text(pair as usize), self.values.text(pair as usize)) };
+            key.transpose().map(|key| Ok((key?, value?)))
+        })
+    }
+}
+
 /// A vector of DuckDB.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

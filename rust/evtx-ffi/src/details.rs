@@ -7,7 +7,7 @@ use evtx_codes::Event;
 use evtx_format::Interrupt;
 use evtx_scan::ScanError;
 
-use crate::answers::{EvtxVector, LONG};
+use crate::answers::{EvtxPairs, EvtxVector, LONG};
 use crate::boundary::{EvtxError, EvtxFailure, EvtxFunction, EvtxOwned, produce};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
@@ -34,15 +34,11 @@ pub struct EvtxEvents {
     pub providers: EvtxVector,
     /// The IDs: UINTEGER.
     pub ids: EvtxVector,
-    /// The lists of fields. Each has the index of its first field and their count, both u64.
-    pub fields: EvtxVector,
-    /// The keys of all fields: VARCHAR.
-    pub keys: EvtxVector,
-    /// The values of all fields: VARCHAR.
-    pub values: EvtxVector,
+    /// The fields.
+    pub fields: EvtxPairs,
     /// The names for fields without one: VARCHAR.
     pub roots: EvtxVector,
-    /// The lists of values to leave out, like those of fields.
+    /// The lists of values to leave out. Each has the index of its first value and their count, both u64.
     pub shown: EvtxVector,
     /// The values of all these lists: VARCHAR.
     pub texts: EvtxVector,
@@ -59,23 +55,26 @@ impl EvtxEvents {
     pub unsafe fn details(&self, interrupt: Interrupt<'_>) -> Result<EvtxArrays, EvtxError> {
         let mut lines = StringViewBuilder::new();
         let (mut fields, mut shown, mut bytes) = (Vec::new(), Vec::new(), 0);
-        let range = |place: Option<[u64; 2]>| place.map(|[first, count]| first..first.saturating_add(count));
-        for row in 0..self.fields.rows {
+        for row in 0..self.fields.lists.rows {
             // SAFETY: by the contract of this function.
-            let (own, others) = unsafe { (range(self.fields.value(row)), range(self.shown.value(row))) };
+            let (own, [first, count]) = unsafe {
+                let own = self.fields.lists.value(row).unwrap_or_default();
+                (
+                    self.fields.of(own),
+                    self.shown.value::<[u64; 2]>(row).unwrap_or_default(),
+                )
+            };
             fields.clear();
             shown.clear();
-            for entry in own.into_iter().flatten() {
-                // SAFETY: as above.
-                let (key, value) = unsafe { (self.keys.text(entry as usize)?, self.values.text(entry as usize)?) };
-                if let (Some(key), Some(value)) = (key, value) {
+            for pair in own {
+                if let (key, Some(value)) = pair? {
                     fields.push((key, value));
                     bytes += key.len() + value.len();
                 }
             }
-            for entry in others.into_iter().flatten() {
+            for text in first..first.saturating_add(count) {
                 // SAFETY: as above.
-                shown.extend(unsafe { self.texts.text(entry as usize)? });
+                shown.extend(unsafe { self.texts.text(text as usize)? });
             }
             if bytes > LONG {
                 bytes = 0;

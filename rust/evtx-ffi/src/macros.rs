@@ -57,7 +57,10 @@ impl Macro {
         for Parameter { name, .. } in &self.parameters {
             // An argument becomes a literal of its type.
             let quoted = format!("'''' || replace({name}::VARCHAR, '''', '''''') || ''''");
-            text = text.replace(name, &format!("' || coalesce({quoted} || '::' || typeof({name}), 'NULL') || '"));
+            text = text.replace(
+                name,
+                &format!("' || coalesce({quoted} || '::' || typeof({name}), 'NULL') || '"),
+            );
         }
         format!("FROM query('{text}')")
     }

@@ -9,7 +9,7 @@ use evtx_format::Interrupt;
 use evtx_scan::ScanError;
 use evtx_writer::{Redactor, Rules};
 
-use crate::answers::EvtxVector;
+use crate::answers::{EvtxPairs, EvtxVector};
 use crate::boundary::{EvtxError, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, produce, release, required};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
@@ -72,12 +72,8 @@ pub struct EvtxRedactor {
 pub struct EvtxRedaction {
     /// The records: BLOB.
     pub records: EvtxVector,
-    /// The maps: MAP(VARCHAR, VARCHAR). Each has the index of its first entry and their count, both u64.
-    pub maps: EvtxVector,
-    /// The keys of all entries: VARCHAR.
-    pub keys: EvtxVector,
-    /// The values of all entries: VARCHAR.
-    pub values: EvtxVector,
+    /// The keys and what replaces them.
+    pub replacements: EvtxPairs,
 }
 
 impl Known {
@@ -142,24 +138,6 @@ pub(crate) fn made_aside<T: Send + 'static>(
     }
 }
 
-/// The keys and values of a map: the index of its first entry, and their count.
-///
-/// # Safety
-/// As for [`EvtxRedactor::redact`].
-unsafe fn pairs<'v>(
-    keys: &EvtxVector,
-    values: &EvtxVector,
-    [first, count]: [u64; 2],
-) -> Result<Vec<(&'v str, Option<&'v str>)>, EvtxError> {
-    let mut pairs = Vec::new();
-    for entry in first..first.saturating_add(count) {
-        // SAFETY: by the contract of this function.
-        let (key, value) = unsafe { (keys.text(entry as usize)?, values.text(entry as usize)?) };
-        pairs.extend(key.map(|key| (key, value)));
-    }
-    Ok(pairs)
-}
-
 impl EvtxRedactor {
     /// Redacts by the function with this number.
     pub fn new(function: usize) -> Self {
@@ -194,18 +172,13 @@ impl EvtxRedactor {
         interrupt: Interrupt<'_>,
     ) -> Result<EvtxArrays, EvtxError> {
         let name = REDACT_FUNCTIONS.get(self.function).map_or("", |(_, name, ..)| name);
-        let EvtxRedaction {
-            records,
-            maps,
-            keys,
-            values,
-        } = vectors;
+        let EvtxRedaction { records, replacements } = vectors;
         let mut redacted = BinaryBuilder::new();
         let mut last = None;
         for row in 0..records.rows {
             interrupt.check().map_err(ScanError::from)?;
             // SAFETY: by the contract of this function.
-            let (record, map) = unsafe { (records.bytes(row), maps.value::<[u64; 2]>(row)) };
+            let (record, map) = unsafe { (records.bytes(row), replacements.lists.value(row)) };
             let (Some(record), Some(map)) = (record, map) else {
                 redacted.append_null();
                 continue;
@@ -214,7 +187,7 @@ impl EvtxRedactor {
                 Some((_, redactor)) if last == Some(map) => redactor,
                 _ => {
                     // SAFETY: as above.
-                    let pairs = unsafe { pairs(keys, values, map)? };
+                    let pairs: Vec<_> = unsafe { replacements.of(map) }.collect::<Result<_, _>>()?;
                     last = Some(map);
                     self.by(&pairs, interrupt)?
                 }
