@@ -12,15 +12,16 @@ WITH RECURSIVE evtx_case_summary_events AS NOT MATERIALIZED (
 ),
 evtx_no_files AS (SELECT NULL::VARCHAR AS filename, NULL::BOOLEAN AS is_wrapped, NULL::UBIGINT AS records LIMIT 0),
 -- Hours, because there can be any number of records. A log that was forwarded or merged has record IDs of its own; in the
--- log of a machine, they are those of the events.
-hours AS MATERIALIZED (
+-- log of a machine, they are those of the events. A damaged record can have a time, but no computer.
+timed AS MATERIALIZED (
     SELECT coalesce(filename, '') AS filename, computer, date_trunc('hour', time_created) AS hour, count(*) AS records,
            min(time_created) AS first, max(time_created) AS last, min(record_id) AS first_id, max(record_id) AS last_id,
            bool_and(record_id = event_record_id AND filename <> '') AS is_own
     FROM evtx_case_summary_events
-    WHERE computer IS NOT NULL AND time_created IS NOT NULL
+    WHERE time_created IS NOT NULL
     GROUP BY ALL
 ),
+hours AS (FROM timed WHERE computer IS NOT NULL),
 logs AS (
     SELECT filename, parse_dirpath(filename) AS folder, arg_max(last, last_id) AS last,
            bool_and(is_own) AS is_own, CASE WHEN bool_and(is_own) THEN arg_max(computer, last_id) END AS final_name
@@ -56,9 +57,10 @@ machines AS MATERIALIZED (
 -- and no other of its log is near. Only logs with such a time are read again. A record that comes after all earlier ones, and
 -- before all later ones, has no such time.
 lonely AS MATERIALIZED (
-    SELECT filename, hour FROM hours
-    QUALIFY records = 1 AND count(*) OVER (PARTITION BY filename ORDER BY hour ASC
-                                           RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND INTERVAL 30 DAYS FOLLOWING) = 1
+    SELECT filename, hour FROM timed
+    QUALIFY records = 1 AND computer IS NOT NULL
+        AND count(computer) OVER (PARTITION BY filename ORDER BY hour ASC
+                                  RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND INTERVAL 30 DAYS FOLLOWING) = 1
         AND (max(last_id) OVER (PARTITION BY filename ORDER BY hour ASC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= last_id
              OR min(first_id) OVER (PARTITION BY filename ORDER BY hour ASC ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) <= last_id)
 ),

@@ -127,7 +127,8 @@ identified AS (
              ELSE coalesce(
                 list_filter(
                     flatten(list_transform(
-                        CASE WHEN account IS NULL THEN accounts ELSE [accounts[account_at]] END,
+                        list_filter(CASE WHEN account IS NULL THEN accounts ELSE [accounts[account_at]] END,
+                                    lambda field: NOT starts_with(field, '@')),
                         lambda field: [data[replace(field, 'UserName', 'UserSid')],
                                        data[replace(field, 'UserName', 'Sid')]])),
                     lambda value: value LIKE 'S-1-_%' AND (account IS NOT NULL OR value <> 'S-1-0-0'))[1],

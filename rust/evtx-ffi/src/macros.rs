@@ -1,11 +1,11 @@
 //! The SQL macros of the extension: the files `.sql` of the folder `sql`, one macro each.
 //!
 //! A file starts with a comment of three paragraphs: the signature, the description, and an example. The rest is the
-//! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a VARCHAR or NULL.
-//! In one of its texts, `{{page.html}}` stands for the text of that file of the folder.
+//! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a string literal or NULL.
+//! In a string literal, `{{page.html}}` stands for the text of that file of the folder.
 //! A macro over files, whose first parameter is `files`, calls the one over a table of events, which has `_of` after its
 //! name. A table macro whose parameters are all tables (`table_…`) is parsed when it is used, by DuckDB's `query`: to
-//! parse them all would take most of `LOAD`. These parameters stand only where a function has its arguments.
+//! parse them all would take most of `LOAD`. In the SQL, such a parameter is always an argument of a function.
 //!
 //! ```sql
 //! -- evtx_name(first, second := NULL, third := 'text')
@@ -47,7 +47,7 @@ pub struct Macro {
 }
 
 impl Macro {
-    /// The definition for DuckDB, with a text for [`Macro::body`] that may name other macros by their places.
+    /// The definition for DuckDB, by [`Macro::body`], or by the same text with schemas before the names of other macros.
     #[must_use]
     pub fn definition(&self, body: &str) -> String {
         if !self.is_parsed_when_used() {
@@ -55,14 +55,14 @@ impl Macro {
         }
         let mut text = body.replace('\'', "''");
         for Parameter { name, .. } in &self.parameters {
-            // An argument becomes a literal of its type.
-            let quoted = format!("'''' || replace({name}::VARCHAR, '''', '''''') || ''''");
+            // An argument becomes a literal of its type. A user can have functions with DuckDB's names.
+            let quoted = format!("'''' || system.main.replace({name}::VARCHAR, '''', '''''') || ''''");
             text = text.replace(
                 name,
-                &format!("' || coalesce({quoted} || '::' || typeof({name}), 'NULL') || '"),
+                &format!("' || coalesce({quoted} || '::' || system.main.typeof({name}), 'NULL') || '"),
             );
         }
-        format!("FROM query('{text}')")
+        format!("FROM system.main.query('{text}')")
     }
 
     fn is_parsed_when_used(&self) -> bool {
