@@ -20,6 +20,9 @@ const STATUSES: [&str; 9] = [
     "statuscode",
 ];
 
+/// The longest value that is read for codes, in bytes. A record of a log has no longer one.
+const LONGEST: usize = 1 << 16;
+
 /// An event, to write its details.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
@@ -165,6 +168,10 @@ impl Event<'_> {
                     "#text" => self.root,
                     key => key,
                 };
+                if value.len() > LONGEST {
+                    push(shown, value, None);
+                    continue;
+                }
                 match self.replaced(value) {
                     Some(replaced) => push(shown, &replaced, None),
                     None => push(shown, value, self.names(key, value, object_type)),
@@ -233,6 +240,8 @@ mod tests {
             shown: &[],
         };
         assert_eq!(event.details(), None);
+        let long = "%%1541 ".repeat(10_000);
+        assert_eq!(details(SECURITY, 1, &[("A", &long)]), Some(format!("A: {long}")));
     }
 
     #[test]
