@@ -19,8 +19,8 @@ void AddParameters(const EvtxMacro &macro, duckdb::cxx::Factory &factory, duckdb
 		} else if (parameter.default_text.data == nullptr) {
 			signature.AddParameter(name, type, Value::CreateNull(factory, factory.CreateType(LogicalTypeId::VARCHAR)));
 		} else {
-			const auto text = GetText(parameter.default_text);
-			signature.AddParameter(name, type, factory.CreateValue(duckdb::cxx::varchar_t(text)));
+			signature.AddParameter(name, type,
+			                       factory.CreateValue(duckdb::cxx::varchar_t(View(parameter.default_text))));
 		}
 	}
 }

@@ -3,8 +3,6 @@
 #include "storage.hpp"
 #include "vectors.hpp"
 
-#include <cstddef>
-
 //! The scalar functions: the meanings of codes, the details of events, and the redaction of records.
 
 namespace evtx {
@@ -68,32 +66,32 @@ void RegisterScalarFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Con
 		auto function = ScalarFunction::Create(factory);
 		Describe(function, code.function);
 		function.SetExecCallback(ExecCodes).SetUserData<EvtxCodeFunction>(code);
-		auto signature = function.GetSignature();
-		signature.AddParameter("table", text)
-		    .AddParameter("code", factory.ParseType(code.takes_number ? "HUGEINT" : "VARCHAR"));
-		signature.SetReturnType(factory.ParseType(code.is_list ? "VARCHAR[]" : "VARCHAR"));
+		function.GetSignature()
+		    .AddParameter("table", text)
+		    .AddParameter("code", factory.ParseType(code.takes_number ? "HUGEINT" : "VARCHAR"))
+		    .SetReturnType(factory.ParseType(code.is_list ? "VARCHAR[]" : "VARCHAR"));
 		extension.Register(function);
 	}
 	auto details = ScalarFunction::Create(factory);
 	Describe(details, Ask<EvtxDefinitions>(evtx_definitions).details_function);
-	auto of_details = details.SetExecCallback(ExecDetails).GetSignature();
-	of_details.AddParameter("provider", text)
+	details.SetExecCallback(ExecDetails)
+	    .GetSignature()
+	    .AddParameter("provider", text)
 	    .AddParameter("event_id", factory.ParseType("UINTEGER"))
-	    .AddParameter("fields", factory.ParseType("STRUCT(\"key\" VARCHAR, \"value\" VARCHAR)[]"))
+	    .AddParameter("fields", factory.ParseType(R"(STRUCT("key" VARCHAR, "value" VARCHAR)[])"))
 	    .AddParameter("root", text)
-	    .AddParameter("shown", factory.ParseType("VARCHAR[]"));
-	of_details.SetReturnType(text);
+	    .AddParameter("shown", factory.ParseType("VARCHAR[]"))
+	    .SetReturnType(text);
 	extension.Register(details);
-	const auto record = factory.ParseType("BLOB");
 	std::size_t number = 0;
 	for (const auto &about : Ask<EvtxDefinitions>(evtx_definitions).redact_functions) {
 		auto function = ScalarFunction::Create(factory);
 		Describe(function, about);
 		function.SetInitCallback(InitRedact).SetExecCallback(ExecRedact).SetUserData<std::size_t>(number++);
-		auto signature = function.GetSignature();
-		signature.AddParameter("record", record)
-		    .AddParameter("replacements", factory.ParseType("MAP(VARCHAR, VARCHAR)"));
-		signature.SetReturnType(record);
+		function.GetSignature()
+		    .AddParameter("record", factory.ParseType("BLOB"))
+		    .AddParameter("replacements", factory.ParseType("MAP(VARCHAR, VARCHAR)"))
+		    .SetReturnType(factory.ParseType("BLOB"));
 		extension.Register(function);
 	}
 }
