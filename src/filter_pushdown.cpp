@@ -144,7 +144,7 @@ private:
 
 	const TableFunction::FilterPushdownInput &input;
 	std::vector<EvtxNode> nodes;
-	//! The bytes of the nodes, which stay where they are.
+	//! The bytes of the nodes. In a deque, what is lent stays where it is.
 	std::deque<std::string> texts;
 };
 

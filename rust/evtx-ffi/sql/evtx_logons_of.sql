@@ -24,8 +24,8 @@ WITH evtx_logons_records AS MATERIALIZED (
 evtx_logons_events AS (
     SELECT
         * EXCLUDE (filename, is_own, is_own_log, log_time),
-        -- A cleared log starts at record 1 again, in another file than the archived records. Half of the records are before
-        -- the median, whatever the broken time of one. A log of forwarded events has records of both.
+        -- A cleared log starts at record 1 again, in another file than the archived records. One broken time does not move
+        -- the median. A log of forwarded events has records from before and after it was cleared.
         coalesce(min(log_time) FILTER (is_own_log), min(log_time)) AS log_time
     FROM (
         SELECT *, quantile_disc(time_created, 0.5) OVER of_log AS log_time, bool_and(is_own) OVER of_log AS is_own_log

@@ -151,7 +151,7 @@ macro_rules! arguments {
 arguments! {
     /// Only the records of this event, or of a list of them, with a column for each of their fields.
     event_id = None, OF_LOGS: List(|all, texts| put(&mut all.event_ids, texts.as_deref().map(event_ids).transpose()));
-    /// The ID of a rule that is not wanted, or the path of a text file with one in each line, or a list of them.
+    /// The rules to leave out: an ID, the path of a text file with an ID in each line, or a list of these.
     exclude = None, OF_MATCHES: List(|all, ids| put(&mut all.of_rules.exclude, Ok(ids.unwrap_or_default())));
     /// Adds a column `fields`: all values of the event, each with its name.
     fields = Some("false"), OF_LOGS: Flag(|all| &mut all.options.fields);
@@ -177,7 +177,7 @@ arguments! {
     min_level = None, OF_MATCHES: Text(|all, name| {
         put(&mut all.of_rules.min_level, name.map(|name| named("min_level", &Level::ALL, &name)).transpose())
     });
-    /// What becomes of damage: a row with `error` set (`report`), no row (`skip`), an error of the query (`fail`).
+    /// How to handle damage: return a row with `error` set (`report`), no row (`skip`), or fail the query (`fail`).
     on_error = Some("report"), OF_LOGS: Text(|all, text| {
         put(&mut all.options.on_error, text.unwrap_or_default().parse())
     });
@@ -191,7 +191,7 @@ arguments! {
         }
         put(&mut all.of_rules.placeholders, Ok(known))
     });
-    /// Only the records of this provider, or of a list of them, whatever the case of the letters A to Z.
+    /// Only the records of this provider, or of a list of them. The case of ASCII letters does not matter.
     provider = None, OF_LOGS: List(|all, names| put(&mut all.providers, Ok(names)));
     /// Adds a column `record`: each record as it is stored, to write it to another log.
     record = Some("false"), OF_LOGS: Flag(|all| &mut all.options.record);

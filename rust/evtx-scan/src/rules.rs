@@ -1,4 +1,4 @@
-//! Sigma rules of files: found, read, loaded, and chosen by the arguments of a call.
+//! Finds, reads and loads the files of Sigma rules, and chooses rules by the arguments of a call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -24,7 +24,7 @@ const MAX_THREADS: usize = 4;
 const ROUND_BYTES: usize = 4 << 20;
 const ROUND_FILES: usize = 256;
 
-/// How many bytes of rules are loaded before the set takes or refuses them; each thread can exceed it by a text.
+/// The most bytes of rules that are loaded before the set takes or refuses them. Each thread can exceed it by one file.
 const ROUND_RULES: usize = 32 << 20;
 
 /// The most bytes of texts, and of rules, that are kept for the next call.
@@ -392,7 +392,7 @@ fn next_texts<'p>(call: Call<'_>, paths: &mut impl Iterator<Item = &'p ScanPath>
 fn rule_text(call: Call<'_>, path: &ScanPath) -> Result<Result<String, String>, ScanError> {
     match read_text(call, path) {
         Ok(text) => Ok(Ok(text)),
-        // A damaged file costs no other rules, even if the caller named it.
+        // A damaged file does not affect other rules, even if the caller named it.
         Err(StorageError::Unusable(why)) => Ok(Err(format!("cannot be read: {why}"))),
         Err(error) => Ok(Err(path.failure(error)?)),
     }

@@ -34,7 +34,7 @@ const ROUND: usize = 64;
 const KEPT_BYTES: usize = 16 << 20;
 const KEPT_OF_FILE: usize = 1 << 20;
 
-/// How many bytes of a file's header say something.
+/// How many bytes at the start of a file's header have fields.
 const HEADER_FIELDS: usize = 128;
 
 /// How much of the files is read for the fields of events.
