@@ -38,13 +38,9 @@ pub struct Event<'a> {
     pub shown: &'a [&'a str],
 }
 
-fn is_space(letter: char) -> bool {
-    matches!(letter, '\t' | '\n' | '\x0c' | '\r' | ' ')
-}
-
 /// Whether a text is only `%%nnnn`.
 fn is_parameter(text: &str) -> bool {
-    let digits = text.trim_matches(is_space).strip_prefix("%%").unwrap_or_default();
+    let digits = text.trim_ascii().strip_prefix("%%").unwrap_or_default();
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
@@ -53,11 +49,8 @@ fn text_of_hex(hex: &str) -> Option<String> {
     let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {
         return None;
     };
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'A'..=b'F' => Some(byte - b'A' + 10),
-        _ => None,
-    };
+    let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+    let digit = |digit: u8| value(digit).filter(|_| !digit.is_ascii_lowercase());
     if pairs.len() < 6 {
         return None;
     }
@@ -81,7 +74,7 @@ impl Event<'_> {
     fn replaced(&self, value: &str) -> Option<String> {
         let parameters = match self.provider {
             SECURITY => {
-                let start = value.trim_start_matches(is_space);
+                let start = value.trim_ascii_start();
                 let has_codes = start.starts_with(['%', '{']) || start.starts_with("---");
                 return has_codes.then(|| table("parameters").map(|table| replace(table, value)))?;
             }
@@ -135,8 +128,8 @@ impl Event<'_> {
         }
     }
 
-    /// The fields as one line, with the names of codes. The command line comes first; IDs, and the account that caused the
-    /// event, come last. `None` if there is no field.
+    /// The fields as one line, with the names of codes. It starts with the command line and ends with the IDs and the
+    /// account that caused the event. Returns `None` if no field is left to show.
     pub fn details(&self) -> Option<String> {
         let mut line = String::with_capacity(self.fields.iter().map(|(key, value)| key.len() + value.len() + 8).sum());
         let mut push = |key: &str, value: &str, names: Option<String>| {
@@ -193,10 +186,10 @@ impl Event<'_> {
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for letter in text.chars() {
-        match is_space(letter) {
-            false => line.push(letter),
-            true if line.ends_with(' ') => {}
-            true => line.push(' '),
+        if !letter.is_ascii_whitespace() {
+            line.push(letter);
+        } else if !line.ends_with(' ') {
+            line.push(' ');
         }
     }
     line
