@@ -127,8 +127,8 @@ impl RuleArguments {
             return Ok(kept.loaded.clone());
         }
         let builtin = LogSources::builtin();
-        let own = match &choice.log_sources {
-            Some(text) => Some(builtin.with(own_log_sources(call, text, self.log_sources.as_deref())?)),
+        let own = match self.log_sources.iter().zip(&choice.log_sources).next() {
+            Some((path, text)) => Some(builtin.with(own_log_sources(call, path, text)?)),
             None => None,
         };
         let loading = Loading {
@@ -405,9 +405,9 @@ fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
 }
 
 /// The caller's own table of log sources.
-fn own_log_sources(call: Call<'_>, text: &str, path: Option<&str>) -> Result<LogSources, ScanError> {
+fn own_log_sources(call: Call<'_>, path: &str, text: &str) -> Result<LogSources, ScanError> {
     let loaded = LogSources::load(text, call.interrupt)?;
-    loaded.map_err(|error| ScanError::File(format!("{}: {error}", path.unwrap_or_default())))
+    loaded.map_err(|error| ScanError::File(format!("{path}: {error}")))
 }
 
 #[cfg(test)]
