@@ -1,0 +1,36 @@
+-- evtx_evtxecmd_rows(table_name)
+--
+-- A table of EvtxECmd's columns, all of them text, and filename, with the columns of read_evtx: what evtx_from_evtxecmd and
+-- evtx_from_evtxecmd_csv have in common.
+--
+-- SELECT * FROM evtx_evtxecmd_rows('timeline')
+
+WITH evtx_export AS (
+    SELECT *, TRY_CAST(Payload AS JSON) AS json, json->'UserData' AS user_data, json->'$.EventData.Data' AS texts,
+           json->>'$.EventData.Binary' AS bytes
+    FROM query_table(table_name)
+)
+SELECT
+    TRY_CAST(RecordNumber AS UBIGINT) AS record_id, TRY_CAST(TimeCreated AS TIMESTAMP_NS) AS time_created,
+    TRY_CAST(EventId AS UINTEGER) AS event_id, TRY_CAST(coalesce((MAP {'LogAlways': '0', 'Critical': '1', 'Error': '2',
+        'Warning': '3', 'Info': '4', 'Verbose': '5', 'Success': '8', 'Failure': '16'})["Level"], "Level") AS UTINYINT) AS "level",
+    Provider AS provider, Channel AS channel, Computer AS computer,
+    CASE WHEN json IS NOT NULL AND user_data IS NULL THEN evtx_event_data(list_transform(list_concat(
+        list_transform(CASE json_type(texts) WHEN 'ARRAY' THEN texts->'$[*]' ELSE list_filter([texts], lambda t: t IS NOT NULL) END,
+            lambda t: {key: t->>'@Name', value: coalesce(CASE json_type(t) WHEN 'OBJECT' THEN t->>'#text' ELSE t->>'$' END, '')}),
+        CASE WHEN bytes != '' THEN [{key: 'Binary', value: replace(bytes, '-', '')}] END),
+        -- EvtxECmd writes GUIDs without braces, and hexadecimal numbers in upper case.
+        lambda e: {key: e.key, value: CASE
+            WHEN regexp_full_match(e.value, '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}') THEN '{' || e.value || '}'
+            WHEN regexp_full_match(e.value, '0x[0-9A-F]{1,16}') THEN lower(e.value) ELSE e.value END})) END AS event_data,
+    user_data, NULL::VARCHAR AS message, NULL::USMALLINT AS task, NULL::UTINYINT AS opcode,
+    TRY_CAST(coalesce((MAP {'Audit failure': '0x8010000000000000', 'Audit success': '0x8020000000000000',
+        'Time': '0x8000000000000010', 'State': '0x8000000000000080', 'Reboot': '0x8000000000000040',
+        'Installation': '0x8000000000000018', 'Download': '0x8000000000000014', 'Audit success, classic': '0x8080000000000000',
+        'Classic': '0x8000000000000000'})[Keywords], Keywords) AS UBIGINT) AS keywords, NULL::UTINYINT AS "version",
+    NULL::USMALLINT AS qualifiers, NULL::UUID AS provider_guid, NULL::VARCHAR AS event_source_name,
+    TRY_CAST(ProcessId AS UINTEGER) AS process_id, TRY_CAST(ThreadId AS UINTEGER) AS thread_id, NULL::UUID AS activity_id,
+    NULL::UUID AS related_activity_id, nullif(UserId, '') AS user_sid, TRY_CAST(EventRecordId AS UBIGINT) AS event_record_id,
+    CASE WHEN event_id IS NULL OR event_data IS NULL AND user_data IS NULL THEN filename || ': cannot read a line' END AS error,
+    filename
+FROM evtx_export

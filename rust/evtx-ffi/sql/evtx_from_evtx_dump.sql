@@ -1,0 +1,40 @@
+-- evtx_from_evtx_dump(exports)
+--
+-- The events in files that evtx_dump -o jsonl wrote, with the columns of read_evtx.
+--
+-- SELECT * FROM evtx_from_evtx_dump('Security.jsonl') WHERE event_id = 4624
+
+WITH evtx_export AS (
+    SELECT Event.System AS s, Event.EventData AS fields, fields->'$.Data."#text"' AS texts, Event.UserData AS user_data,
+           Event.RenderingInfo.Message AS message, filename
+    FROM read_json(exports, format := 'newline_delimited', ignore_errors := true, filename := true, columns := {Event: 'STRUCT(
+        "System" STRUCT(Provider STRUCT("#attributes" STRUCT("Name" VARCHAR, Guid UUID, EventSourceName VARCHAR)),
+            EventID JSON, "Version" UTINYINT, "Level" UTINYINT, Task USMALLINT, Opcode UTINYINT, Keywords VARCHAR,
+            TimeCreated STRUCT("#attributes" STRUCT(SystemTime VARCHAR)), EventRecordID UBIGINT,
+            Correlation STRUCT("#attributes" STRUCT(ActivityID UUID, RelatedActivityID UUID)),
+            Execution STRUCT("#attributes" STRUCT(ProcessID UINTEGER, ThreadID UINTEGER)), Channel VARCHAR,
+            Computer VARCHAR, "Security" STRUCT("#attributes" STRUCT(UserID VARCHAR))),
+        EventData JSON, UserData JSON, RenderingInfo STRUCT(Message VARCHAR))'})
+)
+SELECT
+    s.EventRecordID AS record_id, TRY_CAST(s.TimeCreated."#attributes".SystemTime AS TIMESTAMP_NS) AS time_created,
+    TRY_CAST(coalesce(s.EventID->>'#text', s.EventID->>'$') AS UINTEGER) AS event_id, s."Level" AS "level",
+    s.Provider."#attributes"."Name" AS provider, s.Channel AS channel, s.Computer AS computer,
+    CASE WHEN fields IS NOT NULL THEN evtx_event_data(list_concat(
+        list_transform(list_filter(coalesce(TRY_CAST(texts AS VARCHAR[]), [texts->>'$']), lambda t: t IS NOT NULL),
+                       lambda t: {key: NULL, value: t}),
+        list_transform(list_filter(list_zip(json_keys(fields), fields->>'$.*'), lambda e:
+                e[2] IS NOT NULL AND e[1] != '#attributes' AND (e[1] != 'Data' OR texts IS NULL)),
+            -- GUIDs have no braces before evtx_dump 0.15.
+            lambda e: {key: e[1], value: CASE WHEN regexp_full_match(e[2], '[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}')
+                                              THEN '{' || lower(e[2]) || '}' ELSE e[2] END})))
+    WHEN s IS NOT NULL AND user_data IS NULL THEN MAP {} END AS event_data, user_data, message, s.Task AS task,
+    s.Opcode AS opcode, TRY_CAST(s.Keywords AS UBIGINT) AS keywords, s."Version" AS "version",
+    TRY_CAST(s.EventID->'#attributes'->>'Qualifiers' AS USMALLINT) AS qualifiers,
+    s.Provider."#attributes".Guid AS provider_guid, s.Provider."#attributes".EventSourceName AS event_source_name,
+    s.Execution."#attributes".ProcessID AS process_id, s.Execution."#attributes".ThreadID AS thread_id,
+    s.Correlation."#attributes".ActivityID AS activity_id,
+    s.Correlation."#attributes".RelatedActivityID AS related_activity_id, s."Security"."#attributes".UserID AS user_sid,
+    s.EventRecordID AS event_record_id, CASE WHEN s IS NULL OR event_data IS NULL AND fields IS NOT NULL
+                                       THEN filename || ': cannot read a line' END AS error, filename
+FROM evtx_export
