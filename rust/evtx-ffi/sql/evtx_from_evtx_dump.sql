@@ -5,16 +5,17 @@
 -- SELECT * FROM evtx_from_evtx_dump('Security.jsonl') WHERE event_id = 4624
 
 WITH evtx_export AS (
-    SELECT Event.System AS s, Event.EventData AS fields, fields->'$.Data."#text"' AS texts, Event.UserData AS user_data,
-           Event.RenderingInfo.Message AS message, filename
-    FROM read_json(exports, format := 'newline_delimited', ignore_errors := true, filename := true, columns := {Event: 'STRUCT(
-        "System" STRUCT(Provider STRUCT("#attributes" STRUCT("Name" VARCHAR, Guid UUID, EventSourceName VARCHAR)),
-            EventID JSON, "Version" UTINYINT, "Level" UTINYINT, Task USMALLINT, Opcode UTINYINT, Keywords VARCHAR,
-            TimeCreated STRUCT("#attributes" STRUCT(SystemTime VARCHAR)), EventRecordID UBIGINT,
-            Correlation STRUCT("#attributes" STRUCT(ActivityID UUID, RelatedActivityID UUID)),
-            Execution STRUCT("#attributes" STRUCT(ProcessID UINTEGER, ThreadID UINTEGER)), Channel VARCHAR,
-            Computer VARCHAR, "Security" STRUCT("#attributes" STRUCT(UserID VARCHAR))),
-        EventData JSON, UserData JSON, RenderingInfo STRUCT(Message VARCHAR))'})
+    SELECT from_json(json, '{"Event": {"System": {
+        "Provider": {"#attributes": {"Name": "VARCHAR", "Guid": "UUID", "EventSourceName": "VARCHAR"}},
+        "EventID": "JSON", "Version": "UTINYINT", "Level": "UTINYINT", "Task": "USMALLINT", "Opcode": "UTINYINT",
+        "Keywords": "VARCHAR", "TimeCreated": {"#attributes": {"SystemTime": "VARCHAR"}}, "EventRecordID": "UBIGINT",
+        "Correlation": {"#attributes": {"ActivityID": "UUID", "RelatedActivityID": "UUID"}}, "Channel": "VARCHAR",
+        "Execution": {"#attributes": {"ProcessID": "UINTEGER", "ThreadID": "UINTEGER"}}, "Computer": "VARCHAR",
+        "Security": {"#attributes": {"UserID": "VARCHAR"}}},
+        "EventData": "JSON", "UserData": "JSON", "RenderingInfo": {"Message": "VARCHAR"}}}').Event AS event, (event).System AS s,
+        (event).EventData AS fields, fields->'$.Data."#text"' AS texts, (event).UserData AS user_data, filename
+    -- read_json with columns and ignore_errors loses up to 2,048 lines for one that is JSON, but no object.
+    FROM read_json_objects(exports, format := 'newline_delimited', ignore_errors := true, filename := true)
 )
 SELECT
     s.EventRecordID AS record_id, TRY_CAST(s.TimeCreated."#attributes".SystemTime AS TIMESTAMP_NS) AS time_created,
@@ -28,13 +29,12 @@ SELECT
             -- GUIDs have no braces before evtx_dump 0.15.
             lambda e: {key: e[1], value: CASE WHEN regexp_full_match(e[2], '[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}')
                                               THEN '{' || lower(e[2]) || '}' ELSE e[2] END})))
-    WHEN s IS NOT NULL AND user_data IS NULL THEN MAP {} END AS event_data, user_data, message, s.Task AS task,
+    WHEN event_id IS NOT NULL AND user_data IS NULL THEN MAP {} END AS event_data, user_data, event.RenderingInfo.Message AS message, s.Task AS task,
     s.Opcode AS opcode, TRY_CAST(s.Keywords AS UBIGINT) AS keywords, s."Version" AS "version",
     TRY_CAST(s.EventID->'#attributes'->>'Qualifiers' AS USMALLINT) AS qualifiers,
     s.Provider."#attributes".Guid AS provider_guid, s.Provider."#attributes".EventSourceName AS event_source_name,
     s.Execution."#attributes".ProcessID AS process_id, s.Execution."#attributes".ThreadID AS thread_id,
-    s.Correlation."#attributes".ActivityID AS activity_id,
-    s.Correlation."#attributes".RelatedActivityID AS related_activity_id, s."Security"."#attributes".UserID AS user_sid,
-    s.EventRecordID AS event_record_id, CASE WHEN s IS NULL OR event_data IS NULL AND fields IS NOT NULL
-                                       THEN filename || ': cannot read a line' END AS error, filename
+    s.Correlation."#attributes".ActivityID AS activity_id, s.Correlation."#attributes".RelatedActivityID AS related_activity_id,
+    s."Security"."#attributes".UserID AS user_sid, s.EventRecordID AS event_record_id,
+    CASE WHEN event_id IS NULL OR event_data IS NULL AND fields IS NOT NULL THEN filename || ': cannot read a line' END AS error, filename
 FROM evtx_export

@@ -5,35 +5,35 @@
 -- SELECT * FROM evtx_from_velociraptor('Windows.EventLogs.Evtx.json') WHERE event_id = 4624
 
 WITH evtx_export AS (
-    SELECT *, "System" AS s, EventData->'Data' AS texts, coalesce((s).Provider."Name", Provider) AS source,
-           TRY_CAST(coalesce((s).EventID->>'Value', EventID) AS UINTEGER) AS id
-    FROM read_json(exports, format := 'newline_delimited', ignore_errors := true, filename := true, columns := {
-        "System": 'STRUCT(Provider STRUCT("Name" VARCHAR, Guid UUID, EventSourceName VARCHAR), EventID JSON, "Version" UTINYINT,
-            "Level" UTINYINT, Task USMALLINT, Opcode UTINYINT, Keywords UBIGINT, TimeCreated STRUCT(SystemTime VARCHAR),
-            EventRecordID UBIGINT, Correlation STRUCT(ActivityID UUID, RelatedActivityID UUID), Channel VARCHAR,
-            Execution STRUCT(ProcessID UINTEGER, ThreadID UINTEGER), Computer VARCHAR, "Security" STRUCT(UserID VARCHAR))',
-        EventData: 'JSON', UserData: 'JSON', Message: 'VARCHAR', EventTime: 'VARCHAR', Provider: 'VARCHAR', Channel: 'VARCHAR',
-        Computer: 'VARCHAR', EventID: 'VARCHAR', EventRecordID: 'UBIGINT', UserSID: 'VARCHAR'})
+    SELECT from_json(json, '{"System": {"Provider": {"Name": "VARCHAR", "Guid": "UUID", "EventSourceName": "VARCHAR"},
+        "EventID": "JSON", "Version": "UTINYINT", "Level": "UTINYINT", "Task": "USMALLINT", "Opcode": "UTINYINT",
+        "Keywords": "UBIGINT", "TimeCreated": {"SystemTime": "VARCHAR"}, "EventRecordID": "UBIGINT",
+        "Correlation": {"ActivityID": "UUID", "RelatedActivityID": "UUID"}, "Channel": "VARCHAR", "Computer": "VARCHAR",
+        "Execution": {"ProcessID": "UINTEGER", "ThreadID": "UINTEGER"}, "Security": {"UserID": "VARCHAR"}},
+        "EventData": "JSON", "UserData": "JSON", "Message": "VARCHAR", "EventTime": "VARCHAR", "Provider": "VARCHAR",
+        "Channel": "VARCHAR", "Computer": "VARCHAR", "EventID": "VARCHAR", "EventRecordID": "UBIGINT", "UserSID": "VARCHAR"}') AS r,
+        (r).System AS s, (r).EventData AS fields, fields->'Data' AS texts, nullif((r).UserData, '{}') AS user_data,
+        coalesce((s).Provider."Name", (r).Provider) AS source, TRY_CAST(coalesce((s).EventID->>'Value', (r).EventID) AS UINTEGER) AS id, filename
+    FROM read_json_objects(exports, format := 'newline_delimited', ignore_errors := true, filename := true)
 )
 SELECT
-    coalesce(s.EventRecordID, EventRecordID) AS record_id,
+    coalesce(s.EventRecordID, r.EventRecordID) AS record_id,
     coalesce(TRY(make_timestamp_ns(TRY_CAST(TRY_CAST(s.TimeCreated.SystemTime AS DOUBLE) * 1e7 AS BIGINT) * 100)),
-             TRY_CAST(coalesce(s.TimeCreated.SystemTime, EventTime) AS TIMESTAMP_NS)) AS time_created, id AS event_id,
-    s."Level" AS "level", source AS provider, coalesce(s.Channel, Channel) AS channel, coalesce(s.Computer, Computer) AS computer,
-    CASE WHEN EventData IS NOT NULL THEN evtx_event_data(list_concat(
+             TRY_CAST(coalesce(s.TimeCreated.SystemTime, r.EventTime) AS TIMESTAMP_NS)) AS time_created, id AS event_id,
+    s."Level" AS "level", source AS provider, coalesce(s.Channel, r.Channel) AS channel, coalesce(s.Computer, r.Computer) AS computer,
+    CASE WHEN fields IS NOT NULL THEN evtx_event_data(list_concat(
         list_transform(CASE json_type(texts) WHEN 'ARRAY' THEN texts->'$[*]' ELSE list_filter([texts], lambda t: t IS NOT NULL) END,
             lambda t: {key: t->>'Name', value: coalesce(CASE json_type(t) WHEN 'OBJECT' THEN t->>'Value' ELSE t->>'$' END, '')}),
-        list_transform(list_filter(list_zip(json_keys(EventData), EventData->>'$.*'), lambda e:
+        list_transform(list_filter(list_zip(json_keys(fields), fields->>'$.*'), lambda e:
                 e[2] IS NOT NULL AND e[1] != 'Data' AND (e[1] != 'Name' OR texts IS NULL)), lambda e: {key: e[1], value: CASE
             WHEN regexp_full_match(e[2], '[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}') THEN '{' || lower(e[2]) || '}'
             WHEN contains(hex_names, e[1]) THEN coalesce('0x' || lower(to_hex(TRY_CAST(e[2] AS UBIGINT))), e[2]) ELSE e[2] END})))
-    WHEN nullif(UserData, '{}') IS NULL AND id IS NOT NULL THEN MAP {} END AS event_data, nullif(UserData, '{}') AS user_data,
-    nullif(Message, '') AS message, s.Task AS task, s.Opcode AS opcode, s.Keywords AS keywords, s."Version" AS "version",
+    WHEN user_data IS NULL AND id IS NOT NULL THEN MAP {} END AS event_data, user_data, nullif(r.Message, '') AS message, s.Task AS task, s.Opcode AS opcode, s.Keywords AS keywords, s."Version" AS "version",
     TRY_CAST(s.EventID->>'Qualifiers' AS USMALLINT) AS qualifiers, s.Provider.Guid AS provider_guid,
     s.Provider.EventSourceName AS event_source_name, s.Execution.ProcessID AS process_id, s.Execution.ThreadID AS thread_id,
     s.Correlation.ActivityID AS activity_id, s.Correlation.RelatedActivityID AS related_activity_id,
-    coalesce(s."Security".UserID, UserSID) AS user_sid, coalesce(s.EventRecordID, EventRecordID) AS event_record_id,
-    CASE WHEN id IS NULL OR event_data IS NULL AND user_data IS NULL THEN filename || ': cannot read a line' END AS error, filename
+    coalesce(s."Security".UserID, r.UserSID) AS user_sid, coalesce(s.EventRecordID, r.EventRecordID) AS event_record_id,
+    CASE WHEN id IS NULL OR event_data IS NULL AND fields IS NOT NULL THEN filename || ': cannot read a line' END AS error, filename
 FROM evtx_export
 -- Velociraptor writes these fields as decimal numbers.
 LEFT JOIN (SELECT provider AS hex_provider, event_id AS hex_id, list(field_name) AS hex_names FROM evtx_event_catalog()

@@ -5,26 +5,25 @@
 -- SELECT * FROM evtx_from_winlogbeat('winlogbeat-*.ndjson') WHERE event_id = 4624
 
 WITH evtx_export AS (
-    SELECT winlog AS w, "event".code AS code, "@timestamp" AS time_text, log."level" AS level_name, host."name" AS host,
-           message, filename
-    FROM read_json(exports, format := 'newline_delimited', ignore_errors := true, filename := true, columns := {
-        "@timestamp": 'VARCHAR', message: 'VARCHAR', "event": 'STRUCT(code VARCHAR)', host: 'STRUCT("name" VARCHAR)',
-        log: 'STRUCT("level" VARCHAR)', winlog: 'STRUCT(channel VARCHAR, computer_name VARCHAR, event_id VARCHAR,
-            record_id UBIGINT, provider_name VARCHAR, provider_guid UUID, task VARCHAR, opcode VARCHAR, keywords JSON,
-            "version" UTINYINT, "process" STRUCT(pid UINTEGER, thread STRUCT(id UINTEGER)), activity_id UUID,
-            related_activity_id UUID, "user" STRUCT(identifier VARCHAR), event_data JSON, user_data JSON)'})
+    SELECT from_json(json, '{"@timestamp": "VARCHAR", "message": "VARCHAR", "event": {"code": "VARCHAR"}, "host": {"name": "VARCHAR"},
+        "log": {"level": "VARCHAR"}, "winlog": {"channel": "VARCHAR", "computer_name": "VARCHAR", "event_id": "VARCHAR",
+        "record_id": "UBIGINT", "provider_name": "VARCHAR", "provider_guid": "UUID", "task": "VARCHAR", "opcode": "VARCHAR",
+        "keywords": "JSON", "version": "UTINYINT", "process": {"pid": "UINTEGER", "thread": {"id": "UINTEGER"}},
+        "activity_id": "UUID", "related_activity_id": "UUID", "user": {"identifier": "VARCHAR"}, "event_data": "JSON",
+        "user_data": "JSON"}}') AS document, (document).winlog AS w, filename
+    FROM read_json_objects(exports, format := 'newline_delimited', ignore_errors := true, filename := true)
 )
 SELECT
-    w.record_id, TRY_CAST(time_text AS TIMESTAMP_NS) AS time_created,
-    TRY_CAST(coalesce(w.event_id, code) AS UINTEGER) AS event_id,
-    (MAP {'critical': 1, 'error': 2, 'warning': 3, 'information': 4, 'verbose': 5})[lower(level_name)]::UTINYINT AS "level",
-    w.provider_name AS provider, w.channel, coalesce(w.computer_name, host) AS computer,
+    w.record_id, TRY_CAST(document."@timestamp" AS TIMESTAMP_NS) AS time_created,
+    TRY_CAST(coalesce(w.event_id, document."event".code) AS UINTEGER) AS event_id,
+    (MAP {'critical': 1, 'error': 2, 'warning': 3, 'information': 4, 'verbose': 5})[lower(document.log."level")]::UTINYINT AS "level",
+    w.provider_name AS provider, w.channel, coalesce(w.computer_name, document.host."name") AS computer,
     CASE WHEN w.event_data IS NOT NULL THEN evtx_event_data(list_transform(
         list_zip(json_keys(w.event_data), w.event_data->>'$.*'), lambda e: {key: e[1], value: e[2]}))
-    WHEN w IS NOT NULL AND w.user_data IS NULL THEN MAP {} END AS event_data,
+    WHEN event_id IS NOT NULL AND w.user_data IS NULL THEN MAP {} END AS event_data,
     CASE WHEN w.user_data IS NOT NULL THEN json_object(
         coalesce(w.user_data->>'xml_name', ''), json_merge_patch(w.user_data, '{"xml_name": null}')) END AS user_data,
-    message, TRY_CAST(w.task AS USMALLINT) AS task,
+    document.message, TRY_CAST(w.task AS USMALLINT) AS task,
     coalesce(TRY_CAST(w.opcode AS UTINYINT), (MAP {'Info': 0, 'Start': 1, 'Stop': 2})[w.opcode])::UTINYINT AS opcode,
     -- The Security log adds the bit of its channel.
     CASE WHEN contains(w.keywords, '"Audit Success"') THEN '0x8020000000000000'::UBIGINT
@@ -33,6 +32,6 @@ SELECT
     w."version", NULL::USMALLINT AS qualifiers, w.provider_guid, NULL::VARCHAR AS event_source_name,
     w."process".pid AS process_id, w."process".thread.id AS thread_id, w.activity_id, w.related_activity_id,
     w."user".identifier AS user_sid, w.record_id AS event_record_id,
-    CASE WHEN w IS NULL OR event_data IS NULL AND w.event_data IS NOT NULL THEN filename || ': cannot read a line' END AS error,
+    CASE WHEN event_id IS NULL OR event_data IS NULL AND w.event_data IS NOT NULL THEN filename || ': cannot read a line' END AS error,
     filename
 FROM evtx_export
