@@ -3,7 +3,9 @@
 #include "storage.hpp"
 #include "vectors.hpp"
 
-//! The scalar functions: the meanings of codes, the details of events, and the redaction of records.
+#include <vector>
+
+//! The scalar functions of the core.
 
 namespace evtx {
 
@@ -11,87 +13,55 @@ namespace {
 
 using duckdb::cxx::ScalarFunction;
 
+//! Lends a vector, and after it the vectors of its items or fields.
+void Add(const duckdb::cxx::Vector &vector, std::size_t rows, std::vector<EvtxVector> &lent) {
+	const auto index = lent.size();
+	lent.push_back({});
+	if (vector.GetLogicalType().GetTypeId() == duckdb::cxx::LogicalTypeId::STRUCT) {
+		// Its fields have the rows of its view.
+		vector.Flatten();
+	}
+	for (std::size_t i = 0; i < vector.GetChildCount(); i++) {
+		const auto child = vector.GetChild(i);
+		child.Flatten();
+		Add(child, child.GetSize(), lent);
+	}
+	// Taking the view of a vector can move those in it.
+	lent[index] = Lend(vector, rows);
+}
+
 // The API takes callbacks of these types only.
 // NOLINTNEXTLINE(misc-const-correctness)
-void ExecCodes(ScalarFunction::ExecInput &input) {
-	const auto &function = input.GetUserData<EvtxCodeFunction>();
-	const auto count = input.GetRowCount();
-	const auto tables = Lend(input.GetArg(0), count);
-	const auto codes = Lend(input.GetArg(1), count, function.takes_number);
-	Storage storage(input.GetContext());
-	Write(Create<Arrays>(evtx_answers_new, function.number, tables, codes, storage.ForCore()), input.GetResult());
-}
-
-//! A vector of lists of pairs of texts.
-EvtxPairs LendPairs(const duckdb::cxx::Vector &lists, std::size_t rows) {
-	const auto pairs = lists.GetChild(0);
-	pairs.Flatten();
-	const auto keys = pairs.GetChild(0);
-	const auto values = pairs.GetChild(1);
-	return {Lend(lists, rows), Lend(keys, keys.GetSize()), Lend(values, values.GetSize())};
+void Init(ScalarFunction::InitInput &input) {
+	input.SetInitData<Scalar>(Create<Scalar>(evtx_scalar_new, input.GetUserData<std::size_t>()));
 }
 
 // NOLINTNEXTLINE(misc-const-correctness)
-void ExecDetails(ScalarFunction::ExecInput &input) {
-	const auto count = input.GetRowCount();
-	const auto shown = input.GetArg(4);
-	const auto texts = shown.GetChild(0);
-	const EvtxEvents events {
-	    Lend(input.GetArg(0), count), Lend(input.GetArg(1), count), LendPairs(input.GetArg(2), count),
-	    Lend(input.GetArg(3), count), Lend(shown, count),           Lend(texts, texts.GetSize())};
+void Exec(ScalarFunction::ExecInput &input) {
+	std::vector<EvtxVector> lent;
+	for (std::size_t i = 0; i < input.GetArgCount(); i++) {
+		Add(input.GetArg(i), input.GetRowCount(), lent);
+	}
 	Storage storage(input.GetContext());
-	Write(Create<Arrays>(evtx_events_details, events, storage.ForCore()), input.GetResult());
-}
-
-// NOLINTNEXTLINE(misc-const-correctness)
-void InitRedact(ScalarFunction::InitInput &input) {
-	input.SetInitData<Redactor>(Create<Redactor>(evtx_redactor_new, input.GetUserData<std::size_t>()));
-}
-
-// NOLINTNEXTLINE(misc-const-correctness)
-void ExecRedact(ScalarFunction::ExecInput &input) {
-	const auto count = input.GetRowCount();
-	const EvtxRedaction redaction {Lend(input.GetArg(0), count), LendPairs(input.GetArg(1), count)};
-	Storage storage(input.GetContext());
-	const auto redactor = input.GetInitData<Redactor>().get();
-	Write(Create<Arrays>(evtx_redactor_redact, redactor, redaction, storage.ForCore()), input.GetResult());
+	const auto scalar = input.GetInitData<Scalar>().get();
+	Write(Create<Arrays>(evtx_scalar_call, scalar, Lend(lent), storage.ForCore()), input.GetResult());
 }
 
 } // namespace
 
 void RegisterScalarFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto &factory = context.GetFactory();
-	const auto text = factory.ParseType("VARCHAR");
-	for (const auto &code : Ask<EvtxDefinitions>(evtx_definitions).code_functions) {
-		auto function = ScalarFunction::Create(factory);
-		Describe(function, code.function);
-		function.SetExecCallback(ExecCodes).SetUserData<EvtxCodeFunction>(code);
-		function.GetSignature()
-		    .AddParameter("table", text)
-		    .AddParameter("code", factory.ParseType(code.takes_number ? "HUGEINT" : "VARCHAR"))
-		    .SetReturnType(factory.ParseType(code.is_list ? "VARCHAR[]" : "VARCHAR"));
-		extension.Register(function);
-	}
-	auto details = ScalarFunction::Create(factory);
-	Describe(details, Ask<EvtxDefinitions>(evtx_definitions).details_function);
-	details.SetExecCallback(ExecDetails)
-	    .GetSignature()
-	    .AddParameter("provider", text)
-	    .AddParameter("event_id", factory.ParseType("UINTEGER"))
-	    .AddParameter("fields", factory.ParseType(R"(STRUCT("key" VARCHAR, "value" VARCHAR)[])"))
-	    .AddParameter("root", text)
-	    .AddParameter("shown", factory.ParseType("VARCHAR[]"))
-	    .SetReturnType(text);
-	extension.Register(details);
 	std::size_t number = 0;
-	for (const auto &about : Ask<EvtxDefinitions>(evtx_definitions).redact_functions) {
+	for (const auto &known : Ask<EvtxDefinitions>(evtx_definitions).scalar_functions) {
 		auto function = ScalarFunction::Create(factory);
-		Describe(function, about);
-		function.SetInitCallback(InitRedact).SetExecCallback(ExecRedact).SetUserData<std::size_t>(number++);
-		function.GetSignature()
-		    .AddParameter("record", factory.ParseType("BLOB"))
-		    .AddParameter("replacements", factory.ParseType("MAP(VARCHAR, VARCHAR)"))
-		    .SetReturnType(factory.ParseType("BLOB"));
+		Describe(function, known.function);
+		function.SetInitCallback(Init).SetExecCallback(Exec).SetUserData<std::size_t>(number++).SetNullHandling(
+		    duckdb::cxx::FunctionNullHandling::SPECIAL);
+		auto signature = function.GetSignature();
+		for (const auto &parameter : known.parameters) {
+			signature.AddParameter(GetText(parameter.name), factory.ParseType(GetText(parameter.type_name)));
+		}
+		signature.SetReturnType(factory.ParseType(GetText(known.result)));
 		extension.Register(function);
 	}
 }

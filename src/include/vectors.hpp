@@ -14,9 +14,9 @@
 namespace evtx {
 
 //! A vector for the core, which reads it during the call.
-inline EvtxVector Lend(const duckdb::cxx::Vector &vector, std::size_t rows, bool is_number = false) {
+inline EvtxVector Lend(const duckdb::cxx::Vector &vector, std::size_t rows) {
 	const auto view = vector.GetView();
-	return {view.data, view.validity, view.sel, rows, is_number};
+	return {view.data, view.validity, view.sel, rows};
 }
 
 //! Imports the arrays of long texts, from batch to batch. A copy of them would take longer.

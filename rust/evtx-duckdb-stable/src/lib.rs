@@ -13,9 +13,7 @@ mod arguments;
 mod tables;
 mod rows;
 mod copy_to;
-mod codes;
-mod details;
-mod redact;
+mod scalars;
 mod macros;
 
 use api::{duckdb_database, duckdb_extension_access, duckdb_extension_info, load};
@@ -56,9 +54,7 @@ fn register(database: duckdb_database) -> Result<(), String> {
             tables::register(connection, probe.as_ref())?;
             tables::register_replacement(database);
             copy_to::register(connection, probe.as_ref())?;
-            codes::register(connection)?;
-            details::register(connection)?;
-            redact::register(connection, probe.as_ref())?;
+            scalars::register(connection, probe.as_ref())?;
             macros::register_settings(connection)?;
         }
         macros::register_macros(connection)

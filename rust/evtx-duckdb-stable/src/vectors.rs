@@ -15,7 +15,7 @@ pub(crate) fn rooms(arrays: &EvtxArrays, vectors: impl IntoIterator<Item = duckd
     rooms
 }
 
-/// A vector without numbers for the core. Its rows follow each other.
+/// A vector for the core. Its rows follow each other.
 pub(crate) fn lend(vector: duckdb_vector, rows: usize) -> EvtxVector {
     // SAFETY: DuckDB passes vectors with data.
     unsafe {
@@ -24,7 +24,6 @@ pub(crate) fn lend(vector: duckdb_vector, rows: usize) -> EvtxVector {
             validity: duckdb_vector_get_validity(vector),
             selection: std::ptr::null(),
             rows,
-            is_number: false,
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::{Int64Array, UInt8Array};
 use evtx_arrow::ENUMS;
 
-use crate::answers::EvtxVector;
 use crate::boundary::{EvtxError, EvtxErrorKind, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce};
+use crate::scalar::EvtxVector;
 use crate::vectors::EvtxArrays;
 
 const NANOS: i64 = 1000;

@@ -2,13 +2,11 @@
 
 use std::sync::OnceLock;
 
-use crate::answers::{EvtxCodeFunction, code_functions};
 use crate::arguments::{EvtxScanFunction, scan_functions};
-use crate::boundary::{EvtxFailure, EvtxFunction, EvtxSlice, EvtxText, produce};
+use crate::boundary::{EvtxFailure, EvtxSlice, EvtxText, produce};
 use crate::casts::{EvtxEnum, enums};
-use crate::details::details_function;
 use crate::macros::{EvtxMacro, macros};
-use crate::redaction::redact_functions;
+use crate::scalars::EvtxScalarFunction;
 
 /// The format of logs in COPY, which is also the extension of its files.
 pub const FORMAT: &str = "evtx";
@@ -52,12 +50,8 @@ pub struct EvtxSetting {
 pub struct EvtxDefinitions {
     /// The table functions over files. The first is what a path in place of a table means, and `COPY ... FROM`.
     pub scan_functions: EvtxSlice<'static, EvtxScanFunction>,
-    /// The scalar functions of codes.
-    pub code_functions: EvtxSlice<'static, EvtxCodeFunction>,
-    /// The scalar function that writes the fields of an event as one line.
-    pub details_function: EvtxFunction,
-    /// The scalar functions that redact records.
-    pub redact_functions: EvtxSlice<'static, EvtxFunction>,
+    /// The scalar functions, by number.
+    pub scalar_functions: EvtxSlice<'static, EvtxScalarFunction>,
     /// The macros.
     pub macros: EvtxSlice<'static, EvtxMacro>,
     /// The types that are enums.
@@ -88,9 +82,7 @@ fn definitions() -> &'static EvtxDefinitions {
     static DEFINITIONS: OnceLock<EvtxDefinitions> = OnceLock::new();
     DEFINITIONS.get_or_init(|| EvtxDefinitions {
         scan_functions: scan_functions(),
-        code_functions: code_functions(),
-        details_function: details_function(),
-        redact_functions: redact_functions(),
+        scalar_functions: EvtxScalarFunction::all(),
         macros: EvtxSlice::leaked(macros().iter().map(EvtxMacro::leaked).collect::<Vec<_>>()),
         enums: enums(),
         format: EvtxText::of(FORMAT),

@@ -1,24 +1,24 @@
 //! The functions that redact records, for a vector of rows at a time.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, TryLockError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use arrow_array::ArrayRef;
 use arrow_array::builder::BinaryBuilder;
+use arrow_schema::{DataType, Field};
 use evtx_format::Interrupt;
-use evtx_scan::ScanError;
+use evtx_scan::{ScanError, Storage};
 use evtx_writer::{Redactor, Rules};
 
-use crate::answers::{EvtxPairs, EvtxVector};
-use crate::boundary::{EvtxError, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, produce, release, required};
-use crate::storage::EvtxStorage;
-use crate::vectors::EvtxArrays;
+use crate::boundary::EvtxError;
+use crate::scalar::{EvtxVector, Pairs, Scalar, ScalarFunction, locked};
 
 /// Makes rules of pairs: a name or text, and what replaces it.
-pub type Make = fn(&[(&str, Option<&str>)]) -> Result<Rules, String>;
+type Make = fn(&[(&str, Option<&str>)]) -> Result<Rules, String>;
 
 /// The functions that redact, by number: what makes the rules, their names, descriptions and examples.
-pub const REDACT_FUNCTIONS: &[(Make, &str, &str, &str)] = &[
+const REDACT_FUNCTIONS: &[(Make, &str, &str, &str)] = &[
     (
         Rules::fields,
         "evtx_redact",
@@ -36,10 +36,29 @@ pub const REDACT_FUNCTIONS: &[(Make, &str, &str, &str)] = &[
 ];
 
 /// The functions, each of a record and a map.
-pub(crate) fn redact_functions() -> EvtxSlice<'static, EvtxFunction> {
-    let functions = REDACT_FUNCTIONS.iter();
-    let functions = functions.map(|(_, name, description, example)| EvtxFunction::new(name, description, example));
-    EvtxSlice::leaked(functions.collect::<Vec<_>>())
+pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
+    let functions = REDACT_FUNCTIONS.iter().enumerate();
+    functions.map(|(number, &(_, name, description, example))| {
+        let text = |name| Field::new(name, DataType::Utf8, true);
+        let pair = DataType::Struct(vec![text("key"), text("value")].into());
+        let map = DataType::Map(Field::new("entries", pair, false).into(), false);
+        ScalarFunction {
+            name,
+            description,
+            example,
+            parameters: vec![
+                Field::new("record", DataType::Binary, true),
+                Field::new("replacements", map, true),
+            ],
+            result: Field::new("redacted", DataType::Binary, true),
+            make: Box::new(move || {
+                Box::new(RecordRedactor {
+                    function: number,
+                    last: None,
+                })
+            }),
+        }
+    })
 }
 
 /// Rules, and the pairs that they were made of.
@@ -61,19 +80,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// What one thread redacts records with.
 #[derive(Debug)]
-pub struct EvtxRedactor {
+struct RecordRedactor {
     function: usize,
     last: Option<(Arc<Known>, Redactor)>,
-}
-
-/// The vectors that a call redacts.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxRedaction {
-    /// The records: BLOB.
-    pub records: EvtxVector,
-    /// The keys and what replaces them.
-    pub replacements: EvtxPairs,
 }
 
 impl Known {
@@ -101,14 +110,7 @@ impl Known {
         if pairs.iter().map(|(key, _)| key.len()).sum::<usize>() < MANY {
             return Ok(Known::make(function, owned())?);
         }
-        let mut last = loop {
-            match LAST.try_lock() {
-                Ok(last) => break last,
-                Err(TryLockError::Poisoned(last)) => break last.into_inner(),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
-            }
-            interrupt.check().map_err(ScanError::from)?;
-        };
+        let mut last = locked(&LAST, interrupt)?;
         if let Some(known) = last.upgrade().filter(|known| known.is_of(function, pairs)) {
             return Ok(known);
         }
@@ -138,12 +140,7 @@ pub(crate) fn made_aside<T: Send + 'static>(
     }
 }
 
-impl EvtxRedactor {
-    /// Redacts by the function with this number.
-    pub fn new(function: usize) -> Self {
-        EvtxRedactor { function, last: None }
-    }
-
+impl RecordRedactor {
     /// The redactor for some pairs.
     fn by(&mut self, pairs: &[(&str, Option<&str>)], interrupt: Interrupt<'_>) -> Result<&mut Redactor, EvtxError> {
         let last = self.last.take().filter(|(known, _)| known.is_of(self.function, pairs));
@@ -157,28 +154,27 @@ impl EvtxRedactor {
         };
         Ok(&mut self.last.insert(last).1)
     }
+}
 
-    /// The redacted records: an array with a row for each row of the vectors. NULL for a NULL record or map.
-    ///
-    /// # Errors
-    /// A map with an empty key or texts that are not UTF-8, a record that is none or cannot be redacted, or
-    /// [`Interrupted`](evtx_format::Interrupted).
-    ///
-    /// # Safety
-    /// The vectors are what [`EvtxRedaction`] says.
-    pub unsafe fn redact(
+impl Scalar for RecordRedactor {
+    /// NULL for a NULL record or map.
+    unsafe fn call(
         &mut self,
-        vectors: &EvtxRedaction,
+        vectors: &[EvtxVector],
+        _: &dyn Storage,
         interrupt: Interrupt<'_>,
-    ) -> Result<EvtxArrays, EvtxError> {
+    ) -> Result<ArrayRef, EvtxError> {
+        let &[records, maps, entries, keys, values] = vectors else {
+            return Err("a redaction has two arguments".into());
+        };
+        let replacements = Pairs::new([maps, entries, keys, values]);
         let name = REDACT_FUNCTIONS.get(self.function).map_or("", |(_, name, ..)| name);
-        let EvtxRedaction { records, replacements } = vectors;
         let mut redacted = BinaryBuilder::new();
         let mut last = None;
         for row in 0..records.rows {
             interrupt.check().map_err(ScanError::from)?;
             // SAFETY: by the contract of this function.
-            let (record, map) = unsafe { (records.bytes(row), replacements.lists.value(row)) };
+            let (record, map) = unsafe { (records.bytes(row), maps.value::<[u64; 2]>(row)) };
             let (Some(record), Some(map)) = (record, map) else {
                 redacted.append_null();
                 continue;
@@ -187,7 +183,7 @@ impl EvtxRedactor {
                 Some((_, redactor)) if last == Some(map) => redactor,
                 _ => {
                     // SAFETY: as above.
-                    let pairs: Vec<_> = unsafe { replacements.of(map) }.collect::<Result<_, _>>()?;
+                    let pairs: Vec<_> = unsafe { replacements.row(row) }.collect::<Result<_, _>>()?;
                     last = Some(map);
                     self.by(&pairs, interrupt)?
                 }
@@ -195,34 +191,6 @@ impl EvtxRedactor {
             let record = redactor.redact_and_seal(record, name);
             redacted.append_value(record.map_err(|why| format!("{name}: record: {why}"))?);
         }
-        Ok(EvtxArrays::of(Arc::new(redacted.finish())))
+        Ok(Arc::new(redacted.finish()))
     }
-}
-
-/// Makes what redacts by the function with this number, among those of [`crate::EvtxDefinitions`].
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_redactor_new(function: usize, out: Option<&mut EvtxOwned<EvtxRedactor>>) -> EvtxFailure {
-    produce(out, || Ok(Some(EvtxRedactor::new(function).into())))
-}
-
-/// Redacts the records of some rows, as one array.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_redactor_redact(
-    redactor: Option<&mut EvtxRedactor>,
-    vectors: EvtxRedaction,
-    storage: EvtxStorage,
-    out: Option<&mut EvtxOwned<EvtxArrays>>,
-) -> EvtxFailure {
-    produce(out, || {
-        let redactor = required(redactor)?;
-        // SAFETY: the caller passes what the vectors are.
-        let arrays = storage.during(|_, interrupt| unsafe { redactor.redact(&vectors, interrupt) })?;
-        Ok(Some(arrays.into()))
-    })
-}
-
-/// Frees what redacts.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_redactor_free(redactor: EvtxOwned<EvtxRedactor>) {
-    release(|| drop(redactor));
 }

@@ -9,11 +9,20 @@ use evtx_scan::{MessageScan, Query, ReportScan, ReportThreads, ScanCall};
 
 /// The name of the SQL type of a column that DuckDB imports.
 pub(crate) fn duckdb_type(field: &Field) -> String {
+    type_name(field, "")
+}
+
+/// The same, with quotes around the names of fields of structs, some of which are words of SQL.
+pub(crate) fn quoted_type(field: &Field) -> String {
+    type_name(field, "\"")
+}
+
+fn type_name(field: &Field, quote: &str) -> String {
     if let Some(name) = enum_of(field) {
         return name.to_owned();
     }
     let name = match field.data_type() {
-        DataType::List(item) => return format!("{}[]", duckdb_type(item)),
+        DataType::List(item) => return format!("{}[]", type_name(item, quote)),
         DataType::Int8 => "TINYINT",
         DataType::Int16 => "SMALLINT",
         DataType::Int32 => "INTEGER",
@@ -32,7 +41,7 @@ pub(crate) fn duckdb_type(field: &Field) -> String {
         DataType::Struct(fields) => {
             let fields = fields
                 .iter()
-                .map(|field| format!("{} {}", field.name(), duckdb_type(field)));
+                .map(|field| format!("{quote}{}{quote} {}", field.name(), type_name(field, quote)));
             return format!("STRUCT({})", fields.collect::<Vec<_>>().join(", "));
         }
         DataType::Map(..) => "MAP(VARCHAR, VARCHAR)",
