@@ -3,6 +3,8 @@
 #include "storage.hpp"
 #include "vectors.hpp"
 
+#include <map>
+#include <string>
 #include <vector>
 
 //! The scalar functions of the core.
@@ -51,6 +53,13 @@ void Exec(ScalarFunction::ExecInput &input) {
 
 void RegisterScalarFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto &factory = context.GetFactory();
+	//! By their names, as DuckDB parses each with its parser of SQL.
+	std::map<std::string, duckdb::cxx::LogicalType> types;
+	const auto type = [&](const EvtxText &name) -> const duckdb::cxx::LogicalType & {
+		auto text = GetText(name);
+		auto found = types.find(text);
+		return found == types.end() ? types.emplace(text, factory.ParseType(text)).first->second : found->second;
+	};
 	std::size_t number = 0;
 	for (const auto &known : Ask<EvtxDefinitions>(evtx_definitions).scalar_functions) {
 		auto function = ScalarFunction::Create(factory);
@@ -59,9 +68,9 @@ void RegisterScalarFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Con
 		    duckdb::cxx::FunctionNullHandling::SPECIAL);
 		auto signature = function.GetSignature();
 		for (const auto &parameter : known.parameters) {
-			signature.AddParameter(GetText(parameter.name), factory.ParseType(GetText(parameter.type_name)));
+			signature.AddParameter(GetText(parameter.name), type(parameter.type_name));
 		}
-		signature.SetReturnType(factory.ParseType(GetText(known.result)));
+		signature.SetReturnType(type(known.result));
 		extension.Register(function);
 	}
 }

@@ -17,9 +17,11 @@ mod gather;
 mod system;
 
 pub use arrays::{Indices, MakeArrays, Strings};
+pub(crate) use bursts::BurstBuilder;
 pub(crate) use column::{ColumnBuilder, Rendering};
 pub(crate) use files::FileRows;
 pub(crate) use maps::LONG;
+pub(crate) use rules::MatchedBuilder;
 pub(crate) use system::SystemRows;
 pub(crate) use text::TextBuilder;
 pub(crate) use value::ValueBuilder;

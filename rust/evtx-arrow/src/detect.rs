@@ -23,8 +23,8 @@ use crate::scan::Scan;
 use crate::schema::{self, Rules, TIME_CREATED};
 
 /// The most kinds that a thread keeps, and how many bytes they may take. Real logs have some thousands.
-const MAX_KINDS: usize = 1 << 14;
-const MAX_BYTES: usize = 32 << 20;
+pub(crate) const MAX_KINDS: usize = 1 << 14;
+pub(crate) const MAX_BYTES: usize = 32 << 20;
 
 /// The most items of all arrays of a record that count as values. A later array is one value, a JSON text.
 const MAX_ITEMS: usize = 1 << 16;
@@ -33,7 +33,7 @@ const MAX_ITEMS: usize = 1 << 16;
 const TELLING: [&str; 3] = ["EventID", "Channel", "Provider_Name"];
 
 /// The field name of unnamed values.
-const UNNAMED: &str = "Data";
+pub(crate) const UNNAMED: &str = "Data";
 
 pub(crate) struct Detector {
     matching: Matching,
@@ -166,7 +166,7 @@ fn no_hits(rules: &Rules, kept: &Arc<AtomicUsize>) -> Hits {
 }
 
 /// Whether an event reports that a log was cleared. It names that log in a second `Channel`, after that of `System`.
-fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
+pub(crate) fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
     let is = |name: &str, texts: &[&str]| {
         let mut places = names.iter().zip(known).filter(|(known, _)| *known == name);
         places.any(|(_, text)| text.as_deref().is_some_and(|text| texts.contains(&text)))

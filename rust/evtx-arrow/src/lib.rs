@@ -23,6 +23,7 @@ mod detect;
 mod read;
 mod events;
 mod decode;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +35,7 @@ pub use events::{
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
 pub use findings::FoundBurst;
+pub use rows::{EventRow, EventValue, Findings, Hit, HitList, RowMatcher, event_fields, findings_field, hits_field};
 pub use scan::{Poisoned, Scan};
 pub use schema::{
     ColumnReference, ENUMS, EventField, EventFieldParts, Events, MessageCatalog, OnError, Options, Rules, Table,

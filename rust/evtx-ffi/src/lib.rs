@@ -25,6 +25,7 @@ mod scalar;
 mod answers;
 mod details;
 mod redaction;
+mod matching;
 mod scalars;
 mod call;
 mod filter;

@@ -4,7 +4,7 @@
 //! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a string literal or NULL.
 //! In a string literal, `{{page.html}}` stands for the text of that file of the folder.
 //! A macro over files, whose first parameter is `files`, calls the one over a table of events, which has `_of` after its
-//! name. A table macro whose parameters are all tables (`table_…`), or `exports` of other tools, is parsed when it is
+//! name. A table macro whose parameters are all tables (`table_…`), `exports` of other tools or `json_arguments`, is parsed when it is
 //! used, by DuckDB's `query`: to parse them all would take most of `LOAD`. In the SQL, such a parameter is always an
 //! argument of a function.
 //!
@@ -67,8 +67,8 @@ impl Macro {
     }
 
     fn is_parsed_when_used(&self) -> bool {
-        let is_literal = |parameter: &Parameter| parameter.name.starts_with("table_") || parameter.name == "exports";
-        self.is_table && self.parameters.iter().all(is_literal)
+        let is_literal = |name: &str| name.starts_with("table_") || ["exports", "json_arguments"].contains(&name);
+        self.is_table && self.parameters.iter().all(|parameter| is_literal(&parameter.name))
     }
 }
 

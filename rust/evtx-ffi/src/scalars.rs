@@ -7,7 +7,7 @@ use crate::report::quoted_type;
 use crate::scalar::{EvtxVector, Scalar, ScalarFunction};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
-use crate::{answers, details, redaction};
+use crate::{answers, details, matching, redaction};
 
 /// All scalar functions.
 pub fn scalar_functions() -> &'static [ScalarFunction] {
@@ -16,7 +16,7 @@ pub fn scalar_functions() -> &'static [ScalarFunction] {
         let codes = answers::functions();
         let others = [details::function()];
         let functions = codes.chain(others).chain(redaction::functions());
-        functions.collect()
+        functions.chain(matching::functions()).collect()
     })
 }
 

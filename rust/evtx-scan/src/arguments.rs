@@ -1,9 +1,11 @@
 //! The arguments of a call: their one list, and what a call makes of them.
 
 use std::fmt;
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
-use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Scan, Table, reference};
+use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Rules, Scan, Table, reference};
 use evtx_format::Interrupt;
 use evtx_reports::RuleRow;
 use evtx_sigma::{Level, Placeholders, Status};
@@ -453,6 +455,23 @@ impl Arguments {
         }
         Ok(call)
     }
+}
+
+/// The rules that the arguments of a call name, for rows of a table: all, and the correlations with the rules that they need.
+///
+/// # Errors
+/// Those of [`Arguments::call`].
+pub fn rules_of_rows(
+    arguments: &Arguments,
+    function: &str,
+    storage: &dyn Storage,
+    interrupt: Interrupt<'_>,
+) -> Result<[Arc<Rules>; 2], ScanError> {
+    let threads = available_parallelism().map_or(1, NonZero::get);
+    let loaded = arguments.of_rules.load_named(function, threads, storage, interrupt)?;
+    let (rules, _) = loaded.into_rules(function)?;
+    let correlations = rules.only(|index| rules.is_correlation(index));
+    Ok([rules, Arc::new(correlations)])
 }
 
 /// A planned call.

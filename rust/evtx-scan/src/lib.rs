@@ -39,7 +39,9 @@ mod catalogs;
 mod arguments;
 mod partitions;
 
-pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Password, Query, ScanCall};
+pub use arguments::{
+    ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Password, Query, ScanCall, rules_of_rows,
+};
 pub use file::estimate_records;
 pub use file_kind::FileKind;
 pub use folders::{FolderColumn, FolderPredicate, FolderType};

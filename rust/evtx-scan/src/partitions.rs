@@ -197,7 +197,7 @@ mod tests {
     fn small_files_are_packed_and_large_ones_are_cut() {
         const MIB: u64 = 1 << 20;
         let counts = |sizes: &[u64]| -> Vec<usize> { plan(sizes, 8 * MIB, true).iter().map(Vec::len).collect() };
-        assert_eq!(counts(&[]), []);
+        assert!(counts(&[]).is_empty());
         assert_eq!(counts(&[0; 9]), [8, 1], "each costs 1 MiB");
         assert_eq!(counts(&[3 * MIB, 3 * MIB, MIB]), [2, 1]);
         let large = 20 * MIB + FILE_HEADER as u64;

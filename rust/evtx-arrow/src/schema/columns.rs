@@ -465,10 +465,14 @@ pub(crate) fn sigma_names() -> impl Iterator<Item = (String, Place)> {
         ColumnSource::Place(place, _) if place.in_system => Some(place),
         _ => None,
     });
-    of_columns.chain(WITHOUT_COLUMN).map(|place| {
-        let attribute = place.attribute.map(|name| format!("_{name}")).unwrap_or_default();
-        (format!("{}{attribute}", place.elements[1]), place)
-    })
+    of_columns
+        .chain(WITHOUT_COLUMN)
+        .map(|place| (sigma_name(&place), place))
+}
+
+pub(crate) fn sigma_name(place: &Place) -> String {
+    let attribute = place.attribute.map(|name| format!("_{name}")).unwrap_or_default();
+    format!("{}{attribute}", place.elements[1])
 }
 
 /// The columns of a table with these options, in order.
@@ -525,7 +529,7 @@ pub(crate) fn schema_of<'c>(columns: impl Iterator<Item = &'c Column>) -> Schema
 
 impl Column {
     /// The column as a field of an Arrow schema. It can be NULL.
-    fn field(&self) -> Field {
+    pub(crate) fn field(&self) -> Field {
         let of_type = |data_type| Field::new(&*self.name, data_type, true);
         match &self.source {
             ColumnSource::EventData => of_type(map_type()),

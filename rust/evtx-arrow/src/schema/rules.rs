@@ -61,6 +61,11 @@ impl Rules {
         self.set.rules().len() + self.correlations.all().len()
     }
 
+    /// Whether the rule with an index is a correlation.
+    pub fn is_correlation(&self, index: usize) -> bool {
+        index >= self.set.rules().len()
+    }
+
     /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -168,6 +173,10 @@ impl Rules {
             RuleColumn::File => self.files.get(rule).map(|file| &**file),
             RuleColumn::Level | RuleColumn::Tags => None,
         }
+    }
+
+    pub(crate) fn tags(&self, rule: usize) -> &[String] {
+        self.about(rule).map_or(&[], |about| &about.tags)
     }
 
     pub(crate) fn level(&self, rule: usize) -> Option<u8> {

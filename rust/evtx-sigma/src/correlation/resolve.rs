@@ -118,6 +118,14 @@ impl Correlations {
         self.base(rule).is_some()
     }
 
+    /// The fields that are kept of each hit of a rule, in the order in which [`Hits::push`](crate::Hits::push) asks for
+    /// them.
+    pub fn fields(&self, rule: u32) -> impl Iterator<Item = &str> {
+        let plan = self.base(rule).map(|base| &self.plans[base as usize]);
+        let fields = plan.into_iter().flat_map(|plan| plan.lists.iter().flatten());
+        fields.map(String::as_str)
+    }
+
     /// The index in `plans` of a rule.
     pub(super) fn base(&self, rule: u32) -> Option<u32> {
         self.bases.get(rule as usize).copied().flatten()

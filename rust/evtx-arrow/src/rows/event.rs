@@ -1,0 +1,243 @@
+//! The values of a row, by the names that rules have for them.
+
+use std::borrow::Cow;
+
+use arrow_schema::{DataType, Field, Fields};
+use evtx_format::binxml::fields::FieldNamer;
+use evtx_format::value::text::Form;
+use evtx_format::value::{Scalar, Value};
+use evtx_sigma::Presence;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value as Json};
+
+use crate::schema::{COLUMNS, Column, ColumnSource, FieldType, Place, sigma_name};
+
+/// The most bytes of a JSON text whose parts count as values.
+const MAX_JSON: usize = 16 << 20;
+
+/// A value of a column of [`event_fields`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventValue<'a> {
+    /// A text.
+    Text(&'a str),
+    /// A number.
+    Number(u64),
+    /// A time in ns since 1970-01-01 UTC.
+    Time(i64),
+    /// A UUID, most significant byte first.
+    Uuid([u8; 16]),
+}
+
+/// A row of a table with the columns of `read_evtx`.
+#[derive(Debug, Clone, Copy)]
+pub struct EventRow<'a> {
+    /// The values of [`event_fields`] in their order, without the last, which is `event_data`.
+    pub values: &'a [Option<EventValue<'a>>],
+    /// The names and texts of `event_data`.
+    pub event_data: &'a [(&'a str, Option<&'a str>)],
+}
+
+/// The columns of a table that rules, or reports about their matches, need. The last is `event_data`.
+pub fn event_fields() -> Fields {
+    let field = |column: &Column| match column.source {
+        ColumnSource::Place(_, FieldType::Time | FieldType::UInt8 | FieldType::UInt16 | FieldType::UInt32) => {
+            column.field()
+        }
+        ColumnSource::Place(_, FieldType::UInt64 | FieldType::Uuid) => column.field(),
+        ColumnSource::RecordId | ColumnSource::EventData => column.field(),
+        _ => Field::new(&*column.name, DataType::Utf8, true),
+    };
+    columns().map(field).collect()
+}
+
+fn columns() -> impl Iterator<Item = &'static Column> {
+    let is_needed = |source: &ColumnSource| match source {
+        ColumnSource::Place(place, _) => place.in_system,
+        ColumnSource::RecordId | ColumnSource::UserData | ColumnSource::Error | ColumnSource::FileName => true,
+        _ => false,
+    };
+    let (of_data, others): (Vec<_>, Vec<_>) = COLUMNS
+        .iter()
+        .filter(|column| column.source == ColumnSource::EventData || is_needed(&column.source))
+        .partition(|column| column.source == ColumnSource::EventData);
+    others.into_iter().chain(of_data)
+}
+
+/// Where the values of a row are that are no fields of the event.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub(super) record_id: usize,
+    pub(super) filename: usize,
+    pub(super) error: usize,
+    pub(super) time: usize,
+    pub(super) channel: usize,
+    pub(super) provider: usize,
+    pub(super) event_id: usize,
+    pub(super) qualifiers: usize,
+    pub(super) user_data: usize,
+    /// The columns of `System` with their names in rules, and whether rules see their number in hexadecimal digits.
+    pub(super) system: Vec<(usize, String, bool)>,
+}
+
+impl Columns {
+    pub(super) fn new() -> Self {
+        let at = |name: &str| columns().position(|column| column.name == name).expect("a column");
+        let place = |(index, column): (usize, &Column)| match &column.source {
+            ColumnSource::Place(place, _) => Some((index, sigma_name(place), is_hexadecimal(place))),
+            _ => None,
+        };
+        Columns {
+            record_id: at("record_id"),
+            filename: at("filename"),
+            error: at("error"),
+            time: at("time_created"),
+            channel: at("channel"),
+            provider: at("provider"),
+            event_id: at("event_id"),
+            qualifiers: at("qualifiers"),
+            user_data: at("user_data"),
+            system: columns().enumerate().filter_map(place).collect(),
+        }
+    }
+}
+
+fn is_hexadecimal(place: &Place) -> bool {
+    place.elements[1] == "Keywords"
+}
+
+impl EventValue<'_> {
+    /// Appends the text that a record has for the value.
+    pub(super) fn push_text(&self, is_hexadecimal: bool, out: &mut String) {
+        let (scalar, bytes) = match *self {
+            EventValue::Text(text) => return out.push_str(text),
+            EventValue::Number(number) if is_hexadecimal => (Scalar::HexInt64, number.to_le_bytes().to_vec()),
+            EventValue::Number(number) => return out.push_str(itoa::Buffer::new().format(number)),
+            EventValue::Time(nanos) => (Scalar::FileTime, filetime(nanos).to_le_bytes().to_vec()),
+            EventValue::Uuid(mut bytes) => {
+                // A GUID has its first three numbers in little-endian order.
+                bytes[..4].reverse();
+                bytes[4..6].reverse();
+                bytes[6..8].reverse();
+                (Scalar::Guid, bytes.to_vec())
+            }
+        };
+        let mut text = Vec::new();
+        Value::new(scalar, &bytes).push_text(&mut text, Form::Plain);
+        out.push_str(&String::from_utf8_lossy(&text));
+    }
+}
+
+/// The FILETIME of a time in ns since 1970.
+fn filetime(nanos: i64) -> i64 {
+    nanos.div_euclid(100) + 116_444_736_000_000_000
+}
+
+/// The leaves of `EventData` and `UserData`: names, and texts or NULL.
+#[derive(Debug, Default)]
+pub(super) struct RowFields<'a> {
+    pub(super) all: Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>,
+    /// How many of them are from `event_data`. These names are keys, the others are as in the event.
+    pub(super) keys: usize,
+}
+
+impl<'a> RowFields<'a> {
+    /// Takes the fields of a row in place of those of the row before.
+    pub(super) fn take(&mut self, event_data: &[(&'a str, Option<&'a str>)], user_data: Option<&'a str>) {
+        self.all.clear();
+        for &(key, value) in event_data {
+            match value.and_then(items) {
+                Some(items) => self.all.extend(items.into_iter().map(|item| (key.into(), Some(item)))),
+                None => self.all.push((key.into(), value.map(Cow::Borrowed))),
+            }
+        }
+        self.keys = self.all.len();
+        let json = user_data.filter(|text| text.len() <= MAX_JSON);
+        if let Some(Json::Object(children)) = json.and_then(|text| serde_json::from_str(text).ok()) {
+            self.add_children("UserData", children);
+        }
+    }
+
+    fn add(&mut self, name: String, text: String) {
+        self.all.push((name.into(), Some(text.into())));
+    }
+
+    /// Adds the values in an element. Recurses once per level of the JSON text, of which `serde_json` accepts 128.
+    fn add_children(&mut self, element: &str, children: Map<String, Json>) {
+        let keys: Vec<String> = children.keys().cloned().collect();
+        for (key, value) in children {
+            match (key.as_str(), value) {
+                ("#attributes", Json::Object(attributes)) => {
+                    let is_namespace = |name: &str| name == "xmlns" || name.starts_with("xmlns:");
+                    for (name, value) in attributes.into_iter().filter(|(name, _)| !is_namespace(name)) {
+                        self.add(format!("{element}.{name}"), text(value));
+                    }
+                }
+                ("#text", value) => self.add_element(element, value),
+                (key, value) => self.add_element(base(key, |name| keys.iter().any(|key| key == name)), value),
+            }
+        }
+    }
+
+    fn add_element(&mut self, name: &str, value: Json) {
+        match value {
+            Json::Object(mut children) => {
+                // `Data` is called by its attribute, as in `EventData`.
+                let given = children
+                    .get_mut("#attributes")
+                    .and_then(Json::as_object_mut)
+                    .filter(|_| FieldNamer::is_called(name))
+                    .and_then(|attributes| attributes.shift_remove("Name"))
+                    .map(text);
+                let name = given.as_deref().unwrap_or(name);
+                if children.keys().all(|key| key == "#attributes") {
+                    self.add(name.to_owned(), String::new());
+                }
+                self.add_children(name, children);
+            }
+            Json::Array(items) => items.into_iter().for_each(|item| self.add_element(name, item)),
+            leaf => self.add(name.to_owned(), text(leaf)),
+        }
+    }
+}
+
+/// The text of a leaf. An element without text is null.
+fn text(leaf: Json) -> String {
+    match leaf {
+        Json::Null => String::new(),
+        Json::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// The items of an array, which `event_data` has as a JSON text if there are several.
+fn items(text: &str) -> Option<Vec<Cow<'_, str>>> {
+    if !text.starts_with('[') || !text.ends_with(']') || text.len() > MAX_JSON {
+        return None;
+    }
+    let raw: Vec<&RawValue> = serde_json::from_str(text).ok().filter(|raw: &Vec<_>| raw.len() > 1)?;
+    let item = |raw: &'_ RawValue| match raw.get().as_bytes()[0] {
+        b'"' => serde_json::from_str(raw.get()).ok().map(Cow::Owned),
+        b'[' | b'{' => None,
+        _ => Some(Cow::Owned(raw.get().to_owned())),
+    };
+    raw.into_iter().map(item).collect()
+}
+
+/// A name without the number that it got because an earlier one is the same: `schema::Numbering` adds it.
+pub(super) fn base(key: &str, is_there: impl Fn(&str) -> bool) -> &str {
+    let numbered = |(name, digits): &(&str, &str)| {
+        !name.is_empty() && !digits.starts_with('0') && digits.parse::<u32>().is_ok() && is_there(name)
+    };
+    key.rsplit_once('_').filter(numbered).map_or(key, |(name, _)| name)
+}
+
+/// What a value of the engine is.
+pub(super) fn presence(value: Option<&str>, out: &mut String) -> Presence {
+    match value {
+        Some(text) => {
+            out.push_str(text);
+            Presence::Text
+        }
+        None => Presence::Null,
+    }
+}

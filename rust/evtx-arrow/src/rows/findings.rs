@@ -1,0 +1,268 @@
+//! What rules find in rows, as Arrow arrays: a list for each row.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use arrow_array::builder::{ListBuilder, StringBuilder, TimestampNanosecondBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::{ArrayRef, ListArray, StringArray, StructArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, Field, Fields};
+use evtx_format::Interrupt;
+use evtx_sigma::correlation::Place;
+use evtx_sigma::{Hits, Level};
+
+use crate::columns::{BurstBuilder, MatchedBuilder};
+use crate::decode::DecodeError;
+use crate::findings::{Finding, FoundBurst};
+use crate::schema::{ColumnSource, FieldType, RULE_COLUMNS, RuleColumn, Rules};
+
+/// The type of what [`Findings`] give for a row: a list of structs. These have the columns of `evtx_sigma` about a rule,
+/// with the level as text; then `row`, of a burst the index of its last hit; then `error`, why a correlation could not be
+/// evaluated.
+pub fn findings_field() -> Field {
+    let of_rule = RULE_COLUMNS.iter().map(|column| match column.source {
+        ColumnSource::Rule(RuleColumn::Tags) | ColumnSource::Matched | ColumnSource::Correlation => column.field(),
+        _ => text(&column.name),
+    });
+    let others = [FieldType::UInt64.field("row"), text("error")];
+    list_of(of_rule.chain(others).collect())
+}
+
+/// The type of what a [`HitList`] gives for a row: a list of structs, the hits of base rules.
+pub fn hits_field() -> Field {
+    let texts = Arc::new(Field::new_list_field(DataType::Utf8, true));
+    list_of(Fields::from(vec![
+        FieldType::UInt32.field("rule"),
+        FieldType::Time.field("time"),
+        Field::new("fields", DataType::List(texts), true),
+        text("filename"),
+        FieldType::UInt64.field("record_id"),
+    ]))
+}
+
+fn text(name: &str) -> Field {
+    Field::new(name, DataType::Utf8, true)
+}
+
+fn list_of(fields: Fields) -> Field {
+    let item = Field::new_list_field(DataType::Struct(fields), true);
+    Field::new("found", DataType::List(item.into()), true)
+}
+
+/// The lists of an array of structs with these columns; `ends` has 0, and the end of each row.
+fn lists(columns: Vec<ArrayRef>, field: Field, ends: Vec<i32>) -> Result<ArrayRef, ArrowError> {
+    let DataType::List(item) = field.data_type() else {
+        return Err(ArrowError::SchemaError("no list".to_owned()));
+    };
+    let DataType::Struct(fields) = item.data_type() else {
+        return Err(ArrowError::SchemaError("no struct".to_owned()));
+    };
+    let structs = StructArray::try_new(fields.clone(), columns, None)?;
+    let ends = OffsetBuffer::new(ends.into());
+    Ok(Arc::new(ListArray::try_new(
+        Arc::clone(item),
+        ends,
+        Arc::new(structs),
+        None,
+    )?))
+}
+
+/// The findings of some rows.
+#[derive(Debug)]
+pub struct Findings {
+    rules: Arc<Rules>,
+    /// The index of the rule or correlation of each.
+    found: Vec<Option<u32>>,
+    matched: MatchedBuilder,
+    bursts: BurstBuilder,
+    rows: UInt64Builder,
+    errors: StringBuilder,
+    files: Vec<Option<Arc<str>>>,
+    ends: Vec<i32>,
+}
+
+impl Findings {
+    /// No findings yet.
+    pub fn new(rules: &Arc<Rules>) -> Self {
+        Findings {
+            rules: Arc::clone(rules),
+            found: Vec::new(),
+            matched: MatchedBuilder::new(),
+            bursts: BurstBuilder::new(),
+            rows: UInt64Builder::new(),
+            errors: StringBuilder::new(),
+            files: Vec::new(),
+            ends: vec![0],
+        }
+    }
+
+    /// Adds a finding to the list of the row; `None` for an event whose damage can hide one.
+    pub(super) fn push(&mut self, finding: Option<&Finding>) -> Result<(), ArrowError> {
+        let burst = finding.and_then(|finding| finding.burst.as_deref());
+        self.found.push(finding.map(|finding| finding.rule));
+        self.matched.push(finding.map(|finding| &finding.matched))?;
+        self.bursts.push(burst, Some(&self.rules));
+        self.rows.append_option(burst.map(|found| found.burst.place.offset));
+        self.errors.append_null();
+        self.files.push(None);
+        Ok(())
+    }
+
+    /// Ends the list of a row.
+    pub fn end_row(&mut self) {
+        self.ends.push(self.found.len() as i32);
+    }
+
+    /// Adds the bursts in the hits of some rows, and the correlations that could not be evaluated. `rules` are those of
+    /// the [`HitList`]s.
+    ///
+    /// # Errors
+    /// [`DecodeError::Interrupted`], or those of Arrow.
+    pub fn push_bursts(&mut self, hits: &[Hit<'_>], interrupt: Interrupt<'_>) -> Result<(), DecodeError> {
+        let rules = Arc::clone(&self.rules);
+        let mut kept = Hits::new(Arc::clone(&rules.correlations), Arc::new(AtomicUsize::new(0)));
+        for (offset, hit) in (0..).zip(hits) {
+            interrupt.check()?;
+            let place = Place {
+                file: 0,
+                offset,
+                record_id: hit.record_id,
+            };
+            let mut fields = hit.fields.iter();
+            let mut text = |_: &str, out: &mut String| {
+                let text = fields.next().copied().flatten();
+                text.inspect(|text| out.push_str(text)).is_some()
+            };
+            kept.push(hit.rule, hit.time, place, &mut text);
+        }
+        let (bursts, refused) = rules.bursts(vec![kept], interrupt)?;
+        for burst in bursts {
+            let file = |place: &Place| hits[place.offset as usize].filename.into();
+            let files = burst.records.iter().map(|(_, place)| file(place)).collect();
+            let index = rules.correlation(burst.correlation).0;
+            let finding = Finding::of_burst(index, FoundBurst { burst, files });
+            self.push(Some(&finding))?;
+        }
+        for (file, why) in refused {
+            self.found.push(None);
+            self.matched.push(None)?;
+            self.bursts.push(None, None);
+            self.rows.append_null();
+            self.errors.append_value(why);
+            self.files.push(Some(file));
+        }
+        Ok(())
+    }
+
+    /// An array of the type of [`findings_field`], with a list for each row.
+    ///
+    /// # Errors
+    /// Those of Arrow, for more than 2 GiB of text.
+    pub fn finish(mut self) -> Result<ArrayRef, ArrowError> {
+        let rules = &self.rules;
+        let found = self.found.iter().zip(&self.files);
+        let column = |column: RuleColumn| -> ArrayRef {
+            let text = |(rule, file): (&Option<u32>, &'_ Option<Arc<str>>)| match (rule, column) {
+                (Some(rule), RuleColumn::Level) => {
+                    let level = rules.level(*rule as usize)?;
+                    Some(Level::ALL.get(usize::from(level))?.1.to_owned())
+                }
+                (Some(rule), column) => rules.text(*rule as usize, column).map(str::to_owned),
+                (None, RuleColumn::File) => file.as_deref().map(str::to_owned),
+                (None, _) => None,
+            };
+            Arc::new(found.clone().map(text).collect::<StringArray>())
+        };
+        let mut tags = ListBuilder::new(StringBuilder::new());
+        for rule in &self.found {
+            let list = rule.map(|rule| rules.tags(rule as usize).iter().map(Some));
+            tags.append_option(list);
+        }
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        for source in RULE_COLUMNS.iter().map(|column| &column.source) {
+            columns.push(match source {
+                ColumnSource::Rule(RuleColumn::Tags) => Arc::new(tags.finish()),
+                ColumnSource::Rule(of_rule) => column(*of_rule),
+                ColumnSource::Matched => self.matched.finish(),
+                _ => self.bursts.finish()?,
+            });
+        }
+        columns.push(Arc::new(self.rows.finish()));
+        columns.push(Arc::new(self.errors.finish()));
+        lists(columns, findings_field(), self.ends)
+    }
+}
+
+/// A row that a base rule matches, for correlations.
+#[derive(Debug, Clone)]
+pub struct Hit<'a> {
+    /// The index of the rule.
+    pub rule: u32,
+    /// When the event happened, in ns since 1970.
+    pub time: i64,
+    /// The texts of [`Correlations::fields`](evtx_sigma::Correlations::fields).
+    pub fields: Vec<Option<&'a str>>,
+    /// The path of its file; empty if the row has none.
+    pub filename: &'a str,
+    /// The ID of its record; 0 if the row has none.
+    pub record_id: u64,
+}
+
+/// The hits of some rows.
+#[derive(Debug)]
+pub struct HitList {
+    rules: UInt32Builder,
+    times: TimestampNanosecondBuilder,
+    fields: ListBuilder<StringBuilder>,
+    files: StringBuilder,
+    ids: UInt64Builder,
+    ends: Vec<i32>,
+}
+
+impl Default for HitList {
+    fn default() -> Self {
+        HitList {
+            rules: UInt32Builder::new(),
+            times: TimestampNanosecondBuilder::new(),
+            fields: ListBuilder::new(StringBuilder::new()),
+            files: StringBuilder::new(),
+            ids: UInt64Builder::new(),
+            ends: vec![0],
+        }
+    }
+}
+
+impl HitList {
+    pub(super) fn push(&mut self, rule: u32, time: i64, file: Option<&str>, id: Option<u64>) {
+        self.rules.append_value(rule);
+        self.times.append_value(time);
+        self.fields.append(true);
+        self.files.append_option(file);
+        self.ids.append_option(id);
+    }
+
+    /// The fields of the hit that is pushed next.
+    pub(super) fn field(&mut self, text: Option<&str>) {
+        self.fields.values().append_option(text);
+    }
+
+    /// Ends the list of a row.
+    pub fn end_row(&mut self) {
+        self.ends.push(self.rules.values_slice().len() as i32);
+    }
+
+    /// An array of the type of [`hits_field`], with a list for each row.
+    ///
+    /// # Errors
+    /// Those of Arrow.
+    pub fn finish(mut self) -> Result<ArrayRef, ArrowError> {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.rules.finish()),
+            Arc::new(self.times.finish()),
+            Arc::new(self.fields.finish()),
+            Arc::new(self.files.finish()),
+            Arc::new(self.ids.finish()),
+        ];
+        lists(columns, hits_field(), self.ends)
+    }
+}

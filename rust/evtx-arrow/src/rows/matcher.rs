@@ -1,0 +1,313 @@
+//! Matches rows against rules. As for records, the rules are folded once for each kind of events.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use evtx_catalog::events_of;
+use evtx_format::{Interrupt, Interrupted};
+use evtx_sigma::{EventKind, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
+use hashbrown::HashMap;
+
+use super::event::{Columns, EventRow, EventValue, RowFields, base, presence};
+use super::findings::{Findings, HitList};
+use crate::decode::DecodeError;
+use crate::detect::{MAX_BYTES, MAX_KINDS, UNNAMED, is_cleared};
+use crate::findings::Finding;
+use crate::schema::Rules;
+
+/// Matches rows of a table, one after the other.
+#[derive(Debug)]
+pub struct RowMatcher {
+    rules: Arc<Rules>,
+    columns: Columns,
+    matching: Matching,
+    /// By the columns that a row has, those by which most rules select their events, and the names of its fields.
+    kinds: HashMap<Box<[u8]>, Arc<RowKind>>,
+    bytes: usize,
+    key: Vec<u8>,
+    matches: Vec<Match>,
+}
+
+/// A kind of events, with the name of the field of each slot.
+#[derive(Debug)]
+struct RowKind {
+    kind: Arc<EventKind>,
+    slots: Box<[(Slot, String)]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    /// The value of a column with an index, and whether its number is hexadecimal.
+    Column(usize, bool),
+    /// The field with an index.
+    Field(usize),
+}
+
+struct RowValues<'v, 'a> {
+    slots: &'v [(Slot, String)],
+    row: &'v EventRow<'a>,
+    fields: &'v RowFields<'a>,
+}
+
+impl Values for RowValues<'_, '_> {
+    fn push_text(&self, slot: usize, out: &mut String) -> Presence {
+        match self.slots.get(slot).map(|(slot, _)| *slot) {
+            Some(Slot::Column(column, is_hexadecimal)) => match &self.row.values[column] {
+                Some(value) => {
+                    value.push_text(is_hexadecimal, out);
+                    Presence::Text
+                }
+                None => Presence::Absent,
+            },
+            Some(Slot::Field(field)) => match self.fields.all.get(field) {
+                Some((_, value)) => presence(value.as_deref(), out),
+                None => Presence::Absent,
+            },
+            None => Presence::Absent,
+        }
+    }
+}
+
+impl RowValues<'_, '_> {
+    /// The first text of a field.
+    fn text(&self, name: &str) -> Option<String> {
+        let mut slots = self.slots.iter().enumerate().filter(|(_, (_, known))| known == name);
+        slots.find_map(|(slot, _)| {
+            let mut text = String::new();
+            (self.push_text(slot, &mut text) == Presence::Text).then_some(text)
+        })
+    }
+}
+
+impl RowMatcher {
+    /// Matches rows against rules.
+    pub fn new(rules: Arc<Rules>) -> Self {
+        RowMatcher {
+            columns: Columns::new(),
+            matching: Matching::new(Arc::clone(&rules.set)),
+            rules,
+            kinds: HashMap::new(),
+            bytes: 0,
+            key: Vec::new(),
+            matches: Vec::new(),
+        }
+    }
+
+    /// Adds the rules that a row matches, in their order, as the list of the row. A row with an error that matches none
+    /// has a finding without a rule, unless no rule is for its kind of events.
+    ///
+    /// # Errors
+    /// [`DecodeError::Interrupted`], or those of Arrow.
+    pub fn find(
+        &mut self,
+        row: &EventRow<'_>,
+        findings: &mut Findings,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), DecodeError> {
+        let (_, kind) = self.matches(row, interrupt)?;
+        self.matches.retain(|found| self.rules.reports(found.rule));
+        let is_damaged = row.values[self.columns.error].is_some();
+        let hides_match = is_damaged && (row.values[self.columns.channel].is_none() || !kind.kind.is_empty());
+        if self.matches.is_empty() && hides_match {
+            findings.push(None)?;
+        }
+        for found in self.matches.drain(..) {
+            findings.push(Some(&Finding::of_match(found)))?;
+        }
+        findings.end_row();
+        Ok(())
+    }
+
+    /// Adds what correlations keep of a row, as its list.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    pub fn hit(&mut self, row: &EventRow<'_>, hits: &mut HitList, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+        let (fields, kind) = self.matches(row, interrupt)?;
+        let values = RowValues {
+            slots: &kind.slots,
+            row,
+            fields: &fields,
+        };
+        let time = match row.values[self.columns.time] {
+            Some(EventValue::Time(nanos)) => nanos,
+            _ => 0,
+        };
+        let file = match row.values[self.columns.filename] {
+            Some(EventValue::Text(path)) => Some(path),
+            _ => None,
+        };
+        let id = match row.values[self.columns.record_id] {
+            Some(EventValue::Number(id)) => Some(id),
+            _ => None,
+        };
+        for found in &self.matches {
+            for field in self.rules.correlations.fields(found.rule) {
+                hits.field(values.text(self.rules.renamed(found, field)).as_deref());
+            }
+            if self.rules.correlations.is_base(found.rule) {
+                hits.push(found.rule, time, file, id);
+            }
+        }
+        hits.end_row();
+        Ok(())
+    }
+
+    /// Finds the rules that a row matches, in `self.matches`.
+    fn matches<'a>(
+        &mut self,
+        row: &EventRow<'a>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(RowFields<'a>, Arc<RowKind>), Interrupted> {
+        self.matches.clear();
+        let mut fields = RowFields::default();
+        let user_data = match row.values[self.columns.user_data] {
+            Some(EventValue::Text(json)) => Some(json),
+            _ => None,
+        };
+        fields.take(row.event_data, user_data);
+        self.write_key(row, &fields);
+        let kind = match self.kinds.get(&*self.key) {
+            Some(known) => Arc::clone(known),
+            None => self.keep(row, &fields, interrupt)?,
+        };
+        let values = RowValues {
+            slots: &kind.slots,
+            row,
+            fields: &fields,
+        };
+        self.matching
+            .matches(&kind.kind, &values, interrupt, &mut self.matches)?;
+        Ok((fields, kind))
+    }
+
+    fn telling(&self) -> [usize; 3] {
+        [self.columns.event_id, self.columns.channel, self.columns.provider]
+    }
+
+    fn write_key(&mut self, row: &EventRow<'_>, fields: &RowFields<'_>) {
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        let is_there = self
+            .columns
+            .system
+            .iter()
+            .map(|(column, ..)| row.values[*column].is_some());
+        let mask = is_there.fold(0_u32, |mask, is_there| mask << 1 | u32::from(is_there));
+        key.extend(mask.to_le_bytes());
+        key.extend(fields.keys.to_le_bytes());
+        let mut add = |text: &str| {
+            key.extend(text.len().to_le_bytes());
+            key.extend(text.as_bytes());
+        };
+        for column in self.telling() {
+            match row.values[column] {
+                Some(EventValue::Text(text)) => add(text),
+                Some(EventValue::Number(number)) => add(itoa::Buffer::new().format(number)),
+                _ => add(""),
+            }
+        }
+        fields.all.iter().for_each(|(name, _)| add(name));
+        self.key = key;
+    }
+
+    #[cold]
+    fn keep(
+        &mut self,
+        row: &EventRow<'_>,
+        fields: &RowFields<'_>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Arc<RowKind>, Interrupted> {
+        let mut slots: Vec<(Slot, String)> = Vec::new();
+        let mut known = Vec::new();
+        let telling = self.telling();
+        for (column, name, is_hexadecimal) in &self.columns.system {
+            if let Some(value) = &row.values[*column] {
+                let mut text = String::new();
+                value.push_text(*is_hexadecimal, &mut text);
+                known.push(telling.contains(column).then_some(text));
+                slots.push((Slot::Column(*column, *is_hexadecimal), name.clone()));
+            }
+        }
+        let names = self.field_names(row, fields);
+        slots.extend(
+            names
+                .into_iter()
+                .enumerate()
+                .map(|(field, name)| (Slot::Field(field), name)),
+        );
+        known.resize(slots.len(), None);
+        let mut names: Vec<String> = slots.iter().map(|(_, name)| name.clone()).collect();
+        if is_cleared(&names, &known)
+            && let Some(channel) = names.iter().position(|name| name == "Channel")
+        {
+            SYSTEM_CHANNEL.clone_into(&mut names[channel]);
+            SYSTEM_CHANNEL.clone_into(&mut slots[channel].1);
+        }
+        let texts: Vec<&str> = names.iter().map(String::as_str).collect();
+        let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
+        let kind = self.rules.kinds.kind(&texts, &known, interrupt)?;
+        let bytes = kind.bytes()
+            + slots
+                .iter()
+                .map(|(_, name)| size_of::<Slot>() + name.len())
+                .sum::<usize>();
+        let kind = Arc::new(RowKind {
+            kind,
+            slots: slots.into(),
+        });
+        self.bytes += self.key.len() + bytes;
+        if self.kinds.len() >= MAX_KINDS || self.bytes > MAX_BYTES {
+            self.kinds.clear();
+            self.bytes = self.key.len() + bytes;
+        }
+        self.kinds.insert(self.key.as_slice().into(), Arc::clone(&kind));
+        Ok(kind)
+    }
+
+    /// The names of fields as the event had them. The key `param1` can stand for a value without a name, and the number of
+    /// `name_1` need not be part of a name. A name that the provider declares is one. Otherwise, `param1` is none if the event
+    /// has qualifiers: then it is of the kind that has values without names.
+    fn field_names(&self, row: &EventRow<'_>, fields: &RowFields<'_>) -> Vec<String> {
+        let (keys, others) = fields.all.split_at(fields.keys);
+        let has_number = |key: &str| key.ends_with(|last: char| last.is_ascii_digit());
+        let declared = match (row.values[self.columns.provider], row.values[self.columns.event_id]) {
+            (Some(EventValue::Text(provider)), Some(EventValue::Number(id)))
+                if keys.iter().any(|(key, _)| has_number(key)) =>
+            {
+                declared(provider, id)
+            }
+            _ => HashSet::new(),
+        };
+        let is_classic = row.values[self.columns.qualifiers].is_some();
+        let mut unnamed = 0;
+        let mut names: Vec<String> = Vec::new();
+        for (index, (key, _)) in keys.iter().enumerate() {
+            let is_item = index > 0 && keys[index - 1].0 == *key;
+            let is_next = key.strip_prefix("param") == Some(itoa::Buffer::new().format(unnamed + 1));
+            names.push(if is_item {
+                names[index - 1].clone()
+            } else if declared.contains(&**key) {
+                key.replace(' ', "")
+            } else if is_next && is_classic {
+                unnamed += 1;
+                UNNAMED.to_owned()
+            } else {
+                let is_before = |name: &str| keys[..index].iter().any(|(key, _)| key == name);
+                base(key, is_before).replace(' ', "")
+            });
+        }
+        names.extend(others.iter().map(|(name, _)| name.replace(' ', "")));
+        names
+    }
+}
+
+/// The names of the fields of an event, in all its versions.
+fn declared(provider: &str, id: u64) -> HashSet<Arc<str>> {
+    let providers = HashSet::from([provider.to_ascii_lowercase()]);
+    let Ok(id) = u32::try_from(id) else {
+        return HashSet::new();
+    };
+    let fields = events_of(&providers, &[id]).flat_map(|event| event.fields.to_vec());
+    fields.map(|(name, _)| name).collect()
+}
