@@ -241,3 +241,93 @@ pub(super) fn presence(value: Option<&str>, out: &mut String) -> Presence {
         None => Presence::Null,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(event_data: &[(&str, Option<&str>)], user_data: Option<&str>) -> Vec<(String, Option<String>)> {
+        let mut fields = RowFields::default();
+        fields.take(event_data, user_data);
+        let owned = |(name, value): &(Cow<'_, str>, Option<Cow<'_, str>>)| {
+            (name.to_string(), value.as_deref().map(str::to_owned))
+        };
+        fields.all.iter().map(owned).collect()
+    }
+
+    fn pair(name: &str, value: &str) -> (String, Option<String>) {
+        (name.to_owned(), Some(value.to_owned()))
+    }
+
+    #[test]
+    fn arrays_are_several_values() {
+        let event_data = [
+            ("A", Some(r#"["x, \"y\"",2]"#)),
+            ("B", Some("[1]")),
+            ("C", Some("[x]")),
+            ("D", None),
+        ];
+        let expected = [
+            pair("A", r#"x, "y""#),
+            pair("A", "2"),
+            pair("B", "[1]"),
+            pair("C", "[x]"),
+            ("D".to_owned(), None),
+        ];
+        assert_eq!(fields(&event_data, None), expected);
+        assert_eq!(
+            fields(&[("A", Some("[[1],2]"))], None),
+            [pair("A", "[[1],2]")],
+            "no value is an array"
+        );
+    }
+
+    #[test]
+    fn elements_and_attributes_have_their_names() {
+        let json = r##"{"Outer": {"#attributes": {"xmlns": "n", "Id": 7}, "Leaf": null, "Leaf_1": "b", "Leaf_x": "c",
+            "Data": {"#attributes": {"Name": "Given"}, "#text": "d"}, "Empty": {"#attributes": {"a": true}}, "Many": [1, 2]}}"##;
+        let expected = [
+            pair("Outer.Id", "7"),
+            pair("Leaf", ""),
+            pair("Leaf", "b"),
+            pair("Leaf_x", "c"),
+            pair("Given", "d"),
+            pair("Empty", ""),
+            pair("Empty.a", "true"),
+            pair("Many", "1"),
+            pair("Many", "2"),
+        ];
+        assert_eq!(fields(&[], Some(json)), expected);
+        for other in ["", "{", "[1]", "null", "3"] {
+            assert_eq!(fields(&[], Some(other)), []);
+        }
+    }
+
+    #[test]
+    fn a_number_is_part_of_a_name_unless_the_name_is_there_without_it() {
+        let is_there = |name: &str| name == "a" || name == "a_1";
+        assert_eq!(
+            ["a_2", "a_1_1", "b_1", "a_0", "a_", "_1"].map(|key| base(key, is_there)),
+            ["a", "a_1", "b_1", "a_0", "a_", "_1"]
+        );
+    }
+
+    #[test]
+    fn values_have_the_texts_of_records() {
+        let text = |value: EventValue<'_>, is_hexadecimal| {
+            let mut text = String::new();
+            value.push_text(is_hexadecimal, &mut text);
+            text
+        };
+        assert_eq!(
+            text(EventValue::Number(0x8020_0000_0000_0000), true),
+            "0x8020000000000000"
+        );
+        assert_eq!(text(EventValue::Time(-1), false), "1969-12-31T23:59:59.9999999Z");
+        let uuid = *b"\x54\x84\x96\x25\x54\x78\x49\x94\xa5\xba\x3e\x3b\x03\x28\xc3\x0d";
+        assert_eq!(
+            text(EventValue::Uuid(uuid), false),
+            "{54849625-5478-4994-a5ba-3e3b0328c30d}"
+        );
+    }
+}

@@ -98,13 +98,23 @@ impl Findings {
 
     /// Adds a finding to the list of the row; `None` for an event whose damage can hide one.
     pub(super) fn push(&mut self, finding: Option<&Finding>) -> Result<(), ArrowError> {
+        self.push_or_refuse(finding, None)
+    }
+
+    /// The same, or instead a correlation that could not be evaluated: the path of its file, and why.
+    fn push_or_refuse(
+        &mut self,
+        finding: Option<&Finding>,
+        refused: Option<(Arc<str>, String)>,
+    ) -> Result<(), ArrowError> {
         let burst = finding.and_then(|finding| finding.burst.as_deref());
+        let (file, why) = refused.unzip();
         self.found.push(finding.map(|finding| finding.rule));
         self.matched.push(finding.map(|finding| &finding.matched))?;
         self.bursts.push(burst, Some(&self.rules));
         self.rows.append_option(burst.map(|found| found.burst.place.offset));
-        self.errors.append_null();
-        self.files.push(None);
+        self.errors.append_option(why);
+        self.files.push(file);
         Ok(())
     }
 
@@ -143,13 +153,8 @@ impl Findings {
             let finding = Finding::of_burst(index, FoundBurst { burst, files });
             self.push(Some(&finding))?;
         }
-        for (file, why) in refused {
-            self.found.push(None);
-            self.matched.push(None)?;
-            self.bursts.push(None, None);
-            self.rows.append_null();
-            self.errors.append_value(why);
-            self.files.push(Some(file));
+        for refused in refused {
+            self.push_or_refuse(None, Some(refused))?;
         }
         Ok(())
     }
