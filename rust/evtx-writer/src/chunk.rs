@@ -3,12 +3,13 @@
 use hashbrown::HashMap;
 use uuid::Uuid;
 
-use crate::binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
+use crate::binxml::{Content, Element, Event, Fragment, Stream, Substitution, Value};
 use crate::copy::{copy_definition, copy_stream};
 use crate::error::WriteError;
 use crate::record::CutRecord;
 use crate::source::Source;
-use crate::target::{Target, hash};
+use crate::spelled::{ANSI_STRING, SpelledEvent};
+use crate::target::{NO_DEPENDENCY, Target, hash};
 use crate::value::utf16;
 
 pub(crate) const CHUNK_SIZE: usize = 65_536;
@@ -23,7 +24,6 @@ const STRING_BUCKETS: u16 = 64;
 /// Chunk offset of the template table: the heads of the linked lists of definitions, by template ID.
 const TEMPLATE_TABLE: usize = 384;
 const TEMPLATE_BUCKETS: u32 = 32;
-const NO_DEPENDENCY: u16 = 0xffff;
 const FRAGMENT_HEADER: [u8; 4] = [0x0f, 1, 1, 0];
 
 #[derive(Debug, Clone)]
@@ -65,6 +65,45 @@ impl Chunk {
     /// Writes a record. If it does not fit, returns false and leaves the chunk as it was.
     pub(crate) fn write(&mut self, id: u64, written: u64, stream: &Stream) -> Result<bool, WriteError> {
         self.write_with(id, written, |chunk| chunk.stream(stream))
+    }
+
+    /// The same for an event that is spelled out.
+    pub(crate) fn write_spelled(&mut self, id: u64, written: u64, event: &SpelledEvent) -> Result<bool, WriteError> {
+        self.write_with(id, written, |chunk| {
+            chunk.bytes.extend(FRAGMENT_HEADER);
+            event.write(chunk, None)?;
+            chunk.bytes.push(0);
+            Ok(())
+        })
+    }
+
+    /// The same in fewer bytes: as an instance of a template of its own.
+    pub(crate) fn write_spelled_as_instance(
+        &mut self,
+        id: u64,
+        written: u64,
+        event: &SpelledEvent,
+    ) -> Result<bool, WriteError> {
+        self.write_with(id, written, |chunk| {
+            // Unlike those of all other events.
+            let guid = u128::from(id).to_le_bytes();
+            let template_id = id as u32;
+            chunk.bytes.extend(FRAGMENT_HEADER);
+            chunk.bytes.extend([0x0c, 1]);
+            chunk.push_u32(template_id);
+            let definition = chunk.bytes.len() as u32 + 4;
+            chunk.push_u32(definition);
+            let mut values = Vec::new();
+            chunk.definition_of(guid, template_id, |chunk| event.write(chunk, Some(&mut values)))?;
+            chunk.push_u32(values.len() as u32);
+            for value in &values {
+                let size = u16::try_from(value.len()).map_err(|_| WriteError::ValueSize(value.len()))?;
+                chunk.push_u32(u32::from(size) | u32::from(ANSI_STRING) << 16);
+            }
+            values.iter().for_each(|value| chunk.bytes.extend(value));
+            chunk.bytes.push(0);
+            Ok(())
+        })
     }
 
     /// The same for a record that was cut out of another chunk.
@@ -212,7 +251,10 @@ impl Chunk {
                 let definition = self.bytes.len() as u32 + 4;
                 self.push_u32(definition);
                 self.templates.insert(guid.into(), definition);
-                self.definition(&event.template, guid, id);
+                self.definition_of(guid, id, |chunk| {
+                    chunk.element(&event.template.root, true);
+                    Ok(())
+                })?;
             }
         }
         self.push_u32(event.values.len() as u32);
@@ -232,7 +274,12 @@ impl Chunk {
         Ok(())
     }
 
-    fn definition(&mut self, template: &Template, guid: [u8; 16], id: u32) {
+    fn definition_of(
+        &mut self,
+        guid: [u8; 16],
+        id: u32,
+        root: impl FnOnce(&mut Self) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
         let head = TEMPLATE_TABLE + 4 * (id % TEMPLATE_BUCKETS) as usize;
         let start = self.bytes.len();
         self.link(head, start as u32);
@@ -240,9 +287,10 @@ impl Chunk {
         self.push_u32(0);
         let body = self.bytes.len();
         self.bytes.extend(FRAGMENT_HEADER);
-        self.element(&template.root, true);
+        root(self)?;
         self.bytes.push(0);
         self.put_u32(body - 4, (self.bytes.len() - body) as u32);
+        Ok(())
     }
 
     /// Writes an element. Only those of a definition have a dependency.

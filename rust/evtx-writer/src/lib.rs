@@ -5,6 +5,8 @@
 //! and template definition of a chunk at its first use, links them into the tables of the chunk header, and computes
 //! the checksums.
 //!
+//! A [`SpelledEvent`] has no template: each of its records spells out all elements and texts.
+//!
 //! A [`Cutter`] cuts records out of a chunk, with all that they refer to. A [`LogWriter`] writes them unchanged to another
 //! log, in which they share names and definitions again. A [`Redactor`] replaces values in them before.
 //!
@@ -33,6 +35,7 @@ mod record;
 mod common;
 mod audit;
 mod redact;
+mod spelled;
 mod chunk;
 mod log;
 mod mta;
@@ -44,3 +47,4 @@ pub use log::LogWriter;
 pub use mta::MtaWriter;
 pub use record::{CutRecord, Cutter};
 pub use redact::{Keys, Redactor, Rules};
+pub use spelled::SpelledEvent;

@@ -4,6 +4,7 @@ use crate::binxml::{Event, Stream};
 use crate::chunk::{CHUNK_SIZE, Chunk};
 use crate::error::WriteError;
 use crate::record::CutRecord;
+use crate::spelled::SpelledEvent;
 
 const HEADER_SIZE: usize = 4096;
 const DIRTY: u32 = 1;
@@ -60,6 +61,21 @@ impl LogWriter {
         self.write_with(|chunk| chunk.write(id, written, stream))?;
         self.next_id += 1;
         Ok(id)
+    }
+
+    /// Writes an event that is spelled out, as a record with an ID, which must be above those of the records before.
+    ///
+    /// # Errors
+    /// If it does not fit a chunk.
+    pub fn write_spelled(&mut self, id: u64, written: u64, event: &SpelledEvent) -> Result<(), WriteError> {
+        match self.write_with(|chunk| chunk.write_spelled(id, written, event)) {
+            Err(WriteError::RecordSize) => {
+                self.write_with(|chunk| chunk.write_spelled_as_instance(id, written, event))?;
+            }
+            written => written?,
+        }
+        self.next_id = id.saturating_add(1);
+        Ok(())
     }
 
     /// Writes a record that was cut out of another chunk, with the next ID in place of its own, and returns it.
@@ -215,7 +231,7 @@ fn put_header(file: &mut [u8], oldest: u64, newest: u64, next_id: u64, chunks: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::binxml::{Element, Fragment};
+    use crate::binxml::{Content, Element, Fragment};
 
     /// Finishes a chunk after each `size` records.
     fn write(log: &mut LogWriter, times: std::ops::Range<u64>, size: u64) {
@@ -246,5 +262,73 @@ mod tests {
             }
             assert!(log.finish() == whole.finish());
         }
+    }
+
+    /// A spelled event has the same bytes as an [`Element`].
+    #[test]
+    fn tokens_are_those_of_elements() {
+        let text = |text: &str| Content::Text(text.to_owned());
+        let inner = Element::new("Data")
+            .attribute("Name", "n")
+            .attribute("Empty", "")
+            .content(text("caf\u{e9} \u{1f600}"));
+        let root = Element::new("Event")
+            .attribute("xmlns", "x")
+            .child(inner)
+            .child(Element::new("Data"));
+        let root = root
+            .child(Element::new("Other").text(""))
+            .content(Content::EntityRef("entity".to_owned()));
+        let (mut event, mut spelled, mut whole) = (SpelledEvent::default(), LogWriter::new(1), LogWriter::new(1));
+        for id in 1..2000 {
+            event.clear();
+            event.start("Event");
+            event.attribute("xmlns", "x");
+            event.end_start();
+            event.start("Data");
+            event.attribute("Name", "n");
+            event.attribute("Empty", "");
+            event.end_start();
+            event.text("caf\u{e9} \u{1f600}");
+            event.end();
+            event.start("Data");
+            event.close();
+            event.start("Other");
+            event.end_start();
+            event.text("");
+            event.end();
+            event.reference("entity");
+            event.end();
+            spelled.write_spelled(id, 7, &event).expect("it fits");
+            whole
+                .write_stream(7, &Stream::new(vec![Fragment::Element(root.clone())]))
+                .expect("it fits");
+        }
+        assert!(spelled.finish() == whole.finish());
+    }
+
+    #[test]
+    fn an_event_that_is_too_long_leaves_the_log_as_it_was() {
+        let mut log = LogWriter::new(1);
+        for (text, len, fits) in [
+            ("x", 10, true),
+            ("x", 32_000, true),
+            ("x", 64_000, true),
+            ("x", 66_000, false),
+            ("\u{e9}", 64_000, true),
+            ("\u{e9}", 66_000, false),
+            ("\u{20ac}", 32_000, true),
+            ("\u{20ac}", 40_000, false),
+            ("x", 10, true),
+        ] {
+            let mut event = SpelledEvent::default();
+            event.start("Event");
+            event.end_start();
+            event.text(&text.repeat(len));
+            event.end();
+            let id = log.next_id();
+            assert_eq!(log.write_spelled(id, 7, &event).is_ok(), fits, "{len} {text}");
+        }
+        assert_eq!(log.next_id(), 7);
     }
 }

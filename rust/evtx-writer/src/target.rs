@@ -4,6 +4,9 @@ use hashbrown::HashMap;
 
 use crate::source::{Result, Source};
 
+/// The dependency of an element in a definition that depends on no value.
+pub(crate) const NO_DEPENDENCY: u16 = 0xffff;
+
 /// What a name is the name of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
