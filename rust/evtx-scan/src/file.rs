@@ -125,6 +125,11 @@ impl LogFile {
         self.file.size()
     }
 
+    /// What of another file could not become a part of this one: a text for a row each.
+    pub(crate) fn damage(&self) -> &[String] {
+        self.file.damage()
+    }
+
     pub(crate) fn modified(&self) -> Option<Modified> {
         self.file.modified()
     }

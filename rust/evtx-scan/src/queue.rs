@@ -41,8 +41,8 @@ pub(crate) struct Work {
     pub(crate) file: usize,
     /// The position of the rows in the order of all rows.
     pub(crate) batch_index: u64,
-    /// What is wrong with the file as a whole. Only the first work of a file has it.
-    pub(crate) damage: Option<String>,
+    /// What is wrong with the file as a whole, a text for a row each. Only the first work of a file has it.
+    pub(crate) damage: Vec<String>,
     /// The log and the block to read, if there is one.
     pub(crate) block: Option<(Arc<OpenLog>, Block)>,
     /// The indices of the blocks after it that were handed out with it.
@@ -62,7 +62,7 @@ impl Work {
         Work {
             file,
             batch_index: LAST_INDEX,
-            damage: None,
+            damage: Vec::new(),
             block: Some((log, block)),
             rest: 0..0,
             files: 0..0,
@@ -263,7 +263,7 @@ impl FileQueue {
         let mut work = Work {
             file,
             batch_index: batch_index(self.paths.len(), file, 0)?,
-            damage: None,
+            damage: Vec::new(),
             block: None,
             rest: 0..0,
             files: 0..0,
@@ -347,7 +347,7 @@ impl FileQueue {
         {
             return Ok(Some(Work {
                 batch_index: batch_index(self.paths.len(), work.file, index)?,
-                damage: None,
+                damage: Vec::new(),
                 block: log.layout.block(index).map(|block| (log, block)),
                 ..work
             }));
@@ -363,7 +363,7 @@ impl FileQueue {
         call: Call<'_>,
         file: usize,
         buffer: Option<&mut Buffer>,
-    ) -> Result<(Option<OpenLog>, Option<String>), ScanError> {
+    ) -> Result<(Option<OpenLog>, Vec<String>), ScanError> {
         let path = &self.paths[file];
         let is_first = path.split.as_ref().is_none_or(FileSplit::is_first);
         let open = || {
@@ -386,11 +386,12 @@ impl FileQueue {
                         log.cut_short.take().or(bad_checksum)
                     }
                 };
+                let damage = log.file.damage().iter().cloned().chain(damage).collect();
                 Ok((Some(log), damage))
             }
-            Ok(Opened::Not(_)) if !is_first => Ok((None, None)),
-            Ok(Opened::Not(why)) => Ok((None, Some(path.not_a_log(why)?))),
-            Err(error) => Ok((None, Some(path.failure(error)?))),
+            Ok(Opened::Not(_)) if !is_first => Ok((None, Vec::new())),
+            Ok(Opened::Not(why)) => Ok((None, vec![path.not_a_log(why)?])),
+            Err(error) => Ok((None, vec![path.failure(error)?])),
         }
     }
 

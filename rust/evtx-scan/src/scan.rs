@@ -328,10 +328,12 @@ impl Worker {
             }
             self.state = State::Decoding { decoded: 0, failure };
         }
-        let damage = work.damage.clone().filter(|_| self.decoder.concerns_log());
+        let damage = std::mem::take(&mut work.damage);
         self.work = Some(work);
-        // A row on damage to the whole file comes before its other rows.
-        damage.map_or(Ok(()), |damage| self.report(&damage))?;
+        // Rows on damage to the whole file come before its other rows.
+        if self.decoder.concerns_log() {
+            damage.iter().try_for_each(|damage| self.report(damage))?;
+        }
         self.start();
         Ok(true)
     }

@@ -71,6 +71,16 @@ impl ScanPath {
         }
     }
 
+    /// The file that `make` makes of this one, at the same path. Not of one that cannot be read.
+    pub fn made(self, make: impl FnOnce(ScanPath) -> Arc<dyn NestedFile>) -> Self {
+        match self.source {
+            Source::Unreadable(_) | Source::Skipped(..) => self,
+            Source::File | Source::Nested(_) => {
+                ScanPath::new(self.path.clone(), self.explicitly_named, Source::Nested(make(self)))
+            }
+        }
+    }
+
     /// A file that was found and cannot be read, for this reason.
     pub fn unreadable(path: String, why: &str) -> Self {
         ScanPath::new(path, false, Source::Unreadable(why.into()))
@@ -85,7 +95,7 @@ impl ScanPath {
         }
     }
 
-    /// Whether the file is in another one.
+    /// Whether the file is in another one, or made of one.
     pub fn is_nested(&self) -> bool {
         matches!(self.source, Source::Nested(_))
     }
@@ -99,7 +109,10 @@ impl ScanPath {
     }
 
     /// About how many bytes the file has: `of_remote` if it is remote. Nothing is read of it.
-    pub(crate) fn size(&self, storage: &dyn Storage, of_remote: u64) -> Result<u64, StorageError> {
+    ///
+    /// # Errors
+    /// [`StorageError`] if it cannot be opened.
+    pub fn size(&self, storage: &dyn Storage, of_remote: u64) -> Result<u64, StorageError> {
         let source = match &self.source {
             Source::Skipped(source, _) => source,
             source => source,
@@ -121,7 +134,10 @@ impl ScanPath {
     }
 
     /// Opens the file.
-    pub(crate) fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError> {
+    ///
+    /// # Errors
+    /// [`StorageError`] if nothing of it can be read.
+    pub fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError> {
         match &self.source {
             Source::File => Ok(OpenFile {
                 is_remote: call.storage.is_remote(&self.path),

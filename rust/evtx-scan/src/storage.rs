@@ -247,6 +247,11 @@ pub trait StorageFile: Send + Sync {
         None
     }
 
+    /// What of another file could not become a part of this one, which was made of it: a text for a row each.
+    fn damage(&self) -> &[String] {
+        &[]
+    }
+
     /// Fills a buffer with the bytes from an offset on, in bytes from the start of the file.
     ///
     /// # Errors
