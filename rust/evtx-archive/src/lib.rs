@@ -21,7 +21,9 @@ mod seven_zip;
 mod block;
 mod entry;
 mod storage;
+mod xml;
 
 pub use formats::NESTING;
 pub use limits::Archives;
 pub use storage::ArchiveStorage;
+pub use xml::XmlExport;

@@ -108,7 +108,7 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
     let functions = Query::ALL.iter().enumerate().map(|(number, query)| {
         let [name, description, example] = about(*query);
         let files = query.kind().map(|kind| match kind {
-            FileKind::Logs | FileKind::Evidence => "files",
+            FileKind::Logs | FileKind::Exports | FileKind::Evidence => "files",
             FileKind::Rules => "rules",
             FileKind::Providers => "files",
         });
@@ -169,6 +169,12 @@ pub fn about(query: Query) -> [&'static str; 3] {
              hives SOFTWARE and SYSTEM of a registry, if there are any, and of the databases of plaso and WELM. COPY ... TO \
              'windows.messages' (FORMAT evtx_messages) makes a catalog of them.",
             "COPY (FROM evtx_message_catalog('C:/Windows/System32')) TO 'windows.messages' (FORMAT evtx_messages)",
+        ],
+        Query::Exports => [
+            "read_evtx_xml",
+            "Reads events of Windows that were exported as XML, by Event Viewer, wevtutil, Get-WinEvent or evtx_dump, a row \
+             per event, with the columns of read_evtx. Takes a path, a glob, a folder, or a list of them.",
+            "SELECT time_created, provider, event_id, event_data FROM read_evtx_xml('exports/*.xml')",
         ],
         Query::DeclaredEvents => [
             "evtx_event_catalog",

@@ -1,6 +1,6 @@
 //! The list of files of a call.
 
-use evtx_archive::{ArchiveStorage, Archives};
+use evtx_archive::{ArchiveStorage, Archives, XmlExport};
 use evtx_format::Interrupt;
 use evtx_scan::{FileKind, ScanError, ScanPath, Storage, expand};
 
@@ -52,7 +52,11 @@ impl EvtxPaths {
     ) -> Result<(), ScanError> {
         let kind = of.arguments.query().kind().unwrap_or(FileKind::Logs);
         let storage = ArchiveStorage::new(storage, &self.archives);
-        self.paths.extend(expand(&storage, path, kind, &of.caller, interrupt)?);
+        let found = expand(&storage, path, kind, &of.caller, interrupt)?;
+        self.paths.extend(found.into_iter().map(|path| match kind {
+            FileKind::Exports => XmlExport::path(path, &self.archives),
+            _ => path,
+        }));
         Ok(())
     }
 }

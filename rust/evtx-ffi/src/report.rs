@@ -72,7 +72,7 @@ fn function<R: Report + 'static>(make: fn(&ScanCall, &[usize]) -> R) -> Option<R
 /// The report that a query gives; `None` if its rows are records.
 pub(crate) fn report_of(query: Query) -> Option<ReportFunction> {
     match query {
-        Query::Records | Query::Matches => None,
+        Query::Records | Query::Matches | Query::Exports => None,
         Query::Rules => function(|call, _| RuleReport::new(Arc::clone(&call.rules))),
         Query::Fields => function(|_, _| SchemaReport::new(duckdb_type)),
         Query::Files => function(|_, columns| FileReport::of_columns(columns)),

@@ -37,13 +37,15 @@ pub enum Query {
     Chunks,
     /// A row per message of an event provider.
     Messages,
+    /// A row per event of an export as XML.
+    Exports,
     /// A row per field of each declared event. It reads no files.
     DeclaredEvents,
 }
 
 impl Query {
     /// All queries.
-    pub const ALL: [Query; 8] = [
+    pub const ALL: [Query; 9] = [
         Query::Records,
         Query::Matches,
         Query::Rules,
@@ -51,6 +53,7 @@ impl Query {
         Query::Files,
         Query::Chunks,
         Query::Messages,
+        Query::Exports,
         Query::DeclaredEvents,
     ];
 
@@ -59,6 +62,7 @@ impl Query {
         match self {
             Query::Rules => Some(FileKind::Rules),
             Query::Messages => Some(FileKind::Providers),
+            Query::Exports => Some(FileKind::Exports),
             Query::DeclaredEvents => None,
             Query::Files => Some(FileKind::Evidence),
             _ => Some(FileKind::Logs),
@@ -73,9 +77,10 @@ impl Query {
 
 // Which queries take an argument.
 const OF_LOGS: &[Query] = &[Query::Records, Query::Matches];
+const OF_EVENTS: &[Query] = &[Query::Records, Query::Matches, Query::Exports];
 const OF_MATCHES: &[Query] = &[Query::Matches];
 const OF_RULES: &[Query] = &[Query::Matches, Query::Rules];
-const OF_FILES: &[Query] = Query::ALL.split_at(7).0;
+const OF_FILES: &[Query] = Query::ALL.split_at(8).0;
 
 /// What an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,17 +157,17 @@ macro_rules! arguments {
 
 arguments! {
     /// Only the records of this event, or of a list of them, with a column for each of their fields.
-    event_id = None, OF_LOGS: List(|all, texts| put(&mut all.event_ids, texts.as_deref().map(event_ids).transpose()));
+    event_id = None, OF_EVENTS: List(|all, texts| put(&mut all.event_ids, texts.as_deref().map(event_ids).transpose()));
     /// The rules to leave out: an ID, the path of a text file with an ID in each line, or a list of these.
     exclude = None, OF_MATCHES: List(|all, ids| put(&mut all.of_rules.exclude, Ok(ids.unwrap_or_default())));
     /// Adds a column `fields`: all values of the event, each with its name.
-    fields = Some("false"), OF_LOGS: Flag(|all| &mut all.options.fields);
+    fields = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.fields);
     /// Folders named `key=value` are columns.
-    hive_partitioning = Some("false"), OF_LOGS: Flag(|all| &mut all.hive_partitioning);
+    hive_partitioning = Some("false"), OF_EVENTS: Flag(|all| &mut all.hive_partitioning);
     /// Adds a column `insertions`: the values that fill the message, as a list.
-    insertions = Some("false"), OF_LOGS: Flag(|all| &mut all.options.insertions);
+    insertions = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.insertions);
     /// Adds a column `json`: the whole event as JSON.
-    json = Some("false"), OF_LOGS: Flag(|all| &mut all.options.json);
+    json = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.json);
     /// The path of a text file with other levels for some rules: in each line an ID, a comma and a level.
     level_tuning = None, OF_RULES: Text(|all, path| put(&mut all.of_rules.level_tuning, Ok(path)));
     /// Adds `chunk_index` and `record_offset`: where in the file a record stands.
@@ -171,16 +176,16 @@ arguments! {
     /// table.
     logsources = None, OF_RULES: Text(|all, path| put(&mut all.of_rules.log_sources, Ok(path)));
     /// Adds a column `message_source`: where the message is from.
-    message_source = Some("false"), OF_LOGS: Flag(|all| &mut all.options.message_source);
+    message_source = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.message_source);
     /// The path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative to its
     /// folder, in which `{log}` is the log's name.
-    messages = Some(MESSAGES), OF_LOGS: Text(|all, text| put(&mut all.messages, Ok(text.unwrap_or_default())));
+    messages = Some(MESSAGES), OF_EVENTS: Text(|all, text| put(&mut all.messages, Ok(text.unwrap_or_default())));
     /// The lowest level of the rules that are wanted.
     min_level = None, OF_MATCHES: Text(|all, name| {
         put(&mut all.of_rules.min_level, name.map(|name| named("min_level", &Level::ALL, &name)).transpose())
     });
     /// How to handle damage: return a row with `error` set (`report`), no row (`skip`), or fail the query (`fail`).
-    on_error = Some("report"), OF_LOGS: Text(|all, text| {
+    on_error = Some("report"), OF_EVENTS: Text(|all, text| {
         put(&mut all.options.on_error, text.unwrap_or_default().parse())
     });
     /// The password of encrypted entries of ZIP and 7z archives.
@@ -194,26 +199,26 @@ arguments! {
         put(&mut all.of_rules.placeholders, Ok(known))
     });
     /// Only the records of this provider, or of a list of them. The case of ASCII letters does not matter.
-    provider = None, OF_LOGS: List(|all, names| put(&mut all.providers, Ok(names)));
+    provider = None, OF_EVENTS: List(|all, names| put(&mut all.providers, Ok(names)));
     /// Adds a column `record`: each record as it is stored, to write it to another log.
-    record = Some("false"), OF_LOGS: Flag(|all| &mut all.options.record);
+    record = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.record);
     /// Adds records in free space and in damaged chunks, stray chunks, and the chunks and records in files that are not logs.
     recover = Some("false"), OF_LOGS: Flag(|all| &mut all.options.recover);
     /// The rules: a path, a glob, a folder, an archive, or a list of them.
     rules = None, OF_MATCHES: List(|all, paths| put(&mut all.of_rules.rules, Ok(paths)));
     /// With `event_id`: how many files are read to find the fields, -1 for all. If it is not given, all local ones.
-    sample_size = None, OF_LOGS: Integer(|all, size| put(&mut all.sample_size, sample_size(size)));
+    sample_size = None, OF_EVENTS: Integer(|all, size| put(&mut all.sample_size, sample_size(size)));
     /// The status of the rules that are wanted, or a list of them.
     status = None, OF_MATCHES: List(|all, names| {
         let statuses = names.map(|names| names.iter().map(|name| named("status", &Status::ALL, name)).collect());
         put(&mut all.of_rules.statuses, statuses.transpose())
     });
     /// Adds a column `text`: all values of the event, a line for each, to search them at once.
-    text = Some("false"), OF_LOGS: Flag(|all| &mut all.options.text);
+    text = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.text);
     /// Compares checksums; one that does not match is damage.
     verify = Some("false"), OF_LOGS: Flag(|all| &mut all.options.verify);
     /// Adds a column `xml`: the whole event as XML.
-    xml = Some("false"), OF_LOGS: Flag(|all| &mut all.options.xml);
+    xml = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.xml);
 }
 
 fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
@@ -409,7 +414,7 @@ impl Arguments {
             call.rules = rules.rows;
             call.paths.clear();
         }
-        if !matches!(self.query, Query::Records | Query::Matches) {
+        if !OF_EVENTS.contains(&self.query) {
             return Ok(call);
         }
         let providers = self.providers.as_ref();

@@ -15,6 +15,8 @@ pub(crate) const CATALOG: &str = ".messages";
 pub enum FileKind {
     /// Event logs.
     Logs,
+    /// Exports of events as XML.
+    Exports,
     /// Event logs, and what looks like other evidence in a folder or an archive. That is only reported.
     Evidence,
     /// Sigma rules.
@@ -28,6 +30,7 @@ impl FileKind {
     pub(crate) fn ends(self) -> &'static [&'static str] {
         match self {
             FileKind::Logs | FileKind::Evidence => &[".evtx"],
+            FileKind::Exports => &[".xml"],
             FileKind::Rules => &[".yml", ".yaml"],
             FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".mun", ".db"],
         }
@@ -78,6 +81,7 @@ impl FileKind {
     pub(crate) fn plural(self) -> &'static str {
         match self {
             FileKind::Logs | FileKind::Evidence => "logs",
+            FileKind::Exports => "exports",
             FileKind::Rules => "rules",
             FileKind::Providers => "binaries of providers",
         }

@@ -1,0 +1,441 @@
+"""Judges read_evtx_xml.
+
+What read_evtx and the crate `evtx` write as XML must come back as the columns of read_evtx, and what ElementTree reads of other
+XML must be there. Of damaged exports, rows may only disappear with a row that says so. EVTX_EXPORTS=600 asks for so many logs.
+"""
+
+import bz2
+import collections
+import gzip
+import json
+import os
+import pathlib
+import random
+import re
+import xml.etree.ElementTree as ElementTree
+from xml.sax.saxutils import escape, quoteattr
+
+import duckdb
+import evtx
+import pytest
+from client import quoted
+from conftest import SAMPLES, interrupted, write_zip
+
+FOLDERS = [SAMPLES, *(os.environ[name] for name in ("EVTX_CORPUS", "EVTX_VARIED", "EVTX_COLLECTIONS") if os.environ.get(name))]
+LOGS = [log for folder in FOLDERS for log in sorted(pathlib.Path(folder).rglob("*.[eE][vV][tT][xX]"))]
+NAMESPACE = "http://schemas.microsoft.com/win/2004/08/events/event"
+
+# As Event Viewer writes them. An export can have them in any other way.
+DECLARATION = '<?xml version="1.0" encoding="utf-8" standalone="yes"?>'
+LAYOUTS = {
+    "event viewer": lambda events: ("\ufeff" + DECLARATION + "\r\n<Events>" + "".join(events) + "</Events>\r\n").encode(),
+    "wevtutil": lambda events: "\r\n".join(events).encode("utf-16"),
+    "other end": lambda events: ("<Events>\n" + "\n".join(events) + "\n</Events>").encode("utf-16-be"),
+    "evtx_dump": lambda events: "".join(f"Record {nth}\n{event}\n" for nth, event in enumerate(events)).encode(),
+}
+
+# Columns that XML does not tell, or tells in another way: see docs/exports.md.
+OTHER = {"record_id", "message", "message_source", "insertions", "json"}
+
+
+def some_logs():
+    count = int(os.environ.get("EVTX_EXPORTS", "25"))
+    return sorted(random.Random(54).sample(LOGS, min(count, len(LOGS))))
+
+
+def rows(con, function, path, more="", options="xml := true, json := true, text := true, fields := true"):
+    """The rows without the path, each by the names of its columns."""
+    found = con.execute(f"SELECT * EXCLUDE (filename) FROM {function}({quoted(path)}, {options}) {more}")
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row)) for row in found.fetchall()]
+
+
+def as_texts(value):
+    """JSON whose numbers and booleans are texts."""
+    if isinstance(value, dict):
+        return {name: as_texts(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [as_texts(item) for item in value]
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def plain(row):
+    """A row as far as XML tells it."""
+    row = {name: value for name, value in row.items() if name not in OTHER}
+    row["user_data"] = row["user_data"] and as_texts(json.loads(row["user_data"]))
+    row["xml"] = row["xml"] and re.sub("&quot;", '"', row["xml"])
+    return row
+
+
+def has_repeated(xml):
+    """Whether a name of the event data occurs again, as of an array."""
+    names = re.findall('<Data Name="([^"]*)"', xml)
+    return len(set(names)) < len(names)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_xml_of_read_evtx_comes_back(con, tmp_path, layout):
+    path, compared = tmp_path / "export.xml", 0
+    for log in some_logs():
+        originals = rows(con, "read_evtx", log, "WHERE error IS NULL")
+        if not originals:
+            continue
+        path.write_bytes(LAYOUTS[layout]([row["xml"] for row in originals]))
+        found = rows(con, "read_evtx_xml", path)
+        assert [row["error"] for row in found if row["error"]] == [], log
+        assert len(found) == len(originals), log
+        for original, row in zip(originals, found):
+            expected, own = plain(original), plain(row)
+            if has_repeated(original["xml"]) or "EventPayload" in original["xml"] or "CDATA" in original["xml"]:
+                # An array is one value, a payload can be text, and a section of characters is text in XML.
+                for name in ("event_data", "text", "fields", "xml"):
+                    del expected[name], own[name]
+            assert own == expected, log
+            compared += 1
+    assert compared > 300
+
+
+# What the crate writes in another way: GUIDs without braces, and a few types.
+def folded(value):
+    guid = re.fullmatch(r"\{?([0-9A-Fa-f-]{36})\}?", value or "")
+    return guid[1].lower() if guid else value or ""
+
+
+def test_xml_of_the_crate_evtx_is_read(con, tmp_path):
+    path, compared, other = tmp_path / "export.xml", 0, collections.Counter()
+    for log in some_logs():
+        records = []
+        try:
+            records = [record for record in evtx.PyEvtxParser(str(log)).records() if isinstance(record, dict)]
+        except RuntimeError:
+            continue
+        path.write_bytes(LAYOUTS["evtx_dump"]([record["data"] for record in records]))
+        originals = collections.defaultdict(list)
+        for row in rows(con, "read_evtx", log, "WHERE error IS NULL"):
+            originals[row["record_id"]].append(row)
+        if not records:
+            continue
+        found = rows(con, "read_evtx_xml", path)
+        assert [row["error"] for row in found if row["error"]] == [], log
+        assert len(found) == len(records), log
+        for record, row in zip(records, found):
+            if len(originals[record["event_record_id"]]) != 1:
+                continue
+            original = originals[record["event_record_id"]][0]
+            for name in original.keys() - OTHER - {"event_data", "xml", "text", "fields", "user_data"}:
+                assert row[name] == original[name], (log, name)
+            data, own = original["event_data"] or {}, row["event_data"] or {}
+            if not has_repeated(original["xml"]):
+                # The crate writes elements that a template leaves out if their value is NULL.
+                names = {name for name, value in [*own.items(), *data.items()] if value}
+                other.update("event_data" for name in names if folded(own.get(name)) != folded(data.get(name)))
+            compared += 1
+    # Binary payloads, times and floats of a few events.
+    assert compared > 300 and other["event_data"] * 20 < compared
+
+
+def event(nth, data=None, more=""):
+    data = f"<Data Name='Nth'>{nth}</Data>" if data is None else data
+    return (
+        f"<Event xmlns='{NAMESPACE}'><System><Provider Name='Some'/><EventID>{nth % 1000}</EventID>"
+        f"<TimeCreated SystemTime='2024-03-05T08:00:00.{nth % 1000:03}4567Z'/><EventRecordID>{nth}</EventRecordID>"
+        f"<Channel>Application</Channel><Computer>PC</Computer></System><EventData>{data}</EventData>{more}</Event>"
+    )
+
+
+def read(con, path, columns="event_record_id, error", options=""):
+    return con.execute(f"SELECT {columns} FROM read_evtx_xml({quoted(path)}{options})").fetchall()
+
+
+def random_event(random, nth):
+    """An event whose texts are written in many ways."""
+    letters = "ab &<>\"'\u00e9\u4e2d\U0001f600\t]"
+
+    def text():
+        return "".join(random.choice(letters) for _ in range(random.randrange(6)))
+
+    def written(value):
+        parts = []
+        for letter in value:
+            ways = [escape(letter, {'"': "&quot;", "'": "&apos;"}), f"&#{ord(letter)};", f"&#x{ord(letter):X};"]
+            if letter != "]":
+                ways.append(f"<![CDATA[{letter}]]>")
+            if letter not in "&<]":
+                ways.append(letter)
+            parts.append(random.choice(ways) + random.choice(["", "", "<!-- <Data>no</Data> -->", "<?no thing?>"]))
+        return "".join(parts)
+
+    values = [(f"N{at}", text()) for at in range(random.randrange(5))]
+    space = random.choice(["", "\n  ", "\t"])
+    data = space + "".join(
+        f"<Data Name{random.choice(['=', ' = '])}{quoteattr(name)}{random.choice(['', ' '])}>{written(value)}</Data>{space}"
+        for name, value in values
+    )
+    prefix = random.choice(["", "", "e:"])
+    whole = event(nth, data, space)
+    if prefix:
+        whole = re.sub(r"<(/?)(?=[A-Z](?!DATA))", r"<\1e:", re.sub("<!--.*?-->", "", whole)).replace("xmlns=", "xmlns:e=")
+    return whole
+
+
+def test_texts_are_those_of_element_tree(con, tmp_path):
+    random_ = random.Random(54)
+    path, count = tmp_path / "random.xml", 400
+    events = [random_event(random_, nth) for nth in range(1, count + 1)]
+    for layout in LAYOUTS.values():
+        path.write_bytes(layout(events))
+        found = read(con, path, "event_record_id, event_data, error")
+        assert [row[0] for row in found] == list(range(1, count + 1)) and not any(row[2] for row in found)
+        for text, (_, data, _) in zip(events, found):
+            root = ElementTree.fromstring(text)
+            expected = {item.get("Name"): item.text or "" for item in root.iter(f"{{{NAMESPACE}}}Data")}
+            assert (data or {}) == expected, text
+
+
+def test_long_texts(con, tmp_path):
+    """A script block and its message are longer than a chunk is in UTF-16."""
+    path, random_ = tmp_path / "long.xml", random.Random(54)
+    scripts = ["".join(random_.choices("Get-Item \u00e9\u00a0$x;\r\n" * 9 + "\u20ac", k=random_.randrange(10_000, 27_000))) for _ in range(30)]
+    scripts += ["x" * length for length in (31_000, 31_500, 32_000, 32_500, 33_000, 60_000)]
+    path.write_text("".join(
+        event(nth, f"<Data Name='ScriptBlockText'>{script}</Data>", f"<RenderingInfo><Message>{message}</Message></RenderingInfo>")
+        for nth, script in enumerate(scripts, 1)
+        for message in ["Creating Scriptblock text: " + (script if len(script) < 30_000 else "")]
+    ), encoding="utf-8", newline="")
+    found = read(con, path, "event_data['ScriptBlockText'], message, error, event_record_id")
+    assert [row[2] for row in found if row[2]] == []
+    assert [row[0] for row in found] == scripts
+    assert [row[1] for row in found[:30]] == ["Creating Scriptblock text: " + script for script in scripts[:30]]
+    found = read(con, path, "ScriptBlockText", ", event_id := [3, 36]")
+    assert found == [(scripts[2],), (scripts[35],)]
+
+
+def offset_of(error):
+    return int(re.search(r" at byte (\d+)", error)[1])
+
+
+def test_an_export_cut_at_any_byte(con, tmp_path):
+    """A cut export has its whole events, and a row for the event that was cut."""
+    events = [event(nth) for nth in range(1, 4)]
+    whole = ("<Events>" + "".join(events) + "</Events>").encode()
+    starts = [whole.index(f"<Event xmlns='{NAMESPACE}'>".encode(), at) for at in (0,)]
+    ends, at = [], 0
+    for one in events:
+        start = whole.index(one.encode(), at)
+        at = start + len(one)
+        ends.append(at)
+        starts.append(start)
+    for length in range(1, len(whole)):
+        (tmp_path / f"{length:05}.xml").write_bytes(whole[:length])
+    found = collections.defaultdict(list)
+    for name, record, error in read(con, tmp_path, "filename, event_record_id, error"):
+        found[int(pathlib.Path(name).stem)].append((record, error))
+    for length in range(1, len(whole)):
+        there = [nth for nth, end in enumerate(ends, 1) if end <= length]
+        assert [record for record, error in found[length] if not error] == there, length
+        errors = [error for _, error in found[length] if error]
+        last = ends[len(there) - 1] if there else len("<Events>")
+        is_whole = length == last or there == [1, 2, 3] or length <= len("<Events>")
+        if is_whole:
+            # A tag that is cut may be the end tag of the root.
+            assert len(errors) <= 1, length
+        else:
+            assert len(errors) == 1, (length, errors)
+            if there:
+                assert offset_of(errors[0]) == last, (length, errors)
+
+
+def test_flipped_bytes(con, tmp_path):
+    """Events that were not touched are there, and what is missing has a row."""
+    random_ = random.Random(54)
+    events = [event(nth) for nth in range(1, 6)]
+    whole = ("<Events>" + "".join(events) + "</Events>").encode()
+    touched = {}
+    for case in range(1500):
+        at, value = random_.randrange(len(whole)), random_.randrange(256)
+        damaged = bytearray(whole)
+        damaged[at] = value
+        (tmp_path / f"{case:05}.xml").write_bytes(damaged)
+        touched[case] = next((nth for nth, one in enumerate(events, 1) if whole.index(one.encode()) <= at < whole.index(one.encode()) + len(one)), None)
+    found = collections.defaultdict(list)
+    for name, nth, error in read(con, tmp_path, "filename, event_data['Nth'], error"):
+        found[int(pathlib.Path(name).stem)].append((nth, error))
+    lost = 0
+    for case, nth in touched.items():
+        ids = [row for row, error in found[case] if not error]
+        others = [str(one) for one in range(1, 6) if one != nth]
+        assert [one for one in ids if one in others] == others, case
+        if len(ids) < 5:
+            lost += 1
+            assert any(error for _, error in found[case]), case
+    assert 100 < lost < 1500
+
+
+@pytest.mark.parametrize("text, why", [
+    (event(2, "<Data>&lol9;</Data>", "<!DOCTYPE lolz [<!ENTITY lol 'lol'>]>"), "a declaration"),
+    (event(2, "<a>" * 200 + "</a>" * 200), "nested more than 96 levels"),
+    (event(2, f"<Data>{'x' * 3_000_000}</Data>"), "more than 1048576 bytes"),
+    (event(2, "<Data " + " ".join(f"a{nth}=''" for nth in range(500)) + "/>"), "more than 256 attributes"),
+    (event(2, "<Data " + "a='' " * 1_000_000 + "/>"), "cannot be read"),
+    (event(2, "<Data a='' a=''/>"), "attribute"),
+    (event(2, "<Data a='&unknown;'/>"), "unknown"),
+    (event(2, f"<Data>{'x' * 40_000}</Data>" * 2), "does not fit"),
+    (event(2, "<Data>a\0b</Data>"), "zero"),
+    (event(2, "<Data>&#0;</Data>"), "cannot be read"),
+    (event(2, "<Data>&#x110000;</Data>"), "cannot be read"),
+    (event(2, "<Data></Dat>"), "cannot be read"),
+    (event(2)[:-20], "another event starts"),
+    (f"<Event xmlns='{NAMESPACE}'></Event>", "System"),
+    ("<Event>" * 100_000, "does not end"),
+    ('<Event "' * 100_000, "cannot be read"),
+    ("<Evant><System/></Evant>", "are not events"),
+    ("\0" * 3_000_000, "are not events"),
+    ("Some text.", "are not events"),
+    ("<!DOCTYPE lolz [<!ENTITY lol 'lol'>]>", "are not events"),
+])
+def test_hostile_events_are_rows(con, tmp_path, text, why):
+    """The events around such an event are there, and a row with its offset."""
+    path = tmp_path / "hostile.xml"
+    before = ("<Events>" + event(1)).encode()
+    path.write_bytes(before + text.encode() + event(3).encode() + b"</Events>")
+    found = read(con, path)
+    assert [row for row, error in found if not error] == [1, 3]
+    errors = [error for _, error in found if error]
+    assert 1 <= len(errors) <= 1001 and why in errors[0]
+    assert errors[0].startswith(f"{path}: ") and offset_of(errors[0]) == len(before)
+
+
+def test_an_unknown_entity_stays_a_reference(con, tmp_path):
+    """Nothing is expanded: not even entities that the file declares."""
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
+        f'<!ENTITY {chr(98 + nth)} "{f"&{chr(97 + nth)};" * 10}">' for nth in range(9)) + "]>"
+    path = tmp_path / "bomb.xml"
+    path.write_text(bomb + "<Events>" + event(1, "<Data Name='x'>1&j;2</Data>") + "</Events>")
+    found = read(con, path, "event_data, error")
+    assert [data for data, error in found if not error] == [{"x": "1&j;2"}]
+    assert len(found) == 2
+
+
+def test_bytes_that_are_not_utf8_are_replaced(con, tmp_path):
+    path = tmp_path / "latin.xml"
+    path.write_bytes(event(1, "<Data Name='x'>caf\xe9</Data>").encode("latin-1") + event(2).encode())
+    found = read(con, path, "event_record_id, event_data['x'], error")
+    assert [row[:2] for row in found if not row[2]] == [(1, "caf\ufffd"), (2, None)]
+    assert [offset_of(row[2]) for row in found if row[2]] == [0]
+    declared = '<?xml version="1.0" encoding="windows-1252"?>' + event(1, "<Data Name='x'>caf\xe9 \u20ac</Data>")
+    path.write_bytes(declared.encode("cp1252"))
+    assert read(con, path, "event_data['x'], error") == [("caf\xe9 \u20ac", None)]
+
+
+def test_offsets_are_those_of_the_file(con, tmp_path):
+    path = tmp_path / "wide.xml"
+    before = "<Events>" + event(1, "<Data>\u4e2d\U0001f600</Data>") + event(2, "<Data>\u00e9</Data>")
+    for encoding in ("utf-8-sig", "utf-16", "utf-16-be"):
+        path.write_bytes((before + event(3, "</Data>") + event(4)).encode(encoding))
+        found = read(con, path)
+        assert [row for row, error in found if not error] == [1, 2, 4]
+        errors = [error for _, error in found if error]
+        assert [offset_of(error) for error in errors] == [len(before.encode(encoding))], encoding
+
+
+def test_record_ids(con, tmp_path):
+    """The IDs of the events while they rise, and numbers from 1 on of exports that begin with the newest event."""
+    path = tmp_path / "ids.xml"
+    for ids, expected in [
+        ([7, 9, 20], [7, 9, 20]),
+        ([20, 9, 7], [1, 2, 3]),
+        ([7, 9, 8, 30], [7, 9, 10, 30]),
+        ([5], [5]),
+        ([2**64 - 1, 3], [1, 3]),
+    ]:
+        path.write_text("".join(event(nth) for nth in ids))
+        assert read(con, path, "record_id, event_record_id") == list(zip(expected, ids))
+
+
+def test_where_exports_are(con, tmp_path):
+    """Files, globs, folders, lists, compressed files and archives, as of read_evtx."""
+    text = ("<Events>" + event(1) + event(2) + "</Events>").encode()
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a.xml").write_bytes(text)
+    (tmp_path / "deep/B.XML").write_bytes(text)
+    (tmp_path / "c.xml.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "d.xml.bz2").write_bytes(bz2.compress(text))
+    write_zip(tmp_path / "e.zip", {"x/y.xml": tmp_path / "a.xml", "z.txt": tmp_path / "a.xml"})
+    (tmp_path / "other.txt").write_bytes(text)
+    files = ["a.xml", "c.xml.gz", "d.xml.bz2", "deep/B.XML", "e.zip/x/y.xml"]
+    found = read(con, tmp_path, "DISTINCT filename")
+    assert sorted(str(pathlib.Path(name).relative_to(tmp_path)) for name, in found) == sorted(files)
+    assert con.execute(f"SELECT count(*), count(error) FROM read_evtx_xml({quoted(tmp_path)})").fetchone() == (10, 0)
+    for path in ["*.xml", "other.txt", "e.zip", "e.zip/*/*.xml", "c.xml.gz"]:
+        assert len(read(con, tmp_path / path)) == 2, path
+    both = f"[{quoted(tmp_path / 'a.xml')}, {quoted(tmp_path / 'deep')}]"
+    assert con.execute(f"SELECT count(*) FROM read_evtx_xml({both})").fetchone() == (4,)
+    cut = gzip.compress(text + event(3).encode() * 2000)[:-300]
+    (tmp_path / "c.xml.gz").write_bytes(cut)
+    found = read(con, tmp_path / "c.xml.gz")
+    assert [row for row, error in found if not error][:2] == [1, 2]
+    assert any("cut short" in error for _, error in found if error)
+
+
+def test_what_is_no_export(con, tmp_path):
+    """A named file fails the query; one that a glob finds is a row."""
+    for name, content, why in [
+        ("empty", b"", "the file is empty"),
+        ("text", b"no XML at all", "no events"),
+        ("other", b"<catalog><book/></catalog>", "no events"),
+        ("log", (SAMPLES / "DC01-System.evtx").read_bytes(), "no events"),
+        ("spaces", b" " * 3_000_000, "no events"),
+    ]:
+        path = tmp_path / f"{name}.xml"
+        path.write_bytes(content)
+        with pytest.raises(duckdb.Error, match=why):
+            read(con, path)
+        found = read(con, tmp_path / f"{name}*")
+        assert [row for row, _ in found] == [None] and why in found[0][1]
+    for root in ("<Events/>", "<Events></Events>", DECLARATION + "<Events>\r\n</Events>"):
+        path.write_text(root)
+        assert read(con, path) == []
+
+
+def test_damage_as_the_call_asks(con, tmp_path):
+    path = tmp_path / "damaged.xml"
+    path.write_text(event(1) + event(2, "</x>") + event(3))
+    assert len(read(con, path)) == 3
+    assert read(con, path, options=", on_error := 'skip'") == [(1, None), (3, None)]
+    with pytest.raises(duckdb.Error, match=f"damaged.xml: the event at byte {len(event(1))} cannot be read"):
+        read(con, path, options=", on_error := 'fail'")
+    path.write_text(event(1) + event(2, "</x>") * 5000)
+    errors = [error for _, error in read(con, path) if error]
+    assert len(errors) == 1001 and errors[-1].endswith("4000 more places of the file are damaged")
+
+
+def test_fields_have_the_types_of_the_declarations(con, tmp_path):
+    """With event_id, as in read_evtx: the declared events give the types that XML does not tell."""
+    path = tmp_path / "export.xml"
+    log = SAMPLES / "DC01-Security.evtx"
+    path.write_bytes(LAYOUTS["event viewer"]([row["xml"] for row in rows(con, "read_evtx", log, "WHERE error IS NULL")]))
+    sql = "SELECT * EXCLUDE (filename, message) FROM {}({}, event_id := [4624, 4625], provider := 'Microsoft-Windows-Security-Auditing')"
+    expected = con.execute(sql.format("read_evtx", quoted(log)))
+    types = [(column[0], str(column[1])) for column in expected.description]
+    expected = expected.fetchall()
+    found = con.execute(sql.format("read_evtx_xml", quoted(path)))
+    assert [(column[0], str(column[1])) for column in found.description] == types
+    assert found.fetchall() == expected and len(expected) > 10
+
+
+def test_an_export_becomes_a_log(con, tmp_path):
+    """The column record writes the events to a log."""
+    export, log = tmp_path / "export.xml", tmp_path / "copy.evtx"
+    export.write_text("".join(event(nth) for nth in range(1, 2000)))
+    con.execute(f"COPY (SELECT record FROM read_evtx_xml({quoted(export)}, record := true)) TO {quoted(log)} (FORMAT evtx)")
+    sql = "SELECT event_record_id, time_created, event_data FROM {}({})"
+    assert con.execute(sql.format("read_evtx", quoted(log))).fetchall() == con.execute(sql.format("read_evtx_xml", quoted(export))).fetchall()
+    assert sum(1 for _ in evtx.PyEvtxParser(str(log)).records()) == 1999
+
+
+def test_a_query_on_a_large_export_can_be_interrupted(con, tmp_path):
+    path = tmp_path / "large.xml"
+    for events in (event(1) * 100_000, "<Event>" * 3_000_000):
+        path.write_text("<Events>" + events + "</Events>")
+        with interrupted(con, after=0.3, within=1):
+            con.execute(f"SELECT max(time_created) FROM read_evtx_xml([{', '.join([quoted(path)] * 20)}])").fetchall()
