@@ -112,7 +112,7 @@ impl Known {
         let call = parse(arguments)?;
         let archives = EvtxPaths::new(&call, MEMORY, "", "").archives;
         let storage = ArchiveStorage::new(storage, &archives);
-        let [rules, correlations] = rules_of_rows(&call.arguments, CALLER, &storage, interrupt)?;
+        let ([rules, correlations], _) = rules_of_rows(&call.arguments, CALLER, &storage, interrupt)?;
         Ok(Known {
             arguments: arguments.to_owned(),
             rules,

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use arrow_array::ffi::FFI_ArrowSchema;
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::Schema;
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{EventField, EventFieldParts, Expression};
 use evtx_format::Interrupt;
-use evtx_scan::{Arguments, FileKind, FileSplit, ScanCall, ScanError, ScanPath, ScanTask, Storage, expand, partitions};
+use evtx_scan::{
+    Arguments, FileKind, FileSplit, Query, ScanCall, ScanError, ScanPath, ScanTask, Storage, expand, partitions,
+};
 use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::conditions::{Condition, Stated, column_index};
 use crate::errors::exception;
-use crate::signals::{Signals, python_thread};
+use crate::signals::Signals;
 use crate::storage::{Files, PythonFiles};
-use crate::stream::{Output, Stream};
+use crate::stream::{Output, ScanRows, Stream};
 use crate::types::Types;
 use crate::values::arguments;
 
@@ -115,7 +116,7 @@ pub(crate) fn open(
     fields: Option<Vec<EventFieldParts>>,
 ) -> PyResult<NativeScan> {
     let types: Types = types.parse().map_err(PyValueError::new_err)?;
-    let mut arguments = arguments(values)?;
+    let mut arguments = arguments(Query::Records, SCAN, values)?;
     for column in columns.iter().flatten() {
         arguments.need(column);
     }
@@ -297,13 +298,10 @@ impl NativeScan {
         let expressions = self.conditions.iter().map(|condition| condition.expression.clone());
         let expressions: Vec<Expression> = expressions.collect();
         let (scan, _) = self.source.call.scan(&self.projection, &expressions, MESSAGES);
-        let signals = Arc::new(Signals::new(py)?);
         let waits_for_others = self.source.call.paths.iter().any(ScanPath::is_nested);
-        let (files, maker) = (self.source.files.clone(), python_thread(py)?);
-        let (output, threads) = (self.output()?, self.source.threads);
-        let stream = Stream::new(scan, output, files, threads, waits_for_others, signals, maker);
-        let stream = FFI_ArrowArrayStream::new(Box::new(stream));
-        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+        let (files, threads) = (self.source.files.clone(), self.source.threads);
+        let rows = ScanRows::new(scan, self.output()?, files, threads, waits_for_others);
+        Stream::capsule(rows, py)
     }
 
     /// Partitions of about `target` bytes, each a list of tasks.

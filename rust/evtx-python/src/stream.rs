@@ -1,4 +1,4 @@
-//! A stream of the rows of a scan, in the order of the records.
+//! Arrow streams, and the rows of a scan in the order of the records.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,16 +8,18 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use evtx_arrow::{DecodeError, MakeArrays};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{FileScan, LocalStorage, ScanError, Worker};
 use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
 
 use crate::conditions::Condition;
 use crate::errors::stream_error;
-use crate::signals::Signals;
+use crate::signals::{Signals, python_thread};
 use crate::storage::Files;
 use crate::types::Types;
 
@@ -58,15 +60,34 @@ impl Output {
     }
 }
 
-type Rows = (u64, RecordBatch);
+type Numbered = (u64, RecordBatch);
 
-/// The rows of a scan. It does not hold the lock of the interpreter while it works.
-pub(crate) struct Stream {
-    output: Output,
-    source: Option<Source>,
+/// The rows of a stream.
+pub(crate) trait Rows: Send {
+    /// The schema of the rows.
+    fn schema(&self) -> SchemaRef;
+
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// [`ScanError`]. Nothing is asked for after one.
+    fn next(&mut self, signals: &Arc<Signals>) -> Result<Option<RecordBatch>, ScanError>;
+}
+
+/// A stream. It does not hold the lock of the interpreter while it works.
+pub(crate) struct Stream<R> {
+    schema: SchemaRef,
+    /// `None` after the end.
+    rows: Option<R>,
     signals: Arc<Signals>,
     /// The thread of Python that made the stream. It usually holds the lock of the interpreter when it reads the stream.
     maker: Option<ThreadId>,
+}
+
+/// The rows of a scan.
+pub(crate) struct ScanRows {
+    output: Output,
+    source: Source,
 }
 
 enum Source {
@@ -77,43 +98,33 @@ enum Source {
     Threads(Threads),
 }
 
-impl Stream {
-    /// A stream of a scan. `waits_for_others` says whether a thread can wait until another makes progress.
-    pub(crate) fn new(
-        scan: FileScan,
-        output: Output,
-        files: Files,
-        threads: usize,
-        waits_for_others: bool,
-        signals: Arc<Signals>,
-        maker: Option<ThreadId>,
-    ) -> Self {
+impl ScanRows {
+    /// The rows of a scan. `waits_for_others` says whether a thread can wait until another makes progress.
+    pub(crate) fn new(scan: FileScan, output: Output, files: Files, threads: usize, waits_for_others: bool) -> Self {
         let scan = Arc::new(scan);
         let source = if files.is_local() && threads > 1 {
             Source::Unstarted(scan, threads, waits_for_others)
         } else {
             Source::Own(Box::new(Worker::new(&scan, MakeArrays::CHECKED)), files)
         };
-        Stream {
-            output,
-            source: Some(source),
-            signals,
-            maker,
-        }
+        ScanRows { output, source }
+    }
+}
+
+impl Rows for ScanRows {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.output.schema)
     }
 
-    /// The next rows; `None` at the end.
-    fn step(&mut self) -> Result<Option<RecordBatch>, ScanError> {
+    fn next(&mut self, signals: &Arc<Signals>) -> Result<Option<RecordBatch>, ScanError> {
         loop {
             match &mut self.source {
-                None => return Ok(None),
-                Some(Source::Unstarted(scan, threads, waits_for_others)) => {
+                Source::Unstarted(scan, threads, waits_for_others) => {
                     let threads = Threads::start(scan, &self.output, *threads, *waits_for_others)?;
-                    self.source = Some(Source::Threads(threads));
+                    self.source = Source::Threads(threads);
                 }
-                Some(Source::Threads(threads)) => return threads.next(&self.signals),
-                Some(Source::Own(worker, files)) => {
-                    let signals = &self.signals;
+                Source::Threads(threads) => return threads.next(signals),
+                Source::Own(worker, files) => {
                     let is_set = || signals.is_set();
                     let interrupt = Interrupt::new(&is_set);
                     let Some(batch) = files.with(signals, |storage| worker.next(storage, interrupt))? else {
@@ -127,15 +138,32 @@ impl Stream {
             }
         }
     }
+}
 
-    /// As [`step`](Self::step), without the lock of the interpreter.
-    fn step_detached(&mut self) -> Result<Option<RecordBatch>, ScanError> {
+impl<R: Rows + 'static> Stream<R> {
+    /// A stream of rows, as the Arrow C stream interface passes it.
+    pub(crate) fn capsule(rows: R, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+        let stream = Stream {
+            schema: rows.schema(),
+            rows: Some(rows),
+            signals: Arc::new(Signals::new(py)?),
+            maker: python_thread(py)?,
+        };
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(stream)), c"arrow_array_stream")
+    }
+}
+
+impl<R: Rows> Stream<R> {
+    /// The next rows, made without the lock of the interpreter.
+    fn step(&mut self) -> Result<Option<RecordBatch>, ScanError> {
+        let Some(rows) = &mut self.rows else { return Ok(None) };
+        let signals = &self.signals;
         // Another thread must not ask for the lock: one that holds it may wait for this stream.
         if self.maker != Some(thread::current().id()) {
-            return self.step();
+            return rows.next(signals);
         }
         let mut result = None;
-        let attached = Python::try_attach(|py| py.detach(|| result = Some(self.step())));
+        let attached = Python::try_attach(|py| py.detach(|| result = Some(rows.next(signals))));
         match (attached, result) {
             (_, Some(result)) => result,
             // The interpreter is shutting down.
@@ -144,12 +172,12 @@ impl Stream {
     }
 }
 
-impl Iterator for Stream {
+impl<R: Rows> Iterator for Stream<R> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.source.as_ref()?;
-        let step = catch_unwind(AssertUnwindSafe(|| self.step_detached()));
+        self.rows.as_ref()?;
+        let step = catch_unwind(AssertUnwindSafe(|| self.step()));
         let error = match step {
             Ok(Ok(Some(rows))) => return Some(Ok(rows)),
             Ok(Ok(None)) => None,
@@ -159,14 +187,14 @@ impl Iterator for Stream {
             )),
         };
         // Nothing follows the end.
-        self.source = None;
+        self.rows = None;
         error.map(Err)
     }
 }
 
-impl RecordBatchReader for Stream {
+impl<R: Rows> RecordBatchReader for Stream<R> {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.output.schema)
+        Arc::clone(&self.schema)
     }
 }
 
@@ -183,8 +211,8 @@ struct Threads {
 /// The rows of a thread, whose positions never fall.
 struct Head {
     /// `None` once the thread has ended.
-    rows: Option<Receiver<Result<Rows, ScanError>>>,
-    ready: VecDeque<Rows>,
+    rows: Option<Receiver<Result<Numbered, ScanError>>>,
+    ready: VecDeque<Numbered>,
 }
 
 impl Threads {
@@ -278,7 +306,7 @@ impl Drop for Threads {
 }
 
 /// Reads the scan until it ends or nobody takes the rows.
-fn read(scan: &Arc<FileScan>, output: &Output, stop: &AtomicBool, sender: &SyncSender<Result<Rows, ScanError>>) {
+fn read(scan: &Arc<FileScan>, output: &Output, stop: &AtomicBool, sender: &SyncSender<Result<Numbered, ScanError>>) {
     let work = || {
         let mut worker = Worker::new(scan, MakeArrays::CHECKED);
         let is_set = || stop.load(Ordering::Relaxed);

@@ -33,7 +33,16 @@ fn item(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     Err(PyTypeError::new_err(format!("{name} cannot be {}", shown(value))))
 }
 
-/// A value for an argument of a scan.
+/// The texts of a value, or of the values of an iterable; `None` for other values.
+fn items(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<String>>> {
+    if value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() {
+        return Ok(Some(vec![item(name, value)?]));
+    }
+    let Ok(items) = value.try_iter() else { return Ok(None) };
+    items.map(|each| item(name, &each?)).collect::<PyResult<_>>().map(Some)
+}
+
+/// A value for an argument of a call.
 fn argument_value(argument: &Argument, value: &Bound<'_, PyAny>) -> PyResult<ArgumentValue> {
     let name = argument.name;
     let wrong = |wanted: &str| PyTypeError::new_err(format!("{name} must be {wanted}, not {}", shown(value)));
@@ -49,28 +58,35 @@ fn argument_value(argument: &Argument, value: &Bound<'_, PyAny>) -> PyResult<Arg
         ArgumentKind::Integer => return Err(wrong("a whole number")),
         ArgumentKind::Text if value.is_instance_of::<PyString>() => ArgumentValue::Text(value.extract()?),
         ArgumentKind::Text => return Err(wrong("text")),
-        ArgumentKind::List if value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() => {
-            ArgumentValue::List(vec![item(name, value)?])
-        }
         ArgumentKind::List => {
-            let items = value.try_iter().map_err(|_| wrong("a value or a list of them"))?;
-            ArgumentValue::List(items.map(|each| item(name, &each?)).collect::<PyResult<_>>()?)
+            ArgumentValue::List(items(name, value)?.ok_or_else(|| wrong("a value or a list of them"))?)
         }
-        ArgumentKind::Map => return Err(wrong("a map, which no scan takes")),
+        ArgumentKind::Map => {
+            let entries = value
+                .cast::<PyDict>()
+                .map_err(|_| wrong("a dict of values or lists of them"))?;
+            let mut pairs = Vec::new();
+            for (key, values) in entries {
+                let key = item(name, &key)?;
+                let texts = items(name, &values)?.ok_or_else(|| wrong("a dict of values or lists of them"))?;
+                pairs.extend(texts.into_iter().map(|text| (key.clone(), text)));
+            }
+            ArgumentValue::Map(pairs)
+        }
     })
 }
 
-/// The arguments of a scan, by name. Those that are None keep their defaults.
-pub(crate) fn arguments(values: &Bound<'_, PyDict>) -> PyResult<Arguments> {
-    let mut arguments = Arguments::new(Query::Records);
+/// The arguments of a call of a function, by name. Those that are None keep their defaults.
+pub(crate) fn arguments(query: Query, function: &str, values: &Bound<'_, PyDict>) -> PyResult<Arguments> {
+    let mut arguments = Arguments::new(query);
     for (name, value) in values {
         let name: String = name.extract()?;
-        let found = Argument::find(Query::Records, &name).filter(|found| found.name != "hive_partitioning");
+        let found = Argument::find(query, &name).filter(|found| found.name != "hive_partitioning");
         let Some(argument) = found else {
-            return Err(PyTypeError::new_err(format!("scan() has no argument {name}")));
+            return Err(PyTypeError::new_err(format!("{function} has no argument {name}")));
         };
         if !value.is_none() {
-            let set = arguments.set(argument, argument_value(argument, &value)?, "scan()");
+            let set = arguments.set(argument, argument_value(argument, &value)?, function);
             set.map_err(|error| PyValueError::new_err(error.to_string()))?;
         }
     }

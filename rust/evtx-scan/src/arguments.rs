@@ -463,6 +463,7 @@ impl Arguments {
 }
 
 /// The rules that the arguments of a call name, for rows of a table: all, and the correlations with the rules that they need.
+/// Then a warning, if rules did not load.
 ///
 /// # Errors
 /// Those of [`Arguments::call`].
@@ -471,12 +472,12 @@ pub fn rules_of_rows(
     function: &str,
     storage: &dyn Storage,
     interrupt: Interrupt<'_>,
-) -> Result<[Arc<Rules>; 2], ScanError> {
+) -> Result<([Arc<Rules>; 2], Option<String>), ScanError> {
     let threads = available_parallelism().map_or(1, NonZero::get);
     let loaded = arguments.of_rules.load_named(function, threads, storage, interrupt)?;
-    let (rules, _) = loaded.into_rules(function)?;
+    let (rules, warning) = loaded.into_rules(function)?;
     let correlations = rules.only(|index| rules.is_correlation(index));
-    Ok([rules, Arc::new(correlations)])
+    Ok(([rules, Arc::new(correlations)], warning))
 }
 
 /// A planned call.
