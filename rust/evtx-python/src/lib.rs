@@ -2,6 +2,7 @@
 //!
 //! A [`NativeScan`](scan::NativeScan) makes streams. Each is a scan of `evtx-scan` with the Arrow C stream interface, so
 //! libraries with this interface read it without a copy.
+//! [`NativeMatches`](sigma::NativeMatches) makes streams of the Sigma rules that the events of any such stream match.
 //!
 //! - Threads of the stream read local files, and never call Python. The thread that reads the stream reads Python's file
 //!   systems.
@@ -17,6 +18,8 @@ mod codes;
 mod conditions;
 mod stream;
 mod scan;
+mod events;
+mod sigma;
 
 use pyo3::prelude::*;
 
@@ -30,6 +33,8 @@ mod _native {
     use super::errors::EvtxError;
     #[pymodule_export]
     use super::scan::{NativeScan, open};
+    #[pymodule_export]
+    use super::sigma::{NativeMatches, NativeRules, load_rules};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -56,7 +56,7 @@ fn is_int128(field: &Field) -> bool {
 /// Whether a field has texts of any layout.
 pub(crate) fn is_text(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Utf8 | DataType::Utf8View => true,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
         DataType::Dictionary(_, values) => is_text(values),
         _ => false,
     }
