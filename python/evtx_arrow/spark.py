@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +29,7 @@ from . import _native
 from ._conditions import Condition, conditions, of_signed
 from ._files import resolve
 from ._scan import Scan, _names, scan
+from ._sigma import Matches, _arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -287,3 +289,36 @@ class _Schema:
 
     def __arrow_c_schema__(self) -> object:
         return self._native.schema_capsule()
+
+
+def sigma(events: DataFrame, rules: Any, **arguments: Any) -> DataFrame:
+    """The Sigma rules that the events of a frame match. The arguments are those of :func:`evtx_arrow.sigma`.
+
+    The frame has the columns that the reader gives. Each task loads the rules, so every worker needs their files.
+    Correlations see the events of one partition, so rules with correlations need a frame of one partition: call
+    ``coalesce(1)``. Without it, a second partition with events fails the query.
+    """
+    import pyarrow
+    from pyspark.sql.types import StructField, StructType
+
+    values = _arguments(rules, **arguments)
+    # The driver finds wrong arguments and the columns.
+    none = pyarrow.Table.from_arrays([pyarrow.nulls(0) for _ in events.columns], names=events.columns)
+    known = _struct(Matches(_native.load_rules(values).matches(none, "spark")))
+    types = {field.name: field.dataType for field in events.schema if field.name.lower() != "error"}
+    columns = StructType([StructField(field.name, types.get(field.name, field.dataType)) for field in known])
+
+    def match(batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        _freeze()
+        first = next(batches, None)
+        if first is None:
+            return
+        known = _native.load_rules(values)
+        if known.correlates and TaskContext.get().partitionId() > 0:
+            raise ValueError("rules with correlations need all events in one partition: call events.coalesce(1)")
+        reader = pyarrow.RecordBatchReader.from_batches(first.schema, itertools.chain([first], batches))
+        yield from pyarrow.RecordBatchReader.from_stream(Matches(known.matches(reader, "spark")))
+
+    return events.mapInArrow(match, columns)

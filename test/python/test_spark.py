@@ -12,7 +12,7 @@ import time
 import pyarrow as pa
 import pytest
 from client import list_of, quoted_name
-from conftest import ROOT, SAMPLES, write_log
+from conftest import ROOT, SAMPLES, assert_same_rows, write_log
 from structures import CHUNK
 from test_columns_of_events import LOGS
 from test_evtx_arrow import assert_same
@@ -279,3 +279,41 @@ def test_no_reader_takes_filters():
     from pyspark.sql.datasource import DataSourceReader
 
     assert EvtxReader.pushFilters is DataSourceReader.pushFilters
+
+
+def assert_found(con, frame, folder, logs, rules):
+    """Asserts that matches in a frame are those of evtx_sigma."""
+    sql = f"SELECT * REPLACE (rule_level::VARCHAR AS rule_level) FROM evtx_sigma('{logs}', rules := '{rules}') WHERE rule_title IS NOT NULL"
+    relation = con.sql(spark_sql(con, sql))
+    # DuckDB's struct of a correlation has unsigned numbers.
+    own = rows_of(frame.where("rule_title IS NOT NULL"), folder)
+    assert own.schema.names == relation.columns and len(own) > 15
+    con.register("own_rows", own)
+    names = [name for name in relation.columns if name != "correlation"]
+    ours = ", ".join(f"{quoted_name(name)}::{kind} AS {quoted_name(name)}" for name, kind in zip(relation.columns, relation.types) if name in names)
+    one, other = f"SELECT {ours}, correlation['count'] AS n FROM own_rows", f"SELECT {', '.join(map(quoted_name, names))}, correlation['count'] AS n FROM ({relation.sql_query()})"
+    assert_same_rows(con, one, other)
+    con.unregister("own_rows")
+
+
+@pytest.mark.filterwarnings("ignore:.*rules did not load")
+def test_sigma_in_a_frame(spark, con, tmp_path):
+    from evtx_arrow.spark import sigma
+
+    frame = load(spark, str(SAMPLES), target_bytes="1")
+    assert frame.rdd.getNumPartitions() > 5
+    rules, correlations = SAMPLES / "rules", SAMPLES / "correlations"
+    assert_found(con, sigma(frame, rules), tmp_path, SAMPLES, rules)
+    frame.write.parquet(str(tmp_path / "events"))
+    stored = spark.read.parquet(str(tmp_path / "events"))
+    assert_found(con, sigma(stored, str(rules)), tmp_path, SAMPLES, rules)
+    assert_found(con, sigma(stored.coalesce(1), correlations), tmp_path, SAMPLES, correlations)
+    high = sigma(stored.repartition(3), [rules], min_level="high").select("rule_level").distinct().collect()
+    assert {row.rule_level for row in high} - {None} == {"critical", "high"}
+    with pytest.raises(Exception, match="one partition: call events.coalesce"):
+        sigma(stored.repartition(4), correlations).count()
+    with pytest.raises(ValueError, match="events must have the columns channel and provider"):
+        sigma(stored.drop("channel"), rules)
+    with pytest.raises(TypeError, match="sigma\\(\\) has no argument level"):
+        sigma(stored, rules, level="high")
+    assert sigma(stored.where("false"), rules).count() == 0
