@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import threading
+import time
 
 import pytest
 from conftest import ROOT, SAMPLES, interrupted, loaded
@@ -127,6 +128,49 @@ def test_tables_of_other_tools(con, tmp_path):
                      ("SELECT evtx_sigma_correlates(NULL)", "needs rules"), ("FROM evtx_sigma_of('texts', 'r', placeholders := 3)", "needs a map")]:
         with pytest.raises(Exception, match=why):
             con.execute(sql).fetchall()
+
+
+def test_times_of_other_tools(con, tmp_path):
+    rules = write(tmp_path, a=rule("Any", EVERYTHING) + "name: any\n", b=(
+        "title: Many\nid: many\ncorrelation:\n  type: event_count\n  rules: [any]\n  timespan: 1h\n  condition: {gte: 3}\n"),
+        c=rule("Early", {"a": {"TimeCreated_SystemTime|hour|lt": 6}, "condition": "a"}))
+    con.execute("SET TimeZone = 'America/New_York'")
+    con.execute("CREATE TABLE instants AS SELECT 'c' AS channel, 'p' AS provider, 1 AS event_id, TIMESTAMPTZ '2024-01-01 05:59:00+00' AS time_created FROM range(3)")
+    found = "SELECT rule_title, correlation.first_time, error FROM evtx_sigma_of('{}', $1) ORDER BY ALL"
+    rows = con.execute(found.format("instants"), [rules]).fetchall()
+    assert [title for title, *_ in rows] == ["Early"] * 3 + ["Many"] and str(rows[3][1]).startswith("2024-01-01 05:59")
+    # No time is in no window.
+    con.execute("CREATE TABLE texts AS SELECT 'c' AS channel, 'p' AS provider, 1 AS event_id, unnest(['01/02/2020 3 pm', NULL, '']) AS time_created")
+    why = "correlations leave out 3 events that have no time_created"
+    assert con.execute(found.format("texts"), [rules]).fetchall() == [(None, None, why)]
+    con.execute("CREATE TABLE none AS SELECT 'c' AS channel, 'p' AS provider, 1 AS event_id")
+    with pytest.raises(Exception, match="needs the column time_created for correlations"):
+        con.execute(found.format("none"), [rules]).fetchall()
+
+
+def test_columns_of_any_name_and_type(con, tmp_path):
+    rules = write(tmp_path, a=rule("A", {"a": {"A": "x"}, "condition": "a"}), b=rule("B", {"a": {"B|exists": True}, "condition": "a"}),
+                  c=rule("Word", {"a": ["not json"], "condition": "a"}))
+    con.execute("""CREATE TABLE own AS SELECT 'c' AS channel, 'p' AS provider, i AS hit_row, 'mine' AS hit, 'f' AS found, 'e' AS event, 3 AS row,
+        {A: CASE i WHEN 1 THEN 'x' END, B: NULL} AS event_data, CASE i WHEN 2 THEN 'zz not json' END AS user_data FROM range(3) t(i)""")
+    sql = "SELECT rule_title, hit_row, hit, found, event, row FROM evtx_sigma_of('own', $1) ORDER BY ALL"
+    assert con.execute(sql, [rules]).fetchall() == [("A", 1, "mine", "f", "e", 3), ("Word", 2, "mine", "f", "e", 3)]
+    texts = ['{"A": "x"}', "{A=x}", "[1]", '{"A": "x", "A": "y"}', "zz", None]
+    con.execute("CREATE TABLE texts AS SELECT 'c' AS channel, 'p' AS provider, unnest($1) AS event_data", [texts])
+    assert con.execute("SELECT event_data FROM evtx_sigma_of('texts', $1)", [rules]).fetchall()[:2] == [(text,) for text in texts[:2]]
+    # Names that differ in their numbers alone.
+    con.execute("CREATE TABLE many AS SELECT 'c' AS channel, 'p' AS provider, map_from_entries([('X_' || i, 'v') FOR i IN range(100_000)]) AS event_data")
+    start = time.monotonic()
+    assert con.execute("SELECT count(*) FROM evtx_sigma_of('many', $1)", [rules]).fetchone() == (0,)
+    assert time.monotonic() - start < 5
+
+
+def test_damage_of_unknown_events_is_told(con, tmp_path):
+    rules = write(tmp_path, a=rule("Logon", {"a": {"EventID": 4624}, "condition": "a"}, logsource=FOR_SECURITY))
+    con.execute("""CREATE TABLE events AS SELECT * FROM (VALUES ('Security', 'p', NULL, 'x'), ('Security', 'p', 4624, 'x'), (NULL, NULL, NULL, 'x'),
+        ('System', 'p', 1, 'x'), ('Security', 'p', NULL, NULL)) t(channel, provider, event_id, error)""")
+    rows = con.execute("SELECT channel, event_id, rule_title FROM evtx_sigma_of('events', $1) ORDER BY ALL", [rules]).fetchall()
+    assert rows == [("Security", 4624, "Logon"), ("Security", None, None), (None, None, None)]
 
 
 def test_an_interrupt_ends_it_soon(con, tmp_path):

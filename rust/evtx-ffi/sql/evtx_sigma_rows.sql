@@ -15,7 +15,11 @@ WITH evtx_sigma_events AS NOT MATERIALIZED (
 ),
 events AS NOT MATERIALIZED (
     SELECT *,
-        {record_id: TRY_CAST(record_id AS UBIGINT), time_created: TRY_CAST(time_created AS TIMESTAMP_NS),
+        {record_id: TRY_CAST(record_id AS UBIGINT),
+         -- A cast would give the local time.
+         time_created: CASE WHEN typeof(time_created) = 'TIMESTAMP WITH TIME ZONE'
+                            THEN make_timestamp_ns(epoch_ns(TRY_CAST(time_created AS TIMESTAMPTZ)))
+                            ELSE TRY_CAST(time_created AS TIMESTAMP_NS) END,
          event_id: TRY_CAST(event_id AS UINTEGER), level: TRY_CAST(level AS UTINYINT),
          provider: provider::VARCHAR,
          channel: CASE WHEN '"NULL"' IN (typeof(channel), typeof(provider))
@@ -32,30 +36,39 @@ events AS NOT MATERIALIZED (
          activity_id: TRY_CAST(activity_id AS UUID), related_activity_id: TRY_CAST(related_activity_id AS UUID),
          user_sid: user_sid::VARCHAR, event_record_id: TRY_CAST(event_record_id AS UBIGINT), error: error::VARCHAR,
          filename: filename::VARCHAR,
-         event_data: CASE WHEN typeof(event_data) IN ('MAP(VARCHAR, VARCHAR)', '"NULL"')
-                          THEN event_data::MAP(VARCHAR, VARCHAR)
-                          ELSE to_json(event_data)::MAP(VARCHAR, VARCHAR) END} AS evtx_event
+         event_data: CASE
+             WHEN typeof(event_data) IN ('MAP(VARCHAR, VARCHAR)', '"NULL"') THEN event_data::MAP(VARCHAR, VARCHAR)
+             -- JSON, or a map as CSV has it.
+             WHEN typeof(event_data) = 'VARCHAR' THEN coalesce(
+                 TRY_CAST(TRY_CAST(event_data AS JSON) AS MAP(VARCHAR, VARCHAR)), TRY_CAST(event_data AS MAP(VARCHAR, VARCHAR)))
+             -- All rows of a struct have all fields.
+             WHEN starts_with(typeof(event_data), 'STRUCT') THEN map_from_entries(list_filter(
+                 map_entries(TRY_CAST(to_json(event_data) AS MAP(VARCHAR, VARCHAR))), lambda e: e.value IS NOT NULL))
+             ELSE TRY_CAST(to_json(event_data) AS MAP(VARCHAR, VARCHAR)) END} AS evtx_sigma_event
     FROM evtx_sigma_events
 ),
 hits AS MATERIALIZED (
-    SELECT unnest(evtx_sigma_hits(json_arguments, evtx_event)) AS hit, * EXCLUDE evtx_event
+    SELECT unnest(evtx_sigma_hits(json_arguments, evtx_sigma_event)) AS evtx_sigma_hit, * EXCLUDE evtx_sigma_event
     FROM events
     WHERE evtx_sigma_correlates(json_arguments)
+      AND CASE WHEN typeof(time_created) = '"NULL"'
+               THEN error('evtx_sigma_of needs the column time_created for correlations')::VARCHAR IS NULL ELSE true END
 ),
-numbered AS MATERIALIZED (SELECT *, row_number() OVER () - 1 AS hit_row FROM hits),
+numbered AS MATERIALIZED (SELECT *, row_number() OVER () - 1 AS evtx_sigma_row FROM hits),
 bursts AS (
-    SELECT unnest(evtx_sigma_bursts(json_arguments, list(hit ORDER BY hit_row))) AS found
+    SELECT unnest(evtx_sigma_bursts(json_arguments, list(evtx_sigma_hit ORDER BY evtx_sigma_row))) AS evtx_sigma_found
     FROM numbered
     HAVING count(*) > 0
 ),
 findings AS (
-    SELECT unnest(evtx_sigma_matches(json_arguments, evtx_event)) AS found, * EXCLUDE evtx_event
+    SELECT unnest(evtx_sigma_matches(json_arguments, evtx_sigma_event)) AS evtx_sigma_found, * EXCLUDE evtx_sigma_event
     FROM events
     UNION ALL BY NAME
-    SELECT found, numbered.* EXCLUDE (hit, hit_row)
-    FROM bursts LEFT JOIN numbered ON found.row = hit_row
+    SELECT evtx_sigma_found, numbered.* EXCLUDE (evtx_sigma_hit, evtx_sigma_row)
+    FROM bursts LEFT JOIN numbered ON evtx_sigma_found.row = evtx_sigma_row
 )
-SELECT found.rule_id, found.rule_title, found.rule_level::evtx_level AS rule_level, found.rule_status, found.tags,
-    found.rule_file, found.matched, found.correlation,
-    * EXCLUDE found REPLACE (coalesce(found.error, error::VARCHAR) AS error)
+SELECT evtx_sigma_found.rule_id, evtx_sigma_found.rule_title, evtx_sigma_found.rule_level::evtx_level AS rule_level,
+    evtx_sigma_found.rule_status, evtx_sigma_found.tags, evtx_sigma_found.rule_file, evtx_sigma_found.matched,
+    evtx_sigma_found.correlation,
+    * EXCLUDE evtx_sigma_found REPLACE (coalesce(evtx_sigma_found.error, error::VARCHAR) AS error)
 FROM findings

@@ -176,6 +176,7 @@ fn parse(arguments: &str) -> Result<EvtxArguments, EvtxError> {
 fn texts(value: Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.into_iter().flat_map(texts).collect(),
+        Value::Null => Vec::new(),
         Value::String(text) => vec![text],
         other => vec![other.to_string()],
     }
@@ -339,7 +340,7 @@ unsafe fn hits_in<'a>(vectors: &[EvtxVector], row: usize) -> Result<Vec<Hit<'a>>
             let fields = fields.items(item).map(|text| texts.text(text));
             Ok(Hit {
                 rule: rules.value(item).unwrap_or(u32::MAX),
-                time: times.value(item).unwrap_or_default(),
+                time: times.value(item),
                 fields: fields.collect::<Result<_, EvtxError>>()?,
                 filename: files.text(item)?.unwrap_or_default(),
                 record_id: ids.value(item).unwrap_or_default(),

@@ -349,7 +349,7 @@ impl Collected {
                 let ends = &fields.value_offsets()[row..];
                 hits.push(Hit {
                     rule: rules.value(row),
-                    time: times.value(row),
+                    time: times.is_valid(row).then(|| times.value(row)),
                     fields: (ends[0]..ends[1]).map(text).collect(),
                     filename: if files.is_valid(row) { files.value(row) } else { "" },
                     record_id: if ids.is_valid(row) { ids.value(row) } else { 0 },

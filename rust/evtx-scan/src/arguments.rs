@@ -475,7 +475,7 @@ pub fn rules_of_rows(
 ) -> Result<([Arc<Rules>; 2], Option<String>), ScanError> {
     let threads = available_parallelism().map_or(1, NonZero::get);
     let loaded = arguments.of_rules.load_named(function, threads, storage, interrupt)?;
-    let (rules, warning) = loaded.into_rules(function)?;
+    let (rules, warning) = loaded.into_rules("evtx_sigma")?;
     let correlations = rules.only(|index| rules.is_correlation(index));
     Ok(([rules, Arc::new(correlations)], warning))
 }

@@ -1,6 +1,7 @@
 //! The values of a row, by the names that rules have for them.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use arrow_schema::{DataType, Field, Fields};
 use evtx_format::binxml::fields::FieldNamer;
@@ -14,6 +15,9 @@ use crate::schema::{COLUMNS, Column, ColumnSource, FieldType, Place, sigma_name}
 
 /// The most bytes of a JSON text whose parts count as values.
 const MAX_JSON: usize = 16 << 20;
+
+/// The element whose leaves are in `user_data`.
+const USER_DATA: &str = "UserData";
 
 /// A value of a column of [`event_fields`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,8 +156,13 @@ impl<'a> RowFields<'a> {
         }
         self.keys = self.all.len();
         let json = user_data.filter(|text| text.len() <= MAX_JSON);
-        if let Some(Json::Object(children)) = json.and_then(|text| serde_json::from_str(text).ok()) {
-            self.add_children("UserData", children);
+        match json.map(serde_json::from_str) {
+            Some(Ok(Json::Object(children))) => self.add_children(USER_DATA, children),
+            // It is searched as a whole.
+            Some(_) => self
+                .all
+                .extend(user_data.map(|text| (USER_DATA.into(), Some(text.into())))),
+            None => {}
         }
     }
 
@@ -163,7 +172,7 @@ impl<'a> RowFields<'a> {
 
     /// Adds the values in an element. Recurses once per level of the JSON text, of which `serde_json` accepts 128.
     fn add_children(&mut self, element: &str, children: Map<String, Json>) {
-        let keys: Vec<String> = children.keys().cloned().collect();
+        let keys: HashSet<String> = children.keys().cloned().collect();
         for (key, value) in children {
             match (key.as_str(), value) {
                 ("#attributes", Json::Object(attributes)) => {
@@ -173,7 +182,7 @@ impl<'a> RowFields<'a> {
                     }
                 }
                 ("#text", value) => self.add_element(element, value),
-                (key, value) => self.add_element(base(key, |name| keys.iter().any(|key| key == name)), value),
+                (key, value) => self.add_element(base(key, |name| keys.contains(name)), value),
             }
         }
     }
@@ -226,7 +235,9 @@ fn items(text: &str) -> Option<Vec<Cow<'_, str>>> {
 /// A name without the number that it got because an earlier one is the same: `schema::Numbering` adds it.
 pub(super) fn base(key: &str, is_there: impl Fn(&str) -> bool) -> &str {
     let numbered = |(name, digits): &(&str, &str)| {
-        !name.is_empty() && !digits.starts_with('0') && digits.parse::<u32>().is_ok() && is_there(name)
+        let number = digits.parse::<u32>().ok().filter(|_| !digits.starts_with('0'));
+        let is_next = |number| number == 1 || is_there(&format!("{name}_{}", number - 1));
+        !name.is_empty() && is_there(name) && number.is_some_and(is_next)
     };
     key.rsplit_once('_').filter(numbered).map_or(key, |(name, _)| name)
 }
@@ -299,7 +310,7 @@ mod tests {
         ];
         assert_eq!(fields(&[], Some(json)), expected);
         for other in ["", "{", "[1]", "null", "3"] {
-            assert_eq!(fields(&[], Some(other)), []);
+            assert_eq!(fields(&[], Some(other)), [pair("UserData", other)]);
         }
     }
 
@@ -307,8 +318,8 @@ mod tests {
     fn a_number_is_part_of_a_name_unless_the_name_is_there_without_it() {
         let is_there = |name: &str| name == "a" || name == "a_1";
         assert_eq!(
-            ["a_2", "a_1_1", "b_1", "a_0", "a_", "_1"].map(|key| base(key, is_there)),
-            ["a", "a_1", "b_1", "a_0", "a_", "_1"]
+            ["a_2", "a_3", "a_1_1", "b_1", "a_0", "a_", "_1"].map(|key| base(key, is_there)),
+            ["a", "a_3", "a_1", "b_1", "a_0", "a_", "_1"]
         );
     }
 

@@ -101,11 +101,11 @@ impl Findings {
         self.push_or_refuse(finding, None)
     }
 
-    /// The same, or instead a correlation that could not be evaluated: the path of its file, and why.
+    /// The same, or instead what correlations could not evaluate: the path of the file of the rule, if it is one, and why.
     fn push_or_refuse(
         &mut self,
         finding: Option<&Finding>,
-        refused: Option<(Arc<str>, String)>,
+        refused: Option<(Option<Arc<str>>, String)>,
     ) -> Result<(), ArrowError> {
         let burst = finding.and_then(|finding| finding.burst.as_deref());
         let (file, why) = refused.unzip();
@@ -114,7 +114,7 @@ impl Findings {
         self.bursts.push(burst, Some(&self.rules));
         self.rows.append_option(burst.map(|found| found.burst.place.offset));
         self.errors.append_option(why);
-        self.files.push(file);
+        self.files.push(file.flatten());
         Ok(())
     }
 
@@ -131,8 +131,13 @@ impl Findings {
     pub fn push_bursts(&mut self, hits: &[Hit<'_>], interrupt: Interrupt<'_>) -> Result<(), DecodeError> {
         let rules = Arc::clone(&self.rules);
         let mut kept = Hits::new(Arc::clone(&rules.correlations), Arc::new(AtomicUsize::new(0)));
+        let mut without_time = 0;
         for (offset, hit) in (0..).zip(hits) {
             interrupt.check()?;
+            let Some(time) = hit.time else {
+                without_time += 1;
+                continue;
+            };
             let place = Place {
                 file: 0,
                 offset,
@@ -143,7 +148,7 @@ impl Findings {
                 let text = fields.next().copied().flatten();
                 text.inspect(|text| out.push_str(text)).is_some()
             };
-            kept.push(hit.rule, hit.time, place, &mut text);
+            kept.push(hit.rule, time, place, &mut text);
         }
         let (bursts, refused) = rules.bursts(vec![kept], interrupt)?;
         for burst in bursts {
@@ -153,8 +158,12 @@ impl Findings {
             let finding = Finding::of_burst(index, FoundBurst { burst, files });
             self.push(Some(&finding))?;
         }
-        for refused in refused {
-            self.push_or_refuse(None, Some(refused))?;
+        for (file, why) in refused {
+            self.push_or_refuse(None, Some((Some(file), why)))?;
+        }
+        if without_time > 0 {
+            let why = format!("correlations leave out {without_time} events that have no time_created");
+            self.push_or_refuse(None, Some((None, why)))?;
         }
         Ok(())
     }
@@ -203,8 +212,8 @@ impl Findings {
 pub struct Hit<'a> {
     /// The index of the rule.
     pub rule: u32,
-    /// When the event happened, in ns since 1970.
-    pub time: i64,
+    /// When the event happened, in ns since 1970, if that is known.
+    pub time: Option<i64>,
     /// The texts of [`Correlations::fields`](evtx_sigma::Correlations::fields).
     pub fields: Vec<Option<&'a str>>,
     /// The path of its file; empty if the row has none.
@@ -238,9 +247,9 @@ impl Default for HitList {
 }
 
 impl HitList {
-    pub(super) fn push(&mut self, rule: u32, time: i64, file: Option<&str>, id: Option<u64>) {
+    pub(super) fn push(&mut self, rule: u32, time: Option<i64>, file: Option<&str>, id: Option<u64>) {
         self.rules.append_value(rule);
-        self.times.append_value(time);
+        self.times.append_option(time);
         self.fields.append(true);
         self.files.append_option(file);
         self.ids.append_option(id);

@@ -107,7 +107,9 @@ impl RowMatcher {
         let (_, kind) = self.matches(row, interrupt)?;
         self.matches.retain(|found| self.rules.reports(found.rule));
         let is_damaged = row.values[self.columns.error].is_some();
-        let hides_match = is_damaged && (row.values[self.columns.channel].is_none() || !kind.kind.is_empty());
+        let lacks = |column: usize| row.values[column].is_none();
+        let is_unknown = lacks(self.columns.channel) || lacks(self.columns.event_id);
+        let hides_match = is_damaged && (is_unknown || !kind.kind.is_empty());
         if self.matches.is_empty() && hides_match {
             findings.push(None)?;
         }
@@ -130,8 +132,8 @@ impl RowMatcher {
             fields: &fields,
         };
         let time = match row.values[self.columns.time] {
-            Some(EventValue::Time(nanos)) => nanos,
-            _ => 0,
+            Some(EventValue::Time(nanos)) => Some(nanos),
+            _ => None,
         };
         let file = match row.values[self.columns.filename] {
             Some(EventValue::Text(path)) => Some(path),
@@ -282,6 +284,7 @@ impl RowMatcher {
         let is_classic = row.values[self.columns.qualifiers].is_some();
         let mut unnamed = 0;
         let mut names: Vec<String> = Vec::new();
+        let mut before: HashSet<&str> = HashSet::new();
         for (index, (key, _)) in keys.iter().enumerate() {
             let is_item = index > 0 && keys[index - 1].0 == *key;
             let is_next = key.strip_prefix("param") == Some(itoa::Buffer::new().format(unnamed + 1));
@@ -293,9 +296,9 @@ impl RowMatcher {
                 unnamed += 1;
                 UNNAMED.to_owned()
             } else {
-                let is_before = |name: &str| keys[..index].iter().any(|(key, _)| key == name);
-                base(key, is_before).replace(' ', "")
+                base(key, |name| before.contains(name)).replace(' ', "")
             });
+            before.insert(key);
         }
         names.extend(others.iter().map(|(name, _)| name.replace(' ', "")));
         names
