@@ -179,10 +179,11 @@ fn is_of_files(found: &Macro) -> bool {
         .is_some_and(|parameter| parameter.name == "files")
 }
 
-/// All macros, those over files last, because they call others.
+/// All macros. Tables that are parsed at once come after those that are not, and those over files last, because they call
+/// others.
 pub fn macros() -> Vec<Macro> {
     let mut macros: Vec<_> = sources().iter().filter_map(|source| parse(source)).collect();
-    macros.sort_by_key(is_of_files);
+    macros.sort_by_key(|found| (is_of_files(found), found.is_table && !found.is_parsed_when_used()));
     macros
 }
 

@@ -82,6 +82,7 @@ pub(super) fn convert(
             log: LogWriter::new(1),
             held: EntryBytes::new(&archives.budget),
             is_numbered,
+            roots: Some(0),
             records: 0,
             last_id: 0,
             damage: Vec::new(),
@@ -124,6 +125,8 @@ struct Conversion<'c> {
     held: EntryBytes,
     /// Whether records have the IDs of events.
     is_numbered: bool,
+    /// How many roots are open, if nothing between events is damaged.
+    roots: Option<i32>,
     records: u64,
     last_id: u64,
     damage: Vec<String>,
@@ -157,6 +160,9 @@ impl Conversion<'_> {
                     self.text.pass(1);
                 }
             }
+        }
+        if self.roots.is_some_and(|open| open > 0) && !is_after_damage {
+            self.lose("the file ends before its root does: events can be missing");
         }
         self.log.end();
         self.hold()?;
@@ -202,7 +208,11 @@ impl Conversion<'_> {
             if is_last || bytes.len() > MAX_FILLER {
                 let filler = if is_last { filler(&bytes[..end]) } else { None };
                 is_filler &= filler.is_some();
-                is_root |= filler == Some(true);
+                is_root |= filler.is_some_and(|[starts, _]| starts > 0);
+                self.roots = self
+                    .roots
+                    .zip(filler)
+                    .map(|(open, [starts, ends])| open + starts - ends);
                 let end = if is_last { end } else { end.saturating_sub(CUT_TAG) };
                 self.text.pass(end);
             }
@@ -318,15 +328,15 @@ fn parse(parser: &mut Parser, bytes: &[u8]) -> (Parsed, bool) {
     (parser.parse(&text), true)
 }
 
-/// Whether bytes between events have the tag of a root; `None` if they are not only that, an end tag, declarations,
-/// comments and the lines of evtx_dump.
-fn filler(bytes: &[u8]) -> Option<bool> {
+/// How many roots start and end in bytes between events; `None` if these are not only that, declarations, comments and the
+/// lines of evtx_dump.
+fn filler(bytes: &[u8]) -> Option<[i32; 2]> {
     let (mut rest, mut starts, mut ends) = (bytes, 0, 0);
     loop {
         rest = rest.trim_ascii_start();
         rest = rest.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(rest).trim_ascii_start();
         let end = match rest {
-            [] => return Some(starts > 0),
+            [] => return Some([starts, ends]),
             [b'<', b'?', ..] => "?>",
             [b'<', b'!', b'-', b'-', ..] => "-->",
             [b'<', b'/', ..] => {
@@ -348,7 +358,9 @@ fn filler(bytes: &[u8]) -> Option<bool> {
         if starts > 1 || ends > 1 {
             return None;
         }
-        rest = &rest[memmem::find(rest, end.as_bytes())? + end.len()..];
+        let tag;
+        (tag, rest) = rest.split_at(memmem::find(rest, end.as_bytes())? + end.len());
+        ends += i32::from(tag.ends_with(b"/>"));
     }
 }
 
@@ -359,14 +371,15 @@ mod tests {
     #[test]
     fn filler_is_a_root_and_declarations() {
         for (text, expected) in [
-            ("", Some(false)),
-            (" \r\n", Some(false)),
-            ("\u{feff}<?xml version='1.0'?>\n<Events>", Some(true)),
+            ("", Some([0, 0])),
+            (" \r\n", Some([0, 0])),
+            ("\u{feff}<?xml version='1.0'?>\n<Events>", Some([1, 0])),
+            ("<Events/>", Some([1, 1])),
             (
                 "</Events>\n\u{feff}<?xml version='1.0'?><!-- > --><Events a='b'>",
-                Some(true),
+                Some([1, 1]),
             ),
-            ("Record 12\n<?xml version=\"1.0\"?>\n", Some(false)),
+            ("Record 12\n<?xml version=\"1.0\"?>\n", Some([0, 0])),
             ("Record x", None),
             ("Record", None),
             ("text", None),

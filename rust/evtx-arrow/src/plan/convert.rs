@@ -3,6 +3,8 @@
 
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
 
 use super::source::{Constant, MAX_FIELD, Resolved};
 
@@ -159,9 +161,16 @@ pub(super) fn is_time(value: &Value<'_>) -> bool {
     matches!(value.value_type.scalar, Scalar::FileTime | Scalar::SystemTime)
 }
 
-/// An instant from its ISO 8601 text with an offset, as `2024-03-01T12:00:00.123456789Z`.
+/// An instant from its ISO 8601 text, as `2024-03-01T12:00:00.123456789Z`. Without an offset, as some tools write it, it is
+/// UTC.
 fn nanos_from_text(text: &str) -> Option<i64> {
-    let instant: jiff::Timestamp = text.trim().parse().ok()?;
+    let text = text.trim();
+    let text = text.strip_suffix("UTC").map_or(text, str::trim_end);
+    let with_offset = text.parse::<jiff::Timestamp>().ok();
+    let instant = with_offset.or_else(|| {
+        let civil = text.contains(':').then(|| text.parse::<DateTime>().ok())??;
+        Offset::UTC.to_timestamp(civil).ok()
+    })?;
     i64::try_from(instant.as_nanosecond()).ok()
 }
 
@@ -411,7 +420,9 @@ mod tests {
             ("2262-04-11T23:47:16.854775807Z", Some(i64::MAX)),
             ("2262-04-11T23:47:16.854775808Z", None),
             ("1601-01-01T00:00:00Z", None),
-            ("1970-01-01T00:00:00", None),
+            ("1970-01-01T00:00:00", Some(0)),
+            ("1970-01-01 00:00:01.5 UTC", Some(1_500_000_000)),
+            ("1970-01-01", None),
             ("yesterday", None),
         ];
         for (text, expected) in texts {
