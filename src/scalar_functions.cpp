@@ -56,8 +56,8 @@ void RegisterScalarFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Con
 	//! By their names, as DuckDB parses each with its parser of SQL.
 	std::map<std::string, duckdb::cxx::LogicalType> types;
 	const auto type = [&](const EvtxText &name) -> const duckdb::cxx::LogicalType & {
-		auto text = GetText(name);
-		auto found = types.find(text);
+		const auto text = GetText(name);
+		const auto found = types.find(text);
 		return found == types.end() ? types.emplace(text, factory.ParseType(text)).first->second : found->second;
 	};
 	std::size_t number = 0;
