@@ -120,7 +120,7 @@ def test_arguments_are_those_of_evtx_sigma(con):
 
 
 def test_rules_that_do_not_load():
-    with pytest.warns(UserWarning, match="3 of 8 rules did not load; evtx_sigma_rules in SQL gives the reason"):
+    with pytest.warns(UserWarning, match="3 of 8 rules did not load; evtx_sigma_rules gives the reason"):
         evtx.sigma(evtx.scan(SAMPLES), RULES)
 
 

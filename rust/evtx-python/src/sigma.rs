@@ -61,14 +61,12 @@ pub(crate) fn load_rules(py: Python<'_>, values: &Bound<'_, PyDict>) -> PyResult
         let storage = ArchiveStorage::new(&LocalStorage, &archives);
         rules_of_rows(&arguments, SIGMA, &storage, Interrupt::new(&is_set))
     });
-    // The reasons why rules did not load are a table of SQL.
-    let in_sql = |text: &str| text.replace("sigma()_rules", "evtx_sigma_rules in SQL");
     let ([all, correlations], warning) = loaded.map_err(|error| match error {
-        ScanError::Input(text) => PyValueError::new_err(in_sql(&text)),
+        ScanError::Input(text) => PyValueError::new_err(text),
         error => exception(error, &signals),
     })?;
     if let Some(warning) = warning {
-        let text = std::ffi::CString::new(in_sql(&warning).replace('\0', " "))?;
+        let text = std::ffi::CString::new(warning.replace('\0', " "))?;
         PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyUserWarning>(), &text, 2)?;
     }
     Ok(NativeRules { all, correlations })
