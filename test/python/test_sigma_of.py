@@ -64,7 +64,7 @@ def test_every_field_has_its_name_and_text(con, tmp_path):
     values = con.execute("""
         SELECT DISTINCT e.key, e.value FROM (SELECT unnest(map_entries(event_data)) AS e FROM events) WHERE length(e.value) BETWEEN 1 AND 200 ORDER BY ALL""").fetchall()
     rules = {f"has{i}": rule(f"has {name}", {"a": {f"{name}|exists": True}, "condition": "a"}) for i, name in enumerate(rng.sample(names, min(400, len(names))))}
-    for i, (name, value) in enumerate(rng.sample(values, 400)):
+    for i, (name, value) in enumerate(rng.sample(values, min(400, len(values)))):
         value = value.replace("\\", "\\\\").replace("*", "\\*").replace("?", "\\?")
         modifier = rng.choice(["", "|contains", "|startswith", "|endswith"])
         rules[f"is{i}"] = rule(f"is {i}", {"a": {name + modifier: value}, "condition": "a"})
@@ -78,7 +78,7 @@ def test_every_field_has_its_name_and_text(con, tmp_path):
     # A row does not tell whether a value had the name param1 or none, unless the provider declares it; it lacks RenderingInfo, and
     # what does not fit its columns.
     unknown = "matched LIKE '{param%' OR matched LIKE '{data=%' OR matched LIKE '{renderinginfo.%' OR filename LIKE '%oddities.evtx'"
-    assert assert_same(con, "events", LOGS, write(tmp_path, **rules), columns=columns, unknown=unknown)[0] > 1000
+    assert assert_same(con, "events", LOGS, write(tmp_path, **rules), columns=columns, unknown=unknown)[0] > 500
 
 
 @pytest.mark.parametrize("threads", [1, 4])
