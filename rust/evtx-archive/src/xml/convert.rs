@@ -20,7 +20,7 @@ const MAX_EVENT: usize = 1 << 20;
 /// The most tags of other events that an event may seem to have in it, as after a tag that is lost.
 const MAX_INNER: usize = 4;
 
-/// Bytes between two events that are looked at. More are no declarations and tags of roots.
+/// The most bytes between two events that can be declarations and the tags of roots.
 const MAX_FILLER: usize = 1 << 16;
 
 /// A tag that is cut is at most so long, up to the end of its name.
@@ -64,7 +64,7 @@ impl StorageFile for ConvertedLog {
 /// Turns an export into a log.
 ///
 /// # Errors
-/// [`StorageError::Unusable`] if there is no event in it, and those of the storage that end a scan.
+/// [`StorageError::Unusable`] if the file has no event, and the errors of the storage that end a scan.
 pub(super) fn convert(
     export: OpenFile,
     archives: &Archives,
@@ -113,7 +113,7 @@ enum Outcome {
     Done,
     /// The IDs of the events do not rise.
     NotNumbered,
-    /// There are no events, and no root without them.
+    /// The file has neither an event nor an empty root.
     NotEvents,
 }
 

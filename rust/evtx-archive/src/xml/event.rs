@@ -20,7 +20,7 @@ const MAX_PREFIX: usize = 32;
 /// The most attributes of an element. Each is compared with all before it.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// What stands for a byte that is not UTF-8. XML does not allow it.
+/// The character that stands for a byte that is not UTF-8. XML does not allow this character.
 pub(super) const UNDECODED: u8 = 0x1A;
 
 static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Event"));

@@ -7,7 +7,6 @@ use arrow_schema::{DataType, Field, Fields};
 use evtx_format::binxml::fields::FieldNamer;
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
-use evtx_sigma::Presence;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 
@@ -41,6 +40,24 @@ pub struct EventRow<'a> {
     pub event_data: &'a [(&'a str, Option<&'a str>)],
 }
 
+impl<'a> EventRow<'a> {
+    /// The text in a column.
+    pub(super) fn text(&self, column: usize) -> Option<&'a str> {
+        match self.values[column] {
+            Some(EventValue::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number in a column.
+    pub(super) fn number(&self, column: usize) -> Option<u64> {
+        match self.values[column] {
+            Some(EventValue::Number(number)) => Some(number),
+            _ => None,
+        }
+    }
+}
+
 /// The columns of a table that rules, or reports about their matches, need. The last is `event_data`.
 pub fn event_fields() -> Fields {
     let field = |column: &Column| match column.source {
@@ -67,7 +84,7 @@ fn columns() -> impl Iterator<Item = &'static Column> {
     others.into_iter().chain(of_data)
 }
 
-/// Where the values of a row are that are no fields of the event.
+/// The indexes of the columns that are not in `event_data`.
 #[derive(Debug)]
 pub(super) struct Columns {
     pub(super) record_id: usize,
@@ -170,7 +187,7 @@ impl<'a> RowFields<'a> {
         self.all.push((name.into(), Some(text.into())));
     }
 
-    /// Adds the values in an element. Recurses once per level of the JSON text, of which `serde_json` accepts 128.
+    /// Adds the values of an element. Each level of the JSON text is a recursion, and `serde_json` accepts 128 levels.
     fn add_children(&mut self, element: &str, children: Map<String, Json>) {
         let keys: HashSet<String> = children.keys().cloned().collect();
         for (key, value) in children {
@@ -240,17 +257,6 @@ pub(super) fn base(key: &str, is_there: impl Fn(&str) -> bool) -> &str {
         !name.is_empty() && is_there(name) && number.is_some_and(is_next)
     };
     key.rsplit_once('_').filter(numbered).map_or(key, |(name, _)| name)
-}
-
-/// What a value of the engine is.
-pub(super) fn presence(value: Option<&str>, out: &mut String) -> Presence {
-    match value {
-        Some(text) => {
-            out.push_str(text);
-            Presence::Text
-        }
-        None => Presence::Null,
-    }
 }
 
 #[cfg(test)]

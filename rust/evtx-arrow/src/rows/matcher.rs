@@ -8,7 +8,7 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{EventKind, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
 use hashbrown::HashMap;
 
-use super::event::{Columns, EventRow, EventValue, RowFields, base, presence};
+use super::event::{Columns, EventRow, EventValue, RowFields, base};
 use super::findings::{Findings, HitList};
 use crate::decode::DecodeError;
 use crate::detect::{MAX_BYTES, MAX_KINDS, UNNAMED, is_cleared};
@@ -28,11 +28,12 @@ pub struct RowMatcher {
     matches: Vec<Match>,
 }
 
-/// A kind of events, with the name of the field of each slot.
+/// A kind of events, where the values of its fields are, and the names of these fields.
 #[derive(Debug)]
 struct RowKind {
     kind: Arc<EventKind>,
-    slots: Box<[(Slot, String)]>,
+    slots: Box<[Slot]>,
+    names: Box<[String]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -44,34 +45,33 @@ enum Slot {
 }
 
 struct RowValues<'v, 'a> {
-    slots: &'v [(Slot, String)],
+    kind: &'v RowKind,
     row: &'v EventRow<'a>,
     fields: &'v RowFields<'a>,
 }
 
 impl Values for RowValues<'_, '_> {
     fn push_text(&self, slot: usize, out: &mut String) -> Presence {
-        match self.slots.get(slot).map(|(slot, _)| *slot) {
-            Some(Slot::Column(column, is_hexadecimal)) => match &self.row.values[column] {
-                Some(value) => {
-                    value.push_text(is_hexadecimal, out);
-                    Presence::Text
-                }
-                None => Presence::Absent,
+        match self.kind.slots.get(slot) {
+            Some(&Slot::Column(column, is_hexadecimal)) => match &self.row.values[column] {
+                Some(value) => value.push_text(is_hexadecimal, out),
+                None => return Presence::Absent,
             },
-            Some(Slot::Field(field)) => match self.fields.all.get(field) {
-                Some((_, value)) => presence(value.as_deref(), out),
-                None => Presence::Absent,
+            Some(&Slot::Field(field)) => match self.fields.all.get(field) {
+                Some((_, Some(text))) => out.push_str(text),
+                Some((_, None)) => return Presence::Null,
+                None => return Presence::Absent,
             },
-            None => Presence::Absent,
+            None => return Presence::Absent,
         }
+        Presence::Text
     }
 }
 
 impl RowValues<'_, '_> {
     /// The first text of a field.
     fn text(&self, name: &str) -> Option<String> {
-        let mut slots = self.slots.iter().enumerate().filter(|(_, (_, known))| known == name);
+        let mut slots = self.kind.names.iter().enumerate().filter(|(_, known)| *known == name);
         slots.find_map(|(slot, _)| {
             let mut text = String::new();
             (self.push_text(slot, &mut text) == Presence::Text).then_some(text)
@@ -127,7 +127,7 @@ impl RowMatcher {
     pub fn hit(&mut self, row: &EventRow<'_>, hits: &mut HitList, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let (fields, kind) = self.matches(row, interrupt)?;
         let values = RowValues {
-            slots: &kind.slots,
+            kind: &kind,
             row,
             fields: &fields,
         };
@@ -135,14 +135,7 @@ impl RowMatcher {
             Some(EventValue::Time(nanos)) => Some(nanos),
             _ => None,
         };
-        let file = match row.values[self.columns.filename] {
-            Some(EventValue::Text(path)) => Some(path),
-            _ => None,
-        };
-        let id = match row.values[self.columns.record_id] {
-            Some(EventValue::Number(id)) => Some(id),
-            _ => None,
-        };
+        let (file, id) = (row.text(self.columns.filename), row.number(self.columns.record_id));
         for found in &self.matches {
             for field in self.rules.correlations.fields(found.rule) {
                 hits.field(values.text(self.rules.renamed(found, field)).as_deref());
@@ -163,18 +156,14 @@ impl RowMatcher {
     ) -> Result<(RowFields<'a>, Arc<RowKind>), Interrupted> {
         self.matches.clear();
         let mut fields = RowFields::default();
-        let user_data = match row.values[self.columns.user_data] {
-            Some(EventValue::Text(json)) => Some(json),
-            _ => None,
-        };
-        fields.take(row.event_data, user_data);
+        fields.take(row.event_data, row.text(self.columns.user_data));
         self.write_key(row, &fields);
         let kind = match self.kinds.get(&*self.key) {
             Some(known) => Arc::clone(known),
             None => self.keep(row, &fields, interrupt)?,
         };
         let values = RowValues {
-            slots: &kind.slots,
+            kind: &kind,
             row,
             fields: &fields,
         };
@@ -220,43 +209,34 @@ impl RowMatcher {
         fields: &RowFields<'_>,
         interrupt: Interrupt<'_>,
     ) -> Result<Arc<RowKind>, Interrupted> {
-        let mut slots: Vec<(Slot, String)> = Vec::new();
-        let mut known = Vec::new();
+        let (mut slots, mut names, mut known) = (Vec::new(), Vec::new(), Vec::new());
         let telling = self.telling();
         for (column, name, is_hexadecimal) in &self.columns.system {
             if let Some(value) = &row.values[*column] {
                 let mut text = String::new();
                 value.push_text(*is_hexadecimal, &mut text);
                 known.push(telling.contains(column).then_some(text));
-                slots.push((Slot::Column(*column, *is_hexadecimal), name.clone()));
+                slots.push(Slot::Column(*column, *is_hexadecimal));
+                names.push(name.clone());
             }
         }
-        let names = self.field_names(row, fields);
-        slots.extend(
-            names
-                .into_iter()
-                .enumerate()
-                .map(|(field, name)| (Slot::Field(field), name)),
-        );
+        names.extend(self.field_names(row, fields));
+        slots.extend((0..fields.all.len()).map(Slot::Field));
         known.resize(slots.len(), None);
-        let mut names: Vec<String> = slots.iter().map(|(_, name)| name.clone()).collect();
         if is_cleared(&names, &known)
-            && let Some(channel) = names.iter().position(|name| name == "Channel")
+            && let Some(channel) = names.iter_mut().find(|name| *name == "Channel")
         {
-            SYSTEM_CHANNEL.clone_into(&mut names[channel]);
-            SYSTEM_CHANNEL.clone_into(&mut slots[channel].1);
+            SYSTEM_CHANNEL.clone_into(channel);
         }
         let texts: Vec<&str> = names.iter().map(String::as_str).collect();
         let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
         let kind = self.rules.kinds.kind(&texts, &known, interrupt)?;
-        let bytes = kind.bytes()
-            + slots
-                .iter()
-                .map(|(_, name)| size_of::<Slot>() + name.len())
-                .sum::<usize>();
+        let of_fields = names.iter().map(|name| size_of::<(Slot, String)>() + name.len());
+        let bytes = kind.bytes() + of_fields.sum::<usize>();
         let kind = Arc::new(RowKind {
             kind,
             slots: slots.into(),
+            names: names.into(),
         });
         self.bytes += self.key.len() + bytes;
         if self.kinds.len() >= MAX_KINDS || self.bytes > MAX_BYTES {
@@ -273,12 +253,8 @@ impl RowMatcher {
     fn field_names(&self, row: &EventRow<'_>, fields: &RowFields<'_>) -> Vec<String> {
         let (keys, others) = fields.all.split_at(fields.keys);
         let has_number = |key: &str| key.ends_with(|last: char| last.is_ascii_digit());
-        let declared = match (row.values[self.columns.provider], row.values[self.columns.event_id]) {
-            (Some(EventValue::Text(provider)), Some(EventValue::Number(id)))
-                if keys.iter().any(|(key, _)| has_number(key)) =>
-            {
-                declared(provider, id)
-            }
+        let declared = match (row.text(self.columns.provider), row.number(self.columns.event_id)) {
+            (Some(provider), Some(id)) if keys.iter().any(|(key, _)| has_number(key)) => declared(provider, id),
             _ => HashSet::new(),
         };
         let is_classic = row.values[self.columns.qualifiers].is_some();
