@@ -276,4 +276,10 @@ impl StorageFile for LocalFile {
         }
         Ok(())
     }
+
+    /// A platform without files, such as WebAssembly in a browser.
+    #[cfg(not(any(unix, windows)))]
+    fn read_at(&self, _: &mut [u8], _: u64) -> Result<(), StorageError> {
+        Err(StorageError::Failed(ErrorKind::Unsupported.to_string()))
+    }
 }

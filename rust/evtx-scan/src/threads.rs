@@ -1,7 +1,7 @@
 //! Work that a call does on several threads before its rows are read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread;
 
 use evtx_format::Interrupt;
@@ -45,7 +45,9 @@ pub fn on_threads<S: Send>(
         drop(done);
         let result = meanwhile().and_then(|()| work(first, interrupt));
         stops.fetch_or(result.is_err(), Ordering::Relaxed);
-        while ended.recv_timeout(WAIT) == Err(RecvTimeoutError::Timeout) {
+        // Where no thread could be started, there may be no clock either, as in WebAssembly.
+        while ended.try_recv() == Err(TryRecvError::Empty) && ended.recv_timeout(WAIT) == Err(RecvTimeoutError::Timeout)
+        {
             stops.fetch_or(interrupt.check().is_err(), Ordering::Relaxed);
         }
         result
