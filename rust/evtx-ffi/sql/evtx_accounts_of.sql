@@ -5,10 +5,7 @@
 -- SELECT DISTINCT user_sid, user_name FROM evtx_accounts_of('events')
 
 WITH evtx_accounts_records AS (
-    SELECT computer, time_created, event_id, user_sid,
-        -- UserData is one element, which contains the fields.
-        CASE WHEN user_data IS NULL THEN event_data
-             ELSE TRY_CAST((user_data->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS data
+    SELECT computer, time_created, event_id, user_sid, event_data, user_data
     FROM query_table(table_name)
     -- Logons, processes, and changes of accounts, which name everybody who has a SID in other events. In others, such as
     -- 4740, the field for the domain has the name of a computer.
@@ -32,7 +29,7 @@ named AS (
             {sid: coalesce(data['TargetUserSid'], data['TargetSid']), domain: data['TargetDomainName'],
              name: data['TargetUserName'], seen: time_created}]
     END, max_depth := 2)
-    FROM evtx_accounts_records
+    FROM evtx_data_rows('evtx_accounts_records')
 ),
 accounts AS (
     SELECT *, CASE WHEN domain IN ('', '-') THEN NULL ELSE domain END AS short_domain,

@@ -217,21 +217,22 @@ new AS (
 ),
 -- EventLog 6013 has the name of the zone, with its bias in winter, and Kernel-General 22 the bias that is new. The next name
 -- is that of the new zone, if it fits the bias.
-biases AS (
+evtx_case_summary_biases AS (
     SELECT machine, time, log_end, record_id, -TRY_CAST(coalesce(regexp_extract(data['param7'], '^-?\d+'), data['NewBias']) AS INTEGER) AS minutes,
            nullif(regexp_extract(data['param7'], '^-?\d+ (.*)$', 1), '') AS named,
            lead(named IGNORE NULLS) OVER (PARTITION BY machine ORDER BY log_end ASC, record_id ASC) AS next,
-           timezone(evtx_time_zone(coalesce(named, next)), timezone('UTC', time::TIMESTAMP)) - time::TIMESTAMP AS held
+           evtx_time_zone(coalesce(named, next)) AS zone
     FROM facts
     WHERE topic = 'zone' AND minutes IS NOT NULL
 ),
 zones AS (
-    SELECT machine, list({time: time, zone: evtx_time_zone(zone), windows_zone: zone, utc_offset: bias}
+    SELECT machine, list({time: time, zone: evtx_time_zone(windows_zone), windows_zone: windows_zone, utc_offset: bias}
                          ORDER BY log_end ASC, record_id ASC) AS list
-    FROM (SELECT machine, time, log_end, record_id, coalesce(named, CASE WHEN held = to_minutes(minutes) THEN next END) AS zone,
-                 coalesce(CASE WHEN zone IS NOT NULL THEN held END, to_minutes(minutes)) AS bias,
-                 coalesce(zone, bias::VARCHAR) AS told
-          FROM biases
+    FROM (SELECT machine, time, log_end, record_id,
+                 coalesce(named, CASE WHEN utc_offset = to_minutes(minutes) THEN next END) AS windows_zone,
+                 coalesce(CASE WHEN windows_zone IS NOT NULL THEN utc_offset END, to_minutes(minutes)) AS bias,
+                 coalesce(windows_zone, bias::VARCHAR) AS told
+          FROM evtx_offset_rows('evtx_case_summary_biases')
           -- Windows writes the zone every day.
           QUALIFY told IS DISTINCT FROM lag(told) OVER (PARTITION BY machine ORDER BY log_end ASC, record_id ASC))
     GROUP BY machine

@@ -21,19 +21,12 @@ kinds AS (
     FROM (SELECT unnest(evtx_timeline_fields()) AS kind)
 ),
 records AS (
-    SELECT *,
-        -- UserData is usually one element, which contains the fields.
-        user_data->'$.*' AS elements,
-        len(elements) = 1 AND json_type(elements[1]) = 'OBJECT' AS is_one,
-        CASE WHEN user_data IS NULL THEN event_data
-             ELSE TRY_CAST(CASE WHEN is_one THEN elements[1] ELSE user_data END AS MAP(VARCHAR, VARCHAR)) END AS data,
-        -- The attributes of that element, without namespaces.
-        list_filter(
-            map_entries(TRY_CAST(CASE WHEN is_one THEN elements[1]->'$."#attributes"' END AS MAP(VARCHAR, VARCHAR))),
-            lambda field: NOT regexp_matches(field.key, '^xmlns(:|$)')) AS attributes,
+    SELECT * REPLACE (
+            -- Without namespaces.
+            list_filter(map_entries(attributes), lambda field: NOT regexp_matches(field.key, '^xmlns(:|$)')) AS attributes),
         -- Each instance of SQL Server is a provider.
         CASE WHEN starts_with(provider, 'MSSQL$') THEN 'MSSQLSERVER' ELSE provider END AS kind_of_provider
-    FROM query_table(table_name)
+    FROM evtx_data_rows(table_name)
 ),
 -- Values that are computed from several fields, or extracted from a text: see evtx_timeline_fields.
 computed AS (
@@ -163,7 +156,7 @@ SELECT
     evtx_event_details(
         coalesce(provider, ''), coalesce(TRY_CAST(event_id AS UINTEGER), 0),
         CASE WHEN attributes IS NULL THEN map_entries(data) ELSE map_entries(data) || attributes END,
-        coalesce(json_keys(user_data)[1], ''),
+        coalesce(element, ''),
         ['', '-', '{00000000-0000-0000-0000-000000000000}', computer, process, remote_host, user_name, account, domain,
          CASE WHEN starts_with(lower(host), '::ffff:') AND remote_host IS NOT NULL THEN host END]) AS details
 FROM named
