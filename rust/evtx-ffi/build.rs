@@ -18,6 +18,10 @@ fn main() {
     let entry = |file: &PathBuf| format!("({:?}, include_str!({file:?})),\n", file.file_name().expect("a file"));
     let macros: String = files.iter().map(entry).collect();
     std::fs::write(out.join("macros.rs"), format!("&[{macros}]")).expect("a list of macros");
+    if std::env::var("CARGO_CFG_TARGET_FAMILY").is_ok_and(|family| family == "wasm") {
+        // The page in the browser has no C++.
+        return;
+    }
     let bindings = cbindgen::generate(&manifest).expect("the C ABI can be described in C++");
     bindings.write_to_file(out.join("evtx_ffi.h"));
     // That folder is <profile>/build/<package>/out.

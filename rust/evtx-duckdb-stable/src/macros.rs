@@ -1,7 +1,7 @@
 //! The SQL macros, the enums and the settings.
 
 use evtx_arrow::ENUMS;
-use evtx_ffi::{FILTER_PUSHDOWN, MESSAGES, Macro, Parameter, macros};
+use evtx_ffi::{FILTER_PUSHDOWN, MESSAGES, Macro, macros};
 
 use crate::api::*;
 use crate::call::registered;
@@ -65,24 +65,7 @@ fn definition(known: &Macro, macros: &[Macro], place: &str) -> String {
     for Macro { name, .. } in macros {
         body = body.replace(&format!("{name}("), &format!("{place}{name}("));
     }
-    let body = known.definition(&body);
-    let parameters: Vec<String> = known.parameters.iter().map(parameter).collect();
-    let (name, parameters) = (&known.name, parameters.join(", "));
-    // The body can end with a comment.
-    let body = if known.is_table {
-        format!("TABLE {body}\n")
-    } else {
-        format!("({body}\n)")
-    };
-    format!("CREATE MACRO IF NOT EXISTS {place}{name}({parameters}) AS {body};")
-}
-
-fn parameter(Parameter { name, default }: &Parameter) -> String {
-    match default {
-        None => name.clone(),
-        Some(None) => format!("{name} := NULL"),
-        Some(Some(text)) => format!("{name} := '{}'", text.replace('\'', "''")),
-    }
+    known.statement(place, &body)
 }
 
 /// Registers the enums, so that casts know their names.

@@ -66,6 +66,29 @@ impl Macro {
         format!("FROM system.main.query('{text}')")
     }
 
+    /// The statement that makes the macro in a place: nothing, or the names of a database and a schema with a dot after
+    /// each. `body` is that of [`Macro::definition`].
+    #[must_use]
+    pub fn statement(&self, place: &str, body: &str) -> String {
+        let body = self.definition(body);
+        let parameters = self.parameters.iter().map(|Parameter { name, default }| match default {
+            None => name.clone(),
+            Some(None) => format!("{name} := NULL"),
+            Some(Some(text)) => format!("{name} := '{}'", text.replace('\'', "''")),
+        });
+        let parameters = parameters.collect::<Vec<_>>().join(", ");
+        // The body can end with a comment.
+        let body = if self.is_table {
+            format!("TABLE {body}\n")
+        } else {
+            format!("({body}\n)")
+        };
+        format!(
+            "CREATE MACRO IF NOT EXISTS {place}{}({parameters}) AS {body};",
+            self.name
+        )
+    }
+
     fn is_parsed_when_used(&self) -> bool {
         let is_literal = |name: &str| name.starts_with("table_") || ["exports", "json_arguments"].contains(&name);
         self.is_table && self.parameters.iter().all(|parameter| is_literal(&parameter.name))
@@ -123,6 +146,12 @@ impl EvtxMacro {
             body: leaked(&found.definition(&found.body)),
         }
     }
+}
+
+/// The text of a page that macros fill in, by the name of its file.
+#[must_use]
+pub fn page(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 /// The texts of the macros, with their pages.

@@ -2,7 +2,7 @@
 
 use evtx_archive::{ArchiveStorage, Archives, XmlExport};
 use evtx_format::Interrupt;
-use evtx_scan::{FileKind, ScanError, ScanPath, Storage, expand};
+use evtx_scan::{FileKind, ScanError, ScanPath, ScanTask, Storage, expand, partitions};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxText, entry, produce, release, required, size};
@@ -58,6 +58,36 @@ impl EvtxPaths {
             _ => path,
         }));
         Ok(())
+    }
+
+    /// Adds the files of a task of [`partitions`](Self::partitions).
+    ///
+    /// # Errors
+    /// Those of [`ScanTask::paths`].
+    pub fn add(
+        &mut self,
+        of: &EvtxArguments,
+        task: &ScanTask,
+        storage: &dyn Storage,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ScanError> {
+        let storage = ArchiveStorage::new(storage, &self.archives);
+        self.paths.extend(task.paths(&storage, &of.caller, interrupt)?);
+        Ok(())
+    }
+
+    /// The files, in partitions of about `target` bytes. With `splits`, a large file is in several.
+    ///
+    /// # Errors
+    /// Those of [`partitions`].
+    pub fn partitions(
+        &self,
+        target: u64,
+        splits: bool,
+        storage: &dyn Storage,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<Vec<ScanTask>>, ScanError> {
+        partitions(storage, &self.paths, target, splits, interrupt)
     }
 }
 

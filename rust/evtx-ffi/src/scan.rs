@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{DictionaryArray, StringViewArray};
-use arrow_schema::FieldRef;
-use evtx_arrow::{Expression, MakeArrays};
+use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringViewArray};
+use arrow_schema::{FieldRef, Schema};
+use evtx_arrow::{DecodeError, Expression, MakeArrays};
 use evtx_format::Interrupt;
 use evtx_scan::{FileScan, FolderColumn, ReportRows, ReportThreads, ScanError, Storage, Worker};
 
@@ -107,6 +107,33 @@ impl EvtxWorker {
         interrupt: Interrupt<'_>,
         keeps_order: bool,
     ) -> Result<Option<(EvtxArrays, EvtxPlace)>, ScanError> {
+        let arrays = |arrays: Vec<ArrayRef>, fields: &[FieldRef]| {
+            EvtxArrays::new(arrays.into_iter().zip(fields.iter().cloned()))
+        };
+        let next = self.next_arrays(storage, interrupt, keeps_order)?;
+        Ok(next.map(|(made, place)| (arrays(made, &self.columns.fields), place)))
+    }
+
+    /// The next rows as a record batch; `None` at the end of the scan.
+    ///
+    /// # Errors
+    /// Those of [`EvtxWorker::next`].
+    pub fn next_batch(
+        &mut self,
+        storage: &dyn Storage,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Option<RecordBatch>, ScanError> {
+        let next = self.next_arrays(storage, interrupt, true)?;
+        let batch = |(arrays, _)| RecordBatch::try_new(Schema::new(self.columns.fields.clone()).into(), arrays);
+        Ok(next.map(batch).transpose().map_err(DecodeError::from)?)
+    }
+
+    fn next_arrays(
+        &mut self,
+        storage: &dyn Storage,
+        interrupt: Interrupt<'_>,
+        keeps_order: bool,
+    ) -> Result<Option<(Vec<ArrayRef>, EvtxPlace)>, ScanError> {
         let batch = match &mut self.rows {
             Rows::Records(worker, indices) => {
                 worker.keep_order(keeps_order);
@@ -125,7 +152,6 @@ impl EvtxWorker {
         for (place, column) in &self.columns.folders {
             arrays.insert(*place, folder_values(column, file, rows));
         }
-        let arrays = EvtxArrays::new(arrays.into_iter().zip(self.columns.fields.iter().cloned()));
         Ok(Some((arrays, EvtxPlace { rows, index })))
     }
 }
