@@ -13,10 +13,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NOTICES = ROOT / "THIRD-PARTY-NOTICES.txt"
-PUBLISHED = {"evtx-duckdb", "evtx-duckdb-stable", "evtx-python"}
+PUBLISHED = {"evtx-duckdb", "evtx-duckdb-stable", "evtx-python", "evtx-web"}
 TARGETS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-apple-darwin", "aarch64-apple-darwin", "x86_64-pc-windows-gnu",
-           "aarch64-pc-windows-gnullvm"]
-# Code that does not come from a crate. Its licences are in tools/notices.
+           "aarch64-pc-windows-gnullvm", "wasm32-unknown-unknown"]
+# Code that does not come from a crate. Its licences are in tools/notices, as are those that a crate lacks.
 OTHERS = {"duckdb.txt": "DuckDB (the files that extensions are compiled with)", "mingw-w64.txt": "MinGW-w64 (in the files for Windows)"}
 
 HEADER = """The published files contain compiled code of these projects. Their licences follow.
@@ -48,6 +48,8 @@ def licences(package):
     files = sorted(path for path in folder.iterdir() if re.match(r"(un)?licen[cs]e|copy(ing|right)|notice", path.name, re.IGNORECASE))
     if re.search(r" OR |/", package["license"]):
         files = [path for path in files if not re.search(r"apache|unlicense|bsd|copying|copyright", path.name, re.IGNORECASE)] or files
+    if not files:
+        files = [path for path in [ROOT / "tools/notices" / f"{package['name']}.txt"] if path.exists()]
     if not files:
         raise SystemExit(f"{package['name']} ({package['license']}) has no text of its licence")
     return [path.read_text("utf-8") for path in files]
