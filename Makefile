@@ -55,7 +55,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: release checked sanitized portable portable_checked wheel package query shell samples docs repository
 .PHONY: test test-rust test-sql test-python test-portable test-spark test-long generate soak campaign stories redactions fuzz compare-rsigma
 .PHONY: sanitize sanitize-logs sanitize-sql sanitize-python
-.PHONY: bench bench-logs bench-phases bench-python bench-scale bench-sigma format lint clean distclean check-tools
+.PHONY: bench bench-logs bench-phases bench-python bench-scale bench-sigma bench-web format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -201,7 +201,7 @@ REPOSITORY ?= $(BUILD)/repository
 repository: release | $(VENV)/.created
 	@$(VENV_PYTHON) tools/make_repository.py $(EXTENSION) "$(REPOSITORY)"
 
-include make/test.mk make/platforms.mk make/search.mk make/bench.mk make/lint.mk
+include make/test.mk make/platforms.mk make/search.mk make/bench.mk make/lint.mk make/web.mk
 
 clean:
 	rm -rf $(BUILD)/release $(BUILD)/checked $(BUILD)/sanitized $(BUILD)/v* $(BUILD)/package $(BUILD)/set_duckdb_version $(BUILD)/configure.log rust/target

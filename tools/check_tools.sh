@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Reports missing tools and how to get them. usage: tools/check_tools.sh PYTHON [dist|emulators]
+# Reports missing tools and how to get them. usage: tools/check_tools.sh PYTHON [dist|emulators|web]
 #
-# With `dist`, also the tools to build for other platforms, and with `emulators` those to test them.
+# With `dist`, also the tools to build for other platforms, with `emulators` those to test them, and with `web` those to build the page in
+# the browser.
 set -u
 python=$1
 purpose=${2:-build}
@@ -24,13 +25,18 @@ need "Python 3.11 or newer" '"$python" -c "import sys; sys.exit(sys.version_info
   "apt-get install python3, brew install python, or name another with make PYTHON=..."
 need "Python's venv module" '"$python" -c "import venv, ensurepip"' "apt-get install python3-venv"
 
+need_target() { # NAME
+  need "Rust's standard library for $1" \
+    "[ -d \$(rustc --print sysroot)/lib/rustlib/$1/lib ] || [ -d \$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library/std ]" \
+    "rustup target add $1, or apt-get install rustc-web cargo-web rust-web-src (Debian)"
+}
+if [ "$purpose" = web ] || [ "$purpose" = dist ]; then
+  need_target wasm32-unknown-unknown
+  need "Node.js 20 or newer, with npm" 'npm --version && node -e "process.exit(+(parseInt(process.versions.node) < 20))"' "https://nodejs.org"
+fi
 if [ "$purpose" = dist ]; then
-  has_target() { [ -d "$(rustc --print sysroot)/lib/rustlib/$1/lib" ]; }
   for platform in linux_amd64 linux_arm64 windows_amd64 windows_arm64 osx_arm64 osx_amd64; do
-    target=$(tools/for_platform.sh "$platform")
-    need "Rust's standard library for $target" \
-      'has_target "$target" || [ -d "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library/std" ]' \
-      "rustup target add $target, or apt-get install rustc-web cargo-web rust-web-src (Debian)"
+    need_target "$(tools/for_platform.sh "$platform")"
   done
   need "MinGW" 'command -v x86_64-w64-mingw32-g++-posix' "apt-get install g++-mingw-w64-x86-64-posix (Debian, Ubuntu)"
 fi

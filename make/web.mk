@@ -1,0 +1,18 @@
+# The page in the browser: a folder of static files.
+
+WEB := $(BUILD)/web
+WEB_CORE := rust/target/wasm32-unknown-unknown/web/evtx_web.wasm
+.PHONY: web web-core test-web
+web: web-core web/node_modules/.created
+	@cd web && node build.mjs ../$(WEB_CORE) ../$(WEB)
+	@echo "The page is $(WEB)/index.html."
+web-core:
+	@tools/check_tools.sh $(VENV_PYTHON) web
+	@tools/for_web.sh build --profile web --locked $(MANIFEST) -p evtx-web
+web/node_modules/.created: web/package-lock.json
+	@cd web && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+# In Chromium. They are skipped where there is none.
+test-web: web package $(VENV)/.test
+	EVTX_WEB=$(abspath $(WEB)) PYTHONPATH=test/python:$(abspath $(PACKAGE)) $(PYTEST:PYTHONPATH=%=) test/web

@@ -1,0 +1,265 @@
+// The worker of DuckDB: the tables, the macros, and the functions that these need.
+
+import { BROWSER_RUNTIME, createDuckDB, ResultStreamIterator, TokenType, VoidLogger } from "@duckdb/duckdb-wasm/blocking";
+import { RecordBatchReader, Table, tableToIPC, Utf8 } from "apache-arrow";
+
+import { Core, response } from "./core.js";
+import { defineFunctions } from "./functions.js";
+import { callScalarUDF } from "./udf.js";
+
+/** The most memory that DuckDB takes; the decoders and the page need the rest of a gigabyte. */
+const MEMORY = "640MB";
+
+/** How long a query may run until the worker looks for messages, in milliseconds. */
+const POLL = 50;
+
+/** The rows of a part of a file. */
+const ROWS = 122_880;
+
+const SEMICOLON = 59;
+
+/** The longest text of a field in a row of the grid, in characters. */
+const SHOWN = 500;
+
+let db, connection, core, module;
+let cancelled = false;
+
+/** The table with the rows of the last query, and its order if that was sorted. */
+let result = { table: "evtx_result", order: null };
+
+/** Starts DuckDB. `packed` is the packed module, `module` that of the core. */
+async function start(message) {
+  module = message.module;
+  core = new Core(module);
+  // DuckDB warns of each file that it makes.
+  console.warn = () => {};
+  BROWSER_RUNTIME.callScalarUDF = callScalarUDF;
+  // The only thing that DuckDB fetches.
+  globalThis.fetch = () => response(message.packed);
+  const main = { mainModule: "data:," };
+  db = await createDuckDB({ mvp: main, eh: main }, new VoidLogger(), BROWSER_RUNTIME);
+  await db.instantiate();
+  reset();
+}
+
+/** Opens an empty database. */
+function reset() {
+  connection?.close();
+  db.reset();
+  db.open({ query: { queryPollingInterval: POLL }, arrowLosslessConversion: true });
+  connection = db.connect();
+  const run = (sql) => connection.query(sql);
+  run(`SET memory_limit = '${MEMORY}'; SET autoinstall_known_extensions = false; SET autoload_known_extensions = false`);
+  defineFunctions((name, work) => connection.createScalarFunction(name, new Utf8(), work), ask, run);
+}
+
+/** The answer of the core to a command, as bytes. After a trap there is a new core. */
+function ask(command, input) {
+  try {
+    return core.bytes(command, input);
+  } catch (error) {
+    if (error.trapped) core = new Core(module);
+    throw error;
+  }
+}
+
+const inDoubleQuotes = (name) => `"${name.replaceAll('"', '""')}"`;
+
+/** Lets messages arrive. */
+const pause = () => new Promise((resolve) => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = resolve;
+  port2.postMessage(null);
+});
+
+/** Runs a statement until it ends or is cancelled. Returns its record batches. */
+async function run(sql) {
+  const batches = [];
+  for await (const batch of stream(sql)) batches.push(batch);
+  return batches;
+}
+
+/** The record batches of a statement. */
+async function* stream(sql) {
+  yield* await connection.useUnsafe(async (bindings, id) => {
+    let header = bindings.startPendingQuery(id, sql, true);
+    while (header === null) {
+      await pause();
+      if (cancelled) {
+        bindings.cancelPendingQuery(id);
+        throw new Error("The query was cancelled.");
+      }
+      header = bindings.pollPendingQuery(id);
+    }
+    return RecordBatchReader.from(new ResultStreamIterator(bindings, id, header));
+  });
+}
+
+/** The statements of a text, without parts that are only comments. */
+function statements(sql) {
+  const bytes = new TextEncoder().encode(sql);
+  const { offsets, types } = db.tokenize(sql);
+  const found = [];
+  let [start, isEmpty] = [0, true];
+  offsets.forEach((at, index) => {
+    const isEnd = types[index] === TokenType.OPERATOR && bytes[at] === SEMICOLON;
+    if (isEnd && !isEmpty) found.push([start, at]);
+    if (isEnd) [start, isEmpty] = [at + 1, true];
+    else isEmpty &&= types[index] === TokenType.COMMENT;
+  });
+  if (!isEmpty) found.push([start, bytes.length]);
+  return found.map((range) => new TextDecoder().decode(bytes.subarray(...range)));
+}
+
+/** Runs statements. The rows of the last one become the result. */
+async function query({ sql }) {
+  const started = performance.now();
+  const all = statements(sql);
+  if (all.length === 0) throw new Error("There is no statement.");
+  const last = all.pop();
+  for (const statement of all) await run(statement);
+  result = { table: "evtx_result", order: null };
+  const word = /^(?:\s|--.*|\(|\/\*[^]*?\*\/)*(\w*)/.exec(last)[1].toUpperCase();
+  if (/^\s*FROM\s+events\s*$/i.test(last)) {
+    // Without a copy.
+    result.table = "events";
+  } else if (["DESCRIBE", "SHOW", "SUMMARIZE"].includes(word)) {
+    await make(last, "FROM (", ")");
+  } else if (["SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT"].includes(word)) {
+    await make(last);
+  } else {
+    const batches = await run(last);
+    await run("DROP TABLE IF EXISTS evtx_result");
+    connection.insertArrowTable(new Table(batches), { name: "evtx_result", schema: "main", create: true });
+  }
+  const columns = rows(await run(`SELECT column_name AS name, column_type AS type FROM (DESCRIBE ${result.table})`));
+  const [{ count }] = rows(await run(`SELECT count(*)::INTEGER AS count FROM ${result.table}`));
+  result.columns = columns;
+  return { columns, rows: count, seconds: (performance.now() - started) / 1000 };
+}
+
+/** Makes the result of a query, between the parts of a statement. */
+async function make(sql, start = "", end = "") {
+  try {
+    await run(`CREATE OR REPLACE TABLE evtx_result AS ${start}\n${sql}\n${end}`);
+  } catch (error) {
+    // The user's text starts in the second line.
+    throw new Error(readable(error.message).replace(/^LINE (\d+):/m, (_, line) => `LINE ${line - 1}:`));
+  }
+  // The rows are told apart by their IDs.
+  await run('ALTER TABLE evtx_result RENAME rowid TO rowid_1').catch(() => {});
+}
+
+/** An error of DuckDB, which is sometimes JSON, without advice that does not help here. */
+function readable(message) {
+  let text = message;
+  if (message.startsWith('{"exception_type"')) {
+    const { exception_type, exception_message } = JSON.parse(message);
+    text = `${exception_type} Error: ${exception_message}`;
+  }
+  return text.replace(/\n*Please try installing[^]*?autoload_known_extensions=1;/, " The page has no extensions of DuckDB.");
+}
+
+/** The rows of batches as objects. */
+const rows = (batches) => batches.flatMap((batch) => batch.toArray().map((row) => row.toJSON()));
+
+/** The rows of the result from one to before another one, as texts. */
+async function page({ start, end, sort, whole }) {
+  const { table, columns } = result;
+  let source = `FROM ${table} WHERE rowid >= ${start} AND rowid < ${end} ORDER BY rowid`;
+  if (sort) {
+    const order = `${sort.column} ${sort.descending ? "DESC" : "ASC"}`;
+    if (result.order !== order) {
+      const name = inDoubleQuotes(columns[sort.column].name);
+      await run(`CREATE OR REPLACE TABLE evtx_order AS SELECT rowid AS place FROM ${table}
+                 ORDER BY ${name} ${sort.descending ? "DESC" : "ASC"} NULLS LAST, rowid`);
+      result.order = order;
+    }
+    source = `FROM (SELECT rowid AS number, place FROM evtx_order WHERE rowid >= ${start} AND rowid < ${end}) AS wanted
+              JOIN ${table} ON ${table}.rowid = wanted.place ORDER BY number`;
+  }
+  const shown = columns.map(({ name }) => {
+    const text = `${table}.${inDoubleQuotes(name)}::VARCHAR`;
+    return whole ? text : `left(${text}, ${SHOWN})`;
+  });
+  const batches = await run(`SELECT ${shown.join(", ")} ${source}`);
+  const texts = batches.map((batch) => columns.map((_, index) => batch.getChildAt(index)));
+  return texts.flatMap((vectors) => Array.from(vectors[0] ?? [], (_, row) => vectors.map((vector) => vector.get(row))));
+}
+
+/** Adds rows to a table, which are Arrow IPC streams, and makes it before. Returns how many rows it has. */
+function insert({ table, create, streams }) {
+  for (const [index, bytes] of streams.entries()) {
+    connection.insertArrowFromIPCStream(bytes, { name: table, schema: "main", create: create && index === 0 });
+  }
+  if (create && table === "matches") connection.query("ALTER TABLE matches ALTER rule_level TYPE evtx_level");
+  return Number(connection.query(`SELECT count(*) AS rows FROM ${table}`).get(0).rows);
+}
+
+/** The rows of the result as a CSV file. */
+async function csv() {
+  const parts = [];
+  const [{ count }] = rows(await run(`SELECT count(*)::INTEGER AS count FROM ${result.table}`));
+  for (let start = 0; start === 0 || start < count; start += ROWS) {
+    await run(`COPY (FROM ${result.table} WHERE rowid >= ${start} AND rowid < ${start + ROWS} ORDER BY rowid)
+               TO 'part.csv' (HEADER ${start === 0})`);
+    parts.push(db.copyFileToBuffer("part.csv"));
+    db.dropFile("part.csv");
+  }
+  return new Blob(parts, { type: "text/csv" });
+}
+
+/** The rows of the result as a Parquet file. */
+async function parquet() {
+  const parts = [];
+  // The libraries between DuckDB and the core have no enums and no intervals. Parquet has no integers of 128 bits: DuckDB writes doubles.
+  const cast = (type) => (/\b(ENUM|INTERVAL)\b/.test(type) ? "::VARCHAR" : /^U?HUGEINT$/.test(type) ? "::DOUBLE" : "");
+  const columns = result.columns.map(({ name, type }) => `${inDoubleQuotes(name)}${cast(type)} AS ${inDoubleQuotes(name)}`);
+  for await (const batch of stream(`SELECT ${columns.join(", ")} FROM ${result.table}`)) {
+    parts.push(ask({ do: "parquet", first: parts.length === 0 }, tableToIPC(new Table([batch]), "stream")));
+  }
+  parts.push(ask({ do: "parquet" }));
+  return new Blob(parts, { type: "application/vnd.apache.parquet" });
+}
+
+/** A value for JSON. */
+const plain = (_, value) => (typeof value === "bigint" ? Number(value) : value);
+
+/** The report on the matches of rules: the page of the macro evtx_sigma_report_of. */
+async function report() {
+  const [{ rules, groups, rows: lines, ...rest }] = rows(await run("FROM evtx_sigma_report_rows('matches', 'events')"));
+  const lists = (list) => Array.from(list, (row) => Object.values(row.toJSON()));
+  const data = JSON.stringify({ ...rest, rules: lists(rules), groups: lists(groups), rows: lists(lines) }, plain);
+  return new Blob([ask({ do: "report", data })], { type: "text/html" });
+}
+
+const CALLS = {
+  start,
+  reset,
+  query,
+  page,
+  insert,
+  ping: () => null,
+  all: async ({ sql }) => rows(await run(sql)),
+  save: ({ format }) => ({ csv, parquet, report })[format](),
+};
+
+let last = Promise.resolve();
+
+onmessage = ({ data: { id, name, ...message } }) => {
+  if (name === "cancel") {
+    cancelled = true;
+    return;
+  }
+  last = last.then(async () => {
+    cancelled = false;
+    try {
+      postMessage({ id, result: (await CALLS[name](message)) ?? null });
+      // A transaction ends with its query.
+      if (name === "query") await run("COMMIT").catch(() => {});
+    } catch (error) {
+      if (name === "query") await run("ROLLBACK").catch(() => {});
+      postMessage({ id, error: readable(error.message) });
+    }
+  });
+};
