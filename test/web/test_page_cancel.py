@@ -1,0 +1,40 @@
+"""Loads and queries that people cancel."""
+
+import case
+import pytest
+from conftest import SAMPLES, write_log
+
+pytest_plugins = "pages"
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+
+
+def test_a_load(tmp_path):
+    """What was read until then stays, the page says so, and the next load works."""
+    large = write_log(tmp_path / "large.evtx", "DC01-Security.evtx", 2000)
+
+    async def steps(page):
+        async with page.loading():
+            await page.drop(large)
+            await page.until("/[1-9].* rows/.test(document.querySelector('#loaded').textContent)")
+            await page.click("#cancel")
+        told = await page.text("#loaded")
+        [[rows]] = await page.ask("SELECT count(*) FROM events")
+        await page.load(SAMPLES / "DC01-System.evtx")
+        return told, int(rows), await page.ask("SELECT filename, count(*) FROM events GROUP BY filename ORDER BY filename")
+
+    told, rows, counts = case.visit(steps)
+    assert told.startswith("Cancelled") and f"{rows:,} rows" in told
+    assert 0 < rows < 55 * 2000
+    assert counts == [["DC01-System.evtx", "10"], ["large.evtx", str(rows)]]
+
+
+def test_a_query(samples):
+    async def steps(page):
+        await page.type_sql("SELECT sum(a.range * b.range) FROM range(1_000_000) a, range(1_000_000) b")
+        await page.until("!document.querySelector('#stop').disabled")
+        await page.press("Escape", "Escape", 27, 0)
+        await page.until("document.querySelector('#status').textContent === 'Stopped.'", 20)
+        assert await page.error() == ""
+        assert await page.ask("SELECT 42 AS answer") == [["42"]]
+
+    samples(steps)

@@ -1,0 +1,63 @@
+"""The dialog of what to read."""
+
+import case
+import pytest
+from conftest import SAMPLES
+from structures import FILE_HEADER, file_header
+
+pytest_plugins = "pages"
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+
+COLUMNS = "SELECT string_agg(column_name, ' ') FROM (DESCRIBE events)"
+
+
+async def choose(page, columns, event_ids=""):
+    """Chooses columns and event IDs in the open dialog."""
+    await page.page.run(f"""for (const box of document.querySelectorAll('#choose-columns input')) if (box.checked !== {columns}.includes(box.value)) box.click();
+        document.querySelector('#choose-events').value = '{event_ids}'; 1""")
+    await page.click("#choose-read")
+
+
+def test_columns_and_events(con):
+    """What people choose applies to the next files, and to those that are there."""
+
+    async def steps(page):
+        await page.click("#options")
+        await choose(page, ["record_id", "time_created", "event_id", "filename"], "4625, 1102")
+        await page.load(SAMPLES / "DC01-Security.evtx")
+        few = await page.ask("SELECT event_id, count(*) FROM events GROUP BY ALL ORDER BY ALL"), await page.ask(COLUMNS)
+        await page.click("#options")
+        async with page.loading():
+            await choose(page, ["event_id", "computer"])
+        return few, (await page.ask("SELECT count(*) FROM events"), await page.ask(COLUMNS))
+
+    few, more = case.visit(steps)
+    log = f"read_evtx('{SAMPLES}/DC01-Security.evtx')"
+    expected = con.execute(f"SELECT event_id::VARCHAR, count(*)::VARCHAR FROM {log} WHERE event_id IN (4625, 1102) GROUP BY ALL ORDER BY ALL").fetchall()
+    assert few == ([list(row) for row in expected], [["record_id time_created event_id filename"]])
+    [(rows,)] = con.execute(f"SELECT count(*) FROM {log}").fetchall()
+    assert more == ([[str(rows)]], [["event_id computer"]])
+
+
+def test_a_log_that_may_not_fit(tmp_path):
+    """The page says how large it is, and offers to read less; or nothing."""
+    large = tmp_path / "large.evtx"
+    data = (SAMPLES / "DC01-Security.evtx").read_bytes()
+    with open(large, "wb") as log:
+        log.write(file_header(data, 16_000) + data[FILE_HEADER:])
+        log.truncate(1 << 30)
+
+    async def steps(page):
+        await page.drop(large)
+        await page.until("document.querySelector('#choose').open")
+        why = await page.text("#choose-why")
+        boxes = await page.page.run("document.querySelectorAll('#choose-columns input:checked').length")
+        await page.click("#choose button:not(.main)")
+        await page.until("!document.querySelector('#choose').open")
+        await page.load(SAMPLES / "DC01-System.evtx")
+        return why, boxes, await page.ask("SELECT filename, count(*) FROM events GROUP BY ALL")
+
+    why, boxes, rows = case.visit(steps)
+    assert "1024 MiB" in why and "memory" in why
+    assert 5 < boxes < 20
+    assert rows == [["DC01-System.evtx", "10"]]

@@ -1,0 +1,28 @@
+"""The recipes of the cookbook, on the page."""
+
+import case
+import pytest
+
+pytest_plugins = "pages"
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+
+
+def test_recipes_run(samples):
+    """Each one that people can choose runs over the samples, and most find something."""
+
+    async def steps(page):
+        titles = await page.page.run("Array.from(document.querySelector('#recipes').options, (option) => option.text).slice(1)")
+        found, errors = {}, {}
+        for number, title in enumerate(titles):
+            await page.page.run(f"""document.querySelector('#status').textContent = '';
+                (() => {{ const list = document.querySelector('#recipes'); list.value = '{number}'; list.dispatchEvent(new Event('change')); }})()""")
+            try:
+                found[f"{number} {title}"] = await page.finished()
+            except RuntimeError as error:
+                errors[f"{number} {title}"] = str(error)
+        return found, errors
+
+    found, errors = samples(steps)
+    assert errors == {}
+    assert len(found) > 20
+    assert sum(count > 0 for count in found.values()) > 12
