@@ -30,3 +30,7 @@ bench-phases: bench-logs
 # Reads 10 GiB in many files and 4 GiB in one, which it first writes to disk. Adds to the last report.
 bench-scale: release $(VENV)/.test bench-logs
 	@$(VENV_PYTHON) bench/scale.py $(EXTENSION) $(BUILD)/bench/logs $(BUILD)/bench/report.json
+
+# The page in Chromium, over the folder LOGS.
+bench-web: release web $(VENV)/.test
+	@$(VENV_PYTHON) bench/web.py $(EXTENSION) $(WEB) $(LOGS) $(BENCH)
