@@ -6,7 +6,8 @@ DIST := $(BUILD)/dist
 # What `INSTALL evtx FROM` and `pip install --find-links` accept, with checksums.
 dist:
 	@rm -rf $(DIST)
-	@$(MAKE) $(foreach platform,$(PLATFORMS),wheel-$(platform) sql-wheel-$(platform))
+	@$(MAKE) $(foreach platform,$(PLATFORMS),wheel-$(platform) sql-wheel-$(platform)) web
+	@$(VENV_PYTHON) tools/release.py pack $(WEB) $(DIST)/$(NAME)-web.zip
 	@cd $(DIST) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && cat SHA256SUMS
 
 dist-tools: | $(VENV)/.dist

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Prepares a release. usage:
   tools/release.py files DIST FOLDER  copies what `make dist` built to FOLDER, under names that say version and platform, with licences and SHA256SUMS
+  tools/release.py pack FOLDER ZIP    packs the page in the browser; the same files always give the same ZIP
   tools/release.py notes TAG URL      prints what CHANGELOG.md says about the version of the tag. URL is that of the repository.
 """
 
@@ -9,6 +10,7 @@ import pathlib
 import re
 import shutil
 import sys
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -33,6 +35,8 @@ def copy(dist, folder):
         shutil.copy(extension, folder / f"{name}.{kind}{platform}.{rest}")
     for wheel in dist.glob(f"*-{version()}-*.whl"):
         shutil.copy(wheel, folder)
+    for page in dist.glob("*-web.zip"):
+        shutil.copy(page, folder / f"{page.stem}-{version()}.zip")
     # The licences of the code in the extension, which has no room for them.
     for text in "LICENSE", "THIRD-PARTY-NOTICES.txt":
         shutil.copy(ROOT / text, folder)
@@ -40,6 +44,13 @@ def copy(dist, folder):
     sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
     (folder / "SHA256SUMS").write_text("".join(sums), "utf-8", newline="\n")
     print(*sums, sep="", end="")
+
+
+def pack(folder, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.iterdir()):
+            archive.writestr(zipfile.ZipInfo(f"{path.stem}/{file.name}"), file.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
 def notes(tag, url):
@@ -59,6 +70,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["files", dist, folder]:
             copy(pathlib.Path(dist), pathlib.Path(folder))
+        case ["pack", folder, path]:
+            pack(pathlib.Path(folder), pathlib.Path(path))
         case ["notes", tag, url]:
             notes(tag, url)
         case _:
