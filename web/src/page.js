@@ -165,6 +165,7 @@ async function load({ files: added, errors = [] }) {
     $("progress-bar").hidden = true;
     $("reset").hidden = !files.length;
     if (!result) state(files.length ? "loaded" : "ready");
+    if (!result && later.length) queueMicrotask(() => load(later.shift()));
   }
   if (!result) return;
   await show(result);
