@@ -120,7 +120,7 @@ async function query({ sql }) {
   for (const statement of all) await run(statement);
   result = { table: "evtx_result", order: null };
   const word = /^(?:\s|--.*|\(|\/\*[^]*?\*\/)*(\w*)/.exec(last)[1].toUpperCase();
-  if (/^\s*FROM\s+events\s*$/i.test(last)) {
+  if (/^\s*FROM\s+events\s*$/i.test(last) && (await isWhole("events"))) {
     // Without a copy.
     result.table = "events";
   } else if (["DESCRIBE", "SHOW", "SUMMARIZE"].includes(word)) {
@@ -136,6 +136,12 @@ async function query({ sql }) {
   const [{ count }] = rows(await run(`SELECT count(*)::INTEGER AS count FROM ${result.table}`));
   result.columns = columns;
   return { columns, rows: count, seconds: (performance.now() - started) / 1000 };
+}
+
+/** Whether the IDs of a table's rows have no gaps, as after a deletion. */
+async function isWhole(table) {
+  const [{ whole }] = rows(await run(`SELECT count(*) = coalesce(max(rowid) + 1, 0) AS whole FROM ${table}`));
+  return whole;
 }
 
 /** Makes the result of a query, between the parts of a statement. */

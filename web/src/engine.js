@@ -25,6 +25,13 @@ const isRule = (path) => /\.ya?ml$/i.test(path);
 /** What a path names at the top: a folder, or the file itself. */
 const top = (path) => path.split("/")[0];
 
+/** Whether two files are one. Logs have checksums of their first records in the first bytes. */
+async function isSame(a, b) {
+  if (a.size !== b.size || a.lastModified !== b.lastModified) return false;
+  const [one, other] = await Promise.all([a, b].map((file) => file.slice(0, 8192).text().catch(() => "")));
+  return one === other;
+}
+
 /** The path of what a task reads. */
 const pathOf = (task) => task.file ?? task.outer ?? task.unreadable;
 
@@ -63,7 +70,7 @@ export class Engine extends EventTarget {
 
   /** The logs among files, their size in bytes, and how many rules there are; a warning if the events may not fit into memory. */
   async plan(files) {
-    const { tasks } = await this.#tasks(this.#fresh(files));
+    const { tasks } = await this.#tasks(await this.#fresh(files));
     const bytes = tasks.reduce((sum, task) => sum + bytesOf(task), 0);
     const all = this.#bytes + bytes;
     const rules = files.filter(({ path }) => isRule(path)).length;
@@ -83,7 +90,7 @@ export class Engine extends EventTarget {
     this.#cancelRunning();
     const options = JSON.stringify([columns, event_id, provider]);
     if (this.#options !== undefined && this.#options !== options) await this.reset();
-    const fresh = this.#fresh(files);
+    const fresh = await this.#fresh(files);
     const { tasks, failures } = await this.#tasks(fresh);
     for (const { path, file } of fresh) this.#files.set(path, file);
     await this.#forget(fresh);
@@ -194,15 +201,14 @@ export class Engine extends EventTarget {
   }
 
   /** The files that were not loaded. Other files with the same path get a number before it. */
-  #fresh(files) {
+  async #fresh(files) {
     const known = new Map(this.#files);
-    const isSame = (a, b) => a.size === b.size && a.lastModified === b.lastModified;
     const fresh = [];
     for (const { path, file } of files) {
       let unique = path;
       // A rule that was changed replaces the one before.
-      for (let number = 2; !isRule(path) && known.has(unique) && !isSame(known.get(unique), file); number++) unique = `(${number}) ${path}`;
-      if (known.has(unique) && isSame(known.get(unique), file)) continue;
+      for (let number = 2; !isRule(path) && known.has(unique) && !(await isSame(known.get(unique), file)); number++) unique = `(${number}) ${path}`;
+      if (known.has(unique) && (await isSame(known.get(unique), file))) continue;
       known.set(unique, file);
       fresh.push({ path: unique, file });
     }

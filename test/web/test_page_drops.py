@@ -1,0 +1,97 @@
+"""What people drop again, beside, and in place of something."""
+
+import asyncio
+import shutil
+
+import case
+import pytest
+from conftest import SAMPLES, write_log
+
+pytest_plugins = "pages"
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+
+COUNTS = "SELECT filename, count(*) FROM events GROUP BY filename ORDER BY filename"
+
+
+def test_folders_with_the_same_name(tmp_path):
+    """Each machine has a folder Logs. A file that is dropped again is not read again."""
+    machines = []
+    for machine, sample in [("a", "DC01-System.evtx"), ("b", "WS07-Security.evtx")]:
+        folder = tmp_path / machine / "Logs"
+        folder.mkdir(parents=True)
+        shutil.copy(SAMPLES / sample, folder / "Security.evtx")
+        machines.append(folder)
+
+    async def steps(page):
+        for folder in [machines[0], machines[1], machines[0]]:
+            await page.load(folder)
+        return await page.ask(COUNTS), await page.ask("SELECT count(*) FROM files")
+
+    counts, files = case.visit(steps)
+    assert [name for name, _ in counts] == ["(2) Logs/Security.evtx", "Logs/Security.evtx"]
+    assert counts[1][1] == "10" and counts[0][1] != "10"
+    assert files == [["2"]]
+
+
+def test_a_load_that_was_cancelled_can_be_completed(tmp_path):
+    folder = tmp_path / "case"
+    folder.mkdir()
+    shutil.copy(SAMPLES / "DC01-System.evtx", folder / "a.evtx")
+    write_log(folder / "b.evtx", "DC01-Security.evtx", 1000)
+
+    async def steps(page):
+        async with page.loading():
+            await page.drop(folder)
+            await page.until("/[1-9].* rows/.test(document.querySelector('#loaded').textContent)")
+            await page.click("#cancel")
+        await page.load(folder)
+        return await page.ask(COUNTS), await page.ask("SELECT count(*), count(error) FROM files"), await page.query("FROM events")
+
+    counts, files, rows = case.visit(steps)
+    assert counts == [["case/a.evtx", "10"], ["case/b.evtx", "55000"]]
+    assert files == [["2", "0"]]
+    assert rows == 55010
+
+
+def test_rules_that_change_and_rules_that_are_broken(tmp_path):
+    rule = tmp_path / "rule.yml"
+    rule.write_text((SAMPLES / "rules/failed_logon.yml").read_text("utf-8"), "utf-8")
+    (tmp_path / "broken.yml").write_text("title: [", "utf-8")
+
+    async def steps(page):
+        await page.load(SAMPLES / "DC01-Security.evtx", rule, tmp_path / "broken.yml")
+        first = await page.ask("SELECT DISTINCT rule_title FROM matches"), await page.ask("SELECT rule_file, error IS NULL FROM rules ORDER BY rule_file")
+        rule.write_text(rule.read_text("utf-8").replace("title: ", "title: Changed ", 1), "utf-8")
+        await page.load(rule)
+        return first, await page.ask("SELECT DISTINCT rule_title FROM matches")
+
+    ([[before]], rules), after = case.visit(steps)
+    assert after == [[f"Changed {before}"]]
+    assert rules == [["broken.yml", "false"], ["rule.yml", "true"]]
+
+
+def test_rows_that_were_deleted(samples):
+    async def steps(page):
+        [[before]] = await page.ask("SELECT count(*) FROM events")
+        await page.query("CREATE TABLE kept AS FROM events; DELETE FROM events WHERE rowid < 100; FROM events")
+        shown = await page.rows(), await page.query("FROM events")
+        await page.query("DELETE FROM events; INSERT INTO events FROM kept; DROP TABLE kept; SELECT 1")
+        return int(before), shown
+
+    before, (rows, count) = samples(steps)
+    assert rows and count == before - 100
+
+
+def test_a_query_that_does_not_end(tmp_path):
+    """DuckDB is started again, with the events."""
+
+    async def steps(page):
+        await page.load(SAMPLES / "DC01-System.evtx")
+        await page.type_sql("SELECT count(*) FROM range(100000) a, range(100000) b, range(10000000) c WHERE a.range + b.range + c.range = 1")
+        # DuckDB plans the query first, and can end it then.
+        await asyncio.sleep(3)
+        await page.press("Escape", "Escape", 27, 0)
+        await page.until("/started again/.test(document.querySelector('#error').textContent)")
+        return await page.ask("SELECT count(*) FROM events")
+
+    assert case.visit(steps) == [["10"]]
