@@ -48,7 +48,7 @@ DECODE = """
   });
   const module = await call({name: "compile", packed: evtxAssets.core()});
   await call({name: "files", module, files});
-  const tasks = (await call({name: "run", command: {do: "plan", function: "read_evtx", files: [files[0].path.split("/")[0]], target: 8 << 20}}));
+  const tasks = (await call({name: "run", command: {do: "plan", function: "read_evtx", files: [files[0].path.split("/")[0]], target: 32 << 20}}));
   let ms = 0;
   for (let round = 0; round < 3; round++) {
     const start = performance.now();
@@ -112,7 +112,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rival", type=pathlib.Path)
     options = parser.parse_args()
-    case.WEB = options.page
+    case.WEB = options.page.resolve()
+    options.logs = options.logs.resolve()
     con = client.connect(options.extension, threads=1)
     rows = con.execute(f"SELECT count(*) FROM read_evtx('{options.logs}')").fetchone()[0]
     times = {"the extension": [], "decoded": [], "first rows": [], "in the table": [], "longest task": []}

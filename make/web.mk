@@ -15,4 +15,4 @@ web/node_modules/.created: web/package-lock.json
 
 # In Chromium. They are skipped where there is none.
 test-web: web package $(VENV)/.test
-	EVTX_WEB=$(abspath $(WEB)) PYTHONPATH=test/python:$(abspath $(PACKAGE)) $(PYTEST:PYTHONPATH=%=) test/web
+	EVTX_WEB=$(abspath $(WEB)) $(PYTEST) test/web

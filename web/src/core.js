@@ -8,7 +8,7 @@ const HEADER = 4096;
 const CHUNK = 65536;
 
 /** The most bytes that are read at once. */
-const MOST = 16 << 20;
+const MOST = 32 << 20;
 
 /** The size of the largest file that is read as a whole without being asked for, in bytes. */
 const SMALL = 2 << 20;

@@ -6,7 +6,7 @@ import { Remote } from "./rpc.js";
 const { coreWorker, dbWorker, core, duckdb } = globalThis.evtxAssets;
 
 /** About how many bytes of logs a worker decodes at once. Their rows are in memory until they are in the table. */
-const PARTITION = 8 << 20;
+const PARTITION = 32 << 20;
 
 /** How many bytes of logs fit into memory with all columns. Their table takes about as many. */
 const FITS = 600 * 2 ** 20;
