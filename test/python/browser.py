@@ -12,6 +12,10 @@ import aiohttp
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 
 
+class Navigated(Exception):
+    """Another page has come while a script ran."""
+
+
 class Page:
     """An open page. `errors` has what its console shows. `on` has functions that are called with the parameters of other events."""
 
@@ -34,12 +38,18 @@ class Page:
             if message.get("method") in self.on:
                 await self.on[message["method"]](message["params"])
             if message.get("id") == number:
+                if re.search("navigated|context", message.get("error", {}).get("message", "")):
+                    raise Navigated
                 assert "error" not in message, message
                 return message["result"]
 
     async def run(self, script):
-        """The value of a script."""
-        result = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        """The value of a script. If another page comes meanwhile, it runs there."""
+        try:
+            result = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        except Navigated:
+            await asyncio.sleep(0.05)
+            return await self.run(script)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 

@@ -32,7 +32,7 @@ class Case:
         return value
 
     async def state(self, name, seconds=60):
-        await self.until(f"document.body.dataset.state === '{name}'", seconds)
+        await self.until(f"document.body?.dataset.state === '{name}'", seconds)
 
     async def drop(self, *paths):
         """Drops files and folders on the page."""

@@ -107,6 +107,7 @@ def test_from_the_disk():
 
     async def steps(page):
         addresses = await watch(page)
+        await page.page.run("document.body.dataset.state = 'old'")
         await page.page.call("Page.reload")
         await page.state("ready")
         await use(page)
