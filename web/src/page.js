@@ -39,7 +39,7 @@ function fail(error) {
 
 /** Runs SQL and shows its rows. */
 async function run(sql) {
-  const mine = ++runs, started = performance.now();
+  const mine = ++runs;
   running = true;
   stopped = false;
   $("stop").disabled = false;
@@ -48,9 +48,8 @@ async function run(sql) {
   try {
     const result = await engine.query(sql);
     if (mine !== runs) return;
-    $("status").textContent = `${some(result.rows, "row")} in ${(result.seconds ?? (performance.now() - started) / 1000).toFixed(2)} s`;
+    $("status").textContent = `${some(result.rows, "row")} in ${result.seconds.toFixed(2)} s`;
     await grid.show(result);
-    if (result.changed) await learn();
   } catch (error) {
     if (mine !== runs) return;
     $("status").textContent = stopped ? "Stopped." : "";
@@ -105,7 +104,7 @@ function drawProgress({ files: all, rows, done }) {
   const shown = $("reading").open ? [...failed, ...of("reading"), ...of("cancelled"), ...of("waiting"), ...of("done")].slice(0, LISTED) : [];
   $("reading-list").replaceChildren(...shown.map((file) => element("li", "", { className: file.state },
     element("span", file.path), element("progress", "", { max: file.bytes || 1, value: file.state === "done" ? file.bytes || 1 : file.done, ariaLabel: file.state }),
-    element("span", file.error ?? (file.rows ? some(file.rows, "row") : file.state), { className: file.error ? "error" : "weak" }))),
+    element("span", file.error ?? file.state, { className: file.error ? "error" : "weak" }))),
   all.length > LISTED ? element("li", `and ${number(all.length - LISTED)} more`, { className: "weak" }) : "");
   if (done > 0 && !isEarly && editor.text().trim() === START) {
     // The first rows, while the others are on their way.

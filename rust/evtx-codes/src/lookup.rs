@@ -45,6 +45,16 @@ pub enum Answer {
 }
 
 impl Lookup {
+    /// The lookup that is named `names`, `meaning` or `text`; any other name is that of [`Lookup::Name`].
+    pub fn named(name: &str) -> Self {
+        match name {
+            "names" => Lookup::Names,
+            "meaning" => Lookup::Meaning,
+            "text" => Lookup::Text,
+            _ => Lookup::Name,
+        }
+    }
+
     /// The source with this name: that of a table; of [`Lookup::Names`] also `access_` with a type of object as events
     /// name it, known or not, and `*` for all lines of all tables; of [`Lookup::Text`] also `base64`.
     ///

@@ -9,12 +9,7 @@ use pyo3::prelude::*;
 /// The texts that a table of codes has for a code: one, but for the lookup `names`. None if nothing is known.
 #[pyfunction]
 pub(crate) fn look_up(lookup: &str, table: &str, code: &str) -> PyResult<Option<Vec<Cow<'static, str>>>> {
-    let lookup = match lookup {
-        "names" => Lookup::Names,
-        "meaning" => Lookup::Meaning,
-        "text" => Lookup::Text,
-        _ => Lookup::Name,
-    };
+    let lookup = Lookup::named(lookup);
     let source = lookup.source(table).map_err(PyValueError::new_err)?;
     Ok(match lookup.answer(source, Code::Text(code)) {
         Answer::Null => None,

@@ -60,12 +60,7 @@ pub(crate) fn call(name: &str, count: usize, input: &[u8]) -> Result<Vec<u8>, St
 }
 
 fn code_of(lookup: &str, table: &str, code: &str) -> Result<Option<String>, String> {
-    let lookup = match lookup {
-        "names" => Lookup::Names,
-        "meaning" => Lookup::Meaning,
-        "text" => Lookup::Text,
-        _ => Lookup::Name,
-    };
+    let lookup = Lookup::named(lookup);
     let source = lookup.source(table)?;
     Ok(match lookup.answer(source, Code::Text(code)) {
         Answer::Null => None,

@@ -16,7 +16,10 @@ pub use files::{DroppedFiles, Read};
 pub use session::Session;
 
 thread_local! {
-    static SESSION: RefCell<Session> = RefCell::new(Session::new(Box::new(read)));
+    static SESSION: RefCell<Session> = {
+        std::panic::set_hook(Box::new(keep_message));
+        RefCell::new(Session::new(Box::new(read)))
+    };
     /// A command and the bytes that it takes, and how many bytes the command has.
     static COMMAND: RefCell<(Vec<u8>, usize)> = const { RefCell::new((Vec::new(), 0)) };
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -45,6 +48,15 @@ fn read(_: u32, _: u64, _: &mut [u8]) -> usize {
     0
 }
 
+/// Makes the message of a panic the answer.
+fn keep_message(panic: &std::panic::PanicHookInfo<'_>) {
+    ANSWER.with(|answer| {
+        if let Ok(mut answer) = answer.try_borrow_mut() {
+            *answer = panic.to_string().into_bytes();
+        }
+    });
+}
+
 /// Makes room for a command and for the bytes that it takes, of so many bytes each, and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_room(command: usize, input: usize) -> *mut u8 {
@@ -60,13 +72,6 @@ pub extern "C" fn evtx_room(command: usize, input: usize) -> *mut u8 {
 /// error's text.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_command() -> isize {
-    std::panic::set_hook(Box::new(|panic| {
-        ANSWER.with(|answer| {
-            if let Ok(mut answer) = answer.try_borrow_mut() {
-                *answer = panic.to_string().into_bytes();
-            }
-        });
-    }));
     let (bytes, len) = COMMAND.take();
     let (command, input) = bytes.split_at(len.min(bytes.len()));
     let outcome = SESSION.with_borrow_mut(|session| session.run(command, input));
