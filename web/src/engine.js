@@ -82,14 +82,17 @@ export class Engine extends EventTarget {
 
   /**
    * Loads files that were not loaded before into the table `events`. Then makes the tables `files` and, if there are rules,
-   * `rules` and `matches` from all files. With other options than before, it starts over.
+   * `rules` and `matches` from all files. With other options than before, it reads all files again.
    * `errors` are files that could not even be listed; they become rows.
    */
   async load(files, { columns = null, event_id = null, provider = null, password = null, errors = [] } = {}) {
     const started = performance.now();
     this.#cancelRunning();
     const options = JSON.stringify([columns, event_id, provider]);
-    if (this.#options !== undefined && this.#options !== options) await this.reset();
+    if (this.#options !== undefined && this.#options !== options) {
+      files = [...this.#list(), ...files];
+      await this.reset();
+    }
     const fresh = await this.#fresh(files);
     const { tasks, failures } = await this.#tasks(fresh);
     for (const { path, file } of fresh) this.#files.set(path, file);
