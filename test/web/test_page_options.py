@@ -55,9 +55,16 @@ def test_a_log_that_may_not_fit(tmp_path):
         await page.click("#choose button:not(.main)")
         await page.state("ready")
         await page.load(SAMPLES / "DC01-System.evtx")
-        return why, boxes, await page.ask("SELECT filename, count(*) FROM events GROUP BY ALL")
+        rows = await page.ask("SELECT filename, count(*) FROM events GROUP BY ALL")
+        async with page.loading():
+            await page.drop(large)
+            await page.until("document.querySelector('#choose').open")
+            await choose(page, ["event_id", "filename"])
+        return why, boxes, rows, await page.ask("SELECT DISTINCT filename FROM events ORDER BY filename")
 
-    why, boxes, rows = case.visit(steps)
+    why, boxes, rows, files = case.visit(steps)
     assert "1024 MiB" in why and "memory" in why
     assert 5 < boxes < 20
     assert rows == [["DC01-System.evtx", "10"]]
+    # The files from before are read again with the columns that were chosen.
+    assert files == [["DC01-System.evtx"], ["large.evtx"]]
