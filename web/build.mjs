@@ -47,8 +47,11 @@ const write = (name, text) => {
   scripts.push(name);
 };
 write("assets.js", readFileSync("src/assets.js"));
-for (const [name, file] of [["core", core], ["duckdb", "node_modules/@duckdb/duckdb-wasm/dist/duckdb-eh.wasm"]]) {
-  const text = gzipSync(readFileSync(file), { level: 9 }).toString("base64");
+// A log with the chunks of several: what the page decodes before there are others.
+const sample = ["Security", "Sysmon", "System"].map((log, index) => readFileSync(`../samples/DC01-${log}.evtx`).subarray(index ? 4096 : 0));
+const assets = { core: readFileSync(core), duckdb: readFileSync("node_modules/@duckdb/duckdb-wasm/dist/duckdb-eh.wasm"), sample: Buffer.concat(sample) };
+for (const [name, bytes] of Object.entries(assets)) {
+  const text = gzipSync(bytes, { level: 9 }).toString("base64");
   for (let at = 0; at < text.length; at += PIECE) {
     write(`${name}-${at / PIECE}.js`, `evtxAssets.add(${JSON.stringify(name)}, "${text.slice(at, at + PIECE)}");\n`);
   }

@@ -8,6 +8,7 @@ globalThis.evtxAssets = (() => {
     add: (name, text) => parts.set(name, [...(parts.get(name) ?? []), text]),
     core: () => blob("core"),
     duckdb: () => blob("duckdb"),
+    sample: () => blob("sample"),
     coreWorker: worker("core-worker"),
     dbWorker: worker("db-worker"),
   };

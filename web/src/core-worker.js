@@ -7,6 +7,9 @@ const ROWS = 30_000;
 
 let core, module, files = [];
 
+/** What the browser has read for the last tasks: one after the other, as the rows are wanted in that order. */
+let fetched = Promise.resolve();
+
 /** The rows of a scan, as Arrow IPC streams. */
 function* scan(command) {
   core.run({ ...command, do: "open" });
@@ -28,11 +31,14 @@ const CALLS = {
     core.setFiles(files);
   },
   run: ({ command }) => core.run(command),
-  /** Posts the rows of a scan. Meanwhile the browser can read for the next one. */
-  scan: async ({ id, command }) => {
-    const fetched = await core.fetch(command.tasks ?? []);
-    core.use(fetched);
-    for (const bytes of scan(command)) postMessage({ id, bytes }, [bytes.buffer]);
+  /** Posts the rows of scans of the same tasks. Meanwhile the browser can read for the next ones. */
+  scan: async ({ id, scans, tasks }) => {
+    fetched = fetched.then(() => core.fetch(tasks));
+    const found = await fetched;
+    core.use(found);
+    for (const [table, command] of Object.entries(scans)) {
+      for (const bytes of scan({ ...command, tasks })) postMessage({ id, table, bytes }, [bytes.buffer]);
+    }
   },
 };
 

@@ -4,11 +4,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** The bytes before the first chunk of a log, and of each chunk. */
-const HEADER = 4096;
+export const HEADER = 4096;
 const CHUNK = 65536;
 
 /** The most bytes that are read at once. */
-const MOST = 32 << 20;
+const MOST = 8 << 20;
 
 /** The size of the largest file that is read as a whole without being asked for, in bytes. */
 const SMALL = 2 << 20;

@@ -193,13 +193,15 @@ async function page({ start, end, sort, whole }) {
   return texts.flatMap((vectors) => Array.from(vectors[0] ?? [], (_, row) => vectors.map((vector) => vector.get(row))));
 }
 
-/** Adds rows to a table, which are Arrow IPC streams, and makes it before. Returns how many rows it has. */
-function insert({ table, create, streams }) {
-  for (const [index, bytes] of streams.entries()) {
-    connection.insertArrowFromIPCStream(bytes, { name: table, schema: "main", create: create && index === 0 });
+/** Adds rows to tables, which are Arrow IPC streams. With `create`, it makes the tables. Returns the number of events. */
+function insert({ parts, create }) {
+  const made = new Set();
+  for (const { table, bytes } of parts) {
+    connection.insertArrowFromIPCStream(bytes, { name: table, schema: "main", create: create && !made.has(table) });
+    made.add(table);
   }
-  if (create && table === "matches") connection.query("ALTER TABLE matches ALTER rule_level TYPE evtx_level");
-  return Number(connection.query(`SELECT count(*) AS rows FROM ${table}`).get(0).rows);
+  if (made.has("matches")) connection.query("ALTER TABLE matches ALTER rule_level TYPE evtx_level");
+  return made.has("events") ? Number(connection.query("SELECT count(*) AS rows FROM events").get(0).rows) : 0;
 }
 
 /** The rows of the result as a CSV file. */

@@ -1,15 +1,15 @@
 // What people drop or choose, as a list of files with their paths.
 
-/** The files of a folder. One that cannot be read is kept without a file, so that it can be reported. */
-async function* walk(folder, path) {
+/** Adds the files of a folder to `found`, as promises. One that cannot be read is kept without a file, so that it can be reported. */
+async function walk(folder, path, found) {
   try {
     for await (const [name, handle] of folder.entries()) {
       const inside = `${path}/${name}`;
-      if (handle.kind === "directory") yield* walk(handle, inside);
-      else yield await handle.getFile().then((file) => ({ path: inside, file }), (error) => ({ path: inside, error: error.message }));
+      if (handle.kind === "directory") await walk(handle, inside, found);
+      else found.push(handle.getFile().then((file) => ({ path: inside, file }), (error) => ({ path: inside, error: error.message })));
     }
   } catch (error) {
-    yield { path, error: error.message };
+    found.push({ path, error: error.message });
   }
 }
 
@@ -43,9 +43,10 @@ export async function dropped(transfer) {
       continue;
     }
     const folder = await handle;
-    for await (const each of folder ? walk(folder, folder.name) : walkEntry(entry)) found.push(each);
+    if (folder) await walk(folder, folder.name, found);
+    else for await (const each of walkEntry(entry)) found.push(each);
   }
-  return sorted(found);
+  return sorted(await Promise.all(found));
 }
 
 /** The files that an input has. */

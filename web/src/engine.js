@@ -1,9 +1,11 @@
 // The engine of the page: workers that decode logs, and one with DuckDB.
 
+import { HEADER, unpacked } from "./core.js";
+import { quote } from "./dom.js";
 import { Remote } from "./rpc.js";
 
 /** Makes a worker; a Blob with a packed module (build.mjs). */
-const { coreWorker, dbWorker, core, duckdb } = globalThis.evtxAssets;
+const { coreWorker, dbWorker, core, duckdb, sample } = globalThis.evtxAssets;
 
 /** About how many bytes of logs a worker decodes at once. Their rows are in memory until they are in the table. */
 const PARTITION = 32 << 20;
@@ -14,11 +16,20 @@ const FITS = 600 * 2 ** 20;
 /** How many workers decode. DuckDB takes longer to insert what they decode, and archives take the memory of each. */
 const DECODERS = Math.max(1, Math.min(2, (navigator.hardwareConcurrency ?? 2) - 1));
 
+/** How many partitions wait for DuckDB at most. */
+const AHEAD = 2;
+
 /** How long DuckDB may take to end a query, in milliseconds. */
 const PATIENCE = 5000;
 
 /** The shortest time between two events `progress`, in milliseconds. */
 const PROGRESS = 100;
+
+/** How often the sample is decoded and inserted before logs are dropped, and how many copies of it are a log. */
+const ROUNDS = 40, COPIES = 8;
+
+/** The tables with rows of each file. */
+const TABLES = ["events", "files"];
 
 const isRule = (path) => /\.ya?ml$/i.test(path);
 
@@ -48,8 +59,12 @@ export class Engine extends EventTarget {
   #queries = 0;
   /** How many bytes of logs are in the table. */
   #bytes = 0;
+  /** Whether nothing was dropped yet. */
+  #isIdle = true;
   /** What is being loaded. */
   #load = null;
+  /** The tasks that read the files in the table, each file whole. */
+  #tasks = [];
   /** The options of the events in the table; undefined if there are none. */
   #options;
 
@@ -59,7 +74,23 @@ export class Engine extends EventTarget {
     engine.#planner = new Remote(coreWorker);
     engine.#module = await engine.#planner.call({ name: "compile", packed: core() });
     await engine.#startDatabase();
+    engine.#warmUp().catch(() => {});
     return engine;
+  }
+
+  /** Decodes and inserts a sample until files are dropped: a browser compiles well only what has run for a while, for all workers. */
+  async #warmUp() {
+    const bytes = await new Response(await unpacked(sample())).blob();
+    const log = new File([bytes.slice(0, HEADER), ...Array(COPIES).fill(bytes.slice(HEADER))], "sample.evtx");
+    const decoder = new Remote(coreWorker);
+    await decoder.call({ name: "files", module: this.#module, files: [{ path: log.name, file: log }] });
+    const scans = { evtx_sample: { function: "read_evtx" }, evtx_sample_file: { function: "evtx_file_metadata" } };
+    for (let round = 0; round < ROUNDS && this.#isIdle; round++) {
+      const parts = await this.#scan(decoder, scans, [{ file: log.name, size: log.size }]);
+      await this.#db.call({ name: "insert", create: true, parts }, parts.map(({ bytes }) => bytes.buffer));
+      for (const table of Object.keys(scans)) await this.all(`DROP TABLE ${table}`);
+    }
+    decoder.end();
   }
 
   async #startDatabase() {
@@ -68,35 +99,41 @@ export class Engine extends EventTarget {
     this.#db = db;
   }
 
-  /** The logs among files, their size in bytes, and how many rules there are; a warning if the events may not fit into memory. */
+  /**
+   * What `load` would read of files: the number of logs among them, their size in bytes, and the number of rules; a warning if the
+   * events may not fit into memory.
+   */
   async plan(files) {
-    const { tasks } = await this.#tasks(await this.#fresh(files));
+    this.#isIdle = false;
+    const fresh = await this.#fresh(files);
+    const { tasks, failures } = await this.#planTasks(fresh);
     const bytes = tasks.reduce((sum, task) => sum + bytesOf(task), 0);
     const all = this.#bytes + bytes;
     const rules = files.filter(({ path }) => isRule(path)).length;
     const fits = all <= FITS;
     const warning = fits ? null : `The logs have ${Math.round(all / 2 ** 20)} MiB, and about ${FITS / 2 ** 20} MiB fit into memory ` +
       "with all columns. Choose the columns or the events that you need.";
-    return { logs: new Set(tasks.map(pathOf)).size, bytes, rules, warning };
+    return { logs: new Set(tasks.map(pathOf)).size, bytes, rules, warning, files, fresh, tasks, failures };
   }
 
   /**
-   * Loads files that were not loaded before into the table `events`. Then makes the tables `files` and, if there are rules,
-   * `rules` and `matches` from all files. With other options than before, it reads all files again.
+   * Loads the files of a plan that were not loaded before into the tables `events` and `files`. Then, if there are rules, makes the
+   * tables `rules` and `matches` from all files. With other options than before, it reads all files again.
    * `errors` are files that could not even be listed; they become rows.
    */
-  async load(files, { columns = null, event_id = null, provider = null, password = null, errors = [] } = {}) {
+  async load(plan, { columns = null, event_id = null, provider = null, password = null, errors = [] } = {}) {
     const started = performance.now();
     this.#cancelRunning();
     const options = JSON.stringify([columns, event_id, provider]);
     if (this.#options !== undefined && this.#options !== options) {
-      files = [...this.#list(), ...files];
+      const files = [...this.#list(), ...plan.files];
       await this.reset();
+      plan = await this.plan(files);
     }
-    const fresh = await this.#fresh(files);
-    const { tasks, failures } = await this.#tasks(fresh);
+    const { fresh, tasks, failures } = plan;
     for (const { path, file } of fresh) this.#files.set(path, file);
     await this.#forget(fresh);
+    this.#tasks.push(...whole(tasks));
     const rules = [...this.#files.keys()].filter(isRule);
     const filter = { password, ...(event_id && { event_id, sample_size: 0 }), ...(provider && { provider }) };
     const load = new Load(tasks);
@@ -107,15 +144,18 @@ export class Engine extends EventTarget {
       const [decoder] = load.decoders;
       // With certain events, there would be a column for each of their fields.
       columns ??= await decoder.call({ name: "run", command: { do: "open", function: "read_evtx" } });
-      const command = { function: "read_evtx", arguments: filter, columns };
+      const scans = {
+        events: { function: "read_evtx", arguments: filter, columns },
+        files: { function: "evtx_file_metadata", arguments: { password } },
+      };
       if (this.#options === undefined) {
-        await this.#insert(load, "events", await this.#scan(decoder, command), true);
+        await this.#insert(load, await this.#scan(decoder, scans), true);
         this.#options = options;
       }
-      for (const { path, error } of [...failures, ...errors]) await this.#addError(path, error);
+      for (const table of TABLES) for (const { path, error } of [...failures, ...errors]) await this.#addError(table, path, error);
       // While a decoder works on a partition, the browser reads the next one.
-      await Promise.all([...load.decoders, ...load.decoders].map((decoder) => this.#decode(load, decoder, command)));
-      if (!load.stopped) await this.#makeOthers(load, rules, password);
+      await Promise.all([...load.decoders, ...load.decoders].map((decoder) => this.#decode(load, decoder, scans)));
+      if (rules.length > 0 && !load.stopped) await this.#match(load, rules, password);
     } catch (error) {
       if (!load.stopped) throw error;
     } finally {
@@ -127,6 +167,7 @@ export class Engine extends EventTarget {
         this.#files.delete(path);
         this.#unfinished.add(path);
       }
+      this.#tasks = this.#tasks.filter((task) => !this.#unfinished.has(pathOf(task)));
     }
     this.#progress(load, true);
     const count = async (table) => (await this.all(`SELECT count(*)::INTEGER AS rows FROM ${table}`))[0].rows;
@@ -199,6 +240,7 @@ export class Engine extends EventTarget {
   #forgetAll() {
     this.#files.clear();
     this.#unfinished.clear();
+    this.#tasks = [];
     this.#options = undefined;
     this.#bytes = 0;
   }
@@ -223,12 +265,12 @@ export class Engine extends EventTarget {
     return [...[...this.#files].map(([path, file]) => ({ path, file })), ...fresh];
   }
 
-  /** The tasks that read files of a function, and the files that cannot be read. With `splits`, large files are several tasks. */
-  async #tasks(fresh, name = "read_evtx", splits = true) {
+  /** The tasks that read files, and the files that cannot be read. Large files are several tasks. */
+  async #planTasks(fresh) {
     await this.#planner.call({ name: "files", module: this.#module, files: this.#list(fresh) });
     const sizes = new Map(this.#list(fresh).map(({ path, file }) => [path, file.size]));
     const paths = [...new Set(fresh.filter(({ path }) => !isRule(path)).map(({ path }) => top(path)))];
-    const plan = (files) => this.#planner.call({ name: "run", command: { do: "plan", function: name, files, target: PARTITION, splits } });
+    const plan = (files) => this.#planner.call({ name: "run", command: { do: "plan", function: "read_evtx", files, target: PARTITION, splits: true } });
     const failures = [];
     let partitions;
     try {
@@ -249,46 +291,51 @@ export class Engine extends EventTarget {
   }
 
   /** Decodes partitions until none are left. */
-  async #decode(load, decoder, command) {
-    for (let partition; !load.stopped && (partition = load.next()); ) {
-      partition.streams = await this.#read(load, decoder, command, partition.tasks);
-      for (const task of partition.tasks) load.finish(task);
-      load.insert(async ({ streams }) => {
-        load.rows = await this.#insert(load, "events", streams.filter((stream) => stream instanceof Uint8Array)) ?? load.rows;
-        for (const { path, error } of streams.filter((stream) => stream.error)) await this.#addError(path, error);
+  async #decode(load, decoder, scans) {
+    for (let partition; !load.stopped && (partition = await load.next()); ) {
+      const { tasks, tables } = partition;
+      partition.parts = await this.#read(load, decoder, Object.fromEntries(tables.map((table) => [table, scans[table]])), tasks);
+      if (tables.includes("events")) tasks.forEach((task) => load.finish(task));
+      load.insert(async ({ parts }) => {
+        load.rows = await this.#insert(load, parts.filter(({ bytes }) => bytes)) ?? load.rows;
+        for (const { table, path, error } of parts.filter(({ error }) => error)) await this.#addError(table, path, error);
         this.#progress(load);
       });
-      await load.room();
     }
     await load.inserted;
   }
 
-  /** The rows of tasks, as Arrow streams. A task that ends the core is an error instead. */
-  async #read(load, decoder, command, tasks) {
+  /** The rows of tasks, as Arrow streams of tables. A task that ends the core is an error instead. */
+  async #read(load, decoder, scans, tasks) {
     try {
-      return await this.#scan(decoder, { ...command, tasks });
+      return await this.#scan(decoder, scans, tasks);
     } catch (error) {
       if (load.stopped) return [];
-      if (tasks.length === 1) {
+      const tables = Object.keys(scans);
+      const parts = [];
+      if (tasks.length > 1) {
+        for (const task of tasks) parts.push(...(await this.#read(load, decoder, scans, [task])));
+      } else if (tables.length > 1) {
+        for (const table of tables) parts.push(...(await this.#read(load, decoder, { [table]: scans[table] }, tasks)));
+      } else {
         load.fail(tasks[0], error.message);
-        return [{ path: pathOf(tasks[0]), error: `not read: ${error.message}` }];
+        parts.push({ table: tables[0], path: pathOf(tasks[0]), error: `not read: ${error.message}` });
       }
-      const streams = [];
-      for (const task of tasks) streams.push(...(await this.#read(load, decoder, command, [task])));
-      return streams;
+      return parts;
     }
   }
 
-  async #scan(decoder, command) {
-    const streams = [];
-    await decoder.call({ name: "scan", command }, [], ({ bytes }) => streams.push(bytes));
-    return streams;
+  /** The rows of each scan, as Arrow streams of its table. */
+  async #scan(decoder, scans, tasks = []) {
+    const parts = [];
+    await decoder.call({ name: "scan", scans, tasks }, [], (part) => parts.push(part));
+    return parts;
   }
 
-  /** Adds rows to a table. Returns how many it has; undefined if they do not fit into memory. */
-  async #insert(load, table, streams, create = false) {
+  /** Adds rows to tables. Returns how many events there are; undefined if they do not fit into memory. */
+  async #insert(load, parts, create = false) {
     try {
-      return await this.#db.call({ name: "insert", table, create, streams }, streams.map(({ buffer }) => buffer));
+      return await this.#db.call({ name: "insert", create, parts }, parts.map(({ bytes }) => bytes.buffer));
     } catch (error) {
       if (!/out of memory|memory_limit|failed to allocate/i.test(error.message)) throw error;
       const text = "The memory for the table is full, so not all events were loaded. Choose the columns or the events that you need.";
@@ -301,40 +348,27 @@ export class Engine extends EventTarget {
   /** Removes the rows of files that are about to be read again. */
   async #forget(files) {
     for (const { path } of files.filter(({ path }) => this.#unfinished.delete(path))) {
-      const text = `'${path.replaceAll("'", "''")}'`;
-      await this.all(`DELETE FROM events WHERE filename = ${text} OR starts_with(filename, ${text} || '/')`);
+      for (const table of TABLES) await this.all(`DELETE FROM ${table} WHERE filename = ${quote(path)} OR starts_with(filename, ${quote(`${path}/`)})`);
     }
   }
 
-  #addError(path, error) {
-    const [filename, text] = [path, error].map((value) => `'${value.replaceAll("'", "''")}'`);
-    return this.all(`INSERT INTO events BY NAME SELECT ${filename} AS filename, ${text} AS error`);
+  #addError(table, path, error) {
+    return this.all(`INSERT INTO ${table} BY NAME SELECT ${quote(path)} AS filename, ${quote(error)} AS error`);
   }
 
-  /** Makes the tables of all files, of the rules and of their matches. */
-  async #makeOthers(load, rules, password) {
-    const [decoder] = load.decoders;
-    const make = async (table, streams) => {
+  /** Makes the tables of the rules and of their matches in all files: correlations need the events of all. */
+  async #match(load, rules, password) {
+    const make = async (table, command, tasks) => {
       await this.all(`DROP TABLE IF EXISTS ${table}`);
-      await this.#insert(load, table, streams, true);
+      await this.#insert(load, await this.#scan(load.decoders[0], { [table]: command }, tasks), true);
     };
-    const { tasks: all } = await this.#tasks(this.#list(), "evtx_file_metadata", false);
-    const metadata = { function: "evtx_file_metadata", arguments: { password } };
-    const streams = [];
-    for (const tasks of partitions(all)) streams.push(...(await this.#read(load, decoder, metadata, tasks)));
-    const tables = streams.filter((stream) => stream instanceof Uint8Array);
-    await make("files", tables.length ? tables : await this.#scan(decoder, metadata));
-    if (rules.length === 0) return;
-    await make("rules", await this.#scan(decoder, { function: "evtx_sigma_rules", files: rules }));
-    // Correlations need the events of all files.
-    const { tasks: logs } = await this.#tasks(this.#list(), "read_evtx", false);
-    await make("matches", await this.#scan(decoder, { function: "evtx_sigma", arguments: { password, rules }, tasks: logs }));
+    await make("rules", { function: "evtx_sigma_rules", files: rules });
+    await make("matches", { function: "evtx_sigma", arguments: { password, rules } }, this.#tasks);
   }
 
   #stop(load, why) {
     if (!load || load.stopped) return;
-    load.stopped = why;
-    load.decoders.forEach((decoder) => decoder.end());
+    load.stop(why);
   }
 
   #progress(load, isLast = false) {
@@ -345,11 +379,10 @@ export class Engine extends EventTarget {
   }
 }
 
-/** The tasks of each partition. */
-function partitions(tasks) {
-  const found = [];
-  for (const task of tasks) (found[task.partition] ??= []).push(task);
-  return found.filter(Boolean);
+/** Tasks that read the files of tasks whole. */
+function whole(tasks) {
+  const first = tasks.filter(({ slots, file }, index) => !slots || file !== tasks[index - 1]?.file);
+  return first.map((task) => ({ ...task, slots: null }));
 }
 
 /** What a load reads, and how far it is. */
@@ -367,22 +400,35 @@ class Load {
   constructor(tasks) {
     for (const task of tasks) {
       const path = pathOf(task);
-      const file = this.files.get(path) ?? { path, bytes: 0, done: 0, inserted: 0, tasks: 0, state: "waiting", error: task.why ?? null };
+      const file = this.files.get(path) ?? { path, bytes: 0, done: 0, tasks: 0, state: "waiting", error: task.why ?? null };
       file.bytes += bytesOf(task);
-      file.tasks++;
       this.files.set(path, file);
     }
-    this.#partitions = partitions(tasks).map((tasks) => ({ tasks, streams: null }));
+    const isPart = ({ slots }) => Boolean(slots);
+    const partitions = Map.groupBy(tasks, (task) => `${task.partition} ${isPart(task)}`).values();
+    this.#partitions = [
+      ...Array.from(partitions, (tasks) => ({ tasks, tables: isPart(tasks[0]) ? ["events"] : TABLES })),
+      ...whole(tasks.filter(isPart)).map((task) => ({ tasks: [task], tables: ["files"] })),
+    ];
+    for (const partition of this.#partitions) {
+      partition.insertion = Promise.withResolvers();
+      for (const task of partition.tasks) this.files.get(pathOf(task)).tasks++;
+    }
   }
 
-  /** The next partition; undefined if all are taken. */
-  next() {
-    const partition = this.#partitions[this.#taken++];
-    for (const task of partition?.tasks ?? []) this.files.get(pathOf(task)).state = "reading";
+  /** The next partition, once few enough are decoded that are not in the tables; undefined if all are taken. */
+  async next() {
+    const number = this.#taken++;
+    await this.#partitions[number - AHEAD - 2 * this.decoders.length]?.insertion.promise;
+    const partition = this.#partitions[number];
+    for (const task of partition?.tasks ?? []) {
+      const file = this.files.get(pathOf(task));
+      if (file.state === "waiting") file.state = "reading";
+    }
     return partition;
   }
 
-  /** A task was read. */
+  /** The events of a task were read. */
   finish(task) {
     const file = this.files.get(pathOf(task));
     file.done += bytesOf(task);
@@ -397,22 +443,25 @@ class Load {
   /** Inserts the partitions whose turn it is. */
   insert(work) {
     this.inserted = this.inserted.then(async () => {
-      for (let partition; (partition = this.#partitions[this.#handed])?.streams && !this.stopped; this.#handed++) {
+      for (let partition; (partition = this.#partitions[this.#handed])?.parts && !this.stopped; this.#handed++) {
         await work(partition);
-        for (const task of partition.tasks) this.files.get(pathOf(task)).inserted++;
-        partition.streams = [];
+        for (const task of partition.tasks) this.files.get(pathOf(task)).tasks--;
+        partition.parts = [];
+        partition.insertion.resolve();
       }
     });
   }
 
-  /** The paths of the files that are not in the table as a whole. */
-  unfinished() {
-    return [...this.files.values()].filter((file) => file.inserted < file.tasks).map(({ path }) => path);
+  /** Ends the work of the decoders. */
+  stop(why) {
+    this.stopped = why;
+    this.decoders.forEach((decoder) => decoder.end());
+    for (const { insertion } of this.#partitions) insertion.resolve();
   }
 
-  /** Waits while more partitions are decoded than the decoders should be ahead. */
-  async room() {
-    if (this.#taken - this.#handed > 2 * this.decoders.length) await this.inserted;
+  /** The paths of the files that are not in the tables as a whole. */
+  unfinished() {
+    return [...this.files.values()].filter((file) => file.tasks > 0).map(({ path }) => path);
   }
 
   progress(isLast) {

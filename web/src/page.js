@@ -151,7 +151,7 @@ async function load({ files: added, errors = [] }) {
     $("drop").classList.add("small");
     $("progress").value = 0;
     $("loaded").textContent = `${some(plan.logs, "log")}, ${size(plan.bytes)}${plan.rules ? `, ${some(plan.rules, "rule")}` : ""}`;
-    result = await engine.load(added, { ...options, errors });
+    result = await engine.load(plan, { ...options, errors });
     const ends = { cancelled: "Cancelled: only what was read until then is here. ", memory: "Memory is full: only what was read until then is here. " };
     result.read = `${some(result.rows, "row")} from ${some(result.files, "file")} in ${result.seconds.toFixed(1)} s`;
     $("loaded").textContent = (ends[result.stopped] ?? "") + result.read;
@@ -187,14 +187,12 @@ async function show(result) {
   $("case").hidden = false;
   $("tab-matches").hidden = result.matches === null;
   if (isUntouched) select("summary");
-  // A load that was stopped may have no table of files.
-  const [{ files: hasFiles }] = await engine.all("SELECT count(*)::INTEGER AS files FROM duckdb_tables() WHERE table_name = 'files'");
   // One after the other: DuckDB has one worker.
   const steps = [
     () => run(editor.text()),
     () => timeline.show("(SELECT min(time_created) AS first, max(time_created) AS last FROM events)"),
     async () => {
-      const machines = await showSummary($("summary"), engine, hasFiles, query).catch((error) => {
+      const machines = await showSummary($("summary"), engine, query).catch((error) => {
         $("summary").replaceChildren();
         throw error;
       });
@@ -202,7 +200,7 @@ async function show(result) {
       // Without broken times.
       await timeline.show("(SELECT first_event AS first, last_event AS last FROM case_summary)");
     },
-    () => (hasFiles ? showFiles() : null), () => (result.matches === null ? null : showMatches(result.matches)), learn,
+    showFiles, () => (result.matches === null ? null : showMatches(result.matches)), learn,
   ];
   for (const step of steps) {
     await step()?.catch((error) => { $("summary").append(element("p", `Not shown: ${error.message}`, { className: "error lines" })); });

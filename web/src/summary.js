@@ -21,10 +21,10 @@ const title = (name) => name[0].toUpperCase() + name.slice(1).replaceAll("_", " 
 // The column or columns with a row per entry of a list.
 const rowsOf = (name) => `unnest(${name}${PLAIN[name] ? `) AS ${PLAIN[name]}` : ", max_depth := 2)"}`;
 
-/** Makes the table `case_summary`, and draws it in `parent`. `hasFiles` says whether there is a table `files`. `query(sql)` shows a list as a result. Returns the number of machines. */
-export async function showSummary(parent, engine, hasFiles, query) {
+/** Makes the table `case_summary`, and draws it in `parent`. `query(sql)` shows a list as a result. Returns the number of machines. */
+export async function showSummary(parent, engine, query) {
   parent.textContent = "Summing up…";
-  await engine.all(`CREATE OR REPLACE TABLE case_summary AS FROM evtx_case_summary_of('events', table_of_files := ${hasFiles ? "'files'" : "NULL"})
+  await engine.all(`CREATE OR REPLACE TABLE case_summary AS FROM evtx_case_summary_of('events', table_of_files := 'files')
     ORDER BY events DESC, computer`);
   const names = Object.keys(LISTS);
   const machines = await engine.all(`SELECT computer, events::VARCHAR AS events, logs::VARCHAR AS logs, strftime(first_event::TIMESTAMP, '%Y-%m-%d %H:%M:%S') AS first,
