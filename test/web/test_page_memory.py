@@ -60,4 +60,5 @@ def test_a_sparse_log_of_2_gib(same, tmp_path):
     with case.shared() as page:
         before, most = page(load)
         assert same(page, "FROM events", tmp_path, "FROM read_evtx('sparse.evtx')") >= 110
+        assert same(page, "FROM files", tmp_path, "FROM evtx_file_metadata('sparse.evtx')") == 1
     assert most - before < 1 << 30

@@ -7,8 +7,8 @@ const decoder = new TextDecoder();
 export const HEADER = 4096;
 const CHUNK = 65536;
 
-/** The most bytes that are read at once. */
-const MOST = 8 << 20;
+/** The most bytes that are read before a partition is decoded, and at once while it is decoded. */
+const FETCHED = 32 << 20, MOST = 8 << 20;
 
 /** The size of the largest file that is read as a whole without being asked for, in bytes. */
 const SMALL = 2 << 20;
@@ -33,6 +33,7 @@ export class Core {
   #fetched = new Map();
   /** The file that was read last without being asked for before. */
   #last;
+  #ballast;
 
   /** `module` is a compiled module. */
   constructor(module) {
@@ -60,6 +61,8 @@ export class Core {
     const read = new Uint8Array(new FileReaderSync().readAsArrayBuffer(this.#files[number].slice(from, to)));
     if (this.#last !== number) this.#fetched.delete(this.#last);
     this.#last = number;
+    // During a scan the browser frees what was read only when objects of JavaScript take memory, too: 8 MiB of them per large read.
+    if (ahead === MOST) this.#ballast = new Array(1 << 20).fill(0.5);
     this.#fetched.set(number, { start: from, bytes: read });
     return read.subarray(offset - from, offset - from + length);
   }
@@ -67,7 +70,7 @@ export class Core {
   /** Reads what the tasks of a partition will read, at once. */
   async fetch(tasks) {
     const parts = [];
-    let left = MOST;
+    let left = FETCHED;
     for (const { file, slots } of tasks) {
       const number = this.#numbers.get(file);
       if (number === undefined) continue;
