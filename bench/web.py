@@ -1,9 +1,9 @@
-"""Times the page in the browser against the extension. usage: web.py EXTENSION PAGE LOGS [--rounds N] [--rival FOLDER]
+"""Times the page in the browser against the extension. usage: web.py EXTENSION PAGE LOGS [--rounds N] [--wait SECONDS] [--rival FOLDER]
 
-LOGS is a folder of logs. Each round drops it on the page in a new browser, which was open for some seconds, and then reads every column with the
+LOGS is a folder of logs. Each round drops it on the page in a new browser, which was open for SECONDS, and then reads every column with the
 extension and one thread. "Decoded" is one worker of the page alone, from the files to Arrow in memory, the third time; "first rows" and "in the table"
-count from the drop, and the table of files counts too. A task of the main thread counts from 50 ms on. With --rival, Node.js renders every record with the npm package
-@ts-evtx/core, which is installed in FOLDER.
+count from the drop, and the table of files counts too. A task of the main thread counts from 50 ms on. With --rival, Node.js renders every record with
+the npm package @ts-evtx/core, which is installed in FOLDER.
 """
 
 import argparse

@@ -10,6 +10,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 import { recipes } from "./recipes.mjs";
+import { HEADER } from "./src/core.js";
 
 const [, , core, folder] = process.argv;
 const PIECE = 1 << 20;
@@ -48,7 +49,7 @@ const write = (name, text) => {
 };
 write("assets.js", readFileSync("src/assets.js"));
 // A log with the chunks of several: what the page decodes before there are others.
-const sample = ["Security", "Sysmon", "System"].map((log, index) => readFileSync(`../samples/DC01-${log}.evtx`).subarray(index ? 4096 : 0));
+const sample = ["Security", "Sysmon", "System"].map((log, index) => readFileSync(`../samples/DC01-${log}.evtx`).subarray(index ? HEADER : 0));
 const assets = { core: readFileSync(core), duckdb: readFileSync("node_modules/@duckdb/duckdb-wasm/dist/duckdb-eh.wasm"), sample: Buffer.concat(sample) };
 for (const [name, bytes] of Object.entries(assets)) {
   const text = gzipSync(bytes, { level: 9 }).toString("base64");

@@ -82,15 +82,18 @@ export class Engine extends EventTarget {
   async #warmUp() {
     const bytes = await new Response(await unpacked(sample())).blob();
     const log = new File([bytes.slice(0, HEADER), ...Array(COPIES).fill(bytes.slice(HEADER))], "sample.evtx");
-    const decoder = new Remote(coreWorker);
-    await decoder.call({ name: "files", module: this.#module, files: [{ path: log.name, file: log }] });
     const scans = { evtx_sample: { function: "read_evtx" }, evtx_sample_file: { function: "evtx_file_metadata" } };
-    for (let round = 0; round < ROUNDS && this.#isIdle; round++) {
-      const parts = await this.#scan(decoder, scans, [{ file: log.name, size: log.size }]);
-      await this.#db.call({ name: "insert", create: true, parts }, parts.map(({ bytes }) => bytes.buffer));
-      for (const table of Object.keys(scans)) await this.all(`DROP TABLE ${table}`);
+    const decoder = new Remote(coreWorker);
+    try {
+      await decoder.call({ name: "files", module: this.#module, files: [{ path: log.name, file: log }] });
+      for (let round = 0; round < ROUNDS && this.#isIdle; round++) {
+        const parts = await this.#scan(decoder, scans, [{ file: log.name, size: log.size }]);
+        await this.#db.call({ name: "insert", create: true, parts }, parts.map(({ bytes }) => bytes.buffer));
+        for (const table of Object.keys(scans)) await this.all(`DROP TABLE ${table}`);
+      }
+    } finally {
+      decoder.end();
     }
-    decoder.end();
   }
 
   async #startDatabase() {
@@ -182,7 +185,7 @@ export class Engine extends EventTarget {
 
   /** Ends the load. What was loaded stays. */
   cancelLoad() {
-    this.#stop(this.#load, "cancelled");
+    this.#load?.stop("cancelled");
   }
 
   /** Runs statements of SQL. The rows of the last one are the result. Cancels an earlier query. */
@@ -212,7 +215,7 @@ export class Engine extends EventTarget {
     const answer = db.call({ name: "ping" }).catch(() => {});
     const patience = new Promise((resolve) => { setTimeout(resolve, PATIENCE, "late"); });
     if ((await Promise.race([answer, patience])) !== "late" || db !== this.#db) return;
-    this.#stop(this.#load, "cancelled");
+    this.#load?.stop("cancelled");
     db.end();
     await this.#startDatabase();
     this.#forgetAll();
@@ -295,6 +298,7 @@ export class Engine extends EventTarget {
     for (let partition; !load.stopped && (partition = await load.next()); ) {
       const { tasks, tables } = partition;
       partition.parts = await this.#read(load, decoder, Object.fromEntries(tables.map((table) => [table, scans[table]])), tasks);
+      if (load.stopped) break;
       if (tables.includes("events")) tasks.forEach((task) => load.finish(task));
       load.insert(async ({ parts }) => {
         load.rows = await this.#insert(load, parts.filter(({ bytes }) => bytes)) ?? load.rows;
@@ -339,7 +343,7 @@ export class Engine extends EventTarget {
     } catch (error) {
       if (!/out of memory|memory_limit|failed to allocate/i.test(error.message)) throw error;
       const text = "The memory for the table is full, so not all events were loaded. Choose the columns or the events that you need.";
-      this.#stop(load, "memory");
+      load.stop("memory");
       this.dispatchEvent(new CustomEvent("full", { detail: { text } }));
       return undefined;
     }
@@ -364,11 +368,6 @@ export class Engine extends EventTarget {
     };
     await make("rules", { function: "evtx_sigma_rules", files: rules });
     await make("matches", { function: "evtx_sigma", arguments: { password, rules } }, this.#tasks);
-  }
-
-  #stop(load, why) {
-    if (!load || load.stopped) return;
-    load.stop(why);
   }
 
   #progress(load, isLast = false) {
@@ -454,6 +453,7 @@ class Load {
 
   /** Ends the work of the decoders. */
   stop(why) {
+    if (this.stopped) return;
     this.stopped = why;
     this.decoders.forEach((decoder) => decoder.end());
     for (const { insertion } of this.#partitions) insertion.resolve();
