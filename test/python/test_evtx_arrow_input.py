@@ -237,8 +237,9 @@ try:
         # A stream can only say that it was interrupted. What Ctrl-C has raised follows as soon as Python runs.
         [None for _ in range(10)]
         time.sleep(0)
-except KeyboardInterrupt:
-    print("KeyboardInterrupt")
+except (KeyboardInterrupt, RuntimeError) as error:
+    # If DuckDB sees the signal first, its own error is the only one.
+    print("KeyboardInterrupt" if str(error) in ("", "Query interrupted") else error)
 """
 
 CONSUMERS = {

@@ -315,13 +315,19 @@ try:
         # As for a scan, the exception follows as soon as Python runs.
         [None for _ in range(10)]
         time.sleep(0)
-except KeyboardInterrupt:
-    print("KeyboardInterrupt", time.monotonic() - sent[0] < 0.5)
+except (KeyboardInterrupt, RuntimeError) as error:
+    # If DuckDB sees the signal first, its own error is the only one.
+    print("KeyboardInterrupt" if str(error) in ("", "Query interrupted") else error, time.monotonic() - sent[0] < 0.5)
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a process")
-@pytest.mark.parametrize("work", ["pa.table(found)", "polars.DataFrame(found)", "duckdb.connect().execute('CREATE TABLE rows AS FROM found')"])
+@pytest.mark.parametrize("work", [
+    "pa.table(found)",
+    "polars.DataFrame(found)",
+    # With more threads, Python's may wait for one that reads and cannot see signals.
+    "duckdb.connect(config={'threads': 1}).execute('CREATE TABLE rows AS FROM found')",
+])
 def test_ctrl_c_ends_a_read(tmp_path, work):
     (tmp_path / "nothing.yml").write_text(EVERYTHING.replace("EventID|exists: true", "EventID: 77777"))
     script = INTERRUPTED.format(work=work)

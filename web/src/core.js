@@ -5,7 +5,7 @@ const decoder = new TextDecoder();
 
 /** The bytes before the first chunk of a log, and of each chunk. */
 export const HEADER = 4096;
-const CHUNK = 65536;
+export const CHUNK = 65536;
 
 /** The most bytes that are read before a partition is decoded, and at once while it is decoded. */
 const FETCHED = 32 << 20, MOST = 8 << 20;

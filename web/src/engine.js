@@ -1,6 +1,6 @@
 // The engine of the page: workers that decode logs, and one with DuckDB.
 
-import { HEADER, unpacked } from "./core.js";
+import { CHUNK, HEADER, unpacked } from "./core.js";
 import { quote } from "./dom.js";
 import { Remote } from "./rpc.js";
 
@@ -474,5 +474,5 @@ class Load {
 
 /** How many bytes a task reads. */
 function bytesOf({ slots, size = 0 }) {
-  return slots ? Math.min((slots[1] ?? Infinity) * 65536, size) - Math.min(slots[0] * 65536, size) : size;
+  return slots ? Math.min((slots[1] ?? Infinity) * CHUNK, size) - Math.min(slots[0] * CHUNK, size) : size;
 }
