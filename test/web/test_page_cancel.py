@@ -1,5 +1,7 @@
 """Loads and queries that people cancel."""
 
+import shutil
+
 import case
 import pytest
 from conftest import SAMPLES, write_log
@@ -28,6 +30,22 @@ def test_a_load(tmp_path):
     assert counts == [["DC01-System.evtx", "10"], ["large.evtx", str(rows)]]
 
 
+def test_a_load_before_its_first_rows(tmp_path):
+    folder = tmp_path / "case"
+    folder.mkdir()
+    for number in range(200):
+        shutil.copy(SAMPLES / "DC01-Security.evtx", folder / f"{number}.evtx")
+
+    async def steps(page):
+        await page.page.run("""new MutationObserver(() => document.querySelector('#loading').hidden || document.querySelector('#cancel').click())
+            .observe(document.querySelector('#loading'), {attributes: true}); 1""")
+        async with page.loading():
+            await page.drop(folder)
+        assert await page.error() == "" and "Cancelled" in await page.text("body")
+
+    case.visit(steps)
+
+
 def test_a_query(samples):
     async def steps(page):
         await page.type_sql("SELECT sum(a.range * b.range) FROM range(1_000_000) a, range(1_000_000) b")
@@ -35,6 +53,8 @@ def test_a_query(samples):
         await page.press("Escape", "Escape", 27, 0)
         await page.until("document.querySelector('#status').textContent === 'Stopped.'", 20)
         assert await page.error() == ""
+        # There is no result to save.
+        assert await page.page.run("document.querySelector('#save-csv').disabled")
         assert await page.ask("SELECT 42 AS answer") == [["42"]]
 
     samples(steps)

@@ -44,10 +44,12 @@ def test_a_load_that_was_cancelled_can_be_completed(tmp_path):
             await page.drop(folder)
             await page.until("/[1-9].* rows/.test(document.querySelector('#loaded').textContent)")
             await page.click("#cancel")
+        unread = await page.ask("SELECT filename, error FROM files WHERE error IS NOT NULL")
         await page.load(folder)
-        return await page.ask(COUNTS), await page.ask("SELECT count(*), count(error) FROM files"), await page.query("FROM events")
+        return unread, await page.ask(COUNTS), await page.ask("SELECT count(*), count(error) FROM files"), await page.query("FROM events")
 
-    counts, files, rows = case.visit(steps)
+    unread, counts, files, rows = case.visit(steps)
+    assert unread == [["case/b.evtx", "not read to its end: it was cancelled"]]
     assert counts == [["case/a.evtx", "10"], ["case/b.evtx", "55000"]]
     assert files == [["2", "0"]]
     assert rows == 55010
@@ -95,3 +97,84 @@ def test_a_query_that_does_not_end(tmp_path):
         return await page.ask("SELECT count(*) FROM events")
 
     assert case.visit(steps) == [["10"]]
+
+
+def test_only_queries_are_run_again(tmp_path):
+    async def steps(page):
+        await page.load(SAMPLES / "DC01-Security.evtx")
+        await page.query("CREATE TABLE mine AS SELECT 1 AS a; INSERT INTO mine VALUES (2)")
+        await page.load(SAMPLES / "DC01-System.evtx")
+        mine = await page.ask("FROM mine ORDER BY a")
+        await page.query("DELETE FROM events WHERE event_id = 4624")
+        await page.load(SAMPLES / "WS07-Security.evtx")
+        text, error = await page.text("#sql"), await page.error()
+        return mine, text, error, await page.ask("SELECT count(*) FROM events WHERE event_id = 4624")
+
+    mine, text, error, logons = case.visit(steps)
+    assert (mine, error) == ([["1"], ["2"]], "") and text.startswith("DELETE")
+    assert logons == [["1"]]
+
+
+def test_rules_of_which_none_can_be_used(tmp_path):
+    (tmp_path / "broken.yml").write_text("title: x", "utf-8")
+
+    async def steps(page):
+        await page.load(tmp_path / "broken.yml", SAMPLES / "DC01-Security.evtx")
+        assert await page.error() == ""
+        await page.load(SAMPLES / "DC01-System.evtx")
+        assert "Sigma matches (0)" in await page.text("#tabs") and "1 machine" in await page.text("#about")
+        return await page.ask(COUNTS), await page.ask("SELECT rule_file, error IS NULL FROM rules")
+
+    assert case.visit(steps) == ([["DC01-Security.evtx", "55"], ["DC01-System.evtx", "10"]], [["broken.yml", "false"]])
+
+
+def test_a_drop_before_the_page_is_ready():
+    async def steps():
+        async with case.browser.opened((case.WEB / "index.html").as_uri(), "--window-size=1400,1000") as opened:
+            page = case.Case(opened)
+            await page.state("starting")
+            async with page.loading():
+                await page.drop(SAMPLES / "DC01-System.evtx")
+            return await page.ask(COUNTS)
+
+    assert asyncio.run(steps()) == [["DC01-System.evtx", "10"]]
+
+
+def test_a_drop_while_a_query_runs():
+    """The files wait for the end of the query, which keeps what it made."""
+
+    async def steps(page):
+        await page.load(SAMPLES / "DC01-Security.evtx")
+        await page.query("CREATE TABLE mine AS SELECT 1 AS a")
+        await page.type_sql("SELECT sum(a.range * b.range) FROM range(1_000_000) a, range(1_000_000) b")
+        await page.until("!document.querySelector('#stop').disabled")
+        await page.drop(SAMPLES / "DC01-System.evtx")
+        await page.until("/once the query has ended/.test(document.querySelector('#engine').textContent)")
+        async with page.loading():
+            await page.press("Escape", "Escape", 27, 0)
+        return await page.ask("FROM mine"), await page.ask(COUNTS)
+
+    assert case.visit(steps) == ([["1"]], [["DC01-Security.evtx", "55"], ["DC01-System.evtx", "10"]])
+
+
+def test_files_that_are_not_read(tmp_path, con):
+    """They are rows of `files`, as in the extension."""
+    names = {"logs": ["a.evtx", "a.evtx.bak", "b.evt", "c.raw", "note.txt"], "others": ["d.evt"], "none": ["note.txt"]}
+    for folder, files in names.items():
+        (tmp_path / folder).mkdir()
+        for file in files:
+            shutil.copy(SAMPLES / "DC01-System.evtx", tmp_path / folder / file)
+
+    async def steps(page):
+        await page.load(*(tmp_path / folder for folder in names))
+        about = await page.text("#about")
+        return about, await page.ask("SELECT filename, error FROM files ORDER BY filename"), await page.ask(COUNTS)
+
+    about, files, counts = case.visit(steps)
+    expected = []
+    for folder in ["logs", "others"]:
+        rows = con.execute("SELECT filename, error FROM evtx_file_metadata($1)", [str(tmp_path / folder)]).fetchall()
+        expected += [[filename.removeprefix(f"{tmp_path}/"), error or ""] for filename, error in rows]
+    assert files == sorted([*expected, ["none", "not read: there are no logs in it"]])
+    assert "from 1 file, 5 not read" in about
+    assert counts == [["logs/a.evtx", "10"], ["none", "1"]]

@@ -81,3 +81,13 @@ def test_a_row_opens(samples):
         assert (long, [text.split() for text in others]) == ("x" * 100_000, [["value", "one", "two"], ["NULL"], ["key", "value"]])
 
     samples(steps)
+
+
+def test_what_duckdb_has_in_extensions_is_named(samples):
+    async def steps(page):
+        for sql in ["SELECT time_created AT TIME ZONE 'Europe/Berlin' FROM events", "SELECT date_trunc('day', now())", "SELECT current_date"]:
+            with pytest.raises(RuntimeError, match="not on this page|no extensions"):
+                await page.query(sql)
+        assert await page.ask("SELECT 42 AS answer") == [["42"]]
+
+    samples(steps)

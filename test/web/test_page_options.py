@@ -25,6 +25,7 @@ def test_columns_and_events(con):
         await page.click("#options")
         await choose(page, ["record_id", "time_created", "event_id", "filename"], "4625, 1102")
         await page.load(SAMPLES / "DC01-Security.evtx")
+        assert "only event 4625, 1102 and 4 columns" in await page.text("#about")
         few = await page.ask("SELECT event_id, count(*) FROM events GROUP BY ALL ORDER BY ALL"), await page.ask(COLUMNS)
         await page.click("#options")
         async with page.loading():
@@ -37,6 +38,23 @@ def test_columns_and_events(con):
     assert few == ([list(row) for row in expected], [["record_id time_created event_id filename"]])
     [(rows,)] = con.execute(f"SELECT count(*) FROM {log}").fetchall()
     assert more == ([[str(rows)]], [["event_id computer"]])
+
+
+def test_the_dialog_refuses_events_that_cannot_be(samples):
+    async def steps(page):
+        await page.click("#options")
+        for ids in ["4625-4630", "-1", "4294967296"]:
+            await page.page.run(f"""document.querySelector('#choose-events').value = '{ids}';
+                document.querySelector('#choose-events').dispatchEvent(new Event('input')); 1""")
+            await page.click("#choose-read")
+            assert await page.page.run("document.querySelector('#choose').open"), ids
+        await page.click("#choose button:not(.main)")
+        await page.until("!document.querySelector('#choose').open")
+        await page.click("#options")
+        assert await page.page.run("document.querySelector('#choose-events').value") == ""
+        await page.click("#choose button:not(.main)")
+
+    samples(steps)
 
 
 def test_a_log_that_may_not_fit(tmp_path):

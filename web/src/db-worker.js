@@ -18,6 +18,9 @@ const ROWS = 122_880;
 
 const SEMICOLON = 59;
 
+/** The first words of statements that change nothing: those that can be a part of another one, and those that need parentheses there. */
+const READING = ["SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT"], NAMING = ["DESCRIBE", "SHOW", "SUMMARIZE"];
+
 /** The longest text of a field in a row of the grid, in characters. */
 const SHOWN = 500;
 
@@ -111,21 +114,22 @@ function statements(sql) {
   return found.map((range) => new TextDecoder().decode(bytes.subarray(...range)));
 }
 
-/** Runs statements. The rows of the last one become the result. */
+/** Runs statements. The rows of the last one become the result, whose `reads` is whether all statements only read. */
 async function query({ sql }) {
   const started = performance.now();
   const all = statements(sql);
   if (all.length === 0) throw new Error("There is no statement.");
+  const word = (statement) => /^(?:\s|--.*|\(|\/\*[^]*?\*\/)*(\w*)/.exec(statement)[1].toUpperCase();
+  const reads = all.every((statement) => READING.includes(word(statement)) || NAMING.includes(word(statement)));
   const last = all.pop();
   for (const statement of all) await run(statement);
   result = { table: "evtx_result", order: null };
-  const word = /^(?:\s|--.*|\(|\/\*[^]*?\*\/)*(\w*)/.exec(last)[1].toUpperCase();
   if (/^\s*FROM\s+events\s*$/i.test(last) && (await isWhole("events"))) {
     // Without a copy.
     result.table = "events";
-  } else if (["DESCRIBE", "SHOW", "SUMMARIZE"].includes(word)) {
+  } else if (NAMING.includes(word(last))) {
     await make(last, "FROM (", ")");
-  } else if (["SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT"].includes(word)) {
+  } else if (READING.includes(word(last))) {
     await make(last);
   } else {
     const batches = await run(last);
@@ -135,7 +139,7 @@ async function query({ sql }) {
   const columns = rows(await run(`SELECT column_name AS name, column_type AS type FROM (DESCRIBE ${result.table})`));
   const [{ count }] = rows(await run(`SELECT count(*)::INTEGER AS count FROM ${result.table}`));
   result.columns = columns;
-  return { columns, rows: count, seconds: (performance.now() - started) / 1000 };
+  return { columns, rows: count, seconds: (performance.now() - started) / 1000, reads };
 }
 
 /** Whether the IDs of a table's rows have no gaps, as after a deletion. */
@@ -159,11 +163,14 @@ async function make(sql, start = "", end = "") {
 /** An error of DuckDB, which is sometimes JSON, without advice that does not help here. */
 function readable(message) {
   let text = message;
+  // DuckDB then looked for an extension.
+  if (/^(function signature mismatch|unreachable|null function)/.test(message)) text = `DuckDB failed (${message}). Time zones, and dates of now(), are not on this page.`;
   if (message.startsWith('{"exception_type"')) {
     const { exception_type, exception_message } = JSON.parse(message);
     text = `${exception_type} Error: ${exception_message}`;
   }
-  return text.replace(/\n*Please try installing[^]*?autoload_known_extensions=1;/, " The page has no extensions of DuckDB.");
+  return text.replace(/\n*Please try installing[^]*?autoload_known_extensions=1;/, " The page has no extensions of DuckDB.")
+    .replace(/\n*Possible solutions:[^]*/, " Ask for fewer rows or columns.");
 }
 
 /** The rows of batches as objects. */

@@ -109,20 +109,21 @@ export class Engine extends EventTarget {
   async plan(files) {
     this.#isIdle = false;
     const fresh = await this.#fresh(files);
-    const { tasks, failures } = await this.#planTasks(fresh);
+    const { tasks, failures, skipped } = await this.#planTasks(fresh);
     const bytes = tasks.reduce((sum, task) => sum + bytesOf(task), 0);
     const all = this.#bytes + bytes;
     const rules = files.filter(({ path }) => isRule(path)).length;
     const fits = all <= FITS;
     const warning = fits ? null : `The logs have ${Math.round(all / 2 ** 20)} MiB, and about ${FITS / 2 ** 20} MiB fit into memory ` +
       "with all columns. Choose the columns or the events that you need.";
-    return { logs: new Set(tasks.map(pathOf)).size, bytes, rules, warning, files, fresh, tasks, failures };
+    return { logs: new Set(tasks.map(pathOf)).size, bytes, rules, warning, files, fresh, tasks, failures, skipped };
   }
 
   /**
    * Loads the files of a plan that were not loaded before into the tables `events` and `files`. Then, if there are rules, makes the
    * tables `rules` and `matches` from all files. With other options than before, it reads all files again.
-   * `errors` are files that could not even be listed; they become rows.
+   * `errors` are files that could not even be listed; they become rows. Returns null if there are no tables, as it was cancelled
+   * before.
    */
   async load(plan, { columns = null, event_id = null, provider = null, password = null, errors = [] } = {}) {
     const started = performance.now();
@@ -133,15 +134,17 @@ export class Engine extends EventTarget {
       await this.reset();
       plan = await this.plan(files);
     }
-    const { fresh, tasks, failures } = plan;
+    const { fresh, tasks, failures, skipped } = plan;
+    const load = new Load(tasks);
+    this.#load = load;
+    let matches = null;
     for (const { path, file } of fresh) this.#files.set(path, file);
     await this.#forget(fresh);
     this.#tasks.push(...whole(tasks));
     const rules = [...this.#files.keys()].filter(isRule);
     const filter = { password, ...(event_id && { event_id, sample_size: 0 }), ...(provider && { provider }) };
-    const load = new Load(tasks);
-    this.#load = load;
     try {
+      if (load.stopped) throw new Error(load.stopped);
       load.decoders = Array.from({ length: DECODERS }, () => new Remote(coreWorker));
       await Promise.all(load.decoders.map((decoder) => decoder.call({ name: "files", module: this.#module, files: this.#list() })));
       const [decoder] = load.decoders;
@@ -155,10 +158,11 @@ export class Engine extends EventTarget {
         await this.#insert(load, await this.#scan(decoder, scans), true);
         this.#options = options;
       }
-      for (const table of TABLES) for (const { path, error } of [...failures, ...errors]) await this.#addError(table, path, error);
+      await this.#addErrors("events", [...failures, ...errors]);
+      await this.#addErrors("files", [...failures, ...errors, ...skipped]);
       // While a decoder works on a partition, the browser reads the next one.
       await Promise.all([...load.decoders, ...load.decoders].map((decoder) => this.#decode(load, decoder, scans)));
-      if (rules.length > 0 && !load.stopped) await this.#match(load, rules, password);
+      if (rules.length > 0 && !load.stopped) matches = await this.#match(load, rules, password);
     } catch (error) {
       if (!load.stopped) throw error;
     } finally {
@@ -172,15 +176,13 @@ export class Engine extends EventTarget {
       }
       this.#tasks = this.#tasks.filter((task) => !this.#unfinished.has(pathOf(task)));
     }
+    if (this.#options === undefined) return null;
+    const why = load.stopped === "memory" ? "the memory for the table was full" : "it was cancelled";
+    await this.#addErrors("files", load.unfinished().map((path) => ({ path, error: `not read to its end: ${why}` })));
     this.#progress(load, true);
-    const count = async (table) => (await this.all(`SELECT count(*)::INTEGER AS rows FROM ${table}`))[0].rows;
-    return {
-      rows: await count("events"),
-      files: load.files.size,
-      seconds: (performance.now() - started) / 1000,
-      stopped: load.stopped,
-      matches: rules.length && !load.stopped ? await count("matches") : null,
-    };
+    const [counts] = await this.all(`SELECT (SELECT count(*) FROM events)::INTEGER AS rows, count(*)::INTEGER AS files,
+      (count(*) FILTER (starts_with(error, 'not read')))::INTEGER AS unread FROM files`);
+    return { ...counts, seconds: (performance.now() - started) / 1000, stopped: load.stopped, matches };
   }
 
   /** Ends the load. What was loaded stays. */
@@ -273,24 +275,27 @@ export class Engine extends EventTarget {
     await this.#planner.call({ name: "files", module: this.#module, files: this.#list(fresh) });
     const sizes = new Map(this.#list(fresh).map(({ path, file }) => [path, file.size]));
     const paths = [...new Set(fresh.filter(({ path }) => !isRule(path)).map(({ path }) => top(path)))];
-    const plan = (files) => this.#planner.call({ name: "run", command: { do: "plan", function: "read_evtx", files, target: PARTITION, splits: true } });
     const failures = [];
-    let partitions;
-    try {
-      partitions = await plan(paths);
-    } catch {
-      // One by one, to find those that cannot be read.
-      partitions = [];
-      for (const path of paths) {
-        await plan([path]).then((found) => partitions.push(...found), (error) => failures.push({ path, error: error.message }));
-      }
-    }
+    const partitions = await this.#partitions("read_evtx", paths, (path, error) => failures.push({ path, error: sizes.has(path) ? error : "not read: there are no logs in it" }));
     // A file that cannot be read is a row, also if it was dropped by itself.
     const wanted = new Set(fresh.map(({ path }) => path));
     const isWanted = (path) => wanted.has(path) || (path.includes("/") && isWanted(path.slice(0, path.lastIndexOf("/"))));
     const tasks = partitions.flatMap((tasks, partition) => tasks.map((task) =>
       ({ ...task, named: false, size: task.size ?? sizes.get(pathOf(task)), partition })));
-    return { tasks: tasks.filter((task) => isWanted(pathOf(task))), failures };
+    const all = await this.#partitions("evtx_file_metadata", paths, () => {});
+    const planned = new Set(tasks.map(pathOf));
+    const skipped = all.flat().filter(({ unreadable }) => unreadable && isWanted(unreadable) && !planned.has(unreadable))
+      .map(({ unreadable, why }) => ({ path: unreadable, error: `not read: ${why}` }));
+    const isSkipped = ({ path }) => skipped.some((file) => file.path.startsWith(`${path}/`));
+    return { tasks: tasks.filter((task) => isWanted(pathOf(task))), failures: failures.filter((failure) => !isSkipped(failure)), skipped };
+  }
+
+  /** The partitions of what a function reads of paths. `fail` gets each path that it cannot read, and the reason. */
+  async #partitions(name, paths, fail) {
+    const plan = (files) => this.#planner.call({ name: "run", command: { do: "plan", function: name, files, target: PARTITION, splits: true } });
+    // One by one, to find those that cannot be read.
+    const each = async (path) => plan([path]).catch((error) => { fail(path, error.message); return []; });
+    return plan(paths).catch(async () => (await Promise.all(paths.map(each))).flat());
   }
 
   /** Decodes partitions until none are left. */
@@ -302,7 +307,7 @@ export class Engine extends EventTarget {
       if (tables.includes("events")) tasks.forEach((task) => load.finish(task));
       load.insert(async ({ parts }) => {
         load.rows = await this.#insert(load, parts.filter(({ bytes }) => bytes)) ?? load.rows;
-        for (const { table, path, error } of parts.filter(({ error }) => error)) await this.#addError(table, path, error);
+        for (const part of parts.filter(({ error }) => error)) await this.#addErrors(part.table, [part]);
         this.#progress(load);
       });
     }
@@ -356,18 +361,27 @@ export class Engine extends EventTarget {
     }
   }
 
-  #addError(table, path, error) {
-    return this.all(`INSERT INTO ${table} BY NAME SELECT ${quote(path)} AS filename, ${quote(error)} AS error`);
+  /** Adds a row per file that was not read. */
+  async #addErrors(table, files) {
+    if (files.length === 0) return;
+    const rows = files.map(({ path, error }) => `(${quote(path)}, ${quote(error)})`);
+    await this.all(`INSERT INTO ${table} BY NAME FROM (VALUES ${rows.join(", ")}) AS file(filename, error)`);
   }
 
-  /** Makes the tables of the rules and of their matches in all files: correlations need the events of all. */
+  /**
+   * Makes the tables of the rules and of their matches in all files: correlations need the events of all. Returns the number of
+   * matches. Without a rule that can be used, there is no table of matches.
+   */
   async #match(load, rules, password) {
     const make = async (table, command, tasks) => {
-      await this.all(`DROP TABLE IF EXISTS ${table}`);
       await this.#insert(load, await this.#scan(load.decoders[0], { [table]: command }, tasks), true);
     };
+    await this.all("DROP TABLE IF EXISTS rules; DROP TABLE IF EXISTS matches");
     await make("rules", { function: "evtx_sigma_rules", files: rules });
+    const [{ used }] = await this.all("SELECT count(*) FILTER (error IS NULL) > 0 AS used FROM rules");
+    if (!used) return 0;
     await make("matches", { function: "evtx_sigma", arguments: { password, rules } }, this.#tasks);
+    return (await this.all("SELECT count(*)::INTEGER AS rows FROM matches"))[0].rows;
   }
 
   #progress(load, isLast = false) {

@@ -48,7 +48,7 @@ export function makeGrid(engine) {
       const isCursor = x === cursor.x && y === cursor.y;
       td.role = "gridcell";
       td.id = isCursor ? "cell" : "";
-      td.className = /INT|DOUBLE|DECIMAL|FLOAT/.test(columns[x]?.type.replace(/\W.*/, "")) ? "number" : columns[x]?.name === "error" ? "error" : "";
+      td.className = /^(\w*INT\w*|DOUBLE|FLOAT|DECIMAL\(.*\))$/.test(columns[x]?.type) ? "number" : columns[x]?.name === "error" ? "error" : "";
       td.classList.toggle("cursor", isCursor);
       td.parentElement.role = "row";
       td.parentElement.ariaRowIndex = y + 2;

@@ -27,7 +27,9 @@ const LISTED = 100, ROWS = 500;
 const START = "FROM events;";
 
 let engine, editor, grid, timeline, files = [], words = [], runs = 0, running = false, stopped = false, isEarly = false;
-// What was dropped during a load.
+// The query whose rows are shown, to be run again after a load; null if it changed something.
+let shown = START;
+// What was dropped while something else was done.
 const later = [];
 const options = { columns: null, event_id: null, provider: null, password: null };
 
@@ -43,12 +45,15 @@ async function run(sql) {
   running = true;
   stopped = false;
   $("stop").disabled = false;
+  $("save-parquet").disabled = $("save-csv").disabled = true;
   $("error").hidden = true;
   $("status").textContent = "Running…";
   try {
     const result = await engine.query(sql);
     if (mine !== runs) return;
     $("status").textContent = `${some(result.rows, "row")} in ${result.seconds.toFixed(2)} s`;
+    $("save-parquet").disabled = $("save-csv").disabled = false;
+    shown = result.reads ? sql : null;
     await grid.show(result);
   } catch (error) {
     if (mine !== runs) return;
@@ -58,6 +63,7 @@ async function run(sql) {
     if (mine === runs) {
       running = false;
       $("stop").disabled = true;
+      loadNext();
     }
   }
 }
@@ -115,6 +121,9 @@ function drawProgress({ files: all, rows, done }) {
   }
 }
 
+const list = (text, by) => text.split(by).map((part) => part.trim()).filter(Boolean);
+const chosenEvents = () => list($("choose-events").value, /[\s,]+/).map(Number);
+
 /** Asks what to read. Returns whether to read it. */
 async function choose(why = "") {
   const dialog = $("choose");
@@ -122,23 +131,36 @@ async function choose(why = "") {
   $("choose-why").hidden = !why;
   if (why && !options.columns) options.columns = FEW;
   for (const box of $("choose-columns").querySelectorAll("input")) box.checked = !options.columns || options.columns.includes(box.value);
+  $("choose-events").value = options.event_id?.join(", ") ?? "";
+  $("choose-providers").value = options.provider?.join("\n") ?? "";
+  $("choose-password").value = options.password ?? "";
   dialog.returnValue = "";
   dialog.showModal();
   await new Promise((resolve) => { dialog.addEventListener("close", resolve, { once: true }); });
   if (dialog.returnValue !== "read") return false;
-  const list = (text, by) => text.split(by).map((part) => part.trim()).filter(Boolean);
   const columns = [...$("choose-columns").querySelectorAll("input:checked")].map((box) => box.value);
-  const events = list($("choose-events").value, /[\s,]+/).map(Number), providers = list($("choose-providers").value, /\n/);
+  const events = chosenEvents(), providers = list($("choose-providers").value, /\n/);
   Object.assign(options, { columns: columns.length && columns.length < COLUMNS.length ? columns : null, event_id: events.length ? events : null,
     provider: providers.length ? providers : null, password: $("choose-password").value || null });
   return true;
 }
 
+/** Reads what was dropped meanwhile. */
+function loadNext() {
+  if (later.length && !running && ["ready", "loaded"].includes(document.body.dataset.state)) load(later.shift());
+}
+
 /** Reads files, and shows what is in them. */
 async function load({ files: added, errors = [] }) {
-  if (document.body.dataset.state === "loading") later.push({ files: added, errors });
-  if (!["ready", "loaded"].includes(document.body.dataset.state)) return;
-  if (!added.length && !errors.length) return;
+  if (running || !["ready", "loaded"].includes(document.body.dataset.state)) {
+    later.push({ files: added, errors });
+    if (running) $("engine").textContent = "The files are read once the query has ended. Esc stops it.";
+    return;
+  }
+  if (!added.length && !errors.length) {
+    $("engine").textContent = "No files were dropped.";
+    return;
+  }
   state("loading");
   let result = null;
   try {
@@ -153,8 +175,8 @@ async function load({ files: added, errors = [] }) {
     $("loaded").textContent = `${some(plan.logs, "log")}, ${size(plan.bytes)}${plan.rules ? `, ${some(plan.rules, "rule")}` : ""}`;
     result = await engine.load(plan, { ...options, errors });
     const ends = { cancelled: "Cancelled: only what was read until then is here. ", memory: "Memory is full: only what was read until then is here. " };
-    result.read = `${some(result.rows, "row")} from ${some(result.files, "file")} in ${result.seconds.toFixed(1)} s`;
-    $("loaded").textContent = (ends[result.stopped] ?? "") + result.read;
+    if (result) $("loaded").textContent = `${ends[result.stopped] ?? ""}${read(result)} in ${result.seconds.toFixed(1)} s`;
+    else $("engine").textContent = "Cancelled: nothing was read.";
   } catch (error) {
     $("case").hidden = false;
     select("events");
@@ -163,14 +185,23 @@ async function load({ files: added, errors = [] }) {
     $("loading").hidden = !result?.stopped;
     $("progress-bar").hidden = true;
     $("reset").hidden = !files.length;
-    if (!result) state(files.length ? "loaded" : "ready");
-    if (!result && later.length) queueMicrotask(() => load(later.shift()));
+    if (!result) {
+      state(files.length ? "loaded" : "ready");
+      queueMicrotask(loadNext);
+    }
   }
   if (!result) return;
   await show(result);
   state("loaded");
-  if (later.length) return load(later.shift());
+  if (later.length) return loadNext();
   if (result.stopped === "memory" && await choose("Memory is full. Choose fewer columns, or only some events, and read the files again.")) await again();
+}
+
+/** What is in the tables. */
+function read({ rows, files: all, unread }) {
+  const { columns, event_id, provider } = options;
+  const only = [event_id && `event ${event_id.join(", ")}`, provider?.join(", "), columns && some(columns.length, "column")].filter(Boolean);
+  return `${some(rows, "row")} from ${some(all - unread, "file")}${unread ? `, ${number(unread)} not read` : ""}${only.length ? `, only ${only.join(" and ")}` : ""}`;
 }
 
 async function again() {
@@ -182,28 +213,32 @@ async function again() {
 
 /** Shows the tables. */
 async function show(result) {
-  $("about").textContent = `${result.read}. Nothing leaves this machine.`;
+  $("about").textContent = `${read(result)}. Nothing leaves this machine.`;
   const isUntouched = editor.text().trim() === START;
   $("case").hidden = false;
   $("tab-matches").hidden = result.matches === null;
   if (isUntouched) select("summary");
   // One after the other: DuckDB has one worker.
   const steps = [
-    () => run(editor.text()),
+    () => shown && run(shown),
     () => timeline.show("(SELECT min(time_created) AS first, max(time_created) AS last FROM events)"),
     async () => {
       const machines = await showSummary($("summary"), engine, query).catch((error) => {
         $("summary").replaceChildren();
         throw error;
       });
-      $("about").textContent = `${some(machines, "machine")}, ${result.read}. Nothing leaves this machine.`;
+      $("about").textContent = `${some(machines, "machine")}, ${read(result)}. Nothing leaves this machine.`;
       // Without broken times.
       await timeline.show("(SELECT first_event AS first, last_event AS last FROM case_summary)");
     },
     showFiles, () => (result.matches === null ? null : showMatches(result.matches)), learn,
   ];
   for (const step of steps) {
-    await step()?.catch((error) => { $("summary").append(element("p", `Not shown: ${error.message}`, { className: "error lines" })); });
+    await step()?.catch((error) => {
+      const missing = FEW.filter((name) => options.columns && !options.columns.includes(name));
+      const text = missing.length ? `Not shown without the columns ${missing.join(", ")}` : `Not shown: ${error.message}`;
+      $("summary").append(element("p", text, { className: "error lines" }));
+    });
   }
 }
 
@@ -221,7 +256,7 @@ async function showFiles() {
 
 async function showMatches(count) {
   const LEVELS = ["", "informational", "low", "medium", "high", "critical"];
-  const rows = await engine.all(`SELECT level::VARCHAR AS level, title, computer, array_to_string(tactics, ', ') AS tactics, matches::VARCHAR AS matches,
+  const rows = count === 0 ? [] : await engine.all(`SELECT level::VARCHAR AS level, title, computer, array_to_string(tactics, ', ') AS tactics, matches::VARCHAR AS matches,
     first_match::VARCHAR AS first_match, last_match::VARCHAR AS last_match FROM evtx_sigma_summary_of('matches') AS found ORDER BY found.level DESC, found.matches DESC LIMIT ${ROWS}`);
   $("tab-matches").textContent = `Sigma matches (${number(count)})`;
   const [{ unused }] = await engine.all("SELECT count(error)::VARCHAR AS unused FROM rules");
@@ -266,6 +301,7 @@ function listen() {
       await load(list);
     };
   }
+  $("choose-events").oninput = ({ target }) => target.setCustomValidity(chosenEvents().some((id) => id > 0xffffffff) ? "The largest event ID is 4294967295." : "");
   $("options").onclick = async () => { if (await choose() && files.length) await again(); };
   $("reset").onclick = () => location.reload();
   $("cancel").onclick = () => engine.cancelLoad();
@@ -311,11 +347,12 @@ async function start() {
   });
   engine.addEventListener("full", ({ detail }) => { $("loaded").textContent = visible(detail.text); });
   engine.addEventListener("lost", async () => {
-    editor.show(START);
+    shown = START;
     await again();
     fail("DuckDB did not end the query, so it was started again, and the files were read again. Tables that you made are gone.");
   });
   $("engine").textContent = "Ready.";
   state("ready");
+  loadNext();
 }
 start();

@@ -49,7 +49,7 @@ export async function showSummary(parent, engine, query) {
           onclick: () => query(`SELECT ${rowsOf(name)}\nFROM   case_summary\nWHERE  computer = ${quote(machine.computer)};`) }) : "")),
       empty.length ? element("p", `None found: ${empty.map((name) => title(name).toLowerCase()).join(", ")}.`, { className: "weak" }) : "");
   };
-  parent.replaceChildren();
+  parent.replaceChildren(machines.length ? "" : element("p", "There are no events.", { className: "weak" }));
   for (const [i, machine] of machines.entries()) {
     parent.append(card(machine, i));
     await pause();
