@@ -96,11 +96,20 @@ impl Insertion<'_> {
         }
     }
 
+    /// The bits of a negative number, such as an HRESULT in an Int32; 32 of them if that is enough. `None` for other values.
+    fn bits(self) -> Option<u64> {
+        let number = match self {
+            Insertion::Value(value) => i64::try_from(value.to_i128()?).ok()?,
+            Insertion::Text(text) => text.parse().ok()?,
+        };
+        Some(i32::try_from(number).map_or(number.cast_unsigned(), |number| number.cast_unsigned().into()))
+    }
+
     /// Appends the text that an output type asks for; `None` if it asks for none, or if the value does not fit it.
     fn push_out_type(self, out: &mut Vec<u8>, field: &Field) -> Option<()> {
         match field.out_type {
             out_type::HEX_INT8..=out_type::HEX_INT64 | out_type::NTSTATUS | out_type::HRESULT => {
-                push_hex(out, self.number()?);
+                push_hex(out, self.number().or_else(|| self.bits())?);
             }
             out_type::PORT => push(out, u16::try_from(self.number()?).ok()?.swap_bytes()),
             out_type::IPV4 => push(out, Ipv4Addr::from(u32::try_from(self.number()?).ok()?.to_le_bytes())),
@@ -299,6 +308,12 @@ mod tests {
         assert_eq!(shown(value, 8, out_type::IPV4), "10.0.0.1");
         assert_eq!(shown(value, 8, out_type::HEX_INT32), "0x100000A");
         assert_eq!(shown(value, 8, 7), "16777226");
+        let denied = (-0x7ff8_fffb_i32).to_le_bytes();
+        let denied = Insertion::Value(Value::new(Scalar::Int32, &denied));
+        for negative in [denied, Insertion::Text("-2147024891")] {
+            assert_eq!(shown(negative, 7, out_type::HRESULT), "0x80070005");
+            assert_eq!(shown(negative, 7, 0), "-2147024891");
+        }
         assert_eq!(shown(Insertion::Text("47873"), 6, out_type::PORT), "443");
         let sockaddr = "020001BD0A0000010000000000000000";
         assert_eq!(
