@@ -4,6 +4,7 @@
 //! 2. The event's own instance: predicates on `System`, and whether a rule can match.
 //! 3. The whole record: what is damaged, the other predicates, and the rules.
 
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use evtx_format::container::layout::Stray;
@@ -273,21 +274,23 @@ impl Admission {
         found: &FoundRecord,
         current: Option<CurrentRecord<'_, '_>>,
     ) -> bool {
-        let mut row = Row {
+        // Each field by name: a column that is forgotten would be NULL for predicates, and its rows be left out.
+        let row = Row {
             record_id: Some(found.record.id),
             chunk_index: self.place.chunk_index(),
             record_offset: Some(self.place.file_offset(found.record.offset)),
             recovered: Some(found.origin.is_recovered()),
-            written: found.record.written_nanos(),
             filename: &self.place.filename,
-            ..Row::default()
+            written: found.record.written_nanos(),
+            may_be_any_event: current.as_ref().is_some_and(|current| current.is_unread),
+            interrupt: current.as_ref().map_or(Interrupt::NEVER, |current| current.interrupt),
+            record: current
+                .as_ref()
+                .map(|current| (current.group.current(), &self.templates)),
+            push_text: current.and_then(|current| current.push_text),
+            entries: OnceCell::new(),
+            has_text: Cell::new(None),
         };
-        if let Some(current) = current {
-            row.record = Some((current.group.current(), &self.templates));
-            row.push_text = current.push_text;
-            row.may_be_any_event = current.is_unread;
-            row.interrupt = current.interrupt;
-        }
         scan.filter.keeps(from, to, &row, &mut self.scratch)
     }
 
@@ -301,7 +304,11 @@ impl Admission {
             written: row.record.as_ref().and_then(Record::written_nanos),
             may_be_any_event: true,
             filename: &self.place.filename,
-            ..Row::default()
+            interrupt: Interrupt::NEVER,
+            record: None,
+            push_text: None,
+            entries: OnceCell::new(),
+            has_text: Cell::new(None),
         };
         scan.filter
             .keeps(Stage::Header, Stage::Record, &known, &mut self.scratch)
