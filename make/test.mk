@@ -11,9 +11,9 @@ test: test-rust test-sql test-python
 test-rust:
 	$(TEST_CRATES) -- --show-output
 
-SQL_TEST := EVTX_CLIENT="$(abspath $(CLIENT)) test/sql/client.py" $(CARGO_TEST) $(TESTED) --test sql
+SQL_TEST := EVTX_CLIENT="$(abspath $(CLIENT)) test/sql/client.py" $(CARGO_TEST) $(TESTED) --test sql -- $(SQL_TESTS)
 
-# Each file in test/sql is a test.
+# Each file in test/sql is a test; SQL_TESTS=columns runs those with "columns" in their names.
 test-sql: checked $(CLIENT_CREATED)
 	EVTX_EXTENSION=$(abspath $(CHECKED)) $(SQL_TEST)
 

@@ -80,7 +80,6 @@ export function makeTimeline(engine, narrow) {
   function choose(first, last) {
     const range = [starts[first], starts[last] + width];
     narrow(range);
-    // A range of one second has no smaller parts.
     return draw(range);
   }
   function all() {
