@@ -245,7 +245,7 @@ def test_a_large_log_is_held_in_the_temporary_folder(con, tmp_path, big_log):
         con.execute("SELECT count(*) FROM read_evtx($1, on_error := 'fail')", [str(path)]).fetchone()
     con.execute("SET temp_directory = ''")
     read, error = con.execute("SELECT count(record_id), string_agg(error) FROM read_evtx($1)", [str(path)]).fetchone()
-    assert 0 < read < 768 * 55 and "set temp_directory, or extract it" in error
+    assert 0 < read < 768 * 55 and "set temp_directory, or extract the file" in error
 
 
 def test_an_interrupt_ends_decompression_soon(con, tmp_path):

@@ -53,7 +53,7 @@ def test_a_query(samples):
         await page.press("Escape", "Escape", 27, 0)
         await page.until("document.querySelector('#status').textContent === 'Stopped.'", 20)
         assert await page.error() == ""
-        # There is no result to save.
+        # A query that was stopped leaves nothing to save.
         assert await page.page.run("document.querySelector('#save-csv').disabled")
         assert await page.ask("SELECT 42 AS answer") == [["42"]]
 

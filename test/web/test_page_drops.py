@@ -175,6 +175,6 @@ def test_files_that_are_not_read(tmp_path, con):
     for folder in ["logs", "others"]:
         rows = con.execute("SELECT filename, error FROM evtx_file_metadata($1)", [str(tmp_path / folder)]).fetchall()
         expected += [[filename.removeprefix(f"{tmp_path}/"), error or ""] for filename, error in rows]
-    assert files == sorted([*expected, ["none", "not read: there are no logs in it"]])
+    assert files == sorted([*expected, ["none", "not read: the folder has no logs"]])
     assert "from 1 file, 5 not read" in about
     assert counts == [["logs/a.evtx", "10"], ["none", "1"]]

@@ -120,7 +120,7 @@ async function query({ sql }) {
   const all = statements(sql);
   if (all.length === 0) throw new Error("There is no statement.");
   const word = (statement) => /^(?:\s|--.*|\(|\/\*[^]*?\*\/)*(\w*)/.exec(statement)[1].toUpperCase();
-  const reads = all.every((statement) => READING.includes(word(statement)) || NAMING.includes(word(statement)));
+  const reads = all.every((statement) => [...READING, ...NAMING].includes(word(statement)));
   const last = all.pop();
   for (const statement of all) await run(statement);
   result = { table: "evtx_result", order: null };

@@ -276,7 +276,7 @@ export class Engine extends EventTarget {
     const sizes = new Map(this.#list(fresh).map(({ path, file }) => [path, file.size]));
     const paths = [...new Set(fresh.filter(({ path }) => !isRule(path)).map(({ path }) => top(path)))];
     const failures = [];
-    const partitions = await this.#partitions("read_evtx", paths, (path, error) => failures.push({ path, error: sizes.has(path) ? error : "not read: there are no logs in it" }));
+    const partitions = await this.#partitions("read_evtx", paths, (path, error) => failures.push({ path, error: sizes.has(path) ? error : "not read: the folder has no logs" }));
     // A file that cannot be read is a row, also if it was dropped by itself.
     const wanted = new Set(fresh.map(({ path }) => path));
     const isWanted = (path) => wanted.has(path) || (path.includes("/") && isWanted(path.slice(0, path.lastIndexOf("/"))));

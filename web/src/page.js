@@ -145,14 +145,16 @@ async function choose(why = "") {
   return true;
 }
 
+const isBusy = () => running || !["ready", "loaded"].includes(document.body.dataset.state);
+
 /** Reads what was dropped meanwhile. */
 function loadNext() {
-  if (later.length && !running && ["ready", "loaded"].includes(document.body.dataset.state)) load(later.shift());
+  if (later.length && !isBusy()) load(later.shift());
 }
 
 /** Reads files, and shows what is in them. */
 async function load({ files: added, errors = [] }) {
-  if (running || !["ready", "loaded"].includes(document.body.dataset.state)) {
+  if (isBusy()) {
     later.push({ files: added, errors });
     if (running) $("engine").textContent = "The files are read once the query has ended. Esc stops it.";
     return;

@@ -272,7 +272,7 @@ impl EntryBytes {
         let before = if self.file.is_none() { self.size } else { 0 };
         let Some(folder) = &self.budget.folder else {
             return unusable(format!(
-                "it takes more than {} bytes of memory, and there is no folder for temporary files: set temp_directory, or extract it",
+                "it takes more than {} bytes of memory, and there is no folder for temporary files: set temp_directory, or extract the file",
                 self.budget.memory / 4
             ));
         };

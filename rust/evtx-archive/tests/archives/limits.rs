@@ -43,7 +43,7 @@ fn a_bomb_is_an_error() {
     assert_eq!(rows, [file("l/a.evtx.gz", 0, &[&told]), file("l/b.evtx", 80, &[])]);
     let archives = Archives::new(1 << 20, 0, None);
     let rows = read(&storage, "l", &archives, 1).expect("rows");
-    let told = ": cannot be read: it takes more than 262144 bytes of memory, and there is no folder for temporary files: set temp_directory, or extract it";
+    let told = ": cannot be read: it takes more than 262144 bytes of memory, and there is no folder for temporary files: set temp_directory, or extract the file";
     assert_eq!(rows[0], file("l/a.evtx.gz", 0, &[told]));
 }
 
