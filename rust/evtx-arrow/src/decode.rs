@@ -6,6 +6,7 @@ mod messages;
 mod batch;
 mod relevance;
 mod definitions;
+mod pass;
 mod walk;
 mod admission;
 mod chunk;

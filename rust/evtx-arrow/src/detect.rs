@@ -5,7 +5,6 @@
 //! thread finds the kind of a record by its templates. The threads share the folded rules. If no rule is for a kind,
 //! nothing more of its records is read.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -15,8 +14,7 @@ use evtx_sigma::correlation::Place;
 use evtx_sigma::{EventKind, Hits, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
 use hashbrown::HashMap;
 
-use crate::findings::{Finding, FoundBurst};
-
+use crate::findings::Finding;
 use crate::plan::{Entry, EntryId, EventData, PlaceId, Resolved};
 use crate::record::{ChunkTemplates, Keyed, KeyedEntries, Places, RecordView};
 use crate::scan::Scan;
@@ -32,6 +30,9 @@ const MAX_ITEMS: usize = 1 << 16;
 /// The fields of `System` by which most rules select their events. They distinguish kinds.
 const TELLING: [&str; 3] = ["EventID", "Channel", "Provider_Name"];
 
+/// The most bytes of the value of such a field. Rules are matched against a longer one in each record.
+const MAX_TELLING: usize = 1 << 10;
+
 /// The field name of unnamed values.
 pub(crate) const UNNAMED: &str = "Data";
 
@@ -45,24 +46,12 @@ pub(crate) struct Detector {
     bytes: usize,
     key: Vec<u8>,
     matches: Vec<Match>,
-    found: Vec<Finding>,
     /// If the scan correlates: the matches that correlations need, of the file with this index.
     hits: Option<Hits>,
     /// How many of them all threads keep.
     kept_hits: Arc<AtomicUsize>,
     pub(crate) file: u32,
     time: Option<PlaceId>,
-    /// Bursts to report, by the file offset of their last record. If there are any, rules are not matched.
-    pub(crate) bursts: Option<Bursts>,
-}
-
-/// The bursts that end in the records of a file, by file offset.
-pub(crate) type Bursts = BTreeMap<u64, Vec<FoundBurst>>;
-
-/// Whether bursts end with a record at a file offset. If the file was replaced meanwhile, another record can be there.
-pub(crate) fn is_end(bursts: &Bursts, offset: u64, record: &Record) -> bool {
-    let mut ended = bursts.get(&offset).into_iter().flatten();
-    ended.any(|found| found.burst.place.record_id == record.id)
 }
 
 /// A kind of events, and where the values of its fields are.
@@ -192,12 +181,10 @@ impl Detector {
             bytes: 0,
             key: Vec::new(),
             matches: Vec::new(),
-            found: Vec::new(),
             hits: scan.correlates().then(|| no_hits(rules, &scan.kept_hits)),
             kept_hits: Arc::clone(&scan.kept_hits),
             file: 0,
             time: scan.projection.place_id(TIME_CREATED),
-            bursts: None,
         }
     }
 
@@ -207,18 +194,8 @@ impl Detector {
         self.hits.as_mut().map(|hits| std::mem::replace(hits, new))
     }
 
-    /// Finds the bursts that end with the record at a file offset, instead of rules. They replace the findings of the
-    /// last record. Returns `None` unless bursts are to be reported, and else whether there are any.
-    pub(crate) fn find_bursts(&mut self, offset: u64) -> Option<bool> {
-        let ended = self.bursts.as_mut()?.remove(&offset);
-        let rules = &self.rules;
-        let finding = |found: FoundBurst| Finding::of_burst(rules.correlation(found.burst.correlation).0, found);
-        self.found = ended.into_iter().flatten().map(finding).collect();
-        Some(!self.found.is_empty())
-    }
-
-    /// Finds the rules that a record of a kind matches. They replace the findings of the last record. Returns whether
-    /// there are any. Correlations get those that they need. `offset` is the file offset of the record.
+    /// Finds the rules that a record of a kind matches, in their order. Correlations get those that they need. `offset` is
+    /// the file offset of the record.
     pub(crate) fn detect(
         &mut self,
         known: &KnownKind,
@@ -226,8 +203,7 @@ impl Detector {
         templates: &ChunkTemplates,
         (record, offset): (&Record, u64),
         interrupt: Interrupt<'_>,
-    ) -> Result<bool, Interrupted> {
-        self.found.clear();
+    ) -> Result<Vec<Finding>, Interrupted> {
         self.matches.clear();
         let values = RecordValues {
             slots: &known.slots,
@@ -257,13 +233,7 @@ impl Detector {
             }
             self.matches.retain(|found| self.rules.reports(found.rule));
         }
-        self.found.extend(self.matches.drain(..).map(Finding::of_match));
-        Ok(!self.found.is_empty())
-    }
-
-    /// The findings of the last record, in the order of the rules.
-    pub(crate) fn take_found(&mut self) -> Vec<Finding> {
-        std::mem::take(&mut self.found)
+        Ok(self.matches.drain(..).map(Finding::of_match).collect())
     }
 
     /// The kind of a record.
@@ -321,7 +291,10 @@ impl Detector {
                     let start = self.key.len();
                     found.push_text(&mut self.key);
                     let len = self.key.len() - start;
-                    self.key.extend(len.to_le_bytes());
+                    if len > MAX_TELLING {
+                        self.key.truncate(start);
+                    }
+                    self.key.extend(len.min(MAX_TELLING + 1).to_le_bytes());
                     self.key.push(2);
                 }
             }
@@ -341,16 +314,21 @@ impl Detector {
         let places = record.places(templates);
         let (mut names, mut known, mut slots) = (Vec::new(), Vec::new(), Vec::new());
         for (name, place) in &self.places {
-            let is_telling = self.telling.contains(place);
-            let text = places.get(*place).filter(|_| is_telling).and_then(|found| found.text());
-            // Of the others: whether a record of the same templates can have a value there.
-            let mut plans = record.with_plans(templates);
-            let is_there = text.is_some() || !is_telling && plans.any(|(_, plan)| plan.place(*place).is_some());
-            if is_there {
-                names.push(name.clone());
-                known.push(text);
-                slots.push(Slot::Place(*place));
-            }
+            let text = if self.telling.contains(place) {
+                let Some(found) = places.get(*place) else { continue };
+                found.text().filter(|text| text.len() <= MAX_TELLING)
+            } else if record
+                .with_plans(templates)
+                .any(|(_, plan)| plan.place(*place).is_some())
+            {
+                // A record of the same templates can have a value there.
+                None
+            } else {
+                continue;
+            };
+            names.push(name.clone());
+            known.push(text);
+            slots.push(Slot::Place(*place));
         }
         let mut arrays = arrays.all.iter().peekable();
         let mut item = 0;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use evtx_sigma::{Burst, Match, Matched};
 
+use crate::schema::Rules;
+
 /// A rule that an event matches, or a correlation with a burst that ends with the event.
 #[derive(Debug)]
 pub(crate) struct Finding {
-    /// The index of the rule or correlation in [`Rules`](crate::schema::Rules).
+    /// The index of the rule or correlation in [`Rules`].
     pub(crate) rule: u32,
     /// The fields that made the rule true; of a burst those of its group.
     pub(crate) matched: Matched,
@@ -33,11 +35,11 @@ impl Finding {
         }
     }
 
-    /// A burst of the correlation with an index among rules.
-    pub(crate) fn of_burst(rule: u32, mut found: FoundBurst) -> Self {
+    /// A burst of a correlation of these rules.
+    pub(crate) fn of_burst(rules: &Rules, mut found: FoundBurst) -> Self {
         let fields = std::mem::take(&mut found.burst.group);
         Finding {
-            rule,
+            rule: rules.correlation(found.burst.correlation).0,
             matched: Matched { fields },
             burst: Some(found.into()),
         }

@@ -12,12 +12,14 @@ use arrow_array::RecordBatch;
 use common::{column, every_column, logs, read};
 use cpu_time::ThreadTime;
 use evtx_arrow::{
-    Comparison, DecodeError, Decoder, EventCollector, Events, Expression, Literal, Options, Predicate, Scan, Table,
+    Comparison, DecodeError, Decoder, EventCollector, Events, Expression, Literal, Options, Predicate, Rules, Scan,
+    Table,
 };
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::{self, Messages};
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
 use evtx_reports::{ChunkReport, FileReport, SchemaReport};
+use evtx_sigma::{LogSources, Placeholders, RuleForEvents, RuleSet, load_rules};
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use peak_alloc::PeakAlloc;
 
@@ -26,6 +28,8 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// The memory that a thread may take besides the file and the largest batch.
 const MAX_MEMORY: usize = 64 << 20;
+/// The most bytes of a batch: a row can have several texts of 16 MiB.
+const MAX_BATCH: usize = 64 << 20;
 /// Bytes of stack that all of it does with.
 const MAX_STACK: usize = 256 << 10;
 /// The longest time of the CPU without a look for an interrupt. It is a tenth of this in a release build.
@@ -91,6 +95,9 @@ fn measure(what: &str, work: impl FnOnce(&Cost, Interrupt<'_>)) {
         failures.push(format!("{what}: {gap:?} without a look for an interrupt"));
     }
     let largest = cost.largest_batch.get();
+    if largest > MAX_BATCH {
+        failures.push(format!("{what}: a batch of {largest} bytes"));
+    }
     if peak > MAX_MEMORY + largest {
         failures.push(format!("{what}: {peak} bytes, {largest} of them for a batch"));
     }
@@ -181,7 +188,23 @@ fn costs(name: &str, file: &[u8]) {
     measure(&format!("{name}, a predicate"), |cost, interrupt| {
         scan(file, Scan::filtered(plain, &[0], &[predicate]), cost, interrupt);
     });
+    let rules = Table::from(Options::default()).of_matches(many_rules());
+    let every: Vec<usize> = (0..rules.schema().fields().len()).collect();
+    measure(&format!("{name}, many rules"), |cost, interrupt| {
+        // Each row takes long.
+        cost.looks.set(MAX_LOOKS - 200);
+        scan(file, Scan::new(rules, &every), cost, interrupt);
+    });
     events(name, file);
+}
+
+/// Rules that match every event.
+fn many_rules() -> Arc<Rules> {
+    let text = "title: any\nlogsource: {product: windows}\ndetection: {a: {Nothing: x}, condition: not a}";
+    let rule = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
+    let alternatives = LogSources::builtin().resolve(&rule.log_sources).expect("an entry");
+    let rules = vec![RuleForEvents { rule, alternatives }; 60];
+    Arc::new(Rules::new(RuleSet::new(rules), vec!["".into(); 60]))
 }
 
 /// Reads a log's events by their fields, and the reports on it.

@@ -65,7 +65,7 @@ impl Query {
             Query::Exports => Some(FileKind::Exports),
             Query::DeclaredEvents => None,
             Query::Files => Some(FileKind::Evidence),
-            _ => Some(FileKind::Logs),
+            Query::Records | Query::Matches | Query::Fields | Query::Chunks => Some(FileKind::Logs),
         }
     }
 
@@ -80,7 +80,16 @@ const OF_LOGS: &[Query] = &[Query::Records, Query::Matches];
 const OF_EVENTS: &[Query] = &[Query::Records, Query::Matches, Query::Exports];
 const OF_MATCHES: &[Query] = &[Query::Matches];
 const OF_RULES: &[Query] = &[Query::Matches, Query::Rules];
-const OF_FILES: &[Query] = Query::ALL.split_at(8).0;
+const OF_FILES: &[Query] = &[
+    Query::Records,
+    Query::Matches,
+    Query::Rules,
+    Query::Fields,
+    Query::Files,
+    Query::Chunks,
+    Query::Messages,
+    Query::Exports,
+];
 
 /// What an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,14 +308,12 @@ impl fmt::Debug for Password {
     }
 }
 
-/// How many different event IDs there are: an ID has 16 bits.
+/// The most event IDs of a call: as many as Windows has, whose IDs have 16 bits.
 const MAX_EVENT_IDS: usize = 1 << 16;
 
 fn event_ids(texts: &[String]) -> Result<Vec<u32>, String> {
     if texts.len() > MAX_EVENT_IDS {
-        return Err(format!(
-            "event_id takes at most {MAX_EVENT_IDS} IDs: there are no more different ones"
-        ));
+        return Err(format!("event_id takes at most {MAX_EVENT_IDS} IDs"));
     }
     let parse = |text: &String| {
         let text = text.trim();

@@ -1,5 +1,6 @@
 //! The scan that the threads of a query share, and the worker of each thread.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -360,7 +361,7 @@ impl Worker {
                 return Ok(Some(Work::last(file, log, block)));
             }
             let last = bursts.reading.take();
-            let unread = self.decoder.find_bursts(None);
+            let unread = self.decoder.find_bursts(BTreeMap::new());
             if let Some((file, ..)) = last.filter(|_| unread > 0) {
                 let path: Arc<str> = scan.queue.path(file).path.as_str().into();
                 let why = format!("{unread} events that end a correlation could not be read again");
@@ -375,7 +376,7 @@ impl Worker {
                 Err(ScanError::Storage(_) | ScanError::File(_) | ScanError::Refused { .. }) => None,
                 Err(error) => return Err(error),
             };
-            self.decoder.find_bursts(Some(of_file));
+            self.decoder.find_bursts(of_file);
             bursts.reading = Some((file, log.map(Arc::new), 0));
         }
     }

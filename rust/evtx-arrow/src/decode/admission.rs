@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
+use std::vec::IntoIter;
 
 use evtx_format::container::layout::Stray;
 use evtx_format::container::orphans::INSTANCE;
@@ -15,13 +16,16 @@ use evtx_format::render::program::Language;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use super::batch::{BareRow, BatchBuilder};
+use super::definitions::Lent;
 use super::error::DecodeError;
+use super::pass::{Pass, Rows};
 use super::place::ChunkPlace;
 use super::relevance::Relevance;
 use super::walk::ChunkWalk;
 use crate::columns::Rendering;
-use crate::detect::{Detector, KnownKind, is_end};
+use crate::detect::KnownKind;
 use crate::filter::{PushText, Row, Scratch, Stage};
+use crate::findings::{Finding, FoundBurst};
 use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
@@ -32,8 +36,7 @@ pub(super) struct Admission {
     /// The stray chunks of the file, by offset.
     pub(super) strays: Arc<[Stray]>,
     pub(super) templates: ChunkTemplates,
-    /// Finds the rules that events match, if the scan has rules.
-    pub(super) detector: Option<Box<Detector>>,
+    pub(super) pass: Pass,
     pub(super) relevance: Relevance,
     pub(super) scratch: Scratch,
 }
@@ -50,24 +53,26 @@ struct CurrentRecord<'g, 'r> {
 impl Admission {
     #[inline(always)]
     pub(super) fn keeps_header(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
-        if let Some(bursts) = self.detector.as_ref().and_then(|detector| detector.bursts.as_ref()) {
-            let offset = self.place.file_offset(found.record.offset);
-            return is_end(bursts, offset, &found.record);
+        if let Pass::Bursts(ends) = &self.pass {
+            let ended = ends.get(&self.place.file_offset(found.record.offset));
+            // If the file was replaced meanwhile, another record can be there.
+            let is_end = |end: &FoundBurst| end.burst.place.record_id == found.record.id;
+            return ended.into_iter().flatten().any(is_end);
         }
         // With `recover` every record is read: only that distinguishes records from noise and from their copies.
         scan.options.recover || scan.correlates() || self.keeps(scan, Stage::Header, Stage::Header, found, None)
     }
 
-    /// Reads a record, and returns whether it is kept. `is_again` is whether it was kept before, with other matches.
+    /// Reads a record, and returns its rows. `again` are the findings that are left, if some were rows before.
     pub(super) fn admit<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
         group: &mut RecordGroup<'r>,
         found: &FoundRecord,
-        is_again: bool,
+        again: Option<IntoIter<Finding>>,
         walk: &mut ChunkWalk,
         batch: &mut BatchBuilder,
-    ) -> Result<bool, DecodeError> {
+    ) -> Result<Rows, DecodeError> {
         let (scan, interrupt, record) = (reader.scan, reader.interrupt, &found.record);
         reader.read_event(&mut self.templates, group, record.binxml());
         let has_system = group.current().has_system(&self.templates);
@@ -83,7 +88,7 @@ impl Admission {
                 push_text: None,
             };
             if !self.keeps(scan, Stage::Event, Stage::Event, found, Some(current)) {
-                return Ok(false);
+                return Ok(Rows::None);
             }
         }
         // The kind of the event, once the rules were asked.
@@ -91,31 +96,18 @@ impl Admission {
         if !has_system || scan.validates_all || scan.reads_children {
             kind = self.read_rest(reader, group, undecided == Stage::Record)?;
             if kind.as_ref().is_some_and(|kind| !kind.may_match()) {
-                return Ok(false);
+                return Ok(Rows::None);
             }
         }
         if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
         }
         if scan.options.recover
-            && (!recovers(reader, group, &self.templates, found, is_again, walk) || self.is_left_to_stray(found))
+            && (!recovers(reader, group, &self.templates, found, again.is_some(), walk) || self.is_left_to_stray(found))
         {
-            return Ok(false);
+            return Ok(Rows::None);
         }
-        let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
-        let mut damage = frame_damage.or(group.error).or_else(|| reader.unread());
-        let lent = walk.lent.get(&record.offset);
-        if let Some(lent) = lent {
-            let error = |kind| Some(Error::new(record.binxml().start, kind));
-            damage = if lent.is_missing {
-                error(ErrorKind::LostDefinition)
-            } else {
-                damage.or(error(ErrorKind::LentDefinition))
-            };
-        }
-        if damage.is_some() && !self.reports_damage(scan, reader.chunk, interrupt)? {
-            damage = None;
-        }
+        let damage = self.damage(reader, group, found, walk)?;
         let on_error = scan.options.on_error;
         // The first damage ends such a scan, even in a record that a predicate drops.
         if on_error == OnError::Fail
@@ -125,12 +117,11 @@ impl Admission {
         }
         let mut error = damage.filter(|_| scan.validates_all);
         let is_skipped = error.is_some() && on_error == OnError::Skip;
+        let mut findings = again;
         // A predicate chooses rows, but correlations count all events.
-        let found_before = if scan.correlates() && !is_again && !is_skipped {
-            Some(self.matches(reader, group, found, kind.clone())?)
-        } else {
-            None
-        };
+        if findings.is_none() && scan.correlates() && !is_skipped {
+            findings = self.findings(reader, group, found, kind.as_deref())?;
+        }
         let view = group.current();
         let current = CurrentRecord {
             group,
@@ -142,17 +133,16 @@ impl Admission {
         };
         let from = if scan.correlates() { Stage::Header } else { undecided };
         if !self.keeps(scan, from, Stage::Record, found, Some(current)) || is_skipped {
-            return Ok(false);
+            return Ok(Rows::None);
         }
-        if !is_again {
-            let is_found = match found_before {
-                Some(is_found) => is_found,
-                None => self.matches(reader, group, found, kind)?,
-            };
-            // A match may be lost with what is damaged. So there is a row.
-            if !is_found && error.is_none_or(|error| error.kind == ErrorKind::LentDefinition) {
-                return Ok(false);
-            }
+        if findings.is_none() {
+            findings = self.findings(reader, group, found, kind.as_deref())?;
+        }
+        // A match may be lost with what is damaged. So there is a row.
+        if findings.as_ref().is_some_and(|findings| findings.as_slice().is_empty())
+            && error.is_none_or(|error| error.kind == ErrorKind::LentDefinition)
+        {
+            return Ok(Rows::None);
         }
         // A text that is too long is NULL, but the row stays, even with `skip`: the number of rows must not depend on
         // whether the text is read.
@@ -160,19 +150,51 @@ impl Admission {
             error.get_or_insert(too_long);
         }
         if let Some(error) = error {
-            let mut text = self.place.describe_in(record, error);
-            if let Some(from) = lent.and_then(|lent| lent.from.as_ref()) {
-                if error.kind != ErrorKind::LentDefinition {
-                    text = format!("{text}; {}", ErrorKind::LentDefinition);
-                }
-                text = format!("{text}: that of {from}");
-            }
+            let text = self.describe(record, error, walk.lent.get(&record.offset));
             if on_error == OnError::Fail {
                 return Err(DecodeError::Damaged(text));
             }
             group.report(text);
         }
-        Ok(true)
+        Ok(findings.map_or(Rows::One, Rows::Findings))
+    }
+
+    /// What is wrong with the current record, as far as it is reported.
+    #[inline]
+    fn damage(
+        &mut self,
+        reader: &RecordReader<'_, '_>,
+        group: &RecordGroup<'_>,
+        found: &FoundRecord,
+        walk: &ChunkWalk,
+    ) -> Result<Option<Error>, Interrupted> {
+        let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
+        let mut damage = frame_damage.or(group.error).or_else(|| reader.unread());
+        if let Some(lent) = walk.lent.get(&found.record.offset) {
+            let error = |kind| Some(Error::new(found.record.binxml().start, kind));
+            damage = if lent.is_missing {
+                error(ErrorKind::LostDefinition)
+            } else {
+                damage.or(error(ErrorKind::LentDefinition))
+            };
+        }
+        if damage.is_some() && !self.reports_damage(reader.scan, reader.chunk, reader.interrupt)? {
+            damage = None;
+        }
+        Ok(damage)
+    }
+
+    /// The text of the error of a record, which may have the definition of another.
+    #[cold]
+    fn describe(&self, record: &Record, error: Error, lent: Option<&Lent>) -> String {
+        let mut text = self.place.describe_in(record, error);
+        if let Some(from) = lent.and_then(|lent| lent.from.as_ref()) {
+            if error.kind != ErrorKind::LentDefinition {
+                text = format!("{text}; {}", ErrorKind::LentDefinition);
+            }
+            text = format!("{text}: that of {from}");
+        }
+        text
     }
 
     /// Whether a record was carved from a slot, but a stray chunk contains it.
@@ -185,11 +207,6 @@ impl Admission {
         after > 0 && self.strays[after - 1].contains(offset)
     }
 
-    /// Whether bursts are reported, and nothing else.
-    pub(super) fn finds_bursts(&self) -> bool {
-        self.detector.as_ref().is_some_and(|detector| detector.bursts.is_some())
-    }
-
     /// Reads the rest of the current record. If `asks_rules`, this ends at a sound record that no rule can match.
     #[inline(always)]
     fn read_rest<'r, 'c: 'r>(
@@ -199,12 +216,12 @@ impl Admission {
         asks_rules: bool,
     ) -> Result<Option<Arc<KnownKind>>, Interrupted> {
         let mut kind = Ok(None);
-        let detector = self
-            .detector
-            .as_mut()
-            .filter(|detector| asks_rules && detector.bursts.is_none());
+        let pass = &mut self.pass;
         let is_wanted = |templates: &ChunkTemplates, group: &RecordGroup<'r>| {
-            let Some(detector) = detector else { return true };
+            let Pass::Matches(detector) = pass else { return true };
+            if !asks_rules {
+                return true;
+            }
             kind = detector
                 .kind(reader.scan, group.current(), templates, reader.interrupt)
                 .map(Some);
@@ -214,28 +231,35 @@ impl Admission {
         kind
     }
 
-    /// Whether the current record matches a rule, or the scan has none.
+    /// What is found in the current record, of a kind if that is known. `None` if each record is a row.
     #[inline]
-    fn matches(
+    fn findings(
         &mut self,
         reader: &RecordReader<'_, '_>,
         group: &RecordGroup<'_>,
         found: &FoundRecord,
-        kind: Option<Arc<KnownKind>>,
-    ) -> Result<bool, Interrupted> {
-        let (Some(detector), templates) = (&mut self.detector, &self.templates) else {
-            return Ok(true);
-        };
+        kind: Option<&KnownKind>,
+    ) -> Result<Option<IntoIter<Finding>>, Interrupted> {
         let offset = self.place.file_offset(found.record.offset);
-        if let Some(is_found) = detector.find_bursts(offset) {
-            return Ok(is_found);
-        }
-        let (record, interrupt) = (group.current(), reader.interrupt);
-        let kind = match kind {
-            Some(kind) => kind,
-            None => detector.kind(reader.scan, record, templates, interrupt)?,
+        let (record, templates, interrupt) = (group.current(), &self.templates, reader.interrupt);
+        let findings = match (&mut self.pass, reader.scan.rules.as_deref()) {
+            (Pass::Records, _) | (_, None) => return Ok(None),
+            (Pass::Matches(detector), _) => {
+                let own;
+                let kind = if let Some(kind) = kind {
+                    kind
+                } else {
+                    own = detector.kind(reader.scan, record, templates, interrupt)?;
+                    &own
+                };
+                detector.detect(kind, record, templates, (&found.record, offset), interrupt)?
+            }
+            (Pass::Bursts(ends), Some(rules)) => {
+                let ended = ends.remove(&offset).into_iter().flatten();
+                ended.map(|found| Finding::of_burst(rules, found)).collect()
+            }
         };
-        detector.detect(&kind, record, templates, (&found.record, offset), interrupt)
+        Ok(Some(findings.into_iter()))
     }
 
     /// Whether damage to the current chunk is reported: not if it is of a log that no rule is for.
@@ -245,9 +269,9 @@ impl Admission {
         chunk: &[u8],
         interrupt: Interrupt<'_>,
     ) -> Result<bool, Interrupted> {
-        match self.detector {
-            None => Ok(true),
-            Some(_) => self.relevance.of_chunk(scan, chunk, interrupt),
+        match self.pass {
+            Pass::Records => Ok(true),
+            Pass::Matches(_) | Pass::Bursts(_) => self.relevance.of_chunk(scan, chunk, interrupt),
         }
     }
 

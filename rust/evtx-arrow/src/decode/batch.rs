@@ -304,13 +304,13 @@ impl BatchBuilder {
                     builder.extend(reader.chunk, (0..kept.len()).map(offset));
                 }
                 ColumnBuilder::Rule(builder) => {
-                    (0..kept.len()).for_each(|row| builder.push(group.matched(row).map(|found| found.rule)));
+                    (0..kept.len()).for_each(|row| builder.push(group.finding(row).map(|found| found.rule)));
                 }
                 ColumnBuilder::Matched(builder) => {
-                    (0..kept.len()).try_for_each(|row| builder.push(group.matched(row).map(|found| &found.matched)))?;
+                    (0..kept.len()).try_for_each(|row| builder.push(group.finding(row).map(|found| &found.matched)))?;
                 }
                 ColumnBuilder::Correlation(builder) => {
-                    let burst = |row| group.matched(row).and_then(|found| found.burst.as_deref());
+                    let burst = |row| group.finding(row).and_then(|found| found.burst.as_deref());
                     (0..kept.len()).for_each(|row| builder.push(burst(row), scan.rules.as_deref()));
                 }
             }

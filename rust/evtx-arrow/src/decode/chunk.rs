@@ -14,6 +14,7 @@ use evtx_format::{Error, ErrorKind, Interrupt};
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
+use super::pass::{Pass, Rows};
 use super::walk::{ChunkWalk, OrphanChunk};
 use crate::findings::Finding;
 use crate::read::RecordReader;
@@ -126,7 +127,7 @@ impl ChunkDecoder {
         };
         while left > 0 {
             left -= 1;
-            let (again, matches) = walk.again.take().unzip();
+            let (again, findings) = walk.again.take().unzip();
             // The record stays where the walk has built it. To move it, the processor would wait for the stores.
             let mut found = match again {
                 Some(found) => Some(Ok(found)),
@@ -139,25 +140,30 @@ impl ChunkDecoder {
                 found.origin = Origin::Recovered;
             }
             match &found {
-                Some(Ok(found)) if matches.is_none() && !self.admission.keeps_header(scan, found) => look(left)?,
+                Some(Ok(found)) if findings.is_none() && !self.admission.keeps_header(scan, found) => look(left)?,
                 Some(Ok(found)) if !scan.reads_binxml => {
                     group.keep(found);
                     look(left)?;
                 }
                 Some(Ok(found)) => {
-                    let (admission, is_again) = (&mut self.admission, matches.is_some());
-                    if admission.admit(reader, &mut group, found, is_again, walk, &mut self.batch)? {
-                        match &mut admission.detector {
-                            Some(detector) => {
-                                let matches = matches.unwrap_or_else(|| detector.take_found().into_iter());
-                                left -= self.keep_matches(&mut group, found, matches, left, walk);
-                            }
-                            None => group.keep(found),
+                    let rows = self
+                        .admission
+                        .admit(reader, &mut group, found, findings, walk, &mut self.batch)?;
+                    // A record that takes much more memory than its bytes ends the group.
+                    let templates = &self.admission.templates;
+                    let is_heavy = group.repeat_values
+                        || templates.are_many()
+                        || reader.takes_much()
+                        || self.batch.has_long_texts();
+                    match rows {
+                        Rows::None => {}
+                        Rows::One => group.keep(found),
+                        Rows::Findings(findings) => {
+                            let more = if is_heavy { 0 } else { left };
+                            left -= self.keep_findings(&mut group, found, findings, more, walk);
                         }
                     }
-                    // A record that takes much more memory than its bytes ends the group.
-                    let is_heavy = group.repeat_values || self.admission.templates.are_many();
-                    if is_heavy || reader.takes_much() || self.batch.has_long_texts() {
+                    if is_heavy {
                         break;
                     }
                 }
@@ -180,29 +186,29 @@ impl ChunkDecoder {
         Ok(is_end)
     }
 
-    /// Keeps the current record of a group once for each of its matches, with room for `left` rows more than one.
-    /// Returns how many more there are than one. If there is no room for all, the walk comes back to the record.
-    fn keep_matches(
+    /// Keeps the current record of a group once for each finding, with room for `left` rows more than one. Returns how
+    /// many more there are than one. If there is no room for all, the walk comes back to the record.
+    fn keep_findings(
         &mut self,
         group: &mut RecordGroup<'_>,
         found: &FoundRecord,
-        mut matches: IntoIter<Finding>,
+        mut findings: IntoIter<Finding>,
         left: usize,
         walk: &mut ChunkWalk,
     ) -> usize {
         let report = group.reported(group.kept().len()).map(str::to_owned);
-        group.keep_match(found, matches.next(), false);
+        group.keep_finding(found, findings.next(), false);
         let mut more = 0;
-        for matched in matches.by_ref().take(left) {
+        for finding in findings.by_ref().take(left) {
             self.batch.push_texts_again();
             if let Some(report) = &report {
                 group.report(report.clone());
             }
-            group.keep_match(found, Some(matched), true);
+            group.keep_finding(found, Some(finding), true);
             more += 1;
         }
-        if !matches.as_slice().is_empty() {
-            walk.again = Some((*found, matches));
+        if !findings.as_slice().is_empty() {
+            walk.again = Some((*found, findings));
         }
         more
     }
@@ -215,6 +221,10 @@ impl ChunkDecoder {
 
     /// Reports damage to the current chunk, or to the frame of a record in it.
     fn report_in_chunk(&mut self, error: &Error, record: Option<Record>) -> Result<(), DecodeError> {
+        // The pass before has reported it.
+        if let Pass::Bursts(_) = self.admission.pass {
+            return Ok(());
+        }
         let place = &self.admission.place;
         let row = BareRow {
             record,
@@ -228,7 +238,6 @@ impl ChunkDecoder {
     /// Reports damage by `on_error`, as a row without an event.
     pub(super) fn report(&mut self, row: BareRow) -> Result<(), DecodeError> {
         match self.scan.options.on_error {
-            _ if self.admission.finds_bursts() => Ok(()),
             OnError::Report => {
                 if self.admission.keeps_bare(&self.scan, &row) {
                     self.batch.push_bare(&row)?;

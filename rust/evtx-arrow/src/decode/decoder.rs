@@ -19,11 +19,11 @@ use super::batch::{BareRow, BatchBuilder};
 use super::chunk::{Arenas, ChunkDecoder, Progress};
 use super::definitions::{Definitions, LostDefinition};
 use super::error::DecodeError;
+use super::pass::Pass;
 use super::place::ChunkPlace;
 use super::relevance::{Relevance, is_relevant};
 use super::walk::OrphanChunk;
 use crate::columns::MakeArrays;
-use crate::detect::Detector;
 use crate::filter::Scratch;
 use crate::findings::FoundBurst;
 use crate::record::ChunkTemplates;
@@ -74,7 +74,7 @@ impl Decoder {
             },
             strays: Arc::default(),
             templates: ChunkTemplates::default(),
-            detector: scan.rules.as_ref().map(|rules| Detector::new(&scan, rules).into()),
+            pass: Pass::first(&scan),
             relevance: Relevance {
                 of_log: true,
                 of_chunk: None,
@@ -137,31 +137,34 @@ impl Decoder {
     /// Damage to other logs is not reported. `file` is an index for the log, by which correlations refer to it.
     pub fn of_log(&mut self, file: usize, concerns: bool) {
         self.inner.admission.relevance.of_log = concerns;
-        if let Some(detector) = &mut self.inner.admission.detector {
+        if let Pass::Matches(detector) = &mut self.inner.admission.pass {
             detector.file = file as u32;
         }
     }
 
     /// If the scan correlates: the matches that correlations need, since the last call.
     pub fn take_hits(&mut self) -> Option<Hits> {
-        self.inner.admission.detector.as_mut()?.take_hits()
+        match &mut self.inner.admission.pass {
+            Pass::Matches(detector) => detector.take_hits(),
+            Pass::Records | Pass::Bursts(_) => None,
+        }
     }
 
-    /// From here on, the rows are `bursts` of one file, with the records with which they end, and nothing else. They have
-    /// the file offsets of these records. `None` ends this. Returns those of the last call that have no row.
-    pub fn find_bursts(&mut self, bursts: Option<BTreeMap<u64, Vec<FoundBurst>>>) -> usize {
-        let Some(detector) = &mut self.inner.admission.detector else {
-            return 0;
-        };
-        let left = std::mem::replace(&mut detector.bursts, bursts);
-        left.iter().flat_map(BTreeMap::values).map(Vec::len).sum()
+    /// From here on, each row is a burst of one file, with the record at whose file offset it ends. Returns how many bursts of
+    /// the last call are no rows.
+    pub fn find_bursts(&mut self, ends: BTreeMap<u64, Vec<FoundBurst>>) -> usize {
+        match std::mem::replace(&mut self.inner.admission.pass, Pass::Bursts(ends)) {
+            Pass::Bursts(left) => left.values().map(Vec::len).sum(),
+            Pass::Records | Pass::Matches(_) => 0,
+        }
     }
 
-    /// Whether there are bursts left that end in a range of file offsets.
+    /// Whether bursts that are no rows end in a range of file offsets.
     pub fn has_bursts(&self, range: Range<u64>) -> bool {
-        let detector = self.inner.admission.detector.as_ref();
-        let bursts = detector.and_then(|detector| detector.bursts.as_ref());
-        bursts.is_some_and(|bursts| bursts.range(range).next().is_some())
+        match &self.inner.admission.pass {
+            Pass::Bursts(ends) => ends.range(range).next().is_some(),
+            Pass::Records | Pass::Matches(_) => false,
+        }
     }
 
     /// Whether damage to the log is reported.

@@ -26,7 +26,7 @@ pub(super) struct ChunkWalk {
     pub(super) records: RecordWalk,
     /// What is wrong with the chunk as a whole. Reported after its records.
     pub(super) damage: Vec<Error>,
-    /// A record with more matches than the last group had room for, and the matches that are left.
+    /// A record with more findings than the last group had room for, and the findings that are left.
     pub(super) again: Option<(FoundRecord, IntoIter<Finding>)>,
     /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
     pub(super) seen: HashSet<(u64, u64)>,

@@ -34,8 +34,8 @@ pub(crate) struct RecordGroup<'r> {
     pub(crate) may_have_user_data: bool,
     /// What is wrong with kept records, by their index among the kept ones.
     reports: Vec<(usize, String)>,
-    /// In a table of matches: the match of each kept record, if it has one.
-    matches: Vec<Option<Finding>>,
+    /// In a table of matches: the finding of each kept record, if it has one.
+    findings: Vec<Option<Finding>>,
 }
 
 /// A record that is kept: the fields of its header, and the range of its parts.
@@ -67,7 +67,7 @@ impl<'r> RecordGroup<'r> {
             beyond_system: false,
             may_have_user_data: false,
             reports: Vec::new(),
-            matches: Vec::new(),
+            findings: Vec::new(),
         }
     }
 
@@ -151,18 +151,18 @@ impl<'r> RecordGroup<'r> {
         self.start = end;
     }
 
-    /// Keeps the current record with a match, or without. `is_again` is whether it was kept with another match before.
-    pub(crate) fn keep_match(&mut self, found: &FoundRecord, matched: Option<Finding>, is_again: bool) {
+    /// Keeps the current record with a finding, or without. `is_again` is whether it was kept with another before.
+    pub(crate) fn keep_finding(&mut self, found: &FoundRecord, finding: Option<Finding>, is_again: bool) {
         if is_again && let Some(last) = self.kept.last() {
             self.start = last.start as usize;
         }
         self.keep(found);
-        self.matches.push(matched);
+        self.findings.push(finding);
     }
 
-    /// The match of a kept record, by its index among the kept ones.
-    pub(crate) fn matched(&self, row: usize) -> Option<&Finding> {
-        self.matches.get(row)?.as_ref()
+    /// The finding of a kept record, by its index among the kept ones.
+    pub(crate) fn finding(&self, row: usize) -> Option<&Finding> {
+        self.findings.get(row)?.as_ref()
     }
 
     /// Sets what is wrong with the current record, which will be kept.
@@ -197,7 +197,7 @@ impl<'r> RecordGroup<'r> {
         self.parts.clear();
         self.own_plans.clear();
         self.reports.clear();
-        self.matches.clear();
+        self.findings.clear();
         self.start = 0;
     }
 }

@@ -154,9 +154,7 @@ impl Findings {
         for burst in bursts {
             let file = |place: &Place| hits[place.offset as usize].filename.into();
             let files = burst.records.iter().map(|(_, place)| file(place)).collect();
-            let index = rules.correlation(burst.correlation).0;
-            let finding = Finding::of_burst(index, FoundBurst { burst, files });
-            self.push(Some(&finding))?;
+            self.push(Some(&Finding::of_burst(&rules, FoundBurst { burst, files })))?;
         }
         for (file, why) in refused {
             self.push_or_refuse(None, Some((Some(file), why)))?;

@@ -1,0 +1,39 @@
+//! What becomes a row: the records, their matches of rules, or the bursts that end with them.
+
+use std::collections::BTreeMap;
+use std::vec::IntoIter;
+
+use crate::detect::Detector;
+use crate::findings::{Finding, FoundBurst};
+use crate::scan::Scan;
+
+/// What a decoder makes rows of.
+pub(super) enum Pass {
+    /// Each record is a row.
+    Records,
+    /// Each match of a rule is a row, with its record.
+    Matches(Box<Detector>),
+    /// Each burst is a row, with its last record. The scan has all matches by then.
+    Bursts(BurstEnds),
+}
+
+/// The bursts of a file that are no rows yet, by the file offset of their last record.
+pub(super) type BurstEnds = BTreeMap<u64, Vec<FoundBurst>>;
+
+/// The rows of a record.
+pub(super) enum Rows {
+    None,
+    One,
+    /// One for each finding. If there are none, one says what is wrong with the record.
+    Findings(IntoIter<Finding>),
+}
+
+impl Pass {
+    /// The first pass of a scan.
+    pub(super) fn first(scan: &Scan) -> Self {
+        match &scan.rules {
+            None => Pass::Records,
+            Some(rules) => Pass::Matches(Detector::new(scan, rules).into()),
+        }
+    }
+}
