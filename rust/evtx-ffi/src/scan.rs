@@ -107,11 +107,9 @@ impl EvtxWorker {
         interrupt: Interrupt<'_>,
         keeps_order: bool,
     ) -> Result<Option<(EvtxArrays, EvtxPlace)>, ScanError> {
-        let arrays = |arrays: Vec<ArrayRef>, fields: &[FieldRef]| {
-            EvtxArrays::new(arrays.into_iter().zip(fields.iter().cloned()))
-        };
         let next = self.next_arrays(storage, interrupt, keeps_order)?;
-        Ok(next.map(|(made, place)| (arrays(made, &self.columns.fields), place)))
+        let fields = self.columns.fields.iter().cloned();
+        Ok(next.map(|(arrays, place)| (EvtxArrays::new(arrays.into_iter().zip(fields)), place)))
     }
 
     /// The next rows as a record batch; `None` at the end of the scan.
@@ -240,7 +238,7 @@ pub extern "C" fn evtx_worker_free(worker: EvtxOwned<EvtxWorker>) {
 pub struct EvtxPlace {
     /// How many rows the batch has; 0 at the end of the scan.
     pub rows: usize,
-    /// The position of their run of blocks, or of their batch, among all rows. It never falls in a worker.
+    /// The position of their run of blocks, or of their batch, among all rows. It never decreases within a worker.
     pub index: u64,
 }
 

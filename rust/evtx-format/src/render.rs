@@ -2,7 +2,6 @@
 
 mod ops;
 pub mod json;
-mod json_stream;
 mod xml;
 pub mod lines;
 mod system;

@@ -9,9 +9,8 @@ use evtx_format::binxml::instance::{Definition, Instance, SubstitutionSet, Value
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor};
-use evtx_format::render::program::Language;
 use evtx_format::value::{Scalar, Value};
-use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, MAX_TEXT, Result};
+use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
 use crate::plan::{Compiled, Plan, TreeRoot};
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup, SpelledOut, TemplateId};
@@ -49,15 +48,6 @@ pub(crate) struct RecordReader<'r, 'c> {
     builds_trees: Cell<bool>,
     /// Elements in streams of the current record, by their range in the chunk. The check and the columns share them.
     trees: RefCell<Vec<(Range<usize>, &'r Element<'r>)>>,
-    /// The JSON of such elements, which needs no tree.
-    json: RefCell<Json<'r>>,
-}
-
-/// The JSON of elements in streams: for each its range in the chunk, its name, and the range of its value in `text`.
-#[derive(Default)]
-struct Json<'r> {
-    text: Vec<u8>,
-    elements: Vec<(Range<usize>, &'r str, Range<usize>)>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
@@ -81,7 +71,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             binxml_end: Cell::new(0),
             builds_trees: Cell::new(false),
             trees: RefCell::default(),
-            json: RefCell::default(),
         }
     }
 
@@ -122,29 +111,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         fragment
     }
 
-    /// Passes the name and the JSON of a stream's next element, and moves after it, if this needs no tree.
-    pub(crate) fn take_json(&self, fragments: &mut StreamCursor<'r>, use_json: impl FnOnce(&str, &[u8])) -> bool {
-        let (start, until) = (fragments.offset(), fragments.end());
-        let Json { text, elements } = &mut *self.json.borrow_mut();
-        let mut known = elements.iter();
-        if let Some((range, name, value)) = known.find(|(range, ..)| range.start == start && range.end <= until) {
-            *fragments = self.reader.fragments(range.end..until);
-            use_json(name, &text[value.clone()]);
-            return true;
-        }
-        let from = text.len();
-        let Some(name) = self.reader.push_json(fragments, text, MAX_TEXT) else {
-            return false;
-        };
-        use_json(name, &text[from..]);
-        if elements.len() < MAX_TREES {
-            elements.push((start..fragments.offset(), name, from..text.len()));
-        } else {
-            text.truncate(from);
-        }
-        true
-    }
-
     /// Reads the event in a range of the chunk into the current record, without the streams in its substitutions.
     pub(crate) fn read_event(
         &self,
@@ -154,10 +120,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) {
         self.reader.begin(binxml.len());
         self.trees.borrow_mut().clear();
-        let mut json = self.json.borrow_mut();
-        json.text.clear();
-        json.elements.clear();
-        drop(json);
         self.binxml_end.set(binxml.end);
         self.event_end.set(binxml.end);
         record.begin();
@@ -522,17 +484,10 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
         let projection = &self.scan.projection;
-        let is_json = |language: &Language| *language == Language::Json;
-        let needs_trees = self.scan.force_tree_path || !projection.languages.iter().all(is_json);
-        let needs_json = projection.user_data || projection.languages.iter().any(is_json);
+        let needs_trees = self.scan.force_tree_path || projection.user_data || !projection.languages.is_empty();
         let mut fragments = self.reader.fragments(stream.clone());
         loop {
-            let passed = match (self.scan.force_tree_path, needs_json) {
-                (true, _) => false,
-                (false, true) => self.take_json(&mut fragments, |_, _| {}),
-                (false, false) => !needs_trees && self.reader.pass_element(&mut fragments),
-            };
-            if passed {
+            if !needs_trees && self.reader.pass_element(&mut fragments) {
                 continue;
             }
             let instance = match self.next_fragment(&mut fragments).transpose()? {

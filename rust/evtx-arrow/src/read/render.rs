@@ -203,14 +203,6 @@ impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
                 fragments = reader.reader.fragments(outlined.element.end as usize..end);
                 Source::Outlined(outlined)
             } else {
-                let in_place = language == Language::Json && !reader.scan.force_tree_path;
-                let mut push = |element: &str, value: &[u8]| {
-                    name(element, out);
-                    out.extend_from_slice(value);
-                };
-                if in_place && reader.take_json(&mut fragments, &mut push) {
-                    continue;
-                }
                 match reader.next_fragment(&mut fragments).transpose()? {
                     Some(Fragment::Instance(instance)) => Source::Instance(instance, TreeRoot::Child),
                     Some(Fragment::Element(element)) => Source::Tree(element),

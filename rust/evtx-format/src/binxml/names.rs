@@ -46,8 +46,6 @@ pub struct Name<'c> {
     pub(super) offset: u32,
     /// Whether the stored hash is the hash of the units.
     pub(crate) is_sound: bool,
-    /// Whether the text is the same in JSON.
-    pub(crate) is_bare: bool,
     /// The name that was read before this one and has the same place in [`Names::known`].
     before: Option<&'c Name<'c>>,
 }
@@ -131,7 +129,6 @@ impl<'c> Names<'c> {
             offset,
             // Zeroed bytes would be an empty name whose hash matches, but no element has an empty name.
             is_sound: !units.is_empty() && u16_at(self.chunk, offset as usize + 4) == Some(hash(units)),
-            is_bare: text.bytes().all(|byte| text::is_bare(byte.into(), Form::Json)),
             before,
         })
     }

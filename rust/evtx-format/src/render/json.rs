@@ -127,7 +127,7 @@ fn has_literal_text(content: &[Node<'_>]) -> bool {
 }
 
 /// Whether the `Data` children of an element become members named by their `Name`.
-pub(super) fn is_container(name: &str) -> bool {
+fn is_container(name: &str) -> bool {
     matches!(name, "EventData" | "UserData")
 }
 

@@ -16,7 +16,7 @@ pub enum Form {
 
 /// Whether a form writes a UTF-16 unit as one byte, unchanged: it is ASCII, not escaped, and not the NUL that ends a text.
 #[inline(always)]
-pub(crate) fn is_bare(unit: u16, form: Form) -> bool {
+fn is_bare(unit: u16, form: Form) -> bool {
     let is = |byte: u8| unit == u16::from(byte);
     let escaped = match form {
         Form::Plain => false,
