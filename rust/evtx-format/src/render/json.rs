@@ -298,12 +298,26 @@ impl Object {
 
 /// For each name, how often it occurred, and whether one of its members can be left out.
 #[derive(Default)]
-struct Counts<'n>(HashMap<&'n [u8], (usize, bool)>);
+struct Counts<'n> {
+    few: Vec<(&'n [u8], (usize, bool))>,
+    many: HashMap<&'n [u8], (usize, bool)>,
+}
 
 impl<'n> Counts<'n> {
+    /// So many names are searched one by one.
+    const FEW: usize = 16;
+
     /// Counts a name. Returns how often it occurred before, and whether one of its members can be left out.
     fn count(&mut self, name: &'n [u8], guarded: bool) -> (usize, bool) {
-        let (count, any_guarded) = self.0.entry(name).or_default();
+        let mut at = self.few.iter().position(|(known, _)| *known == name);
+        if at.is_none() && self.few.len() < Self::FEW {
+            at = Some(self.few.len());
+            self.few.push((name, (0, false)));
+        }
+        let (count, any_guarded) = match at {
+            Some(at) => &mut self.few[at].1,
+            None => self.many.entry(name).or_default(),
+        };
         *count += 1;
         *any_guarded |= guarded;
         (*count - 1, *any_guarded)
