@@ -11,18 +11,13 @@ use std::sync::atomic::AtomicUsize;
 use evtx_format::container::record::Record;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::correlation::Place;
-use evtx_sigma::{EventKind, Hits, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
-use hashbrown::HashMap;
+use evtx_sigma::{EventKind, Hits, KindCache, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
 
 use crate::findings::Finding;
 use crate::plan::{Entry, EntryId, EventData, PlaceId, Resolved};
 use crate::record::{ChunkTemplates, Keyed, KeyedEntries, Places, RecordView};
 use crate::scan::Scan;
 use crate::schema::{self, Rules, TIME_CREATED};
-
-/// The most kinds that a thread keeps, and how many bytes they may take. Real logs have some thousands.
-pub(crate) const MAX_KINDS: usize = 1 << 14;
-pub(crate) const MAX_BYTES: usize = 32 << 20;
 
 /// The most items of all arrays of a record that count as values. A later array is one value, a JSON text.
 const MAX_ITEMS: usize = 1 << 16;
@@ -42,8 +37,7 @@ pub(crate) struct Detector {
     places: Vec<(String, PlaceId)>,
     telling: Vec<PlaceId>,
     /// By their templates and the values at these places.
-    kinds: HashMap<Box<[u8]>, Arc<KnownKind>>,
-    bytes: usize,
+    kinds: KindCache<KnownKind>,
     key: Vec<u8>,
     matches: Vec<Match>,
     /// If the scan correlates: the matches that correlations need, of the file with this index.
@@ -177,8 +171,7 @@ impl Detector {
             rules: Arc::clone(rules),
             telling: telling.map(|(_, place)| *place).collect(),
             places,
-            kinds: HashMap::new(),
-            bytes: 0,
+            kinds: KindCache::default(),
             key: Vec::new(),
             matches: Vec::new(),
             hits: scan.correlates().then(|| no_hits(rules, &scan.kept_hits)),
@@ -248,16 +241,11 @@ impl Detector {
         if !self.write_key(record, templates, &arrays) {
             return self.new_kind(scan, record, templates, &arrays, interrupt).map(Arc::new);
         }
-        if let Some(known) = self.kinds.get(&*self.key) {
-            return Ok(Arc::clone(known));
+        if let Some(known) = self.kinds.get(&self.key) {
+            return Ok(known);
         }
         let kind = Arc::new(self.new_kind(scan, record, templates, &arrays, interrupt)?);
-        self.bytes += self.key.len() + kind.bytes();
-        if self.kinds.len() >= MAX_KINDS || self.bytes > MAX_BYTES {
-            self.kinds.clear();
-            self.bytes = 0;
-        }
-        self.kinds.insert(self.key.as_slice().into(), Arc::clone(&kind));
+        self.kinds.insert(&self.key, &kind, kind.bytes());
         Ok(kind)
     }
 

@@ -21,7 +21,7 @@ mod texts;
 mod matching;
 
 pub use fold::EventKind;
-pub use kinds::EventKinds;
+pub use kinds::{EventKinds, KindCache};
 pub use matching::{Match, Matching};
 pub use set::{RuleForEvents, RuleSet, RuleSetBuilder};
 pub use values::{Presence, Values};

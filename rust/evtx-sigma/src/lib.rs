@@ -78,7 +78,9 @@ pub use attack::{tactics, techniques};
 pub use condition::Condition;
 pub use correlation::{Burst, Correlation, Correlations, Hits};
 pub use document::{Document, Refused, load_documents, load_rules};
-pub use engine::{EventKind, EventKinds, Match, Matching, Presence, RuleForEvents, RuleSet, RuleSetBuilder, Values};
+pub use engine::{
+    EventKind, EventKinds, KindCache, Match, Matching, Presence, RuleForEvents, RuleSet, RuleSetBuilder, Values,
+};
 pub use error::{LoadError, Position, Problem};
 pub use evaluate::Matched;
 pub use event::{Event, SYSTEM_CHANNEL};

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use evtx_catalog::events_of;
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{EventKind, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
-use hashbrown::HashMap;
+use evtx_sigma::{EventKind, KindCache, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
 
 use super::event::{Columns, EventRow, EventValue, RowFields, base};
 use super::findings::{Findings, HitList};
 use crate::decode::DecodeError;
-use crate::detect::{MAX_BYTES, MAX_KINDS, UNNAMED, is_cleared};
+use crate::detect::{UNNAMED, is_cleared};
 use crate::findings::Finding;
 use crate::schema::Rules;
 
@@ -22,8 +21,7 @@ pub struct RowMatcher {
     columns: Columns,
     matching: Matching,
     /// By the columns that a row has, those by which most rules select their events, and the names of its fields.
-    kinds: HashMap<Box<[u8]>, Arc<RowKind>>,
-    bytes: usize,
+    kinds: KindCache<RowKind>,
     key: Vec<u8>,
     matches: Vec<Match>,
 }
@@ -86,8 +84,7 @@ impl RowMatcher {
             columns: Columns::new(),
             matching: Matching::new(Arc::clone(&rules.set)),
             rules,
-            kinds: HashMap::new(),
-            bytes: 0,
+            kinds: KindCache::default(),
             key: Vec::new(),
             matches: Vec::new(),
         }
@@ -158,8 +155,8 @@ impl RowMatcher {
         let mut fields = RowFields::default();
         fields.take(row.event_data, row.text(self.columns.user_data));
         self.write_key(row, &fields);
-        let kind = match self.kinds.get(&*self.key) {
-            Some(known) => Arc::clone(known),
+        let kind = match self.kinds.get(&self.key) {
+            Some(known) => known,
             None => self.keep(row, &fields, interrupt)?,
         };
         let values = RowValues {
@@ -238,12 +235,7 @@ impl RowMatcher {
             slots: slots.into(),
             names: names.into(),
         });
-        self.bytes += self.key.len() + bytes;
-        if self.kinds.len() >= MAX_KINDS || self.bytes > MAX_BYTES {
-            self.kinds.clear();
-            self.bytes = self.key.len() + bytes;
-        }
-        self.kinds.insert(self.key.as_slice().into(), Arc::clone(&kind));
+        self.kinds.insert(&self.key, &kind, bytes);
         Ok(kind)
     }
 

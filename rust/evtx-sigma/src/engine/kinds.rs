@@ -8,26 +8,53 @@ use hashbrown::HashMap;
 use super::fold::EventKind;
 use super::set::RuleSet;
 
-/// Kinds of events, each folded once for all threads and templates. When there are too many, all are forgotten.
+/// Kinds by a key. When there are too many, all are forgotten. Real logs have some hundreds, and some thousands of keys.
 #[derive(Debug)]
-pub struct EventKinds {
-    rules: Arc<RuleSet>,
-    kept: Mutex<Kept>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// By the names and known texts of their fields.
-    kinds: HashMap<Box<[u8]>, Arc<EventKind>>,
+pub struct KindCache<K> {
+    kinds: HashMap<Box<[u8]>, Arc<K>>,
     /// The bytes that they take.
     bytes: usize,
 }
 
-impl EventKinds {
-    /// The most kinds to keep, and the most bytes. Real logs have some hundreds of kinds.
+impl<K> Default for KindCache<K> {
+    fn default() -> Self {
+        KindCache {
+            kinds: HashMap::new(),
+            bytes: 0,
+        }
+    }
+}
+
+impl<K> KindCache<K> {
+    /// The most kinds to keep, and the most bytes.
     const COUNT: usize = 1 << 14;
     const BYTES: usize = 32 << 20;
 
+    /// The kind with a key.
+    pub fn get(&self, key: &[u8]) -> Option<Arc<K>> {
+        self.kinds.get(key).map(Arc::clone)
+    }
+
+    /// Keeps a kind that takes so many bytes.
+    pub fn insert(&mut self, key: &[u8], kind: &Arc<K>, bytes: usize) {
+        let bytes = key.len() + bytes;
+        if self.kinds.len() >= Self::COUNT || self.bytes + bytes > Self::BYTES {
+            *self = KindCache::default();
+        }
+        self.bytes += bytes;
+        self.kinds.insert(key.into(), Arc::clone(kind));
+    }
+}
+
+/// Kinds of events, each folded once for all threads and templates.
+#[derive(Debug)]
+pub struct EventKinds {
+    rules: Arc<RuleSet>,
+    /// By the names and known texts of their fields.
+    kept: Mutex<KindCache<EventKind>>,
+}
+
+impl EventKinds {
     /// Starts without kinds.
     pub fn new(rules: Arc<RuleSet>) -> EventKinds {
         EventKinds {
@@ -50,20 +77,13 @@ impl EventKinds {
         interrupt: Interrupt<'_>,
     ) -> Result<Arc<EventKind>, Interrupted> {
         let key = key(fields, known);
-        if let Ok(kept) = self.kept.lock()
-            && let Some(kind) = kept.kinds.get(&*key)
-        {
-            return Ok(Arc::clone(kind));
+        if let Some(kind) = self.kept.lock().ok().and_then(|kept| kept.get(&key)) {
+            return Ok(kind);
         }
         // Two threads may fold the same kind, which is rare. No thread waits for another.
         let kind = Arc::new(self.rules.kind(fields, known, interrupt)?);
         if let Ok(mut kept) = self.kept.lock() {
-            kept.bytes += key.len() + kind.bytes();
-            if kept.kinds.len() >= Self::COUNT || kept.bytes > Self::BYTES {
-                kept.kinds.clear();
-                kept.bytes = key.len() + kind.bytes();
-            }
-            kept.kinds.insert(key.into(), Arc::clone(&kind));
+            kept.insert(&key, &kind, kind.bytes());
         }
         Ok(kind)
     }
