@@ -65,6 +65,8 @@ export class Engine extends EventTarget {
   #load = null;
   /** The tasks that read the files in the table, each file whole. */
   #tasks = [];
+  /** The columns of `read_evtx`. */
+  columns;
   /** The options of the events in the table; undefined if there are none. */
   #options;
 
@@ -73,6 +75,8 @@ export class Engine extends EventTarget {
     const engine = new Engine();
     engine.#planner = new Remote(coreWorker);
     engine.#module = await engine.#planner.call({ name: "compile", packed: core() });
+    await engine.#planner.call({ name: "files", module: engine.#module, files: [] });
+    engine.columns = await engine.#planner.call({ name: "run", command: { do: "open", function: "read_evtx" } });
     await engine.#startDatabase();
     engine.#warmUp().catch(() => {});
     return engine;
@@ -149,7 +153,7 @@ export class Engine extends EventTarget {
       await Promise.all(load.decoders.map((decoder) => decoder.call({ name: "files", module: this.#module, files: this.#list() })));
       const [decoder] = load.decoders;
       // With certain events, there would be a column for each of their fields.
-      columns ??= await decoder.call({ name: "run", command: { do: "open", function: "read_evtx" } });
+      columns ??= this.columns;
       const scans = {
         events: { function: "read_evtx", arguments: filter, columns },
         files: { function: "evtx_file_metadata", arguments: { password } },

@@ -15,9 +15,6 @@ import recipes from "./recipes.js";
 import { showSummary } from "./summary.js";
 import { makeTimeline, timeText } from "./timeline.js";
 
-const COLUMNS = ["record_id", "time_created", "event_id", "level", "provider", "channel", "computer", "event_data", "user_data", "message", "task", "opcode",
-  "keywords", "version", "qualifiers", "provider_guid", "event_source_name", "process_id", "thread_id", "activity_id", "related_activity_id", "user_sid",
-  "event_record_id", "error", "filename"];
 // The columns that most macros need.
 const FEW = ["record_id", "time_created", "event_id", "level", "provider", "channel", "computer", "event_data", "user_data", "user_sid", "event_record_id", "error",
   "filename"];
@@ -140,7 +137,7 @@ async function choose(why = "") {
   if (dialog.returnValue !== "read") return false;
   const columns = [...$("choose-columns").querySelectorAll("input:checked")].map((box) => box.value);
   const events = chosenEvents(), providers = list($("choose-providers").value, /\n/);
-  Object.assign(options, { columns: columns.length && columns.length < COLUMNS.length ? columns : null, event_id: events.length ? events : null,
+  Object.assign(options, { columns: columns.length && columns.length < engine.columns.length ? columns : null, event_id: events.length ? events : null,
     provider: providers.length ? providers : null, password: $("choose-password").value || null });
   return true;
 }
@@ -327,7 +324,6 @@ function listen() {
     event.preventDefault();
   };
   addEventListener("keydown", (event) => { if (event.key === "Escape" && !event.defaultPrevented && !$("choose").open) stop(); });
-  $("choose-columns").append(...COLUMNS.map((name) => element("label", "", {}, element("input", "", { type: "checkbox", value: name }), ` ${name}`)));
 }
 
 async function start() {
@@ -339,6 +335,7 @@ async function start() {
     $("engine").textContent = `The database does not start: ${visible(error.message)}`;
     return;
   }
+  $("choose-columns").append(...engine.columns.map((name) => element("label", "", {}, element("input", "", { type: "checkbox", value: name }), ` ${name}`)));
   editor = makeEditor($("editor"), { run, stop, words: () => words });
   grid = makeGrid(engine);
   timeline = makeTimeline(engine, (range) => query(range
