@@ -17,7 +17,7 @@ use evtx_format::{Interrupt, MAX_TEXT};
 
 use crate::plan::{Lookup, MAX_FIELD, PlaceId, Projection, Resolved};
 use crate::record::{ChunkTemplates, KeyedEntries, RecordView};
-use crate::schema::Operand;
+use crate::schema::{HeaderValue, Operand};
 
 pub use comparison::Comparison;
 pub use expression::Expression;
@@ -25,6 +25,7 @@ pub use predicate::Predicate;
 use predicate::{Node, Term, Test};
 pub use search::{Pattern, lower_case};
 pub use value::Literal;
+pub(crate) use value::Typed;
 use value::{Read, Value};
 
 /// How much of a record must be read to decide a predicate, from the least.
@@ -41,11 +42,7 @@ pub(crate) enum Stage {
 /// How a scan reads the value of a [`Term`].
 #[derive(Debug, Clone, Copy)]
 enum Access {
-    RecordId,
-    FileName,
-    ChunkIndex,
-    RecordOffset,
-    Recovered,
+    Header(HeaderValue),
     Field(PlaceId, Read),
     /// An entry of `EventData` or `UserData`.
     Entry(Lookup, Read),
@@ -77,18 +74,33 @@ impl Scratch {
     }
 }
 
+/// Each [`HeaderValue`] of a row. `None` is NULL in the column.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HeaderValues<'x> {
+    pub(crate) record_id: Option<u64>,
+    pub(crate) filename: &'x str,
+    pub(crate) chunk_index: Option<u32>,
+    pub(crate) record_offset: Option<u64>,
+    pub(crate) recovered: Option<bool>,
+}
+
+impl<'x> HeaderValues<'x> {
+    /// A value; `None` for NULL.
+    pub(crate) fn get(&self, of: HeaderValue) -> Option<Value<'x>> {
+        match of {
+            HeaderValue::RecordId => self.record_id.map(Value::Number),
+            HeaderValue::FileName => Some(Value::Text(self.filename.as_bytes())),
+            HeaderValue::ChunkIndex => self.chunk_index.map(|index| Value::Number(index.into())),
+            HeaderValue::RecordOffset => self.record_offset.map(Value::Number),
+            HeaderValue::Recovered => self.recovered.map(Value::Bool),
+        }
+    }
+}
+
 /// What is known of a row before it is built. `None` is NULL in the column.
 #[derive(Default)]
 pub(crate) struct Row<'x, 'r> {
-    /// The record ID in the record's header.
-    pub(crate) record_id: Option<u64>,
-    /// The index of the chunk in the file, from 0.
-    pub(crate) chunk_index: Option<u32>,
-    /// The offset of the record in the file, in bytes.
-    pub(crate) record_offset: Option<u64>,
-    /// Whether the record was recovered.
-    pub(crate) recovered: Option<bool>,
-    pub(crate) filename: &'x str,
+    pub(crate) header: HeaderValues<'x>,
     /// When the record was written, in nanoseconds since 1970-01-01 UTC: the time of an event that cannot be read.
     pub(crate) written: Option<i64>,
     /// The record, as far as it was read, with the templates of its chunk; `None` before it is read.
@@ -183,11 +195,7 @@ impl<'x, 'r> Row<'x, 'r> {
         let Scratch { value: scratch, text } = scratch;
         let value = match access {
             Access::Text => self.whole(text),
-            Access::RecordId => self.record_id.map(Value::Number),
-            Access::ChunkIndex => self.chunk_index.map(|index| Value::Number(index.into())),
-            Access::RecordOffset => self.record_offset.map(Value::Number),
-            Access::Recovered => self.recovered.map(Value::Bool),
-            Access::FileName => Some(Value::Text(self.filename.as_bytes())),
+            Access::Header(value) => self.header.get(value),
             Access::Field(_, Read::Time) if self.record.is_none_or(|(record, _)| record.is_unread()) => {
                 self.written.map(Value::Instant)
             }
@@ -253,11 +261,7 @@ const LONG: usize = 64 << 10;
 fn access(term: &Term, projection: &mut Projection) -> Option<Access> {
     let read = Read::of(term.field_type).unwrap_or(Read::Text);
     Some(match &term.operand {
-        Operand::RecordId => Access::RecordId,
-        Operand::FileName => Access::FileName,
-        Operand::ChunkIndex => Access::ChunkIndex,
-        Operand::RecordOffset => Access::RecordOffset,
-        Operand::Recovered => Access::Recovered,
+        Operand::Header(value) => Access::Header(*value),
         Operand::Place(place) => Access::Field(projection.place(*place), read),
         Operand::Entry(keys) => Access::Entry(projection.column(keys), read),
         Operand::Key(key) => Access::Entry(projection.key(key), Read::Text),
@@ -281,9 +285,7 @@ fn stage(node: &Node<Access>, projection: &Projection) -> Stage {
             }
         }
         Access::Entry(..) | Access::Text => Stage::Record,
-        Access::RecordId | Access::FileName | Access::ChunkIndex | Access::RecordOffset | Access::Recovered => {
-            Stage::Header
-        }
+        Access::Header(_) => Stage::Header,
     };
     [Stage::Record, Stage::Event]
         .into_iter()
@@ -302,7 +304,7 @@ fn cost(node: &Node<Access>) -> usize {
             Access::Field(..) => 2,
             Access::Entry(..) => 16,
             Access::Text => 256,
-            Access::RecordId | Access::FileName | Access::ChunkIndex | Access::RecordOffset | Access::Recovered => 1,
+            Access::Header(_) => 1,
         },
     }
 }
@@ -354,12 +356,14 @@ mod tests {
     /// A row of which only the header is known.
     fn row<'x, 'r>() -> Row<'x, 'r> {
         Row {
-            record_id: Some(5),
-            chunk_index: Some(2),
-            record_offset: Some(700),
-            recovered: Some(true),
+            header: HeaderValues {
+                record_id: Some(5),
+                filename: "a.evtx",
+                chunk_index: Some(2),
+                record_offset: Some(700),
+                recovered: Some(true),
+            },
             written: Some(9),
-            filename: "a.evtx",
             ..Row::default()
         }
     }
@@ -481,7 +485,10 @@ mod tests {
             let filter = Filter::new(Some(&events), std::slice::from_ref(&wanted), &mut projection);
             let row = Row {
                 may_be_any_event,
-                record_id,
+                header: HeaderValues {
+                    record_id,
+                    ..row().header
+                },
                 ..row()
             };
             assert_eq!(

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
-use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_schema::ArrowError;
 use evtx_format::render::program::Language;
 
@@ -19,7 +17,7 @@ use super::rules::{MatchedBuilder, RuleBuilder};
 use super::text::TextBuilder;
 use super::value::ValueBuilder;
 use crate::plan::{Keys, Lookup, PlaceId, Projection};
-use crate::schema::{Column, ColumnSource, ColumnType, Rules};
+use crate::schema::{Column, ColumnSource, ColumnType, HeaderValue, Rules};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rendering {
@@ -30,7 +28,8 @@ pub(crate) enum Rendering {
 
 #[derive(Debug)]
 pub(crate) enum ColumnBuilder {
-    RecordId(PrimitiveBuilder<UInt64Type>),
+    /// Not of [`HeaderValue::FileName`].
+    Header(HeaderValue, ValueBuilder),
     Place(PlaceId, ValueBuilder),
     EventData(MapBuilder),
     Entry(Lookup, EntryBuilder),
@@ -38,12 +37,9 @@ pub(crate) enum ColumnBuilder {
     Fields(FieldsBuilder),
     Error(TextBuilder),
     FileName,
-    ChunkIndex(PrimitiveBuilder<UInt32Type>),
-    RecordOffset(PrimitiveBuilder<UInt64Type>),
     Insertions(EntryBuilder),
     MessageSource(TextBuilder),
     Record(Box<RecordBuilder>),
-    Recovered(BooleanBuilder),
     Rule(RuleBuilder),
     Matched(MatchedBuilder),
     Correlation(Box<BurstBuilder>),
@@ -60,7 +56,8 @@ impl ColumnBuilder {
         rules: Option<&Rules>,
     ) -> Vec<Self> {
         let builder = |column: &Column| match &column.source {
-            ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),
+            ColumnSource::Header(HeaderValue::FileName) => ColumnBuilder::FileName,
+            ColumnSource::Header(value) => ColumnBuilder::Header(*value, ValueBuilder::new(value.field_type())),
             ColumnSource::Place(place, field_type) => {
                 let place = projection.place_id(*place).unwrap_or(PlaceId(0));
                 ColumnBuilder::Place(place, ValueBuilder::new(*field_type))
@@ -78,13 +75,9 @@ impl ColumnBuilder {
             ColumnSource::Event(Language::Fields) => ColumnBuilder::Fields(FieldsBuilder::new()),
             ColumnSource::Event(language) => ColumnBuilder::Rendered(Rendering::Event(*language), TextBuilder::new()),
             ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
-            ColumnSource::FileName => ColumnBuilder::FileName,
-            ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),
-            ColumnSource::RecordOffset => ColumnBuilder::RecordOffset(PrimitiveBuilder::new()),
             ColumnSource::Insertions => ColumnBuilder::Insertions(EntryBuilder::new(ColumnType::TEXTS)),
             ColumnSource::MessageSource => ColumnBuilder::MessageSource(TextBuilder::new()),
             ColumnSource::Record => ColumnBuilder::Record(Box::default()),
-            ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
             ColumnSource::Rule(column) => ColumnBuilder::Rule(RuleBuilder::new(rules, *column)),
             ColumnSource::Matched => ColumnBuilder::Matched(MatchedBuilder::new()),
             ColumnSource::Correlation => ColumnBuilder::Correlation(BurstBuilder::new().into()),
@@ -104,20 +97,16 @@ impl ColumnBuilder {
             ColumnBuilder::Record(builder) => builder.bytes(),
             ColumnBuilder::Matched(builder) => builder.bytes(),
             ColumnBuilder::Correlation(builder) => builder.bytes(),
-            ColumnBuilder::RecordId(_)
+            ColumnBuilder::Header(..)
             | ColumnBuilder::FileName
-            | ColumnBuilder::ChunkIndex(_)
-            | ColumnBuilder::RecordOffset(_)
             | ColumnBuilder::MessageSource(_)
-            | ColumnBuilder::Recovered(_)
             | ColumnBuilder::Rule(_) => 0,
         }
     }
 
     pub(crate) fn finish(&mut self, rows: usize, files: &FileRows, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
-            ColumnBuilder::RecordId(builder) => Arc::new(builder.finish()),
-            ColumnBuilder::Place(_, builder) => builder.finish(make)?,
+            ColumnBuilder::Header(_, builder) | ColumnBuilder::Place(_, builder) => builder.finish(make)?,
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::Entry(_, builder) | ColumnBuilder::Insertions(builder) => builder.finish(make)?,
             ColumnBuilder::MessageSource(builder) => builder.finish(make)?,
@@ -125,10 +114,7 @@ impl ColumnBuilder {
             ColumnBuilder::Fields(builder) => builder.finish(make)?,
             ColumnBuilder::Error(builder) => builder.finish(make)?,
             ColumnBuilder::FileName => Arc::new((make.dictionary)(files.indices(rows))?),
-            ColumnBuilder::ChunkIndex(builder) => Arc::new(builder.finish()),
-            ColumnBuilder::RecordOffset(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Record(builder) => builder.finish(),
-            ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Rule(builder) => builder.finish(make)?,
             ColumnBuilder::Matched(builder) => builder.finish(),
             ColumnBuilder::Correlation(builder) => builder.finish()?,

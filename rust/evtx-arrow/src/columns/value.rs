@@ -14,6 +14,7 @@ use evtx_format::value::time::filetime_to_unix_nanos;
 use super::arrays::{Build, MakeArrays};
 use super::dictionary::DictionaryBuilder;
 use super::text::TextBuilder;
+use crate::filter::Typed;
 use crate::plan::{PlaceId, Resolved};
 use crate::record::Places;
 use crate::schema::FieldType;
@@ -204,6 +205,19 @@ impl ValueBuilder {
         match self {
             ValueBuilder::Text(builder) => builder.nulls += count,
             other => (0..count).try_for_each(|_| other.push(None))?,
+        }
+        Ok(())
+    }
+
+    /// Appends a value of the type, or NULL.
+    pub(crate) fn push_known(&mut self, value: Option<Typed<&[u8]>>) -> Result<(), ArrowError> {
+        match (self, value) {
+            (ValueBuilder::UInt64(builder), Some(Typed::Number(number))) => builder.append_value(number),
+            (ValueBuilder::UInt32(builder), Some(Typed::Number(number))) => {
+                builder.append_option(number.try_into().ok())
+            }
+            (ValueBuilder::Bool(builder), Some(Typed::Bool(truth))) => builder.append_value(truth),
+            (builder, _) => builder.push(None)?,
         }
         Ok(())
     }

@@ -76,7 +76,7 @@ impl Admission {
         let (scan, interrupt, record) = (reader.scan, reader.interrupt, &found.record);
         reader.read_event(&mut self.templates, group, record.binxml());
         let has_system = group.current().has_system(&self.templates);
-        // Its event is not known, so it may be one of the events of the table.
+        // A record whose event is not known may be of one of the events of the table.
         let is_unread = group.current().parts.is_empty() || group.error.is_some() && !has_system;
         let undecided = first_undecided(scan, has_system);
         if undecided == Stage::Record && !scan.correlates() {
@@ -285,12 +285,12 @@ impl Admission {
         found: &FoundRecord,
         current: Option<CurrentRecord<'_, '_>>,
     ) -> bool {
-        scan.filter.is_empty() || self.decides(scan, from, to, found, current)
+        scan.filter.is_empty() || self.keeps_slowly(scan, from, to, found, current)
     }
 
     // Kept out of line, so that scans without predicates stay fast.
     #[inline(never)]
-    fn decides(
+    fn keeps_slowly(
         &mut self,
         scan: &Scan,
         from: Stage,
@@ -298,13 +298,8 @@ impl Admission {
         found: &FoundRecord,
         current: Option<CurrentRecord<'_, '_>>,
     ) -> bool {
-        // Each field by name: a column that is forgotten would be NULL for predicates, and its rows be left out.
         let row = Row {
-            record_id: Some(found.record.id),
-            chunk_index: self.place.chunk_index(),
-            record_offset: Some(self.place.file_offset(found.record.offset)),
-            recovered: Some(found.origin.is_recovered()),
-            filename: &self.place.filename,
+            header: (self.place).header(found.record.id, found.record.offset, found.origin.is_recovered()),
             written: found.record.written_nanos(),
             may_be_any_event: current.as_ref().is_some_and(|current| current.is_unread),
             interrupt: current.as_ref().map_or(Interrupt::NEVER, |current| current.interrupt),
@@ -319,20 +314,12 @@ impl Admission {
     }
 
     /// Whether the predicates keep a row that says why no record could be read. The record may be of any event.
-    pub(super) fn keeps_bare(&mut self, scan: &Scan, row: &BareRow) -> bool {
+    pub(super) fn keeps_bare(&mut self, scan: &Scan, row: &BareRow<'_>) -> bool {
         let known = Row {
-            record_id: row.record.map(|record| record.id),
-            chunk_index: row.chunk,
-            record_offset: row.offset,
-            recovered: row.record.map(|_| false),
-            written: row.record.as_ref().and_then(Record::written_nanos),
+            header: row.header,
+            written: row.written,
             may_be_any_event: true,
-            filename: &self.place.filename,
-            interrupt: Interrupt::NEVER,
-            record: None,
-            push_text: None,
-            entries: OnceCell::new(),
-            has_text: Cell::new(None),
+            ..Row::default()
         };
         scan.filter
             .keeps(Stage::Header, Stage::Record, &known, &mut self.scratch)
@@ -411,8 +398,8 @@ fn recovers<'r>(
         group.error = Some(Error::new(record.binxml().start, ErrorKind::OtherEvent));
     }
     let is_unreadable = group.error.is_some_and(|error| error.kind != ErrorKind::OtherEvent);
-    let is_orphaned =
-        found.origin.is_recovered() && group.not_its_own.is_some() || is_carved && is_unreadable && has_instance();
+    let is_orphaned = found.origin.is_recovered() && group.foreign_definition.is_some()
+        || is_carved && is_unreadable && has_instance();
     if is_orphaned {
         let has_event = has_its_event(reader.scan, group, templates, record);
         if has_event {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use bumpalo::collections::Vec as BumpVec;
-use evtx_format::container::record::Record;
 use evtx_format::mta::Messages;
 use evtx_format::render::program::{Language, SystemTexts};
 use evtx_format::{Error, printable};
@@ -13,9 +12,11 @@ use evtx_format::{Error, printable};
 use super::messages::{Event, MessageFinder};
 use super::place::ChunkPlace;
 use crate::columns::{ColumnBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, ValueBuilder};
+use crate::filter::HeaderValues;
 use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, KeptRecord, RecordGroup, RecordView, insertions};
 use crate::scan::Scan;
+use crate::schema::HeaderValue;
 
 /// The most rows in a batch, so that engines with vectors of this size take it as one.
 const BATCH_ROWS: usize = 2048;
@@ -24,11 +25,10 @@ const BATCH_ROWS: usize = 2048;
 const BATCH_BYTES: usize = 8 << 20;
 
 /// A row that says why no record could be read.
-pub(crate) struct BareRow {
-    pub(crate) record: Option<Record>,
-    pub(crate) chunk: Option<u32>,
-    /// File offset in bytes.
-    pub(crate) offset: Option<u64>,
+pub(crate) struct BareRow<'x> {
+    pub(crate) header: HeaderValues<'x>,
+    /// When the record was written, in nanoseconds since 1970-01-01 UTC, if its header can be read.
+    pub(crate) written: Option<i64>,
     pub(crate) error: String,
 }
 
@@ -224,8 +224,13 @@ impl BatchBuilder {
         };
         for builder in &mut *builders {
             match builder {
-                ColumnBuilder::RecordId(builder) => {
+                ColumnBuilder::Header(HeaderValue::RecordId, ValueBuilder::UInt64(builder)) => {
                     kept.iter().for_each(|record| builder.append_value(record.id));
+                }
+                ColumnBuilder::Header(value, builder) => {
+                    let header = |record: &KeptRecord| at.header(record.id, record.offset, record.recovered);
+                    kept.iter()
+                        .try_for_each(|record| builder.push_known(header(record).get(*value)))?;
                 }
                 ColumnBuilder::Place(place, builder) => {
                     let finder = finder
@@ -287,16 +292,6 @@ impl BatchBuilder {
                     let texts = (0..kept.len()).map(|row| group.reported(row).map(printable));
                     texts.for_each(|text| builder.push_option(text.as_deref()));
                 }
-                ColumnBuilder::ChunkIndex(builder) => {
-                    kept.iter().for_each(|_| builder.append_option(at.chunk_index()));
-                }
-                ColumnBuilder::Recovered(builder) => {
-                    kept.iter().for_each(|record| builder.append_value(record.recovered));
-                }
-                ColumnBuilder::RecordOffset(builder) => {
-                    let offset = |record: &KeptRecord| at.file_offset(record.offset);
-                    kept.iter().for_each(|record| builder.append_value(offset(record)));
-                }
                 ColumnBuilder::Record(builder) => {
                     // A copy would hide the damage.
                     let is_sound = |row: usize| !kept[row].is_damaged && group.reported(row).is_none();
@@ -324,18 +319,14 @@ impl BatchBuilder {
         Ok(())
     }
 
-    pub(crate) fn push_bare(&mut self, row: &BareRow) -> Result<(), ArrowError> {
-        let BareRow {
-            record, chunk, offset, ..
-        } = *row;
-        let written = record.as_ref().and_then(Record::written_nanos);
+    pub(crate) fn push_bare(&mut self, row: &BareRow<'_>) -> Result<(), ArrowError> {
         if !self.system.is_empty() {
             self.system.push_new(None)?;
         }
         for builder in &mut self.builders {
             match builder {
-                ColumnBuilder::RecordId(builder) => builder.append_option(record.map(|record| record.id)),
-                ColumnBuilder::Place(_, ValueBuilder::Time(builder)) => builder.append_option(written),
+                ColumnBuilder::Header(value, builder) => builder.push_known(row.header.get(*value))?,
+                ColumnBuilder::Place(_, ValueBuilder::Time(builder)) => builder.append_option(row.written),
                 ColumnBuilder::Place(_, builder) => builder.push(None)?,
                 ColumnBuilder::EventData(builder) => builder.push_null(),
                 ColumnBuilder::Entry(_, builder) => builder.push(None)?,
@@ -345,9 +336,6 @@ impl BatchBuilder {
                 ColumnBuilder::MessageSource(builder) => builder.push_null(),
                 ColumnBuilder::Error(builder) => builder.push_option(Some(&printable(&row.error))),
                 ColumnBuilder::FileName => {}
-                ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
-                ColumnBuilder::Recovered(builder) => builder.append_option(record.map(|_| false)),
-                ColumnBuilder::RecordOffset(builder) => builder.append_option(offset),
                 ColumnBuilder::Record(builder) => builder.push_null(),
                 ColumnBuilder::Rule(builder) => builder.push(None),
                 ColumnBuilder::Matched(builder) => builder.push(None)?,

@@ -16,6 +16,7 @@ use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
 use super::pass::{Pass, Rows};
 use super::walk::{ChunkWalk, OrphanChunk};
+use crate::filter::HeaderValues;
 use crate::findings::Finding;
 use crate::read::RecordReader;
 use crate::record::{GROUP, RecordGroup};
@@ -225,27 +226,29 @@ impl ChunkDecoder {
         if let Pass::Bursts(_) = self.admission.pass {
             return Ok(());
         }
-        let place = &self.admission.place;
-        let row = BareRow {
-            record,
-            chunk: place.chunk_index(),
-            offset: Some(place.file_offset(error.offset)),
+        let place = self.admission.place.clone();
+        self.report(&BareRow {
+            header: HeaderValues {
+                record_id: record.map(|record| record.id),
+                recovered: record.map(|_| false),
+                ..place.header(0, error.offset, false)
+            },
+            written: record.as_ref().and_then(Record::written_nanos),
             error: place.describe(error),
-        };
-        self.report(row)
+        })
     }
 
     /// Reports damage by `on_error`, as a row without an event.
-    pub(super) fn report(&mut self, row: BareRow) -> Result<(), DecodeError> {
+    pub(super) fn report(&mut self, row: &BareRow<'_>) -> Result<(), DecodeError> {
         match self.scan.options.on_error {
             OnError::Report => {
-                if self.admission.keeps_bare(&self.scan, &row) {
-                    self.batch.push_bare(&row)?;
+                if self.admission.keeps_bare(&self.scan, row) {
+                    self.batch.push_bare(row)?;
                 }
                 Ok(())
             }
             OnError::Skip => Ok(()),
-            OnError::Fail => Err(DecodeError::Damaged(row.error)),
+            OnError::Fail => Err(DecodeError::Damaged(row.error.clone())),
         }
     }
 }

@@ -24,7 +24,7 @@ use super::place::ChunkPlace;
 use super::relevance::{Relevance, is_relevant};
 use super::walk::OrphanChunk;
 use crate::columns::MakeArrays;
-use crate::filter::Scratch;
+use crate::filter::{HeaderValues, Scratch};
 use crate::findings::FoundBurst;
 use crate::record::ChunkTemplates;
 use crate::scan::Scan;
@@ -216,10 +216,12 @@ impl Decoder {
     /// [`DecodeError::Damaged`] with `fail`; [`DecodeError::Arrow`] if the row cannot be added.
     pub fn report_file(&mut self, filename: &Arc<str>, text: &str) -> Result<(), DecodeError> {
         self.start_file(filename);
-        self.inner.report(BareRow {
-            record: None,
-            chunk: None,
-            offset: None,
+        self.inner.report(&BareRow {
+            header: HeaderValues {
+                filename,
+                ..HeaderValues::default()
+            },
+            written: None,
             error: format!("{filename}: {text}"),
         })
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use evtx_format::Error;
 use evtx_format::container::record::Record;
 
+use crate::filter::HeaderValues;
+
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkPlace {
     pub(super) filename: Arc<str>,
@@ -27,6 +29,18 @@ impl ChunkPlace {
     #[inline]
     pub(crate) fn file_offset(&self, chunk_offset: u32) -> u64 {
         self.offset.wrapping_add(chunk_offset.into())
+    }
+
+    /// The header values of a record in the chunk.
+    #[inline]
+    pub(crate) fn header(&self, record_id: u64, chunk_offset: u32, is_recovered: bool) -> HeaderValues<'_> {
+        HeaderValues {
+            record_id: Some(record_id),
+            filename: &self.filename,
+            chunk_index: self.chunk_index(),
+            record_offset: Some(self.file_offset(chunk_offset)),
+            recovered: Some(is_recovered),
+        }
     }
 
     /// The text of an error in the chunk, with the file, the chunk and the file offset.

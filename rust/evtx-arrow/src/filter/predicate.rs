@@ -6,7 +6,9 @@ use super::comparison::Comparison;
 use super::expression::Expression;
 use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Read, Value};
-use crate::schema::{self, ColumnSource, Events, FieldType, OnError, Operand, RuleColumn, Rules, Table, level_number};
+use crate::schema::{
+    self, ColumnSource, Events, FieldType, HeaderValue, OnError, Operand, RuleColumn, Rules, Table, level_number,
+};
 
 /// A predicate, which a scan decides for a record before it builds a row.
 #[derive(Debug, Clone)]
@@ -149,7 +151,7 @@ impl Predicate {
 
     /// Whether the predicate is about the path of the file alone, and drops the file with this path.
     pub fn drops_file(&self, filename: &str) -> bool {
-        let needs_more = |term: &Term| term.operand != Operand::FileName;
+        let needs_more = |term: &Term| term.operand != Operand::Header(HeaderValue::FileName);
         if self.0.any_term(&needs_more) {
             return false;
         }
@@ -516,7 +518,7 @@ mod tests {
             let hint = Predicate::implied(&Table::from(located()), &condition);
             let kept = hint.as_ref().is_none_or(|Predicate(node)| {
                 let decided = node.decide(&mut |term, test| {
-                    let value = values[usize::from(term.operand == Operand::RecordOffset)];
+                    let value = values[usize::from(term.operand == Operand::Header(HeaderValue::RecordOffset))];
                     test.of(value.map(Value::Number))
                 });
                 decided == Some(true)

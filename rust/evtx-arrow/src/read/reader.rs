@@ -32,7 +32,7 @@ fn push_texts<'r>(values: ValueTable<'r>, texts: &mut Vec<Value<'r>>) {
 }
 
 /// How many bytes of the arena end a group of records. Groups of real logs take some ten thousand.
-const MUCH: usize = 1 << 20;
+const GROUP_BYTES: usize = 1 << 20;
 
 pub(crate) struct RecordReader<'r, 'c> {
     pub(crate) scan: &'r Scan,
@@ -74,11 +74,11 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// Whether the records take much memory in the arena, or may do so because of their trees.
+    /// Whether the records so far have to end their group: they take much memory, or have trees, which may take much.
     #[inline]
     pub(crate) fn takes_much(&self) -> bool {
         let used = self.arena.allocated_bytes() - self.arena.chunk_capacity();
-        self.builds_trees.get() || used > MUCH
+        self.builds_trees.get() || used > GROUP_BYTES
     }
 
     pub(crate) fn tree_of(&self, instance: &Instance<'r>) -> Result<&'r Element<'r>> {
@@ -135,19 +135,19 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.read_children_if(templates, record, |_, _| true);
     }
 
-    /// As [`read_children`](Self::read_children), but returns false if a sound record is not wanted.
+    /// As [`read_children`](Self::read_children), but ends early if a sound record is not wanted.
     #[inline]
     pub(crate) fn read_children_if(
         &self,
         templates: &mut ChunkTemplates,
         record: &mut RecordGroup<'r>,
         is_wanted: impl FnOnce(&ChunkTemplates, &RecordGroup<'r>) -> bool,
-    ) -> bool {
+    ) {
         if record.error.is_none() {
             if let Err(error) = self.children(templates, record) {
                 record.error = Some(error);
-            } else if record.not_its_own.is_none() && !is_wanted(templates, record) {
-                return false;
+            } else if record.foreign_definition.is_none() && !is_wanted(templates, record) {
+                return;
             }
             if self.scan.validates_all
                 && let Err(error) = self.check_parts(templates, record)
@@ -165,16 +165,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             // The record keeps the error of the event.
             let _ = self.children(templates, record);
         }
-        if self.scan.validates_all && record.not_its_own.is_none() {
-            record.not_its_own = self.reader.unsound_name();
+        if self.scan.validates_all && record.foreign_definition.is_none() {
+            record.foreign_definition = self.reader.unsound_name();
         }
-        if record.not_its_own.is_some() {
-            record.error = record.not_its_own;
+        if record.foreign_definition.is_some() {
+            record.error = record.foreign_definition;
         }
         if self.scan.validates_all && record.error.is_none() {
             record.error = record.misplaced.or_else(|| self.reader.misplaced());
         }
-        true
     }
 
     /// The error of bytes after the event of the current record, which is sound, if the scan validates all.
@@ -317,7 +316,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if self.scan.validates_all
             && let Some(fault) = compiled.fault(&instance)
         {
-            record.not_its_own = Some(fault);
+            record.foreign_definition = Some(fault);
         }
         if let Some(error) = compiled.misplaced {
             record.misplaced.get_or_insert(error);
@@ -441,8 +440,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             let depth = depth.min(1);
             match part.content {
                 PartContent::Instance(_) => {
-                    let read = part.template().filter(|_| part.root == TreeRoot::Event);
-                    self.check(templates, part.values, read, depth)?;
+                    let with_parts = part.template().filter(|_| part.root == TreeRoot::Event);
+                    self.check(templates, part.values, with_parts, depth)?;
                 }
                 PartContent::Tree(_, Some((_, values))) => self.check(templates, values, None, depth)?,
                 PartContent::Tree(_, None) | PartContent::Outlined(..) | PartContent::Damaged(..) => {}
@@ -451,24 +450,25 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks the values of an instance, and the streams in them that are not parts of the template `read`.
+    /// Checks the values of an instance, and the streams in them. The parts of the template `with_parts` were read before.
     #[inline(always)]
     fn check(
         &self,
         templates: &mut ChunkTemplates,
         values: ValueTable<'r>,
-        read: Option<TemplateId>,
+        with_parts: Option<TemplateId>,
         depth: usize,
     ) -> Result<()> {
         values.check()?;
-        let of_read = match read {
+        let parts = match with_parts {
             Some(at) => templates.get(at)?.plan.part_substitutions,
             None => SubstitutionSet::default(),
         };
-        if values.may_be_compound_beyond(of_read) {
+        if values.may_be_compound_beyond(parts) {
             for (substitution, slot) in values.compound_slots() {
-                let is_read = read.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_part(substitution)));
-                if let Some(stream) = slot.stream().filter(|_| !is_read) {
+                let is_part =
+                    with_parts.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_part(substitution)));
+                if let Some(stream) = slot.stream().filter(|_| !is_part) {
                     self.check_stream(templates, stream, depth + 1)?;
                 }
             }

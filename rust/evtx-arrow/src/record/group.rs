@@ -23,7 +23,7 @@ pub(crate) struct RecordGroup<'r> {
     /// The damage of the current record. The parts before the damage were read.
     pub(crate) error: Option<Error>,
     /// The error of the current record if it refers to a definition or a name that was overwritten.
-    pub(crate) not_its_own: Option<Error>,
+    pub(crate) foreign_definition: Option<Error>,
     /// The error of a token of a template of the current record for which the grammar has no place.
     pub(crate) misplaced: Option<Error>,
     /// Whether a text of a record may have so many values that it exceeds the limit.
@@ -61,7 +61,7 @@ impl<'r> RecordGroup<'r> {
             kept: BumpVec::with_capacity_in(count, arena),
             start: 0,
             error: None,
-            not_its_own: None,
+            foreign_definition: None,
             misplaced: None,
             repeat_values: false,
             beyond_system: false,
@@ -76,7 +76,7 @@ impl<'r> RecordGroup<'r> {
     pub(crate) fn begin(&mut self) {
         self.parts.truncate(self.start);
         self.error = None;
-        self.not_its_own = None;
+        self.foreign_definition = None;
         self.misplaced = None;
         self.may_have_user_data = false;
     }

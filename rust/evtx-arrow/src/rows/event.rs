@@ -10,7 +10,7 @@ use evtx_format::value::{Scalar, Value};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 
-use crate::schema::{COLUMNS, Column, ColumnSource, FieldType, Place, sigma_name};
+use crate::schema::{COLUMNS, Column, ColumnSource, FieldType, HeaderValue, Place, sigma_name};
 
 /// The most bytes of a JSON text whose parts count as values.
 const MAX_JSON: usize = 16 << 20;
@@ -65,7 +65,7 @@ pub fn event_fields() -> Fields {
             column.field()
         }
         ColumnSource::Place(_, FieldType::UInt64 | FieldType::Uuid) => column.field(),
-        ColumnSource::RecordId | ColumnSource::EventData => column.field(),
+        ColumnSource::Header(HeaderValue::RecordId) | ColumnSource::EventData => column.field(),
         _ => Field::new(&*column.name, DataType::Utf8, true),
     };
     columns().map(field).collect()
@@ -74,7 +74,9 @@ pub fn event_fields() -> Fields {
 fn columns() -> impl Iterator<Item = &'static Column> {
     let is_needed = |source: &ColumnSource| match source {
         ColumnSource::Place(place, _) => place.in_system,
-        ColumnSource::RecordId | ColumnSource::UserData | ColumnSource::Error | ColumnSource::FileName => true,
+        ColumnSource::Header(HeaderValue::RecordId | HeaderValue::FileName)
+        | ColumnSource::UserData
+        | ColumnSource::Error => true,
         _ => false,
     };
     let (of_data, others): (Vec<_>, Vec<_>) = COLUMNS

@@ -26,8 +26,8 @@ pub(crate) struct Column {
 /// Where a column's values come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ColumnSource {
-    /// The record ID in the record's header. UInt64.
-    RecordId,
+    /// A value that is known before the BinXML of a record is read.
+    Header(HeaderValue),
     /// The value at a place in the event's XML, as a type.
     Place(Place, FieldType),
     /// The leaves of `EventData`: a map from names to texts.
@@ -38,8 +38,6 @@ pub(crate) enum ColumnSource {
     UserData,
     /// What is damaged, and where.
     Error,
-    /// The file's path.
-    FileName,
     /// The whole event in a language. With the option of that name. [`Language::Fields`] is a list of structs of a name
     /// and a value.
     Event(Language),
@@ -47,14 +45,8 @@ pub(crate) enum ColumnSource {
     Insertions,
     /// Where the message is from, one of [`MessageSource`]. With the option of that name.
     MessageSource,
-    /// The index of the chunk in the file, from 0. UInt32. With `location`.
-    ChunkIndex,
-    /// The offset of the record in the file, in bytes. UInt64. With `location`.
-    RecordOffset,
     /// The record itself, which stands alone. With the option of that name.
     Record,
-    /// Whether the record was recovered. With `recover`.
-    Recovered,
     /// A property of the rule that the event matches. In a table of matches.
     Rule(RuleColumn),
     /// The fields that made the rule true: a map from names to texts. In a table of matches.
@@ -63,19 +55,37 @@ pub(crate) enum ColumnSource {
     Correlation,
 }
 
+/// A value of a row that is known before the BinXML of its record is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeaderValue {
+    /// The record ID in the record's header. UInt64.
+    RecordId,
+    /// The file's path.
+    FileName,
+    /// The index of the chunk in the file, from 0. UInt32. With `location`.
+    ChunkIndex,
+    /// The offset of the record in the file, in bytes. UInt64. With `location`.
+    RecordOffset,
+    /// Whether the record was recovered. With `recover`.
+    Recovered,
+}
+
+impl HeaderValue {
+    /// The type of the value.
+    pub(crate) fn field_type(self) -> FieldType {
+        match self {
+            HeaderValue::RecordId | HeaderValue::RecordOffset => UInt64,
+            HeaderValue::FileName => Name,
+            HeaderValue::ChunkIndex => UInt32,
+            HeaderValue::Recovered => Bool,
+        }
+    }
+}
+
 /// A value that a predicate can be about, because a scan reads it before it builds a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Operand {
-    /// [`ColumnSource::RecordId`].
-    RecordId,
-    /// [`ColumnSource::FileName`].
-    FileName,
-    /// [`ColumnSource::ChunkIndex`].
-    ChunkIndex,
-    /// [`ColumnSource::RecordOffset`].
-    RecordOffset,
-    /// [`ColumnSource::Recovered`].
-    Recovered,
+    Header(HeaderValue),
     /// The value at a place.
     Place(Place),
     /// A leaf of `EventData` or of `UserData`.
@@ -143,16 +153,17 @@ impl ColumnSource {
             ColumnSource::Event(Language::Fields) => ("fields", |options| options.fields),
             ColumnSource::Insertions => ("insertions", |options| options.insertions),
             ColumnSource::MessageSource => ("message_source", |options| options.message_source),
-            ColumnSource::ChunkIndex | ColumnSource::RecordOffset => ("location", |options| options.location),
+            ColumnSource::Header(HeaderValue::ChunkIndex | HeaderValue::RecordOffset) => {
+                ("location", |options| options.location)
+            }
             ColumnSource::Record => ("record", |options| options.record),
-            ColumnSource::Recovered => ("recover", |options| options.recover),
-            ColumnSource::RecordId
+            ColumnSource::Header(HeaderValue::Recovered) => ("recover", |options| options.recover),
+            ColumnSource::Header(HeaderValue::RecordId | HeaderValue::FileName)
             | ColumnSource::Place(..)
             | ColumnSource::EventData
             | ColumnSource::Entry(..)
             | ColumnSource::UserData
             | ColumnSource::Error
-            | ColumnSource::FileName
             | ColumnSource::Rule(_)
             | ColumnSource::Matched
             | ColumnSource::Correlation => return None,
@@ -167,11 +178,7 @@ impl ColumnSource {
             return None;
         }
         match self {
-            ColumnSource::RecordId => Some(Operand::RecordId),
-            ColumnSource::FileName => Some(Operand::FileName),
-            ColumnSource::ChunkIndex => Some(Operand::ChunkIndex),
-            ColumnSource::RecordOffset => Some(Operand::RecordOffset),
-            ColumnSource::Recovered => Some(Operand::Recovered),
+            ColumnSource::Header(value) => Some(Operand::Header(*value)),
             // The message can be in a file beside the log or in a catalog, which are read only when the row is built.
             ColumnSource::Place(place, _) => (*place != MESSAGE).then_some(Operand::Place(*place)),
             ColumnSource::Entry(keys, ColumnType { list, .. }) => (!list).then(|| Operand::Entry(keys.clone())),
@@ -193,10 +200,8 @@ impl ColumnSource {
     /// The type of its values; `None` if they are maps or lists.
     pub(crate) fn field_type(&self) -> Option<FieldType> {
         Some(match self {
-            ColumnSource::RecordId | ColumnSource::RecordOffset => UInt64,
-            ColumnSource::ChunkIndex => UInt32,
+            ColumnSource::Header(value) => value.field_type(),
             ColumnSource::Record => FieldType::Bytes,
-            ColumnSource::Recovered => Bool,
             ColumnSource::Place(_, field_type) => *field_type,
             ColumnSource::Entry(_, ColumnType { item, list: false }) => *item,
             ColumnSource::Rule(RuleColumn::Level) => UInt8,
@@ -207,7 +212,7 @@ impl ColumnSource {
             | ColumnSource::Correlation
             | ColumnSource::Insertions
             | ColumnSource::Event(Language::Fields) => return None,
-            ColumnSource::FileName | ColumnSource::Rule(_) => Name,
+            ColumnSource::Rule(_) => Name,
             ColumnSource::Error | ColumnSource::UserData | ColumnSource::MessageSource | ColumnSource::Event(_) => Text,
         })
     }
@@ -354,7 +359,7 @@ macro_rules! columns {
 /// column to count rows.
 pub(crate) const COLUMNS: &[Column] = columns! {
     /// The ID of the record in this log. Windows counts them up without gaps.
-    record_id: RecordId;
+    record_id: Header(HeaderValue::RecordId);
     /// When the event happened, UTC, to 100 ns. If the event cannot be read: when the record was written.
     time_created: Place(TIME_CREATED, Time);
     /// The kind of event. Each provider numbers its own.
@@ -403,7 +408,7 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// NULL, or what is damaged: file, chunk and offset.
     error: Error;
     /// The path of the log.
-    filename: FileName;
+    filename: Header(HeaderValue::FileName);
     // The columns from here on are added by options.
     /// The whole event as XML, as the `evtx` crate renders it, but with all characters that are stored.
     xml: Event(Language::Xml);
@@ -419,13 +424,13 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// took it from, if known.
     message_source: MessageSource;
     /// The index of the record's chunk in the file, from 0. NULL in an image.
-    chunk_index: ChunkIndex;
+    chunk_index: Header(HeaderValue::ChunkIndex);
     /// Where the record starts in the file, in bytes.
-    record_offset: RecordOffset;
+    record_offset: Header(HeaderValue::RecordOffset);
     /// The record as it is stored, with the definitions that it needs. NULL if it is damaged.
     record: Record;
     /// Whether the record was recovered, because the log no longer lists it.
-    recovered: Recovered;
+    recovered: Header(HeaderValue::Recovered);
 };
 
 /// The columns about rules, which come before the others in a table of matches.

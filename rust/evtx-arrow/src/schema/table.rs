@@ -5,7 +5,9 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use evtx_messages::Catalog;
 
-use super::columns::{self, COLUMNS, Column, ColumnSource, ColumnType, EntryKeys, FieldType, RULE_COLUMNS};
+use super::columns::{
+    self, COLUMNS, Column, ColumnSource, ColumnType, EntryKeys, FieldType, HeaderValue, RULE_COLUMNS,
+};
 use super::numbering::Numbering;
 use super::options::Options;
 use super::rules::Rules;
@@ -133,7 +135,7 @@ impl Table {
                     columns.extend(fields.take().into_iter().flatten());
                     event_data = Some(column);
                 }
-                ColumnSource::FileName => {
+                ColumnSource::Header(HeaderValue::FileName) => {
                     columns.push(column);
                     columns.extend(event_data.take());
                 }
