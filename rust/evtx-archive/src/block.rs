@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, Read};
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use evtx_format::Interrupt;
-use evtx_scan::{Call, StorageError, StorageFile};
+use evtx_scan::{Call, StorageError, StorageFile, WAIT};
 
 use crate::codec::Method;
 use crate::input::{Input, Source};
@@ -16,9 +15,6 @@ use crate::limits::Archives;
 use crate::memory::{EntryBytes, WindowLease, unusable};
 use crate::seven_zip::{Folder, Keys};
 use crate::unpacked::Unpacked;
-
-/// How long a thread waits for another one before it checks for an interrupt.
-const WAIT: Duration = Duration::from_millis(20);
 
 /// How a block is decompressed.
 #[derive(Debug)]

@@ -11,13 +11,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_scan::{Lease, LocalFile, Pool, StorageError, StorageFile};
-
-/// How long a thread waits for others before it checks for an interrupt.
-const WAIT: Duration = Duration::from_millis(20);
+use evtx_scan::{Lease, LocalFile, Pool, StorageError, StorageFile, WAIT};
 
 /// Bytes of a segment of memory.
 const SEGMENT: usize = 1 << 20;

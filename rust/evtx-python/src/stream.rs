@@ -13,7 +13,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use evtx_arrow::{DecodeError, MakeArrays};
 use evtx_format::{Interrupt, Interrupted};
-use evtx_scan::{FileScan, LocalStorage, ScanError, Worker};
+use evtx_scan::{FileScan, LocalStorage, ScanError, WAIT, Worker};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -22,9 +22,6 @@ use crate::errors::stream_error;
 use crate::signals::{Signals, python_thread};
 use crate::storage::Files;
 use crate::types::Types;
-
-/// How long the stream waits for its threads between two checks for signals.
-const WAIT: Duration = Duration::from_millis(20);
 
 /// How many batches a thread can be ahead of the stream.
 const AHEAD: usize = 8;

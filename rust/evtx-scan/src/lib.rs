@@ -57,6 +57,6 @@ pub use scan::{FileBatch, FileScan, Worker};
 pub use scan_path::{FileSplit, ScanPath};
 pub use storage::{
     ALL_READ, Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, ScanError,
-    Storage, StorageError, StorageFile, ends_with, sort_by,
+    Storage, StorageError, StorageFile, WAIT, ends_with, sort_by,
 };
 pub use threads::{MAX_THREADS, on_threads};

@@ -10,7 +10,7 @@ use evtx_arrow::{DecodeError, Poisoned};
 use evtx_format::{Interrupt, Interrupted, printable};
 
 /// How long a thread waits for another one before it checks for an interrupt.
-pub(crate) const WAIT: Duration = Duration::from_millis(20);
+pub const WAIT: Duration = Duration::from_millis(20);
 
 /// Results are kept of files that were modified longer ago. A later change might not change the time.
 pub(crate) const SETTLED: Duration = Duration::from_secs(3);
