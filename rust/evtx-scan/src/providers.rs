@@ -50,7 +50,7 @@ struct Shared {
 impl MessageScan {
     /// A report on files, with the columns that have these indexes.
     pub fn new(mut paths: Vec<ScanPath>, projection: &[usize]) -> Self {
-        // A file that is also found is named.
+        // A file that the caller named and a glob also found counts as named.
         paths.sort_by_key(|path| !path.explicitly_named);
         let mut seen = HashSet::new();
         paths.retain(|path| seen.insert(path.path.clone()));
@@ -81,7 +81,7 @@ impl ReportThreads for MessageScan {
 
 struct Thread {
     shared: Arc<Shared>,
-    /// What is left to do, of the thread that does all.
+    /// The work; only the first thread has it.
     work: Option<Work>,
     /// The index of the file that it reads.
     reading: Option<usize>,
@@ -92,9 +92,9 @@ struct Thread {
 /// What is left to do.
 #[derive(Default)]
 struct Work {
-    /// What of files cannot be read.
+    /// Rows on what cannot be read.
     problems: VecDeque<CatalogRow>,
-    /// Whose rows come next.
+    /// The source of the next rows.
     source: Option<Source>,
     /// The indexes of the next files, and whether they were read before: databases that the caller did not name are read again
     /// when the registry is known. Hives come first, then files with names that these have.
@@ -238,12 +238,12 @@ impl Source {
             Source::Database { rows, is_named } => {
                 let row = rows.next(interrupt)?;
                 row.map(|row| {
-                    if *is_named {
+                    let row = if *is_named {
                         row
                     } else {
                         unless_registered(row, registry)
-                    }
-                    .into()
+                    };
+                    row.into()
                 })
             }
             Source::Catalog(rows) => {
@@ -257,10 +257,9 @@ impl Source {
 
 /// A row of a database that was found. Anyone can put one into an image, so it does not speak for a provider that the
 /// registry has.
-fn unless_registered(row: MessageRow, registry: &Registry) -> MessageRow {
+fn unless_registered(mut row: MessageRow, registry: &Registry) -> MessageRow {
     if registry.has(row.provider.as_deref(), row.guid.as_ref()) {
-        let kind = MessageKind::Text;
-        return MessageRow { kind, ..row };
+        row.kind = MessageKind::Text;
     }
     row
 }

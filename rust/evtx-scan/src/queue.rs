@@ -46,32 +46,37 @@ pub(crate) struct Work {
     /// The log and the block to read, if there is one.
     pub(crate) block: Option<(Arc<OpenLog>, Block)>,
     /// The indices of the blocks after it that were handed out with it.
-    rest: Range<u64>,
+    more_blocks: Range<u64>,
     /// The small files after its file that were handed out with it. No other thread waits for them.
-    files: Range<usize>,
+    more_files: Range<usize>,
 }
 
 impl Work {
     /// Whether more of the same file was handed out with it, or of others if `joins_files`.
     pub(crate) fn has_more(&self, joins_files: bool) -> bool {
-        !self.rest.is_empty() || joins_files && !self.files.is_empty()
+        !self.more_blocks.is_empty() || joins_files && !self.more_files.is_empty()
+    }
+
+    /// Work without damage and without more files.
+    fn new(file: usize, batch_index: u64, block: Option<(Arc<OpenLog>, Block)>, more_blocks: Range<u64>) -> Self {
+        Work {
+            file,
+            batch_index,
+            damage: Vec::new(),
+            block,
+            more_blocks,
+            more_files: 0..0,
+        }
     }
 
     /// A block of a log whose rows come after all others.
     pub(crate) fn last(file: usize, log: Arc<OpenLog>, block: Block) -> Self {
-        Work {
-            file,
-            batch_index: LAST_INDEX,
-            damage: Vec::new(),
-            block: Some((log, block)),
-            rest: 0..0,
-            files: 0..0,
-        }
+        Work::new(file, LAST_INDEX, Some((log, block)), 0..0)
     }
 
     /// Leaves out the rest of the file.
     pub(crate) fn give_up(&mut self) {
-        self.rest = 0..0;
+        self.more_blocks = 0..0;
     }
 }
 
@@ -113,7 +118,7 @@ pub(crate) struct FileQueue {
     paths: Vec<ScanPath>,
     pub(crate) options: FileOptions,
     progress: Mutex<Progress>,
-    opened: Condvar,
+    changed: Condvar,
     pub(crate) last: LastOpened,
     /// How many threads take part.
     threads: AtomicU64,
@@ -123,9 +128,10 @@ pub(crate) struct FileQueue {
 
 struct Progress {
     files: Vec<FileState>,
-    /// The files before `first` are done. The files from `unopened` on are waiting.
+    /// The files before this index are done.
     first: usize,
-    unopened: usize,
+    /// The index of the next file to open. This file and those after it are waiting.
+    next_unopened: usize,
 }
 
 enum FileState {
@@ -140,12 +146,15 @@ enum FileState {
 }
 
 /// A file that a thread opens. If the thread panics, drop marks the file as done, so that no other thread waits for it.
-struct Opening<'q>(&'q FileQueue, usize);
+struct Opening<'q> {
+    queue: &'q FileQueue,
+    file: usize,
+}
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
-        self.0.lock().files[self.1] = DONE;
-        self.0.opened.notify_all();
+        self.queue.lock().files[self.file] = DONE;
+        self.queue.changed.notify_all();
     }
 }
 
@@ -160,9 +169,9 @@ impl FileQueue {
             progress: Mutex::new(Progress {
                 files,
                 first: 0,
-                unopened: 0,
+                next_unopened: 0,
             }),
-            opened: Condvar::new(),
+            changed: Condvar::new(),
             last: LastOpened::default(),
             threads: AtomicU64::new(0),
             bytes_before: OnceLock::new(),
@@ -190,36 +199,37 @@ impl FileQueue {
     /// The next work for a thread; `None` at the end. The batch indexes that one thread gets rise.
     pub(crate) fn claim(&self, call: Call<'_>, wanted: Wanted, buffer: &mut Buffer) -> Result<Option<Work>, ScanError> {
         let mut progress = self.lock();
-        let mut small: Option<Range<usize>> = None;
+        let mut small_end = None;
         loop {
-            while progress.first < progress.unopened && matches!(progress.files[progress.first], FileState::Done { .. })
+            while progress.first < progress.next_unopened
+                && matches!(progress.files[progress.first], FileState::Done { .. })
             {
                 progress.first += 1;
             }
             let mut is_opening = false;
-            for file in progress.first.max(wanted.last_file)..progress.unopened {
+            for file in progress.first.max(wanted.last_file)..progress.next_unopened {
                 match progress.files[file] {
                     FileState::Open(..) => return self.claim_blocks(&mut progress, file, wanted).map(Some),
                     FileState::Opening => is_opening = true,
                     FileState::Waiting | FileState::Done { .. } => {}
                 }
             }
-            if progress.unopened < self.paths.len() {
-                let file = progress.unopened;
-                let Some(run) = small.take_if(|small| small.start == file) else {
-                    // Other threads do not wait for a slow file system.
+            if progress.next_unopened < self.paths.len() {
+                let file = progress.next_unopened;
+                let Some(end) = small_end else {
+                    // Other threads must not wait for a slow file system. They can claim files meanwhile.
                     drop(progress);
-                    let end = self.end_of_small(file, call, wanted.long_run);
+                    small_end = Some(self.end_of_small(file, call, wanted.long_run));
                     progress = self.lock();
-                    // If another thread was faster, the result for later files still holds.
-                    small = Some(progress.unopened..end.max(progress.unopened));
                     continue;
                 };
-                progress.unopened = run.end.max(file + 1);
-                if !run.is_empty() {
-                    progress.files[run.clone()].fill_with(|| DONE);
+                // If other threads have claimed some of the small files, those up to the same end are left.
+                let small = file..end.max(file);
+                progress.next_unopened = small.end.max(file + 1);
+                if !small.is_empty() {
+                    progress.files[small.clone()].fill_with(|| DONE);
                     drop(progress);
-                    return self.open_small(call, run, buffer);
+                    return self.open_small(call, small, buffer);
                 }
                 progress.files[file] = FileState::Opening;
                 drop(progress);
@@ -229,7 +239,7 @@ impl FileQueue {
                 return Ok(None);
             }
             // The file that another thread is opening may have blocks for this one.
-            let waited = self.opened.wait_timeout(progress, WAIT);
+            let waited = self.changed.wait_timeout(progress, WAIT);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
             call.interrupt.check()?;
             progress = self.lock();
@@ -260,63 +270,53 @@ impl FileQueue {
     /// Hands out the next blocks of an open file. Hands out fewer when few are left, so that all threads end at the same
     /// time.
     fn claim_blocks(&self, progress: &mut Progress, file: usize, wanted: Wanted) -> Result<Work, ScanError> {
-        let mut work = Work {
-            file,
-            batch_index: batch_index(self.paths.len(), file, 0)?,
-            damage: Vec::new(),
-            block: None,
-            rest: 0..0,
-            files: 0..0,
+        let FileState::Open(log, next, run) = &mut progress.files[file] else {
+            return Ok(Work::new(file, batch_index(self.paths.len(), file, 0)?, None, 0..0));
         };
-        if let FileState::Open(log, next, run) = &mut progress.files[file] {
-            let left = log.layout.blocks().saturating_sub(*next);
-            let blocks = if log.file.is_remote {
-                1
-            } else if wanted.long_run {
-                // Runs of one length, as many for each thread.
-                *run.get_or_insert_with(|| {
-                    let threads = self.threads().max(2);
-                    left.div_ceil(left.div_ceil(LONG_RUN).next_multiple_of(threads).max(1))
-                })
-            } else {
-                wanted.blocks.min(MAX_BLOCKS).min(left / (4 * self.threads()))
-            };
-            let end = *next + blocks.min(left).max(1);
-            batch_index(self.paths.len(), file, end - 1)?;
-            work.batch_index = batch_index(self.paths.len(), file, *next)?;
-            work.block = log.layout.block(*next).map(|block| (Arc::clone(log), block));
-            work.rest = *next + 1..end;
-            *next = end;
-            if *next >= log.layout.blocks() {
-                // The threads that still read its blocks keep it open.
-                progress.files[file] = DONE;
-            }
+        let left = log.layout.blocks().saturating_sub(*next);
+        let blocks = if log.file.is_remote {
+            1
+        } else if wanted.long_run {
+            // Runs of one length, as many for each thread.
+            *run.get_or_insert_with(|| {
+                let threads = self.threads().max(2);
+                left.div_ceil(left.div_ceil(LONG_RUN).next_multiple_of(threads).max(1))
+            })
+        } else {
+            wanted.blocks.min(MAX_BLOCKS).min(left / (4 * self.threads()))
+        };
+        let more_blocks = *next + 1..*next + blocks.min(left).max(1);
+        batch_index(self.paths.len(), file, more_blocks.end - 1)?;
+        let batch_index = batch_index(self.paths.len(), file, *next)?;
+        let block = log.layout.block(*next).map(|block| (Arc::clone(log), block));
+        *next = more_blocks.end;
+        if *next >= log.layout.blocks() {
+            // The threads that still read its blocks keep it open.
+            progress.files[file] = DONE;
         }
-        Ok(work)
+        Ok(Work::new(file, batch_index, block, more_blocks))
     }
 
     /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file.
     fn open(&self, call: Call<'_>, file: usize) -> Result<Work, ScanError> {
-        let opening = Opening(self, file);
-        let opened = self.opened(call, file, None);
+        let opening = Opening { queue: self, file };
+        let result = self.open_log(call, file, None);
         std::mem::forget(opening);
         let mut progress = self.lock();
-        self.opened.notify_all();
+        self.changed.notify_all();
         progress.files[file] = DONE;
-        let (log, damage) = opened?;
-        progress.files[file] = match log.filter(|log| log.layout.blocks() > 0) {
-            Some(log) => FileState::Open(Arc::new(log), 0, None),
-            None => DONE,
-        };
+        let (log, damage) = result?;
+        if let Some(log) = log.filter(|log| log.layout.blocks() > 0) {
+            progress.files[file] = FileState::Open(Arc::new(log), 0, None);
+        }
         // A query with a small limit needs no more.
         let first = Wanted {
             last_file: file,
             blocks: 1,
             long_run: false,
         };
-        let mut work = self.claim_blocks(&mut progress, file, first)?;
-        work.damage = damage;
-        Ok(work)
+        let work = self.claim_blocks(&mut progress, file, first)?;
+        Ok(Work { damage, ..work })
     }
 
     /// Opens the first of the small files that a thread has claimed, and hands out all of its blocks. The file is read at
@@ -328,21 +328,21 @@ impl FileQueue {
         buffer: &mut Buffer,
     ) -> Result<Option<Work>, ScanError> {
         let Some(file) = files.next() else { return Ok(None) };
-        let (log, damage) = self.opened(call, file, Some(buffer))?;
+        let (log, damage) = self.open_log(call, file, Some(buffer))?;
         let blocks = log.as_ref().map_or(0, |log| log.layout.blocks());
         Ok(Some(Work {
             file,
             batch_index: batch_index(self.paths.len(), file, 0)?,
             damage,
             block: log.and_then(|log| log.layout.block(0).map(|block| (Arc::new(log), block))),
-            rest: 1..blocks,
-            files,
+            more_blocks: 1..blocks,
+            more_files: files,
         }))
     }
 
     /// The next block or file that was handed out with this work, if there is one.
     pub(crate) fn next(&self, call: Call<'_>, mut work: Work, buffer: &mut Buffer) -> Result<Option<Work>, ScanError> {
-        if let Some(index) = work.rest.next()
+        if let Some(index) = work.more_blocks.next()
             && let Some((log, _)) = work.block
         {
             return Ok(Some(Work {
@@ -354,11 +354,11 @@ impl FileQueue {
         }
         // Lets go of the last file, which may close it, before another one is opened.
         drop(work.block);
-        self.open_small(call, work.files, buffer)
+        self.open_small(call, work.more_files, buffer)
     }
 
     /// Opens and surveys a file. Reads a small one into the buffer. Returns the log, and what is wrong with the file.
-    pub(crate) fn opened(
+    pub(crate) fn open_log(
         &self,
         call: Call<'_>,
         file: usize,
@@ -412,7 +412,7 @@ impl FileQueue {
             FileState::Open(log, next, _) => *next as f64 / log.layout.blocks().max(1) as f64,
             FileState::Waiting | FileState::Opening => 0.0,
         };
-        let begun = progress.first..progress.unopened;
+        let begun = progress.first..progress.next_unopened;
         let bytes = |file: usize| (before[file + 1] - before[file]) as f64 * of_file(&progress.files[file]);
         let done = before[begun.start] as f64 + begun.map(bytes).sum::<f64>();
         match before.last() {
@@ -468,11 +468,11 @@ mod tests {
         };
         let queue = FileQueue::new(paths, options);
         assert_eq!(queue.progress(), 0.0);
-        queue.lock().unopened = 2;
+        queue.lock().next_unopened = 2;
         assert!(queue.give_up(0));
         assert_eq!(queue.progress(), 9000.0 / 12_666.0);
         let all = queue.paths().len();
-        (queue.lock().first, queue.lock().unopened) = (all, all);
+        (queue.lock().first, queue.lock().next_unopened) = (all, all);
         assert_eq!(queue.progress(), 1.0);
         assert_eq!(bytes_before(&[]), [0]);
         std::fs::remove_dir_all(folder).expect("no folder");

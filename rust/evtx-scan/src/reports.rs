@@ -15,7 +15,7 @@ use crate::file::{Buffer, LogFile};
 use crate::scan_path::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError, Storage, WAIT};
 
-/// How many pieces can wait for an earlier one.
+/// How many outcomes can wait for an earlier one.
 const MAX_WAITING: usize = 256;
 
 /// A report on files, without its type.
@@ -91,7 +91,7 @@ enum Outcome<R: Report> {
         header: Option<FileHeader>,
     },
     Piece(R::Piece),
-    /// The file has ended, and why before its end.
+    /// The file has ended. Holds the reason if it was not read to its end.
     End(Option<String>),
 }
 
@@ -106,7 +106,7 @@ struct OpenFile {
     offset: u64,
     /// The IDs that its header promises to its chunks.
     promised: PromisedIds,
-    /// Why the file ends before its end.
+    /// The reason if the file cannot be read to its end.
     failure: Option<String>,
 }
 
@@ -175,14 +175,14 @@ impl<R: Report> Shared<R> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the outcome of a step of a file, the end of the file if it has ended after it, and the file if it was
+    /// Takes the outcome of a step of a file, then an [`Outcome::End`] if that step was its last, and the file if it was
     /// opened and has pieces.
-    fn tell(&self, place: Place, outcome: Outcome<R>, end: Option<Option<String>>, opened: Option<OpenFile>) {
+    fn deliver(&self, place: Place, outcome: Outcome<R>, end: Option<Outcome<R>>, opened: Option<OpenFile>) {
         let mut progress = self.lock();
         let (index, step) = place;
-        progress.tell(&self.paths, place, outcome);
+        progress.deliver(&self.paths, place, outcome);
         if let Some(end) = end {
-            progress.tell(&self.paths, (index, step + 1), Outcome::End(end));
+            progress.deliver(&self.paths, (index, step + 1), end);
         }
         if let Some(opened) = opened {
             let at = progress.open.partition_point(|other| other.index < index);
@@ -224,7 +224,7 @@ impl<R: Report> Progress<R> {
     }
 
     /// Takes an outcome, and passes on to the report what is in order now.
-    fn tell(&mut self, paths: &[ScanPath], place: Place, found: Outcome<R>) {
+    fn deliver(&mut self, paths: &[ScanPath], place: Place, found: Outcome<R>) {
         if place >= self.at {
             self.waiting.insert(place, found);
         }
@@ -328,7 +328,7 @@ impl<R: Report> Thread<R> {
         let path = &self.shared.paths[index];
         let (size, started) = start(path, &mut self.bytes, call)?;
         let (header, open, end) = match started {
-            Ok((header, _, failure)) if size <= FILE_HEADER as u64 => (Some(header), None, Some(failure)),
+            Ok((header, _, failure)) if size <= FILE_HEADER as u64 => (Some(header), None, Some(Outcome::End(failure))),
             Ok((header, file, failure)) => {
                 let open = OpenFile {
                     file: Arc::new(file),
@@ -340,10 +340,10 @@ impl<R: Report> Thread<R> {
                 };
                 (Some(header), Some(open), None)
             }
-            Err(why) => (None, None, Some(Some(why))),
+            Err(why) => (None, None, Some(Outcome::End(Some(why)))),
         };
         let start = Outcome::Start { size, header };
-        self.shared.tell((index, 0), start, end, open);
+        self.shared.deliver((index, 0), start, end, open);
         Ok(())
     }
 
@@ -368,17 +368,17 @@ impl<R: Report> Thread<R> {
                 }
             }
         };
-        let is_last = open.offset + len >= open.file.size();
+        let end = (open.offset + len >= open.file.size()).then(|| Outcome::End(open.failure.clone()));
         let (found, end) = match found {
-            Ok(piece) => (Outcome::Piece(piece), is_last.then(|| open.failure.clone())),
+            Ok(piece) => (Outcome::Piece(piece), end),
             Err(why) => (Outcome::End(Some(why)), None),
         };
-        self.shared.tell((open.index, open.step), found, end, None);
+        self.shared.deliver((open.index, open.step), found, end, None);
         Ok(())
     }
 }
 
-/// A log that was opened, and why it ends before its end; or why the file cannot be read or is not a log.
+/// An open log, with the reason if it cannot be read to its end; or why the file cannot be read or is not a log.
 type Started = Result<(FileHeader, LogFile, Option<String>), String>;
 
 /// Opens a file and reads its header. Returns its size, too.

@@ -370,7 +370,7 @@ impl Worker {
             let Some((file, of_file)) = bursts.next_file(scan.queue.paths()) else {
                 return Ok(None);
             };
-            let log = match scan.queue.opened(call, file, None) {
+            let log = match scan.queue.open_log(call, file, None) {
                 Ok((log, _)) => log,
                 // It was there before. Its bursts have no row, and a row says so.
                 Err(ScanError::Storage(_) | ScanError::File(_) | ScanError::Refused { .. }) => None,
