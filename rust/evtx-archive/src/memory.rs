@@ -36,7 +36,7 @@ pub(crate) fn unusable<T>(why: impl Into<String>) -> Result<T, StorageError> {
 pub(crate) struct Budget {
     /// The memory of archives, in bytes.
     memory: u64,
-    /// Half of it for entries, if there is a folder for temporary files, and half for lists of entries.
+    /// Half of it each, for entries and for lists of entries. Without a folder for temporary files, `entries` is unused.
     entries: Pool,
     lists: Pool,
     /// For temporary files.
@@ -63,8 +63,8 @@ impl Budget {
 /// The memory of the window of a decoder. The decoders of a chain share one allowance.
 ///
 /// A sixteenth of the memory is there for each chain. If that is too little, a chain may take half of the memory, one chain
-/// at a time. The others wait. That takes not long: one call decompresses all that a chain gives, and waits for nothing
-/// else.
+/// at a time. The others wait. That does not take long: one call decompresses all that a chain gives, and waits for
+/// nothing else.
 #[derive(Debug)]
 pub(crate) struct WindowLease {
     chain: Rc<Windows>,
@@ -101,8 +101,8 @@ impl WindowLease {
         }
     }
 
-    /// Takes enough for a window of so many bytes. Returns false if that is too much.
-    pub(crate) fn covers(&mut self, window: u64, interrupt: Interrupt<'_>) -> Result<bool, Interrupted> {
+    /// Takes enough for a window of so many bytes, and may wait for other chains. Returns false if that is too much.
+    pub(crate) fn grow_to(&mut self, window: u64, interrupt: Interrupt<'_>) -> Result<bool, Interrupted> {
         let Windows {
             budget,
             taken,
@@ -136,8 +136,8 @@ impl Drop for Windows {
     }
 }
 
-/// The memory of the list of entries of an archive. It is counted before it is there, and what is more than a little is
-/// taken from the memory for lists.
+/// The memory of the list of entries of an archive. Memory is counted before it is allocated. Beyond 4 MiB it comes from
+/// the pool for lists.
 #[derive(Debug)]
 pub(crate) struct ListMemory {
     lease: Lease,
@@ -218,7 +218,7 @@ impl EntryBytes {
         self.size + self.filled as u64
     }
 
-    /// Adds what `read` writes to a buffer of at most `most` bytes, and returns: the number of bytes. Returns these.
+    /// Lets `read` fill a buffer of at most `most` bytes; `read` returns how many. Returns the filled bytes.
     ///
     /// # Errors
     /// Those of [`end`](Self::end).
@@ -449,25 +449,25 @@ mod tests {
     #[test]
     fn one_chain_at_a_time_has_large_windows() {
         let budget = Arc::new(Budget::new(200 * MIB, 0, None));
-        let covers = |lease: &mut WindowLease, mib: u64| lease.covers(mib * MIB, Interrupt::NEVER);
+        let grow_to = |lease: &mut WindowLease, mib: u64| lease.grow_to(mib * MIB, Interrupt::NEVER);
         let mut small = WindowLease::new(&budget);
-        assert!(covers(&mut small, 16) == Ok(true) && covers(&mut small, 8) == Ok(true));
+        assert!(grow_to(&mut small, 16) == Ok(true) && grow_to(&mut small, 8) == Ok(true));
         let mut large = WindowLease::new(&budget);
-        assert_eq!(covers(&mut large, 101), Ok(false));
-        assert_eq!(covers(&mut large, 17), Ok(true));
-        assert_eq!(covers(&mut large, 80), Ok(true), "a later frame has a larger one");
-        assert_eq!(covers(&mut large.beside(), 21), Ok(false), "a chain counts as a whole");
-        assert_eq!(covers(&mut large.beside(), 20), Ok(true));
+        assert_eq!(grow_to(&mut large, 101), Ok(false));
+        assert_eq!(grow_to(&mut large, 17), Ok(true));
+        assert_eq!(grow_to(&mut large, 80), Ok(true), "a later frame has a larger one");
+        assert_eq!(grow_to(&mut large.beside(), 21), Ok(false), "a chain counts as a whole");
+        assert_eq!(grow_to(&mut large.beside(), 20), Ok(true));
         let looks = AtomicUsize::new(0);
         let is_set = || looks.fetch_add(1, Ordering::SeqCst) > 3;
-        let waits = WindowLease::new(&budget).covers(17 * MIB, Interrupt::new(&is_set));
+        let waits = WindowLease::new(&budget).grow_to(17 * MIB, Interrupt::new(&is_set));
         assert_eq!(waits, Err(Interrupted));
         std::thread::scope(|scope| {
             let (opened, open) = mpsc::channel();
             let budget = &budget;
             let other = scope.spawn(move || {
                 opened.send(()).expect("somebody waits");
-                WindowLease::new(budget).covers(17 * MIB, Interrupt::NEVER)
+                WindowLease::new(budget).grow_to(17 * MIB, Interrupt::NEVER)
             });
             open.recv().expect("it has begun");
             drop(large);

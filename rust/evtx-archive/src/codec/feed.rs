@@ -144,7 +144,7 @@ pub(crate) fn fill(decoder: &mut dyn Read, buffer: &mut [u8]) -> (usize, Option<
 
 /// Takes the memory of a window before it is allocated.
 pub(crate) fn allow_window(windows: &mut WindowLease, window: u64, interrupt: Interrupt<'_>) -> io::Result<()> {
-    if windows.covers(window, interrupt).map_err(io::Error::other)? {
+    if windows.grow_to(window, interrupt).map_err(io::Error::other)? {
         return Ok(());
     }
     let text = format!("its window takes {window} bytes, more memory than archives may use");
