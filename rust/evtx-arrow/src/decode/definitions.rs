@@ -84,7 +84,7 @@ fn instances<'a>(reader: &Reader<'a, '_>, binxml: Range<usize>) -> impl Iterator
         _ => None,
     };
     let event = first(binxml);
-    let values = event.into_iter().flat_map(|(_, event)| event.values.compound_slots());
+    let values = event.into_iter().flat_map(|(_, event)| event.values.compound());
     let inner = values.filter_map(move |(_, slot)| first(slot.stream()?));
     event.into_iter().chain(inner)
 }

@@ -114,7 +114,7 @@ impl Run {
     /// The value descriptors of the run, if its substitutions are consecutive.
     #[inline]
     pub(crate) fn consecutive<'r>(&self, values: ValueTable<'r>) -> Option<ValueDescriptors<'r>> {
-        values.slots(self.first_of_consecutive?, self.substitutions.len())
+        values.consecutive(self.first_of_consecutive?, self.substitutions.len())
     }
 }
 
@@ -246,7 +246,7 @@ impl Plan {
     #[cold]
     fn supports_compound(&self, values: ValueTable<'_>) -> bool {
         values
-            .compound_slots()
+            .compound()
             .all(|(substitution, slot)| match self.needs.get(substitution) {
                 Some(need) if *need >= RequiredShape::Leaf => self.takes(*need, values.value(slot)),
                 _ => true,

@@ -394,7 +394,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             if with_event {
                 push_texts(instance.values, &mut texts);
             }
-            let streams = instance.values.compound_slots().filter_map(|(_, slot)| slot.stream());
+            let streams = instance.values.compound().filter_map(|(_, slot)| slot.stream());
             let inner = streams.filter_map(|stream| self.reader.leading_instance(stream));
             inner.for_each(|(inner, _)| push_texts(inner.values, &mut texts));
         }
@@ -465,7 +465,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             None => SubstitutionSet::default(),
         };
         if values.may_be_compound_beyond(parts) {
-            for (substitution, slot) in values.compound_slots() {
+            for (substitution, slot) in values.compound() {
                 let is_part =
                     with_parts.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_part(substitution)));
                 if let Some(stream) = slot.stream().filter(|_| !is_part) {

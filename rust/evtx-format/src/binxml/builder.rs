@@ -283,18 +283,18 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
             _ if self.len == 0 => return Err(Err(ErrorKind::Structure(OUTSIDE))),
             Substitutions::Open => Node::Substitution(substitution),
             Substitutions::Filled(values) => {
-                let slot = values.slot(usize::from(substitution.index));
+                let descriptor = values.descriptor(usize::from(substitution.index));
                 let left_out = self.last().is_some_and(|element| element.left_out);
-                let Some(slot) = slot.filter(|_| !left_out) else {
+                let Some(descriptor) = descriptor.filter(|_| !left_out) else {
                     return Ok(());
                 };
-                if let Some(stream) = slot.stream() {
+                if let Some(stream) = descriptor.stream() {
                     if in_attribute {
                         return Err(Err(ErrorKind::ElementInAttribute));
                     }
                     return self.stream(stream).map(drop);
                 }
-                let value = values.value(slot);
+                let value = values.value(descriptor);
                 if substitution.optional && value.is_empty() {
                     return Ok(());
                 }

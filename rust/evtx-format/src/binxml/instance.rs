@@ -141,7 +141,7 @@ const FLAGS: [u8; 256] = {
     flags
 };
 
-/// A set of substitutions, with two bits for each index modulo 32: equal indices modulo 32 are all in it, or none.
+/// A set of substitutions, with two bits for each index modulo 32: indices that are equal modulo 32 share bits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SubstitutionSet(u64);
 
@@ -157,7 +157,7 @@ impl SubstitutionSet {
         self.0 |= 3 << (2 * (substitution % Self::OWN));
     }
 
-    /// Adds a substitution if it has bits of its own. A set that is filled in this way holds no others.
+    /// Adds a substitution if it has bits of its own. Only sets that are filled in this way are exact.
     pub fn insert_own(&mut self, substitution: usize) {
         if substitution < Self::OWN {
             self.insert(substitution);
@@ -201,7 +201,7 @@ impl<'a> ValueTable<'a> {
     }
 
     /// A table of strings anywhere in a chunk: the descriptor of each, and its chunk offset. Its values do not follow each
-    /// other, so it has no [`slots`](Self::slots).
+    /// other, so it has no [`consecutive`](Self::consecutive) descriptors.
     pub(super) fn scattered(chunk: &'a [u8], descriptors: &'a [[u8; 4]], offsets: &'a [u32], arena: &'a Bump) -> Self {
         ValueTable(arena.alloc(Table {
             chunk,
@@ -271,7 +271,7 @@ impl<'a> ValueTable<'a> {
 
     /// The descriptor with an index; `None` if the table has no such descriptor.
     #[inline]
-    pub fn slot(self, index: usize) -> Option<ValueDescriptor> {
+    pub fn descriptor(self, index: usize) -> Option<ValueDescriptor> {
         let [low, high, byte, _] = *self.0.descriptors.get(index)?;
         Some(ValueDescriptor {
             offset: *self.0.offsets.get(index)?,
@@ -295,10 +295,10 @@ impl<'a> ValueTable<'a> {
     }
 
     /// The descriptors of arrays and BinXML values, with their indices.
-    pub fn compound_slots(self) -> impl Iterator<Item = (usize, ValueDescriptor)> {
+    pub fn compound(self) -> impl Iterator<Item = (usize, ValueDescriptor)> {
         self.indices(SubstitutionSet::COMPOUND)
-            .filter_map(move |index| Some((index, self.slot(index)?)))
-            .filter(|(_, slot)| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
+            .filter_map(move |index| Some((index, self.descriptor(index)?)))
+            .filter(|(_, descriptor)| descriptor.value_type.array || descriptor.value_type.scalar == Scalar::BinXml)
     }
 
     /// The indices of the values whose types have a flag. In a table of more than 32 values, others are among them.
@@ -319,13 +319,13 @@ impl<'a> ValueTable<'a> {
     /// The range in the chunk of the BinXML stream that a substitution holds; `None` if it holds none.
     #[inline]
     pub fn stream(self, substitution: u16) -> Option<Range<usize>> {
-        self.slot(usize::from(substitution))?.stream()
+        self.descriptor(usize::from(substitution))?.stream()
     }
 
     /// The value of a substitution; `None` if the table has no value for it, which counts as an empty value.
     #[inline]
     pub fn get(self, substitution: u16) -> Option<Value<'a>> {
-        self.slot(usize::from(substitution)).map(|slot| self.value(slot))
+        Some(self.value(self.descriptor(usize::from(substitution))?))
     }
 
     /// The bytes of a single value of type `scalar` with `N` bytes, at most 255; `None` for other values.
@@ -372,18 +372,18 @@ impl<'a> ValueTable<'a> {
 
     /// The value of a descriptor of this table.
     #[inline]
-    pub fn value(self, slot: ValueDescriptor) -> Value<'a> {
-        let start = slot.offset as usize;
+    pub fn value(self, descriptor: ValueDescriptor) -> Value<'a> {
+        let (start, size) = (descriptor.offset as usize, usize::from(descriptor.size));
         Value {
-            value_type: slot.value_type,
-            bytes: self.0.chunk.get(start..start + usize::from(slot.size)).unwrap_or(&[]),
+            value_type: descriptor.value_type,
+            bytes: self.0.chunk.get(start..start + size).unwrap_or(&[]),
         }
     }
 
     /// The descriptors of `count` values from index `first` on; `None` if the table does not have as many, or if its values
     /// do not follow each other.
     #[inline]
-    pub fn slots(self, first: u16, count: usize) -> Option<ValueDescriptors<'a>> {
+    pub fn consecutive(self, first: u16, count: usize) -> Option<ValueDescriptors<'a>> {
         if self.0.is_scattered {
             return None;
         }
@@ -407,15 +407,15 @@ impl<'a> ValueTable<'a> {
     }
 
     /// The stored descriptors of `count` values from index `first` on, and the bytes of these values; as
-    /// [`slots`](Self::slots).
+    /// [`consecutive`](Self::consecutive).
     #[inline]
     pub fn run(self, first: u16, count: usize) -> Option<(&'a [[u8; 4]], &'a [u8])> {
-        let slots = self.slots(first, count)?;
-        let bytes = match (slots.offsets.first(), slots.len().checked_sub(1)) {
-            (Some(&start), Some(last)) => self.0.chunk.get(start as usize..slots.end(last)),
+        let run = self.consecutive(first, count)?;
+        let bytes = match (run.offsets.first(), run.len().checked_sub(1)) {
+            (Some(&start), Some(last)) => self.0.chunk.get(start as usize..run.end(last)),
             _ => None,
         };
-        Some((slots.descriptors, bytes.unwrap_or_default()))
+        Some((run.descriptors, bytes.unwrap_or_default()))
     }
 
     /// How many bytes at the chunk offsets `a` and `b` are equal, up to the first difference; at most `len`.
@@ -457,8 +457,8 @@ impl<'a> ValueTable<'a> {
             return self.check_all();
         }
         for index in self.indices(SubstitutionSet::SPECIAL) {
-            if let Some(slot) = self.slot(index) {
-                self.value(slot).check(slot.offset as usize)?;
+            if let Some(descriptor) = self.descriptor(index) {
+                self.value(descriptor).check(descriptor.offset as usize)?;
             }
         }
         Ok(())
@@ -466,8 +466,8 @@ impl<'a> ValueTable<'a> {
 
     #[cold]
     fn check_all(self) -> Result<()> {
-        let mut slots = (0..self.0.descriptors.len()).filter_map(|index| self.slot(index));
-        slots.try_for_each(|slot| self.value(slot).check(slot.offset as usize))
+        let mut descriptors = (0..self.0.descriptors.len()).filter_map(|index| self.descriptor(index));
+        descriptors.try_for_each(|descriptor| self.value(descriptor).check(descriptor.offset as usize))
     }
 }
 
@@ -529,7 +529,7 @@ mod tests {
     use super::*;
 
     /// Types, half of them those of most values.
-    const TYPES: &[u8] = &[
+    const TYPE_BYTES: &[u8] = &[
         0, 1, 1, 4, 6, 8, 8, 10, 15, 17, 20, 21, 2, 13, 14, 16, 19, 33, 0x81, 0x88, 0x93,
     ];
 
@@ -571,8 +571,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn tables_agree_with_their_slots(
-            types in proptest::collection::vec((proptest::sample::select(TYPES), 0_u8..20, 0_u16..16), 0..80),
+        fn tables_agree_with_their_descriptors(
+            types in proptest::collection::vec((proptest::sample::select(TYPE_BYTES), 0_u8..20, 0_u16..16), 0..80),
         ) {
             let stream = stream(&types);
             let arena = Bump::new();
@@ -582,15 +582,15 @@ mod tests {
             let mut cursor = Cursor::new(&stream, 5, stream.len());
             let read = Instance::read(&stream, &mut cursor, &arena).expect("an instance");
             proptest::prop_assert_eq!((read.definition, cursor.pos()), (instance.definition, end));
-            let slots: Vec<ValueDescriptor> = (0..types.len()).filter_map(|index| values.slot(index)).collect();
-            proptest::prop_assert_eq!(slots.len(), types.len());
-            proptest::prop_assert!((0..types.len()).all(|index| values.slot(index) == read.values.slot(index)));
+            let descriptors: Vec<ValueDescriptor> = (0..types.len()).filter_map(|index| values.descriptor(index)).collect();
+            proptest::prop_assert_eq!(descriptors.len(), types.len());
+            proptest::prop_assert!((0..types.len()).all(|index| values.descriptor(index) == read.values.descriptor(index)));
             proptest::prop_assert_eq!(values.check(), values.check_all());
-            let is_compound = |slot: &ValueDescriptor| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml;
-            let compound: Vec<usize> = (0..slots.len()).filter(|&index| is_compound(&slots[index])).collect();
-            proptest::prop_assert_eq!(values.compound_slots().map(|(index, _)| index).collect::<Vec<_>>(), compound.clone());
+            let is_compound = |of: &ValueDescriptor| of.value_type.array || of.value_type.scalar == Scalar::BinXml;
+            let compound: Vec<usize> = (0..descriptors.len()).filter(|&index| is_compound(&descriptors[index])).collect();
+            proptest::prop_assert_eq!(values.compound().map(|(index, _)| index).collect::<Vec<_>>(), compound.clone());
             proptest::prop_assert_eq!(values.may_be_compound_beyond(SubstitutionSet::default()), !compound.is_empty());
-            for index in 0..slots.len() {
+            for index in 0..descriptors.len() {
                 let mut substitutions = SubstitutionSet::default();
                 substitutions.insert(index);
                 proptest::prop_assert!(values.may_be_compound(substitutions) || !compound.contains(&index));
@@ -598,9 +598,9 @@ mod tests {
                 own.insert_own(index);
                 proptest::prop_assert!(values.may_be_compound_beyond(own) || compound.iter().all(|&other| other == index));
                 let mut absent = SubstitutionSet::default();
-                absent.insert_own(index + slots.len());
+                absent.insert_own(index + descriptors.len());
                 proptest::prop_assert!(values.may_be_compound_beyond(absent) || compound.is_empty());
-                if slots.len() <= SubstitutionSet::OWN {
+                if descriptors.len() <= SubstitutionSet::OWN {
                     proptest::prop_assert_eq!(values.may_be_compound(substitutions), compound.contains(&index));
                 }
             }

@@ -149,14 +149,14 @@ impl Program {
     #[inline]
     pub fn supports(&self, values: ValueTable<'_>) -> bool {
         !self.irregular
-            && values.compound_slots().all(|(substitution, slot)| {
+            && values.compound().all(|(substitution, descriptor)| {
                 let Some(takes) = self.takes.get(substitution) else {
                     return true;
                 };
-                if slot.value_type.array {
-                    takes.items || !values.value(slot).repeats()
+                if descriptor.value_type.array {
+                    takes.items || !values.value(descriptor).repeats()
                 } else {
-                    takes.streams || slot.size == 0
+                    takes.streams || descriptor.size == 0
                 }
             })
     }

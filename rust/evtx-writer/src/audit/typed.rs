@@ -168,7 +168,7 @@ impl Walk<'_, '_, '_> {
                         self.definition(definition)
                     };
                     let slots =
-                        (0..usize::from(instance.values.count())).filter_map(|index| instance.values.slot(index));
+                        (0..usize::from(instance.values.count())).filter_map(|index| instance.values.descriptor(index));
                     literals.or_else(|| {
                         slots.into_iter().find_map(|slot| match slot.stream() {
                             Some(stream) => self.stream(stream, depth + 1),
