@@ -5,7 +5,7 @@
 //! file says which message an event has; a table of messages in the same or another file has the text.
 //!
 //! This crate turns these files into rows, a row per message, and rows into a compact catalog file. A catalog finds the
-//! message of an event, and renders it as Windows does. The crate does no I/O.
+//! message of an event, and renders it as Windows does. The crate does no I/O. Its own limits and rules are marked *(choice)*.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -25,16 +25,16 @@ use crate::language::language_name;
 use crate::registry::{FilePlace, Files, Registration, Registry};
 use crate::row::{Guid, MessageKind, MessageRow, Owner, ValueMap};
 
-/// The manifests' providers that get the other messages of a file as parameters, at most. *(choice)*
+/// At most this many providers of manifests get the other messages of a file as parameters. *(choice)*
 const MAX_OWNERS: usize = 16;
 
-/// The tables of one group that are searched for the texts of events, at most. *(choice)*
+/// At most this many tables of one group are searched for the texts of events. *(choice)*
 const MAX_TABLES: usize = 256;
 
 /// The bytes of the texts of tables that are kept for the next rows. *(choice)*
 const MAX_TEXTS: usize = 4 << 20;
 
-/// The bytes of the names and maps of a row, at most. *(choice)*
+/// At most this many bytes of names and maps are in a row. *(choice)*
 const MAX_NAMES: usize = 1 << 20;
 
 /// A binary and where it is.
@@ -76,12 +76,12 @@ pub struct Known<'k> {
 }
 
 impl Known<'_> {
-    /// Whether the manifest of a provider counts that is in a file.
+    /// Whether a provider's manifest in this file counts.
     fn declares(self, file: &ProviderFile, provider: &DeclaredProvider) -> bool {
         self.is_own(file, &provider.guid, |of| [&of.resource_files, &of.message_files])
     }
 
-    /// Whether the texts of a provider's events count that are in a file.
+    /// Whether the texts of a provider's events in this file count.
     fn has_texts(self, file: &ProviderFile, guid: &Guid) -> bool {
         self.is_own(file, guid, |of| [&of.message_files, &of.resource_files])
     }
@@ -240,7 +240,7 @@ impl Rows {
         let (_, manifest, provider) = declared.of(&self.files);
         let last = self.next_provider.checked_sub(1).map(|last| self.providers[last]);
         if last.is_none_or(|last| (last.file, last.manifest) != (declared.file, declared.manifest)) {
-            // They are by offset in a manifest.
+            // Their keys are offsets in one manifest.
             self.decoded = Decoded::default();
             self.texts = Texts::default();
         }
@@ -438,8 +438,8 @@ impl Texts {
         text
     }
 
-    /// What something is called: its message, or else its name.
-    fn named(&mut self, named: &Named, table: Table<'_>, room: &mut usize) -> Option<Arc<str>> {
+    /// The name that a row shows for an element: its message, or else its name in the manifest.
+    fn display_name(&mut self, named: &Named, table: Table<'_>, room: &mut usize) -> Option<Arc<str>> {
         let message = named.message_id.and_then(|id| self.text(table, id));
         let message = message.map(|text| match text.trim_end_matches(['\r', '\n']) {
             trimmed if trimmed.len() < text.len() => trimmed.into(),
@@ -489,13 +489,13 @@ impl Texts {
         table: Table<'_>,
     ) -> MessageRow {
         let mut room = MAX_NAMES;
-        let mut called = |named: &Option<Named>| self.named(named.as_ref()?, table, &mut room);
-        let [level, task, opcode] = [&event.level, &event.task, &event.opcode].map(&mut called);
+        let mut display_name = |named: &Option<Named>| self.display_name(named.as_ref()?, table, &mut room);
+        let [level, task, opcode] = [&event.level, &event.task, &event.opcode].map(&mut display_name);
         let keywords = elements
             .keywords()
             .filter(|(bits, _)| *bits != 0 && event.keywords & bits == *bits);
         let keywords = keywords
-            .filter_map(|(_, named)| self.named(named, table, &mut room))
+            .filter_map(|(_, named)| self.display_name(named, table, &mut room))
             .collect();
         let maps = event
             .maps
