@@ -28,12 +28,13 @@ pub(super) struct Values {
     spelled: Spelled,
     /// Finds those that are addresses or GUIDs in bytes.
     packed: Option<Packed>,
-    /// By what a whole value shows, folded.
-    whole: HashMap<String, usize>,
+    /// The index of each text by its folded form, for values that show nothing else.
+    by_text: HashMap<String, usize>,
     numbers: HashMap<i128, (usize, Option<Kind>)>,
     guids: HashMap<[u8; 16], usize>,
-    /// Whether a text can be a part of a SID, and whether one can be that of a binary value.
+    /// Whether a text can be a part of a SID.
     has_sids: bool,
+    /// Whether a text can be the hexadecimal digits of a binary value.
     has_hex: bool,
     /// Finds those that are SIDs in bytes.
     sids: Option<Sids>,
@@ -41,8 +42,8 @@ pub(super) struct Values {
     audit: Audit,
 }
 
-/// The fewest bytes and characters of UTF-16 that count in bytes that a text may encode. Of base64, which any word is, as
-/// many bytes as eight, unless all of it is text.
+/// The fewest bytes and characters of UTF-16 that must match in bytes that a text may encode. Any word is valid base64, so
+/// there at least 8 bytes must match, unless the bytes are text.
 const MIN_BYTES: usize = 5;
 const MIN_UNITS: usize = 3;
 const MIN_BASE64: usize = 8;
@@ -126,7 +127,7 @@ impl Values {
             }
         }
         known.extend(every().filter_map(|(key, index)| Some((number(key)?, (index, None)))));
-        let whole: HashMap<String, usize> = every().map(|(key, index)| (key.to_owned(), index)).collect();
+        let by_text: HashMap<String, usize> = every().map(|(key, index)| (key.to_owned(), index)).collect();
         Ok(Values {
             has_sids: keys
                 .iter()
@@ -140,7 +141,7 @@ impl Values {
             guids: every()
                 .filter_map(|(key, index)| Some((Uuid::parse_str(key).ok()?.to_bytes_le(), index)))
                 .collect(),
-            whole,
+            by_text,
             sids: Sids::new(keys.iter().map(String::as_str))?,
             audit: Audit::new(pairs.iter().map(|(text, _)| *text))?,
             pairs: pairs
@@ -234,7 +235,7 @@ impl Values {
                     kind.read(new)
                         .map_or_else(|| new.unwrap_or_default().to_owned(), encode)
                 }
-                None if self.counts(scratch, &part.bytes, part.is_base64()) => {
+                None if self.is_not_chance(scratch, &part.bytes, part.is_base64()) => {
                     match self.edit_bytes(scratch, &part.bytes, true)? {
                         Some(new) => part.encode(&new),
                         None => continue,
@@ -251,8 +252,8 @@ impl Values {
         replaced(source, encoding, edits.into_iter()).map(Some)
     }
 
-    /// Whether bytes that a text may encode have a form that does not occur by chance.
-    fn counts(&self, scratch: &mut Folded, bytes: &[u8], is_base64: bool) -> bool {
+    /// Whether bytes that a text may encode contain a form of a value that is not there by chance.
+    fn is_not_chance(&self, scratch: &mut Folded, bytes: &[u8], is_base64: bool) -> bool {
         let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
         let is_text = text.is_ok_and(|text| !text.contains(|c: char| c.is_control() && !c.is_whitespace()));
         let least = if is_text {
@@ -316,7 +317,7 @@ impl Values {
         self.edit_bytes(scratch, bytes, false)
     }
 
-    /// The same. `is_decoded` says whether a text encoded the bytes.
+    /// What replaces bytes that may contain texts, SIDs, addresses and GUIDs. `is_decoded` says whether a text encoded them.
     fn edit_bytes(&self, scratch: &mut Folded, bytes: &[u8], is_decoded: bool) -> Result<Option<Vec<u8>>> {
         let mut edited: Option<Vec<u8>> = None;
         let passes = [
@@ -381,7 +382,7 @@ impl Values {
     /// What replaces one SID.
     fn edit_sid(&self, scratch: &mut Folded, bytes: &[u8]) -> Result<Option<Edit>> {
         let text = shown(Value::new(Scalar::Sid, bytes));
-        if let Some(&index) = self.whole.get(&folded(&text)) {
+        if let Some(&index) = self.by_text.get(&folded(&text)) {
             return self.edit_whole((index, None), Scalar::Sid, bytes.len()).map(Some);
         }
         let Some(new) = self.edit_text(scratch, text.as_bytes(), Encoding::Utf8)? else {
@@ -429,17 +430,17 @@ impl Values {
         Ok(Edit { value_type, bytes })
     }
 
-    /// Which text a whole number, GUID or time shows.
-    fn whole(&self, value: Value<'_>) -> Option<(usize, Option<Kind>)> {
-        let whole = |text: &str| self.whole.get(text).map(|index| (*index, None));
+    /// Finds the text that a whole number, GUID or time shows.
+    fn find_whole(&self, value: Value<'_>) -> Option<(usize, Option<Kind>)> {
+        let find_text = |text: &str| self.by_text.get(text).map(|index| (*index, None));
         match value.scalar()? {
             Scalar::Guid => self.guids.get(value.bytes).map(|index| (*index, None)),
             Scalar::Bool | Scalar::Real32 | Scalar::Real64 | Scalar::FileTime | Scalar::SystemTime => {
-                whole(&folded(&shown(value)))
+                find_text(&folded(&shown(value)))
             }
             Scalar::HexInt32 | Scalar::HexInt64 | Scalar::SizeT => {
                 let address = || self.address_of(value.to_i128()?);
-                whole(&shown(value)).or_else(address)
+                find_text(&shown(value)).or_else(address)
             }
             scalar => {
                 let number = value.to_i128()?;
@@ -504,15 +505,14 @@ impl Values {
                 Ok(edit(Some([&first, new_rest.as_deref().unwrap_or(rest)].concat())))
             }
             (Scalar::Binary, _) if bytes.len() == 4 && self.packed.is_some() => {
-                let found = self.packed.as_ref().and_then(|packed| packed.address(bytes));
-                match found {
+                match self.packed.as_ref().and_then(|packed| packed.address(bytes)) {
                     Some((index, kind)) => self.new_packed(index, kind).map(|new| edit(Some(new))),
                     None => self.edit_binary(scratch, bytes).map(edit),
                 }
             }
             _ => {
                 let hex = value.filter(|_| self.has_hex && scalar == Scalar::Binary);
-                match hex.and_then(|value| self.whole.get(&folded(&shown(value)))) {
+                match hex.and_then(|value| self.by_text.get(&folded(&shown(value)))) {
                     Some(&index) => self.edit_whole((index, None), scalar, bytes.len()).map(Some),
                     None => self.edit_binary(scratch, bytes).map(edit),
                 }
@@ -523,26 +523,26 @@ impl Values {
     /// What replaces a value of fixed size, or an array of them.
     fn edit_items(&self, value_type: u8, bytes: &[u8], size: usize) -> Result<Option<Edit>> {
         let scalar = typed::value(value_type, bytes).map_or(Scalar::Null, |value| value.value_type.scalar);
-        let found = |item| self.whole(Value::new(scalar, item));
-        if !bytes.chunks(size).any(|item| found(item).is_some()) {
+        let find = |item| self.find_whole(Value::new(scalar, item));
+        if !bytes.chunks(size).any(|item| find(item).is_some()) {
             return Ok(None);
         }
         if bytes.len() == size && value_type == scalar as u8 {
-            return found(bytes)
-                .map(|index| self.edit_whole(index, scalar, size))
-                .transpose();
+            let edit = find(bytes).map(|found| self.edit_whole(found, scalar, size));
+            return edit.transpose();
         }
         let mut out = Vec::with_capacity(bytes.len());
         for item in bytes.chunks(size) {
-            match found(item).map(|found| (found.0, self.edit_whole(found, scalar, size))) {
-                Some((_, Ok(edit))) if edit.bytes.len() == size => out.extend(edit.bytes),
-                Some((index, Ok(_))) => {
-                    let text = &self.pairs[index].0;
-                    return Err(refused(text, "an array", "an item of an array cannot be NULL"));
-                }
-                Some((_, Err(error))) => return Err(error),
-                None => out.extend(item),
+            let Some((index, kind)) = find(item) else {
+                out.extend(item);
+                continue;
+            };
+            let edit = self.edit_whole((index, kind), scalar, size)?;
+            if edit.bytes.len() != size {
+                let text = &self.pairs[index].0;
+                return Err(refused(text, "an array", "an item of an array cannot be NULL"));
             }
+            out.extend(edit.bytes);
         }
         let bytes = out;
         Ok(Some(Edit { value_type, bytes }))
