@@ -11,19 +11,7 @@ use evtx_reports::{ChunkReport, SchemaReport, FileReport, Report};
 
 /// Reads a file with all columns, recovery and checksums, then once more as those do who ask for little.
 pub fn read_every_way(file: &[u8]) {
-    let all = Options {
-        on_error: OnError::Report,
-        verify: true,
-        xml: true,
-        json: true,
-        text: true,
-        fields: true,
-        location: true,
-        recover: true,
-        insertions: true,
-        message_source: true,
-        record: true,
-    };
+    let all = Options::ALL;
     let columns = |options| (0..schema(options).fields().len()).collect::<Vec<_>>();
     read(file, Scan::new(all, &columns(&all)), Search::Every);
     // Without `error`, records are not checked first.

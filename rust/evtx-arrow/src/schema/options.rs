@@ -40,7 +40,7 @@ impl FromStr for OnError {
 }
 
 /// The options of a scan. All flags are false by default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// What happens to damaged records, chunks and files.
     pub on_error: OnError,
@@ -65,4 +65,33 @@ pub struct Options {
     /// Whether records are recovered: from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
     /// Adds a column `recovered`, which marks them.
     pub recover: bool,
+}
+
+impl Options {
+    /// No flag is set.
+    pub const NONE: Options = Options::of(false);
+    /// Every flag is set.
+    pub const ALL: Options = Options::of(true);
+
+    const fn of(flag: bool) -> Options {
+        Options {
+            on_error: OnError::Report,
+            verify: flag,
+            xml: flag,
+            json: flag,
+            text: flag,
+            fields: flag,
+            insertions: flag,
+            message_source: flag,
+            location: flag,
+            record: flag,
+            recover: flag,
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options::NONE
+    }
 }

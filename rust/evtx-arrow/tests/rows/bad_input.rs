@@ -8,17 +8,10 @@ use evtx_arrow::{Expression, OnError, Options, Predicate, Scan};
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 
 const ALL: Options = Options {
-    on_error: OnError::Report,
     verify: false,
-    xml: true,
-    json: true,
-    text: true,
-    fields: true,
-    insertions: true,
-    message_source: true,
-    record: true,
     location: false,
     recover: false,
+    ..Options::ALL
 };
 
 /// Where the BinXML of the first record starts in a file.

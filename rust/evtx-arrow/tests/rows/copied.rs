@@ -2,7 +2,7 @@
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use evtx_arrow::{OnError, Options};
+use evtx_arrow::Options;
 use evtx_format::container::record::Record;
 use evtx_writer::{CutRecord, Cutter, LogWriter};
 
@@ -12,17 +12,12 @@ const HEADER: usize = 4096;
 const CHUNK: usize = 1 << 16;
 
 const OPTIONS: Options = Options {
-    on_error: OnError::Report,
-    verify: false,
     xml: true,
     json: true,
-    text: false,
     fields: true,
-    insertions: false,
-    message_source: false,
     record: true,
     location: true,
-    recover: false,
+    ..Options::NONE
 };
 
 /// A sound row: the file offset of its record, the record without its ID, and every other column but those that tell

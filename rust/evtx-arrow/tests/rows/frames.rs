@@ -8,21 +8,7 @@ use evtx_arrow::{Comparison, Expression, Literal, Options, Predicate, Scan, Tabl
 
 const LOCATED: Options = Options {
     location: true,
-    ..PLAIN
-};
-
-const PLAIN: Options = Options {
-    on_error: evtx_arrow::OnError::Report,
-    verify: false,
-    xml: false,
-    json: false,
-    text: false,
-    fields: false,
-    insertions: false,
-    message_source: false,
-    record: false,
-    location: false,
-    recover: false,
+    ..Options::NONE
 };
 
 fn sample(name: &str) -> Vec<u8> {
@@ -68,7 +54,7 @@ fn no_header_hides_a_record_from_a_predicate() {
     let chunk = &mut log[4096..];
     chunk[24..40].copy_from_slice(&[1; 16]);
     update_checksum(chunk);
-    let table = Table::from(PLAIN);
+    let table = Table::from(Options::NONE);
     let first = Expression::compare(0, Comparison::Equal, Literal::Number(88_201));
     let is_first = Predicate::implied(&table, &first).expect("a predicate");
     let mut count = 0;
@@ -81,7 +67,7 @@ fn no_header_hides_a_record_from_a_predicate() {
 
 #[test]
 fn rewritten_headers_hide_no_record() {
-    let sound = rows(&sample("DC01-Security.evtx"), PLAIN).0;
+    let sound = rows(&sample("DC01-Security.evtx"), Options::NONE).0;
     // The last record, the last ID, the free space: as if there were ten records, or none.
     for (last, last_id, free_space) in [(0_u32, 88_210_u64, 512_u32), (600, 88_210, 4096), (0, 0, 512)] {
         let mut log = sample("DC01-Security.evtx");
@@ -95,7 +81,7 @@ fn rewritten_headers_hide_no_record() {
         chunk[44..48].copy_from_slice(&last.to_le_bytes());
         chunk[48..52].copy_from_slice(&at.to_le_bytes());
         update_checksum(chunk);
-        assert_eq!(rows(&log, PLAIN).0, sound, "{last_id}, {free_space}");
+        assert_eq!(rows(&log, Options::NONE).0, sound, "{last_id}, {free_space}");
     }
 }
 
@@ -103,7 +89,7 @@ fn rewritten_headers_hide_no_record() {
 #[test]
 fn a_damaged_size_loses_no_other_record() {
     let log = sample("DC01-Sysmon.evtx");
-    let (sound, errors, _) = rows(&log, PLAIN);
+    let (sound, errors, _) = rows(&log, Options::NONE);
     assert!(errors.is_empty());
     let mut starts = vec![4096 + 512];
     for _ in &sound {
@@ -123,7 +109,7 @@ fn a_damaged_size_loses_no_other_record() {
                 if also_copy && (at + 24..4096 + 65_532).contains(&copy) && starts.iter().all(is_free) {
                     damaged[copy..copy + 4].copy_from_slice(&claimed.to_le_bytes());
                 }
-                let (found, errors, _) = rows(&damaged, PLAIN);
+                let (found, errors, _) = rows(&damaged, Options::NONE);
                 let found: BTreeSet<u64> = found.into_iter().collect();
                 let lost: Vec<_> = sound.iter().filter(|id| !found.contains(id)).collect();
                 assert!(lost.is_empty(), "{id}, size {size} as {claimed}: lost {lost:?}");
@@ -182,12 +168,15 @@ fn damaged_sizes_of_real_logs_lose_no_record() {
 fn recovered_rows_read_or_say_why_not() {
     for log in samples().into_iter().chain(common::corpus()) {
         let file = std::fs::read(&log).expect("the log");
-        let recover = Options { recover: true, ..PLAIN };
+        let recover = Options {
+            recover: true,
+            ..Options::NONE
+        };
         let (_, _, unknown) = rows(&file, recover);
         assert_eq!(unknown, 0, "{}", log.display());
         // And it gives all that a plain scan gives.
         let with: BTreeSet<u64> = rows(&file, recover).0.into_iter().collect();
-        let without: BTreeSet<u64> = rows(&file, PLAIN).0.into_iter().collect();
+        let without: BTreeSet<u64> = rows(&file, Options::NONE).0.into_iter().collect();
         assert!(with.is_superset(&without), "{}", log.display());
     }
 }

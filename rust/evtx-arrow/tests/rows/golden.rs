@@ -12,17 +12,8 @@ use crate::common::{ReadError, cell, corpus, every_column, samples, scan};
 use evtx_arrow::{Options, Scan};
 
 const EVERYTHING: Options = Options {
-    on_error: evtx_arrow::OnError::Report,
-    verify: true,
-    xml: true,
-    json: true,
-    text: true,
-    fields: true,
-    insertions: true,
-    message_source: true,
     record: false,
-    location: true,
-    recover: true,
+    ..Options::ALL
 };
 
 fn golden_file() -> PathBuf {

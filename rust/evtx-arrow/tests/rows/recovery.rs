@@ -9,17 +9,11 @@ use evtx_arrow::Options;
 use evtx_writer::{Element, Event, LogWriter, Template};
 
 const RECOVER: Options = Options {
-    on_error: evtx_arrow::OnError::Report,
-    verify: false,
     xml: true,
-    json: false,
-    text: false,
-    fields: false,
     insertions: true,
-    message_source: false,
-    record: false,
     location: true,
     recover: true,
+    ..Options::NONE
 };
 
 #[derive(Debug, PartialEq)]

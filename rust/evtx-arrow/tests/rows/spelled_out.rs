@@ -266,29 +266,11 @@ impl Log {
 }
 
 const ALL: Options = Options {
-    xml: true,
-    json: true,
-    text: true,
-    fields: true,
+    verify: false,
     // An instance has the types of its insertions, a spelled-out element only their texts.
     insertions: false,
-    message_source: true,
-    record: true,
-    location: true,
-    ..NONE
-};
-const NONE: Options = Options {
-    verify: false,
     recover: false,
-    location: false,
-    xml: false,
-    json: false,
-    text: false,
-    fields: false,
-    insertions: false,
-    message_source: false,
-    record: false,
-    on_error: evtx_arrow::OnError::Report,
+    ..Options::ALL
 };
 
 /// How records are read.
@@ -429,8 +411,8 @@ fn texts_that_are_empty_make_another_outline() {
     }
     let file = log.finish();
     compare(&file, "empty texts");
-    let table = Table::from(NONE);
-    let columns = ["event_id", "event_data"].map(|name| common::column(&NONE, name));
+    let table = Table::from(Options::NONE);
+    let columns = ["event_id", "event_data"].map(|name| common::column(&Options::NONE, name));
     let rows = rows_of(&file, &table, &columns, &[], Way::Outlines);
     let data = |a: &str, b: &str| vec![Some("7".to_owned()), Some(format!("f0=Some({a:?});f1=Some({b:?});"))];
     let expected = [("a", "b"), ("c", "d"), ("", "d"), ("e", ""), ("", "x"), ("f", "g")];
