@@ -6,7 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{cell, entries, every_column, read};
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
 use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::Options;
 use quick_xml::events::{BytesStart, Event};
@@ -248,32 +249,27 @@ const FIELDS: &[(&str, &str)] = &[
     ("event_record_id", "System/EventRecordID"),
 ];
 
-/// What a column makes of the XML's text.
-fn expected(column: &str, text: &str) -> Option<String> {
-    match column {
-        "time_created" => {
+/// What a column of a type makes of the XML's text.
+fn expected(column_type: &DataType, text: &str) -> Option<String> {
+    match column_type {
+        DataType::Timestamp(..) => {
             let time: jiff::Timestamp = text.trim().parse().ok()?;
             i64::try_from(time.as_nanosecond()).ok().map(|nanos| nanos.to_string())
         }
-        "provider_guid" | "activity_id" | "related_activity_id" => uuid::Uuid::try_parse(text.trim())
+        DataType::FixedSizeBinary(_) => uuid::Uuid::try_parse(text.trim())
             .ok()
             .map(|uuid| uuid.simple().to_string()),
-        "provider" | "channel" | "computer" | "message" | "event_source_name" | "user_sid" => Some(text.to_owned()),
-        _ => {
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
             // Neither form has a sign.
             let text = Some(text.trim()).filter(|text| !text.contains('+'))?;
             let number = match text.strip_prefix("0x") {
                 Some(digits) => u64::from_str_radix(digits, 16).ok()?,
                 None => text.parse::<u64>().ok()?,
             };
-            let most = match column {
-                "level" | "opcode" | "version" => u64::from(u8::MAX),
-                "task" | "qualifiers" => u64::from(u16::MAX),
-                "event_id" | "process_id" | "thread_id" => u64::from(u32::MAX),
-                _ => u64::MAX,
-            };
-            (number <= most).then(|| number.to_string())
+            let bits = 8 * column_type.primitive_width()? as u32;
+            (number <= u64::MAX >> (64 - bits)).then(|| number.to_string())
         }
+        _ => Some(text.to_owned()),
     }
 }
 
@@ -497,7 +493,8 @@ impl Comparison {
         }
         let event = Element::parse(xml);
         for (column, path) in FIELDS {
-            let expected = event.xpath(path).and_then(|text| expected(column, &text));
+            let array = batch.column_by_name(column).expect("a column");
+            let expected = event.xpath(path).and_then(|text| expected(array.data_type(), &text));
             let found = cell(batch, column, row);
             self.values += 1;
             if found != expected {
