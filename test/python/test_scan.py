@@ -132,8 +132,8 @@ def test_explain_shows_the_columns_that_are_read(con):
 
 def test_explain_analyze_and_summarize(con):
     con.execute(f"EXPLAIN ANALYZE SELECT count(*) FROM '{SAMPLES}/dirty.evtx'").fetchall()
-    rows = con.execute(f"SUMMARIZE SELECT * FROM '{SAMPLES}/DC01-Security.evtx'").fetchall()
-    assert len(rows) == 25
+    rows, columns = (con.execute(f"{kind} FROM '{SAMPLES}/DC01-Security.evtx'").fetchall() for kind in ("SUMMARIZE", "DESCRIBE"))
+    assert [row[:2] for row in rows] == [column[:2] for column in columns]
 
 
 @pytest.mark.parametrize("threads", [1, 4])
