@@ -10,6 +10,7 @@ use evtx_format::container::layout::Block;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{Burst, Hits};
 
+use crate::file::FileVersion;
 use crate::log::OpenLog;
 use crate::scan_path::ScanPath;
 
@@ -22,11 +23,34 @@ struct Collecting {
     hits: Vec<Hits>,
     /// How many workers still collect.
     workers: usize,
+    /// The versions of the files that they have read.
+    versions: BTreeMap<usize, FileVersion>,
 }
 
 impl Collected {
     pub(crate) fn join(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).workers += 1;
+    }
+
+    /// Notes the version of a file whose matches are collected.
+    pub(crate) fn opened(&self, file: usize, version: FileVersion) {
+        let mut collecting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        collecting.versions.entry(file).or_insert(version);
+    }
+
+    /// Forgets the version of a file, because a row says that it has changed.
+    pub(crate) fn forget(&self, file: usize) {
+        let mut collecting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        collecting.versions.remove(&file);
+    }
+
+    /// Whether a file has another version than when its matches were collected.
+    pub(crate) fn is_changed(&self, file: usize, version: FileVersion) -> bool {
+        let collecting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        collecting
+            .versions
+            .get(&file)
+            .is_some_and(|&before| before.1 != i64::MIN && before != version)
     }
 
     /// Takes what a worker has collected. The last worker gets the matches of all.

@@ -66,6 +66,9 @@ impl Deref for Buffer {
     }
 }
 
+/// What of a file changes with its content: its size in bytes, and the stamp of its last modification.
+pub(crate) type FileVersion = (u64, i64);
+
 /// An open file.
 pub(crate) struct LogFile {
     file: Arc<dyn StorageFile>,
@@ -123,6 +126,11 @@ impl LogFile {
 
     pub(crate) fn size(&self) -> u64 {
         self.file.size()
+    }
+
+    /// The size, and the stamp of the last modification before the file was read.
+    pub(crate) fn version(&self) -> FileVersion {
+        (self.size(), self.stamp.load(Ordering::Relaxed))
     }
 
     /// What of another file could not become a part of this one: a text for a row each.

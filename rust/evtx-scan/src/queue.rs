@@ -16,7 +16,7 @@ use crate::storage::{Call, LastOpened, ScanError, WAIT};
 const BATCH_INDEXES: u64 = 10_000_000_000_000;
 
 /// The index of batches that come after all others. DuckDB refuses the two largest below [`BATCH_INDEXES`].
-const LAST_INDEX: u64 = BATCH_INDEXES - 3;
+pub(crate) const LAST_INDEX: u64 = BATCH_INDEXES - 3;
 
 /// The batch index of a block: its position in the order of all rows. `files` is the number of files, `file` the index
 /// of the block's file among them, and `block` the index of the block in the file. The files share the indexes below

@@ -12,7 +12,7 @@ use crate::correlate::{Bursts, Collected};
 use crate::definitions::Lender;
 use crate::file::Buffer;
 use crate::messages::MessageFinder;
-use crate::queue::{FileOptions, FileQueue, Wanted, Work};
+use crate::queue::{FileOptions, FileQueue, LAST_INDEX, Wanted, Work};
 use crate::scan_path::ScanPath;
 use crate::storage::{Call, ScanError, Storage};
 
@@ -223,7 +223,9 @@ impl Worker {
                         return Ok(Some(batch));
                     }
                     if !self.claim(call)? {
-                        return Ok(None);
+                        // Rows on what is wrong with correlations come after all others.
+                        self.run.index = LAST_INDEX;
+                        return self.flush();
                     }
                 }
             }
@@ -300,6 +302,9 @@ impl Worker {
         self.wanted.last_file = work.file;
         if scan.scan.has_rules() {
             let log = work.block.as_ref().map(|(log, _)| log);
+            if let (Some(log), Some(collected)) = (log, &scan.collected) {
+                collected.opened(work.file, log.file.version());
+            }
             let concerns = log.map(|log| log.concerns(&scan.scan, call.interrupt)).transpose()?;
             self.decoder.of_log(work.file, concerns.unwrap_or(true));
         }
@@ -326,6 +331,7 @@ impl Worker {
                 failure = scan.queue.give_up(work.file).then_some(why);
             } else if log.file.has_changed() {
                 failure = Some(CHANGED.to_owned());
+                scan.collected.iter().for_each(|collected| collected.forget(work.file));
             }
             self.state = State::Decoding { decoded: 0, failure };
         }
@@ -376,6 +382,11 @@ impl Worker {
                 Err(ScanError::Storage(_) | ScanError::File(_) | ScanError::Refused { .. }) => None,
                 Err(error) => return Err(error),
             };
+            let version = log.as_ref().map(|log| log.file.version());
+            if version.is_some_and(|version| collected.is_changed(file, version)) {
+                let path: Arc<str> = scan.queue.path(file).path.as_str().into();
+                self.decoder.report_file(&path, CHANGED)?;
+            }
             self.decoder.find_bursts(of_file);
             bursts.reading = Some((file, log.map(Arc::new), 0));
         }

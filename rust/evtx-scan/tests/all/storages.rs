@@ -33,6 +33,10 @@ struct Manner {
     modified: Option<Modified>,
     /// Whether the reads up to this number modify it.
     modifying: usize,
+    /// How often it can be opened, if not always.
+    opens: Option<usize>,
+    /// Whether it is modified before each time that it is opened.
+    is_rewritten: bool,
 }
 
 /// Files in memory.
@@ -40,6 +44,7 @@ struct Manner {
 struct Memory {
     files: BTreeMap<String, (Arc<[u8]>, Manner)>,
     reads: Arc<AtomicUsize>,
+    opens: AtomicUsize,
     /// Whether the caller wants no more, which only the storage knows.
     is_interrupted: Arc<AtomicBool>,
 }
@@ -47,6 +52,8 @@ struct Memory {
 struct MemoryFile {
     bytes: Arc<[u8]>,
     manner: Manner,
+    /// How often it was rewritten.
+    rewritten: i64,
     reads: Arc<AtomicUsize>,
     is_interrupted: Arc<AtomicBool>,
 }
@@ -83,9 +90,14 @@ impl Storage for Memory {
             .files
             .get(path)
             .ok_or_else(|| StorageError::Failed(format!("no {path}")))?;
+        let opens = self.opens.fetch_add(1, Ordering::Relaxed);
+        if manner.opens.is_some_and(|most| opens >= most) {
+            return Err(StorageError::Failed("the file is gone".to_owned()));
+        }
         Ok(Arc::new(MemoryFile {
             bytes: Arc::clone(bytes),
             manner: manner.clone(),
+            rewritten: if manner.is_rewritten { opens as i64 } else { 0 },
             reads: Arc::clone(&self.reads),
             is_interrupted: Arc::clone(&self.is_interrupted),
         }))
@@ -100,7 +112,7 @@ impl StorageFile for MemoryFile {
     fn modified(&self) -> Option<Modified> {
         let reads = self.reads.load(Ordering::Relaxed).min(self.manner.modifying) as i64;
         self.manner.modified.map(|modified| Modified {
-            stamp: modified.stamp + reads,
+            stamp: modified.stamp + reads + self.rewritten,
             ..modified
         })
     }
@@ -305,6 +317,67 @@ fn a_file_that_changes_while_it_is_read_says_so_once() {
         let text = "logs/log: the file was modified while it was read: records of before and after it can be mixed, or missing";
         let expected = (modifying > 0).then(|| (None, Some(text.to_owned())));
         assert_eq!(errors, Vec::from_iter(expected), "{modifying} reads modify it");
+    }
+}
+
+/// The rows of a scan of one log that correlates: bursts of two events, with a rule for all events that is no row.
+fn bursts(manner: Manner, threads: usize) -> Vec<Option<String>> {
+    let storage = Memory::default().with("logs/log", &long("DC01-Security.evtx", 3), manner);
+    let text = "title: b\nname: b\nlogsource: {product: windows}\ndetection: {a: {EventID|exists: true}, condition: a}\n---\n\
+        title: c\ncorrelation: {type: event_count, rules: [b], timespan: 9999d, condition: {gte: 2}}\n";
+    let rules = tempfile::NamedTempFile::with_suffix(".yml").expect("a file");
+    std::fs::write(&rules, text).expect("rules");
+    let mut arguments = Arguments::new(Query::Matches);
+    let value = ArgumentValue::List(vec![rules.path().to_str().expect("text").to_owned()]);
+    let argument = Argument::find(Query::Matches, "rules").expect("an argument");
+    arguments.set(argument, value, "a test").expect("a path");
+    let call = arguments
+        .call(Vec::new(), 1, u64::MAX, &LocalStorage, "a test", Interrupt::NEVER)
+        .expect("rules");
+    let schema = call.table.schema();
+    let columns = ["record_id", "error"].map(|name| schema.index_of(name).expect("a column"));
+    let scan = Arc::new(Scan::new(call.table, &columns));
+    let scan = Arc::new(FileScan::new(scan, paths(&storage, "logs/*"), None));
+    let found = rows(&storage, &scan, threads).expect("rows");
+    found.into_iter().map(|(_, error)| error).collect()
+}
+
+#[test]
+fn bursts_of_a_log_that_changes_between_the_passes_are_rows_or_a_row_says_why() {
+    let sound = bursts(Manner::default(), 1);
+    assert!(!sound.is_empty() && sound.iter().all(Option::is_none));
+    for threads in [1, 3] {
+        let gone = bursts(
+            Manner {
+                opens: Some(1),
+                ..Manner::default()
+            },
+            threads,
+        );
+        let why = format!(
+            "logs/log: {} events that end a correlation could not be read again",
+            sound.len()
+        );
+        assert_eq!(gone, [Some(why)]);
+    }
+    let modified = Some(Modified {
+        stamp: 7,
+        age: Duration::ZERO,
+    });
+    // It is rewritten between the passes, or while the first one reads it.
+    for (is_rewritten, modifying) in [(true, 0), (false, 1)] {
+        let manner = Manner {
+            modified,
+            modifying,
+            is_rewritten,
+            ..Manner::default()
+        };
+        let (rows, errors): (Vec<_>, Vec<_>) = bursts(manner, 1).into_iter().partition(Option::is_none);
+        assert_eq!(rows.len(), sound.len());
+        let [Some(why)] = &errors[..] else {
+            panic!("{errors:?}");
+        };
+        assert!(why.contains("was modified"), "{why}");
     }
 }
 
