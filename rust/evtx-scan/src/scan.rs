@@ -370,7 +370,7 @@ impl Worker {
             let unread = self.decoder.find_bursts(BTreeMap::new());
             if let Some((file, ..)) = last.filter(|_| unread > 0) {
                 let path: Arc<str> = scan.queue.path(file).path.as_str().into();
-                let why = format!("{unread} events that end a correlation could not be read again");
+                let why = format!("{unread} bursts of correlations could not be read again");
                 self.decoder.report_file(&path, &why)?;
             }
             let Some((file, of_file)) = bursts.next_file(scan.queue.paths()) else {

@@ -355,7 +355,7 @@ fn bursts_of_a_log_that_changes_between_the_passes_are_rows_or_a_row_says_why() 
             threads,
         );
         let why = format!(
-            "logs/log: {} events that end a correlation could not be read again",
+            "logs/log: {} bursts of correlations could not be read again",
             sound.len()
         );
         assert_eq!(gone, [Some(why)]);
