@@ -531,13 +531,14 @@ fn deep_value(names: &[&str], texts: usize) -> Stream {
 
 /// Such elements of a template.
 fn deep_template(names: &[&str], substitution: bool) -> Stream {
-    let innermost = match substitution {
-        true => Element::new("L")
-            .attribute_substitution("a", Substitution::new(0, 1))
+    let mut innermost = Element::new("L");
+    if substitution {
+        let value = Substitution::new(0, 1);
+        innermost = innermost
+            .attribute_substitution("a", value)
             .text("x")
-            .substitution(Substitution::new(0, 1)),
-        false => Element::new("L"),
-    };
+            .substitution(value);
+    }
     let data = deep(names, 1, MAX_OPEN_ELEMENTS - 3, innermost);
     event_of(Element::new("UserData").child(data), vec![Value::string("y")])
 }

@@ -32,9 +32,10 @@ pub fn fold_in(text: &str) -> Option<String> {
 
 /// Whether two texts are equal after [`fold`].
 pub fn is_same(one: &str, other: &str) -> bool {
-    match one.is_ascii() && other.is_ascii() {
-        true => one.eq_ignore_ascii_case(other),
-        false => fold(one) == fold(other),
+    if one.is_ascii() && other.is_ascii() {
+        one.eq_ignore_ascii_case(other)
+    } else {
+        fold(one) == fold(other)
     }
 }
 

@@ -115,14 +115,16 @@ impl Filtered<'_> {
                 is_any = true;
                 indices.insert(*index);
             }
-            let why = match found.is_empty() {
-                _ if is_any && indices.len() == before => format!("this filter refers to \"{name}\" twice"),
-                _ if is_any => continue,
-                false => format!("the rule \"{name}\" has another log source than this filter"),
-                true if self.correlations.contains(&key) => {
-                    format!("\"{name}\" is a correlation, but filters are for the rules that it refers to")
-                }
-                true => format!("no rule with the ID or name \"{name}\" is used"),
+            let why = if is_any && indices.len() > before {
+                continue;
+            } else if is_any {
+                format!("this filter refers to \"{name}\" twice")
+            } else if !found.is_empty() {
+                format!("the rule \"{name}\" has another log source than this filter")
+            } else if self.correlations.contains(&key) {
+                format!("\"{name}\" is a correlation, but filters are for the rules that it refers to")
+            } else {
+                format!("no rule with the ID or name \"{name}\" is used")
             };
             problems.push(at(*position, text(why)));
         }

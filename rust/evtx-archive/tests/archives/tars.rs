@@ -178,9 +178,12 @@ fn names_and_kinds_of_entries() {
     let archive = tar(&cases.iter().map(|(member, ..)| member.clone()).collect::<Vec<_>>());
     let named = cases.iter().filter(|(_, name, _)| !name.is_empty());
     let mut wanted: Vec<_> = named
-        .map(|(_, name, why)| match why.is_empty() {
-            true => file(&format!("/{name}"), 80, &[]),
-            false => file(&format!("/{name}"), 0, &[&format!(": cannot be read: {why}")]),
+        .map(|(_, name, why)| {
+            if why.is_empty() {
+                file(&format!("/{name}"), 80, &[])
+            } else {
+                file(&format!("/{name}"), 0, &[&format!(": cannot be read: {why}")])
+            }
         })
         .collect();
     wanted.sort_by(|a, b| a.0.cmp(&b.0));

@@ -219,9 +219,10 @@ fn check_values(fields: Option<&str>, text: Option<&str>, event: &Element) -> Re
         let is_param = without_number(&found.0).is_some_and(|rest| Some(&*rest) == expected.0.strip_prefix("param"));
         (is_param || found.0 == expected.0) && found.1 == expected.1
     };
-    match found.len() == expected.len() && found.iter().zip(&expected).all(is_same) {
-        true => Ok(found.len()),
-        false => Err(format!("{found:?} in place of {expected:?}")),
+    if found.len() == expected.len() && found.iter().zip(&expected).all(is_same) {
+        Ok(found.len())
+    } else {
+        Err(format!("{found:?} in place of {expected:?}"))
     }
 }
 

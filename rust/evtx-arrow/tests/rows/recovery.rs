@@ -26,9 +26,10 @@ struct Row {
 }
 
 fn rows(file: &[u8], options: Options) -> Vec<Row> {
-    let names: &[&str] = match options.recover {
-        true => &["record_id", "recovered", "record_offset", "xml", "error"],
-        false => &["record_id", "record_offset", "xml", "error"],
+    let names: &[&str] = if options.recover {
+        &["record_id", "recovered", "record_offset", "xml", "error"]
+    } else {
+        &["record_id", "record_offset", "xml", "error"]
     };
     let projection: Vec<usize> = names.iter().map(|name| column(&options, name)).collect();
     let batches = read(file, "log", options, &projection).expect("a log");

@@ -115,17 +115,13 @@ fn expected(log: &[u8], rules: &[RuleForEvents], by_id: &HashMap<u32, Vec<usize>
 fn compare(rules: Vec<RuleForEvents>, logs: &[PathBuf]) {
     let (mut by_id, mut any_id) = (HashMap::<u32, Vec<usize>>::new(), Vec::new());
     for (index, rule) in rules.iter().enumerate() {
-        match rule
-            .alternatives
-            .iter()
-            .any(|alternative| alternative.event_ids.is_empty())
-        {
-            true => any_id.push(index),
-            false => {
-                for id in rule.alternatives.iter().flat_map(|alternative| &alternative.event_ids) {
-                    by_id.entry(*id).or_default().push(index);
-                }
-            }
+        let alternatives = rule.alternatives.iter();
+        if alternatives.clone().any(|alternative| alternative.event_ids.is_empty()) {
+            any_id.push(index);
+            continue;
+        }
+        for id in alternatives.flat_map(|alternative| &alternative.event_ids) {
+            by_id.entry(*id).or_default().push(index);
         }
     }
     let set = Rules::new(RuleSet::new(rules.clone()), vec!["".into(); rules.len()]);

@@ -118,9 +118,10 @@ fn element() -> impl Strategy<Value = Vec<Token>> {
         )
             .prop_map(|(name, attributes, content, empty)| {
                 let start = [vec![Token::Start(name)], attributes.concat()].concat();
-                let end = match content.is_empty() && empty {
-                    true => vec![Token::EndEmpty],
-                    false => [vec![Token::EndStart], content.concat(), vec![Token::End]].concat(),
+                let end = if content.is_empty() && empty {
+                    vec![Token::EndEmpty]
+                } else {
+                    [vec![Token::EndStart], content.concat(), vec![Token::End]].concat()
                 };
                 [start, end].concat()
             })

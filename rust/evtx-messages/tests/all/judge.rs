@@ -194,9 +194,12 @@ impl Judge {
         // Which part of the message differs? The rest of it must be equal.
         let fits = |is_open: fn(&Field) -> bool, parameters: &Parameters<'_>| {
             [with_line_breaks, without_escapes].iter().any(|change| {
-                let values = declared.iter().map(|(field, value)| match is_open(field) {
-                    true => (*field, OPEN.to_string()),
-                    false => (*field, change(value.map_or("", String::as_str))),
+                let values = declared.iter().map(|(field, value)| {
+                    if is_open(field) {
+                        (*field, OPEN.to_string())
+                    } else {
+                        (*field, change(value.map_or("", String::as_str)))
+                    }
                 });
                 let values: Vec<_> = values.collect();
                 let mut forms = texts.iter().map(|text| rendered(text, &values, parameters));

@@ -120,9 +120,10 @@ impl Cells {
         put(36, &(values.len() as u32).to_le_bytes());
         put(40, &values_at.to_le_bytes());
         // A name in UTF-16 or not.
-        let name = match node.name.is_ascii() {
-            true => node.name.clone().into_bytes(),
-            false => node.name.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        let name = if node.name.is_ascii() {
+            node.name.clone().into_bytes()
+        } else {
+            node.name.encode_utf16().flat_map(u16::to_le_bytes).collect()
         };
         put(2, &(if node.name.is_ascii() { 0x20_u16 } else { 0 }).to_le_bytes());
         put(72, &(name.len() as u16).to_le_bytes());

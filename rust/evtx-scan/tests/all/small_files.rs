@@ -128,9 +128,10 @@ impl StorageFile for BrokenFile {
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
         self.1.reads.fetch_add(1, Ordering::Relaxed);
-        match offset + buffer.len() as u64 > self.1.end {
-            true => Err(StorageError::Failed("the disk is broken".to_owned())),
-            false => self.0.read_at(buffer, offset),
+        if offset + buffer.len() as u64 > self.1.end {
+            Err(StorageError::Failed("the disk is broken".to_owned()))
+        } else {
+            self.0.read_at(buffer, offset)
         }
     }
 }

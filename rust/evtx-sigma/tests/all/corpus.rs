@@ -86,10 +86,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
     {
-        match entry.is_dir() {
-            true => collect(&entry, files),
-            false if entry.extension().is_some_and(|ending| ending == "yml") => files.push(entry),
-            false => {}
+        if entry.is_dir() {
+            collect(&entry, files);
+        } else if entry.extension().is_some_and(|ending| ending == "yml") {
+            files.push(entry);
         }
     }
 }

@@ -190,9 +190,10 @@ fn aggregation(random: &mut Random, first: usize, text: &mut String) -> Model {
         model.group_by = fields(random);
         let (operator, limit) = conditions(random, kind)[0];
         model.conditions = vec![(operator, limit)];
-        let by = match model.group_by.is_empty() {
-            true => String::new(),
-            false => format!("by {}", model.group_by.join(", ")),
+        let by = if model.group_by.is_empty() {
+            String::new()
+        } else {
+            format!("by {}", model.group_by.join(", "))
         };
         format!("{function}({}) {by} {} {limit}", model.fields.join(""), SIGNS[operator])
     };

@@ -73,9 +73,12 @@ impl Case {
     /// The value of a rule, with wildcards and escapes.
     fn pattern(&mut self) -> String {
         let length = self.random.below(4);
-        let part = |case: &mut Self| match case.random.one_in(3) {
-            true => case.random.pick(&SPECIAL),
-            false => case.random.pick(&case.atoms),
+        let part = |case: &mut Self| {
+            if case.random.one_in(3) {
+                case.random.pick(&SPECIAL)
+            } else {
+                case.random.pick(&case.atoms)
+            }
         };
         (0..length).map(|_| part(self)).collect()
     }
@@ -88,13 +91,14 @@ impl Case {
             let detection = self.detection();
             let _ = writeln!(text, "  {name}: {detection}");
         }
-        let condition = match self.random.one_in(8) {
-            true => format!(
+        let condition = if self.random.one_in(8) {
+            format!(
                 "[{}, {}]",
                 self.condition(&names[..count], 2),
                 self.condition(&names[..count], 1)
-            ),
-            false => self.condition(&names[..count], 3),
+            )
+        } else {
+            self.condition(&names[..count], 3)
         };
         let _ = writeln!(text, "  condition: {condition}");
         text
@@ -126,9 +130,10 @@ impl Case {
             0 => {
                 let members: Vec<_> = (0..1 + self.random.below(2)).map(|_| self.map()).collect();
                 let keyword = self.pattern();
-                match self.random.one_in(2) {
-                    true => format!("[{}, {}]", members.join(", "), quoted(&keyword)),
-                    false => format!("[{}]", members.join(", ")),
+                if self.random.one_in(2) {
+                    format!("[{}, {}]", members.join(", "), quoted(&keyword))
+                } else {
+                    format!("[{}]", members.join(", "))
                 }
             }
             1 => {
@@ -163,12 +168,12 @@ impl Case {
         let neq = self.random.pick(&["", "", "", "|neq"]);
         let cased = self.random.pick(&["", "", "|cased"]);
         let place = self.random.pick(&["", "", "|contains", "|startswith", "|endswith"]);
-        let list = |case: &mut Self, value: &mut dyn FnMut(&mut Self) -> String| match case.random.one_in(2) {
-            true => ("", value(case)),
-            false => {
-                let values: Vec<_> = (0..1 + case.random.below(3)).map(|_| value(case)).collect();
-                (case.random.pick(&["", "|all"]), format!("[{}]", values.join(", ")))
+        let list = |case: &mut Self, value: &mut dyn FnMut(&mut Self) -> String| {
+            if case.random.one_in(2) {
+                return ("", value(case));
             }
+            let values: Vec<_> = (0..1 + case.random.below(3)).map(|_| value(case)).collect();
+            (case.random.pick(&["", "|all"]), format!("[{}]", values.join(", ")))
         };
         match self.random.below(16) {
             0 => (format!("{field}{neq}"), "null".to_string()),
@@ -303,12 +308,11 @@ impl Case {
 
 /// A text as a scalar of YAML.
 fn quoted(text: &str) -> String {
-    match text.contains('\n') {
-        false => format!("'{}'", text.replace('\'', "''")),
-        true => format!(
-            "\"{}\"",
-            text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', "\\n")
-        ),
+    if text.contains('\n') {
+        let escaped = text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("\"{escaped}\"")
+    } else {
+        format!("'{}'", text.replace('\'', "''"))
     }
 }
 

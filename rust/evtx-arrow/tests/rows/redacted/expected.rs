@@ -146,9 +146,10 @@ fn same(found: &Value, original: &Value, name: &str, expected: &dyn Expected) ->
         ),
         (found, original) => {
             let may = expected.of_leaf(name, original);
-            match may.contains(found) || !has_value(found) && may.iter().any(|may| !has_value(may)) {
-                true => Ok(()),
-                false => Err(format!("{name}: {original} is {found}, not {may:?}")),
+            if may.contains(found) || !has_value(found) && may.iter().any(|may| !has_value(may)) {
+                Ok(())
+            } else {
+                Err(format!("{name}: {original} is {found}, not {may:?}"))
             }
         }
     }

@@ -128,10 +128,10 @@ pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false if path.extension().is_some_and(|one| one == ending) => files.push(path),
-                false => {}
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|one| one == ending) {
+                files.push(path);
             }
         }
     }

@@ -91,9 +91,10 @@ impl Plain<'_> {
             let has_value = self.texts(field).is_some_and(|texts| texts.iter().any(Option::is_some));
             return has_value && !values.iter().any(|value| self.value(field, &modifiers, value));
         }
-        match modifiers.contains(&"all") {
-            true => values.iter().all(|value| self.value(field, &modifiers, value)),
-            false => values.iter().any(|value| self.value(field, &modifiers, value)),
+        if modifiers.contains(&"all") {
+            values.iter().all(|value| self.value(field, &modifiers, value))
+        } else {
+            values.iter().any(|value| self.value(field, &modifiers, value))
         }
     }
 
@@ -114,9 +115,10 @@ impl Plain<'_> {
             return texts.is_none_or(|texts| texts.contains(&None));
         }
         let texts = texts.unwrap_or_default();
-        let values = match modifiers.contains(&"expand") {
-            true => self.expanded(&text(value)),
-            false => vec![text(value)],
+        let values = if modifiers.contains(&"expand") {
+            self.expanded(&text(value))
+        } else {
+            vec![text(value)]
         };
         let is_escaped = matches!(value, Yaml::Value(Scalar::String(_)));
         values.iter().any(|value| {
@@ -190,9 +192,10 @@ impl Plain<'_> {
                 .flatten()
                 .any(|other| like(&surrounded(other.chars().map(one).collect()), &text, has("cased")));
         }
-        let values = match is_escaped {
-            true => encoded(modifiers, segments(value)),
-            false => encoded(modifiers, value.chars().map(one).collect()),
+        let values = if is_escaped {
+            encoded(modifiers, segments(value))
+        } else {
+            encoded(modifiers, value.chars().map(one).collect())
         };
         values
             .into_iter()
@@ -289,12 +292,11 @@ fn like(segments: &[Segment], text: &[char], is_cased: bool) -> bool {
         ([Segment::Many, rest @ ..], _) => (0..=text.len()).any(|start| like(rest, &text[start..], is_cased)),
         ([Segment::One(_), ..], []) => false,
         ([Segment::One(any), rest @ ..], [character, after @ ..]) => {
-            let is_same = |other: &char| match is_cased {
-                true => other == character,
-                false => {
-                    other.to_lowercase().eq(character.to_lowercase())
-                        || other.to_uppercase().eq(character.to_uppercase())
-                }
+            let is_same = |other: &char| {
+                other == character
+                    || !is_cased
+                        && (other.to_lowercase().eq(character.to_lowercase())
+                            || other.to_uppercase().eq(character.to_uppercase()))
             };
             any.as_ref().is_none_or(|any| any.iter().any(is_same)) && like(rest, after, is_cased)
         }
