@@ -6,7 +6,6 @@
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
-use std::vec::IntoIter;
 
 use evtx_format::container::layout::Stray;
 use evtx_format::container::orphans::INSTANCE;
@@ -18,7 +17,7 @@ use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 use super::batch::{BareRow, BatchBuilder};
 use super::definitions::Lent;
 use super::error::DecodeError;
-use super::pass::{Pass, Rows};
+use super::pass::Pass;
 use super::place::ChunkPlace;
 use super::relevance::Relevance;
 use super::walk::ChunkWalk;
@@ -37,6 +36,8 @@ pub(super) struct Admission {
     pub(super) strays: Arc<[Stray]>,
     pub(super) templates: ChunkTemplates,
     pub(super) pass: Pass,
+    /// What was found in the record that was admitted last, unless each record is a row.
+    pub(super) findings: Vec<Finding>,
     pub(super) relevance: Relevance,
     pub(super) scratch: Scratch,
 }
@@ -63,16 +64,16 @@ impl Admission {
         scan.options.recover || scan.correlates() || self.keeps(scan, Stage::Header, Stage::Header, found, None)
     }
 
-    /// Reads a record, and returns its rows. `again` are the findings that are left, if some were rows before.
+    /// Reads a record, and returns whether it is kept. `is_again` is whether a batch was full before all its findings had rows.
     pub(super) fn admit<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
         group: &mut RecordGroup<'r>,
         found: &FoundRecord,
-        again: Option<IntoIter<Finding>>,
+        is_again: bool,
         walk: &mut ChunkWalk,
         batch: &mut BatchBuilder,
-    ) -> Result<Rows, DecodeError> {
+    ) -> Result<bool, DecodeError> {
         let (scan, interrupt, record) = (reader.scan, reader.interrupt, &found.record);
         reader.read_event(&mut self.templates, group, record.binxml());
         let has_system = group.current().has_system(&self.templates);
@@ -88,7 +89,7 @@ impl Admission {
                 push_text: None,
             };
             if !self.keeps(scan, Stage::Event, Stage::Event, found, Some(current)) {
-                return Ok(Rows::None);
+                return Ok(false);
             }
         }
         // The kind of the event, once the rules were asked.
@@ -96,16 +97,16 @@ impl Admission {
         if !has_system || scan.validates_all || scan.reads_children {
             kind = self.read_rest(reader, group, undecided == Stage::Record)?;
             if kind.as_ref().is_some_and(|kind| !kind.may_match()) {
-                return Ok(Rows::None);
+                return Ok(false);
             }
         }
         if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
         }
         if scan.options.recover
-            && (!recovers(reader, group, &self.templates, found, again.is_some(), walk) || self.is_left_to_stray(found))
+            && (!recovers(reader, group, &self.templates, found, is_again, walk) || self.is_left_to_stray(found))
         {
-            return Ok(Rows::None);
+            return Ok(false);
         }
         let damage = self.damage(reader, group, found, walk)?;
         let on_error = scan.options.on_error;
@@ -117,11 +118,12 @@ impl Admission {
         }
         let mut error = damage.filter(|_| scan.validates_all);
         let is_skipped = error.is_some() && on_error == OnError::Skip;
-        let mut findings = again;
         // A predicate chooses rows, but correlations count all events.
-        if findings.is_none() && scan.correlates() && !is_skipped {
-            findings = self.findings(reader, group, found, kind.as_deref())?;
-        }
+        let found_before = if scan.correlates() && !is_again && !is_skipped {
+            Some(self.finds(reader, group, found, kind.as_deref())?)
+        } else {
+            None
+        };
         let view = group.current();
         let current = CurrentRecord {
             group,
@@ -133,16 +135,17 @@ impl Admission {
         };
         let from = if scan.correlates() { Stage::Header } else { undecided };
         if !self.keeps(scan, from, Stage::Record, found, Some(current)) || is_skipped {
-            return Ok(Rows::None);
+            return Ok(false);
         }
-        if findings.is_none() {
-            findings = self.findings(reader, group, found, kind.as_deref())?;
-        }
-        // A match may be lost with what is damaged. So there is a row.
-        if findings.as_ref().is_some_and(|findings| findings.as_slice().is_empty())
-            && error.is_none_or(|error| error.kind == ErrorKind::LentDefinition)
-        {
-            return Ok(Rows::None);
+        if !is_again {
+            let is_found = match found_before {
+                Some(is_found) => is_found,
+                None => self.finds(reader, group, found, kind.as_deref())?,
+            };
+            // A match may be lost with what is damaged. So there is a row.
+            if !is_found && error.is_none_or(|error| error.kind == ErrorKind::LentDefinition) {
+                return Ok(false);
+            }
         }
         // A text that is too long is NULL, but the row stays, even with `skip`: the number of rows must not depend on
         // whether the text is read.
@@ -156,11 +159,11 @@ impl Admission {
             }
             group.report(text);
         }
-        Ok(findings.map_or(Rows::One, Rows::Findings))
+        Ok(true)
     }
 
     /// What is wrong with the current record, as far as it is reported.
-    #[inline]
+    #[inline(always)]
     fn damage(
         &mut self,
         reader: &RecordReader<'_, '_>,
@@ -231,19 +234,19 @@ impl Admission {
         kind
     }
 
-    /// What is found in the current record, of a kind if that is known. `None` if each record is a row.
+    /// Whether something is found in the current record, of a kind if that is known, or each record is a row.
     #[inline]
-    fn findings(
+    fn finds(
         &mut self,
         reader: &RecordReader<'_, '_>,
         group: &RecordGroup<'_>,
         found: &FoundRecord,
         kind: Option<&KnownKind>,
-    ) -> Result<Option<IntoIter<Finding>>, Interrupted> {
+    ) -> Result<bool, Interrupted> {
         let offset = self.place.file_offset(found.record.offset);
         let (record, templates, interrupt) = (group.current(), &self.templates, reader.interrupt);
-        let findings = match (&mut self.pass, reader.scan.rules.as_deref()) {
-            (Pass::Records, _) | (_, None) => return Ok(None),
+        self.findings = match (&mut self.pass, reader.scan.rules.as_deref()) {
+            (Pass::Records, _) | (_, None) => return Ok(true),
             (Pass::Matches(detector), _) => {
                 let own;
                 let kind = if let Some(kind) = kind {
@@ -259,7 +262,7 @@ impl Admission {
                 ended.map(|found| Finding::of_burst(rules, found)).collect()
             }
         };
-        Ok(Some(findings.into_iter()))
+        Ok(!self.findings.is_empty())
     }
 
     /// Whether damage to the current chunk is reported: not if it is of a log that no rule is for.

@@ -14,7 +14,7 @@ use evtx_format::{Error, ErrorKind, Interrupt};
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
-use super::pass::{Pass, Rows};
+use super::pass::Pass;
 use super::walk::{ChunkWalk, OrphanChunk};
 use crate::filter::HeaderValues;
 use crate::findings::Finding;
@@ -147,24 +147,19 @@ impl ChunkDecoder {
                     look(left)?;
                 }
                 Some(Ok(found)) => {
-                    let rows = self
-                        .admission
-                        .admit(reader, &mut group, found, findings, walk, &mut self.batch)?;
-                    // A record that takes much more memory than its bytes ends the group.
-                    let templates = &self.admission.templates;
-                    let is_heavy = group.repeat_values
-                        || templates.are_many()
-                        || reader.takes_much()
-                        || self.batch.has_long_texts();
-                    match rows {
-                        Rows::None => {}
-                        Rows::One => group.keep(found),
-                        Rows::Findings(findings) => {
-                            let more = if is_heavy { 0 } else { left };
+                    let (admission, is_again) = (&mut self.admission, findings.is_some());
+                    let is_kept = admission.admit(reader, &mut group, found, is_again, walk, &mut self.batch)?;
+                    match self.admission.pass {
+                        _ if !is_kept => {}
+                        Pass::Records => group.keep(found),
+                        Pass::Matches(_) | Pass::Bursts(_) => {
+                            let new = || std::mem::take(&mut self.admission.findings).into_iter();
+                            let findings = findings.unwrap_or_else(new);
+                            let more = if self.is_heavy(&group, reader) { 0 } else { left };
                             left -= self.keep_findings(&mut group, found, findings, more, walk);
                         }
                     }
-                    if is_heavy {
+                    if self.is_heavy(&group, reader) {
                         break;
                     }
                 }
@@ -185,6 +180,13 @@ impl ChunkDecoder {
         }
         self.push_rows(&group, reader)?;
         Ok(is_end)
+    }
+
+    /// Whether the last record of a group takes much more memory than its bytes. It ends the group.
+    #[inline(always)]
+    fn is_heavy(&self, group: &RecordGroup<'_>, reader: &RecordReader<'_, '_>) -> bool {
+        let are_many = self.admission.templates.are_many();
+        group.repeat_values || are_many || reader.takes_much() || self.batch.has_long_texts()
     }
 
     /// Keeps the current record of a group once for each finding, with room for `left` rows more than one. Returns how

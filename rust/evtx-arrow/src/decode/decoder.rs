@@ -75,6 +75,7 @@ impl Decoder {
             strays: Arc::default(),
             templates: ChunkTemplates::default(),
             pass: Pass::first(&scan),
+            findings: Vec::new(),
             relevance: Relevance {
                 of_log: true,
                 of_chunk: None,

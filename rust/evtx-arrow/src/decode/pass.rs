@@ -1,10 +1,9 @@
 //! What becomes a row: the records, their matches of rules, or the bursts that end with them.
 
 use std::collections::BTreeMap;
-use std::vec::IntoIter;
 
 use crate::detect::Detector;
-use crate::findings::{Finding, FoundBurst};
+use crate::findings::FoundBurst;
 use crate::scan::Scan;
 
 /// What a decoder makes rows of.
@@ -19,14 +18,6 @@ pub(super) enum Pass {
 
 /// The bursts of a file that are no rows yet, by the file offset of their last record.
 pub(super) type BurstEnds = BTreeMap<u64, Vec<FoundBurst>>;
-
-/// The rows of a record.
-pub(super) enum Rows {
-    None,
-    One,
-    /// One for each finding. If there are none, one says what is wrong with the record.
-    Findings(IntoIter<Finding>),
-}
 
 impl Pass {
     /// The first pass of a scan.
