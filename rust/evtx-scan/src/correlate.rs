@@ -33,18 +33,12 @@ impl Collected {
     }
 
     /// Notes the version of a file whose matches are collected.
-    pub(crate) fn opened(&self, file: usize, version: FileVersion) {
+    pub(crate) fn note(&self, file: usize, version: FileVersion) {
         let mut collecting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        collecting.versions.entry(file).or_insert(version);
+        collecting.versions.insert(file, version);
     }
 
-    /// Forgets the version of a file, because a row says that it has changed.
-    pub(crate) fn forget(&self, file: usize) {
-        let mut collecting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        collecting.versions.remove(&file);
-    }
-
-    /// Whether a file has another version than when its matches were collected.
+    /// Whether a file has another version than when its matches were collected, and no row says so yet.
     pub(crate) fn is_changed(&self, file: usize, version: FileVersion) -> bool {
         let collecting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         collecting

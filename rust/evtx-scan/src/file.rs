@@ -128,7 +128,7 @@ impl LogFile {
         self.file.size()
     }
 
-    /// The size, and the stamp of the last modification before the file was read.
+    /// The size, and the stamp of the last modification before the file was read; [`i64::MIN`] as in `stamp`.
     pub(crate) fn version(&self) -> FileVersion {
         (self.size(), self.stamp.load(Ordering::Relaxed))
     }

@@ -69,9 +69,12 @@ impl Work {
         }
     }
 
-    /// A block of a log whose rows come after all others.
-    pub(crate) fn last(file: usize, log: Arc<OpenLog>, block: Block) -> Self {
-        Work::new(file, LAST_INDEX, Some((log, block)), 0..0)
+    /// A block of a log, or what is wrong with the log, whose rows come after all others.
+    pub(crate) fn last(file: usize, block: Option<(Arc<OpenLog>, Block)>, damage: Vec<String>) -> Self {
+        Work {
+            damage,
+            ..Work::new(file, LAST_INDEX, block, 0..0)
+        }
     }
 
     /// Leaves out the rest of the file.

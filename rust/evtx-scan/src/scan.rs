@@ -223,7 +223,7 @@ impl Worker {
                         return Ok(Some(batch));
                     }
                     if !self.claim(call)? {
-                        // Rows on what is wrong with correlations come after all others.
+                        // Rows on correlations that could not be evaluated come after all others, and have no work.
                         self.run.index = LAST_INDEX;
                         return self.flush();
                     }
@@ -302,9 +302,6 @@ impl Worker {
         self.wanted.last_file = work.file;
         if scan.scan.has_rules() {
             let log = work.block.as_ref().map(|(log, _)| log);
-            if let (Some(log), Some(collected)) = (log, &scan.collected) {
-                collected.opened(work.file, log.file.version());
-            }
             let concerns = log.map(|log| log.concerns(&scan.scan, call.interrupt)).transpose()?;
             self.decoder.of_log(work.file, concerns.unwrap_or(true));
         }
@@ -331,9 +328,11 @@ impl Worker {
                 failure = scan.queue.give_up(work.file).then_some(why);
             } else if log.file.has_changed() {
                 failure = Some(CHANGED.to_owned());
-                scan.collected.iter().for_each(|collected| collected.forget(work.file));
             }
             self.state = State::Decoding { decoded: 0, failure };
+        }
+        if let (Some(collected), Some((log, _))) = (&scan.collected, &work.block) {
+            collected.note(work.file, log.file.version());
         }
         let damage = std::mem::take(&mut work.damage);
         self.work = Some(work);
@@ -345,7 +344,8 @@ impl Worker {
         Ok(true)
     }
 
-    /// The next block with bursts, if this is the last worker of a scan that correlates.
+    /// The next block with bursts, or what is wrong with a log that should have some, if this is the last worker of a scan that
+    /// correlates.
     fn next_bursts(&mut self, call: Call<'_>) -> Result<Option<Work>, ScanError> {
         let scan = Arc::clone(&self.scan);
         let (Some(collected), Some(rules)) = (&scan.collected, scan.scan.rules()) else {
@@ -359,21 +359,20 @@ impl Worker {
         let Correlating::Reporting(Some(bursts)) = &mut self.correlating else {
             return Ok(None);
         };
-        for (file, why) in std::mem::take(&mut bursts.refused) {
-            self.decoder.report_file(&file, &why)?;
-        }
         loop {
             if let Some((file, log, block)) = bursts.next_block(|range| self.decoder.has_bursts(range)) {
-                return Ok(Some(Work::last(file, log, block)));
+                return Ok(Some(Work::last(file, Some((log, block)), Vec::new())));
             }
             let last = bursts.reading.take();
             let unread = self.decoder.find_bursts(BTreeMap::new());
             if let Some((file, ..)) = last.filter(|_| unread > 0) {
-                let path: Arc<str> = scan.queue.path(file).path.as_str().into();
                 let why = format!("{unread} bursts of correlations could not be read again");
-                self.decoder.report_file(&path, &why)?;
+                return Ok(Some(Work::last(file, None, vec![why])));
             }
             let Some((file, of_file)) = bursts.next_file(scan.queue.paths()) else {
+                for (rule, why) in std::mem::take(&mut bursts.refused) {
+                    self.decoder.report_file(&rule, &why)?;
+                }
                 return Ok(None);
             };
             let log = match scan.queue.open_log(call, file, None) {
@@ -383,12 +382,11 @@ impl Worker {
                 Err(error) => return Err(error),
             };
             let version = log.as_ref().map(|log| log.file.version());
-            if version.is_some_and(|version| collected.is_changed(file, version)) {
-                let path: Arc<str> = scan.queue.path(file).path.as_str().into();
-                self.decoder.report_file(&path, CHANGED)?;
-            }
             self.decoder.find_bursts(of_file);
             bursts.reading = Some((file, log.map(Arc::new), 0));
+            if version.is_some_and(|version| collected.is_changed(file, version)) {
+                return Ok(Some(Work::last(file, None, vec![CHANGED.to_owned()])));
+            }
         }
     }
 

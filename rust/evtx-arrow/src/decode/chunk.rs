@@ -229,7 +229,7 @@ impl ChunkDecoder {
             return Ok(());
         }
         let place = self.admission.place.clone();
-        self.report(&BareRow {
+        self.report(BareRow {
             header: HeaderValues {
                 record_id: record.map(|record| record.id),
                 recovered: record.map(|_| false),
@@ -241,16 +241,16 @@ impl ChunkDecoder {
     }
 
     /// Reports damage by `on_error`, as a row without an event.
-    pub(super) fn report(&mut self, row: &BareRow<'_>) -> Result<(), DecodeError> {
+    pub(super) fn report(&mut self, row: BareRow<'_>) -> Result<(), DecodeError> {
         match self.scan.options.on_error {
             OnError::Report => {
-                if self.admission.keeps_bare(&self.scan, row) {
-                    self.batch.push_bare(row)?;
+                if self.admission.keeps_bare(&self.scan, &row) {
+                    self.batch.push_bare(&row)?;
                 }
                 Ok(())
             }
             OnError::Skip => Ok(()),
-            OnError::Fail => Err(DecodeError::Damaged(row.error.clone())),
+            OnError::Fail => Err(DecodeError::Damaged(row.error)),
         }
     }
 }

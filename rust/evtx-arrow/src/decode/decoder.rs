@@ -152,7 +152,7 @@ impl Decoder {
     }
 
     /// From here on, each row is a burst of one file, with the record at whose file offset it ends. Returns how many bursts of
-    /// the last call are no rows.
+    /// the last call have no row.
     pub fn find_bursts(&mut self, ends: BTreeMap<u64, Vec<FoundBurst>>) -> usize {
         match std::mem::replace(&mut self.inner.admission.pass, Pass::Bursts(ends)) {
             Pass::Bursts(left) => left.values().map(Vec::len).sum(),
@@ -160,7 +160,7 @@ impl Decoder {
         }
     }
 
-    /// Whether bursts that are no rows end in a range of file offsets.
+    /// Whether a burst without a row ends in a range of file offsets.
     pub fn has_bursts(&self, range: Range<u64>) -> bool {
         match &self.inner.admission.pass {
             Pass::Bursts(ends) => ends.range(range).next().is_some(),
@@ -217,7 +217,7 @@ impl Decoder {
     /// [`DecodeError::Damaged`] with `fail`; [`DecodeError::Arrow`] if the row cannot be added.
     pub fn report_file(&mut self, filename: &Arc<str>, text: &str) -> Result<(), DecodeError> {
         self.start_file(filename);
-        self.inner.report(&BareRow {
+        self.inner.report(BareRow {
             header: HeaderValues {
                 filename,
                 ..HeaderValues::default()

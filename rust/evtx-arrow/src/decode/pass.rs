@@ -16,7 +16,7 @@ pub(super) enum Pass {
     Bursts(BurstEnds),
 }
 
-/// The bursts of a file that are no rows yet, by the file offset of their last record.
+/// The bursts of a file that have no row yet, by the file offset of their last record.
 pub(super) type BurstEnds = BTreeMap<u64, Vec<FoundBurst>>;
 
 impl Pass {

@@ -320,11 +320,10 @@ fn a_file_that_changes_while_it_is_read_says_so_once() {
     }
 }
 
-/// The rows of a scan of one log that correlates: bursts of two events, with a rule for all events that is no row.
-fn bursts(manner: Manner, threads: usize) -> Vec<Option<String>> {
-    let storage = Memory::default().with("logs/log", &long("DC01-Security.evtx", 3), manner);
+/// A scan that correlates all events: its rows are the bursts of two or more of a channel.
+fn correlating(storage: &Memory) -> Arc<FileScan> {
     let text = "title: b\nname: b\nlogsource: {product: windows}\ndetection: {a: {EventID|exists: true}, condition: a}\n---\n\
-        title: c\ncorrelation: {type: event_count, rules: [b], timespan: 9999d, condition: {gte: 2}}\n";
+        title: c\ncorrelation: {type: event_count, rules: [b], group-by: [Channel], timespan: 9999d, condition: {gte: 2}}\n";
     let rules = tempfile::NamedTempFile::with_suffix(".yml").expect("a file");
     std::fs::write(&rules, text).expect("rules");
     let mut arguments = Arguments::new(Query::Matches);
@@ -337,9 +336,32 @@ fn bursts(manner: Manner, threads: usize) -> Vec<Option<String>> {
     let schema = call.table.schema();
     let columns = ["record_id", "error"].map(|name| schema.index_of(name).expect("a column"));
     let scan = Arc::new(Scan::new(call.table, &columns));
-    let scan = Arc::new(FileScan::new(scan, paths(&storage, "logs/*"), None));
-    let found = rows(&storage, &scan, threads).expect("rows");
+    Arc::new(FileScan::new(scan, paths(storage, "logs/*"), None))
+}
+
+/// What is wrong with each row of such a scan of one log.
+fn bursts(manner: Manner, threads: usize) -> Vec<Option<String>> {
+    let storage = Memory::default().with("logs/log", &long("DC01-Security.evtx", 3), manner);
+    let found = rows(&storage, &correlating(&storage), threads).expect("rows");
     found.into_iter().map(|(_, error)| error).collect()
+}
+
+#[test]
+fn rows_on_a_log_that_is_gone_are_not_in_a_batch_of_another_log() {
+    let gone = Manner {
+        opens: Some(1),
+        ..Manner::default()
+    };
+    let storage = Memory::default()
+        .with("logs/a", &sample("DC01-Security.evtx"), gone)
+        .with("logs/b", &sample("DC01-Sysmon.evtx"), Manner::default());
+    let mut worker = Worker::new(&correlating(&storage), MakeArrays::CHECKED);
+    let mut found = Vec::new();
+    while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {
+        let errors = batch.rows.num_rows() - batch.rows.column(1).null_count();
+        found.push((batch.file, errors, batch.rows.num_rows() > errors));
+    }
+    assert_eq!(found, [(0, 1, false), (1, 0, true)]);
 }
 
 #[test]
