@@ -75,9 +75,7 @@ export class Engine extends EventTarget {
     const engine = new Engine();
     engine.#planner = new Remote(coreWorker);
     engine.#module = await engine.#planner.call({ name: "compile", packed: core() });
-    await engine.#planner.call({ name: "files", module: engine.#module, files: [] });
-    engine.columns = await engine.#planner.call({ name: "run", command: { do: "open", function: "read_evtx" } });
-    await engine.#startDatabase();
+    [engine.columns] = await Promise.all([engine.#namesOfColumns(), engine.#startDatabase()]);
     engine.#warmUp().catch(() => {});
     return engine;
   }
@@ -98,6 +96,11 @@ export class Engine extends EventTarget {
     } finally {
       decoder.end();
     }
+  }
+
+  async #namesOfColumns() {
+    await this.#planner.call({ name: "files", module: this.#module, files: [] });
+    return this.#planner.call({ name: "run", command: { do: "open", function: "read_evtx" } });
   }
 
   async #startDatabase() {
