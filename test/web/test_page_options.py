@@ -21,7 +21,10 @@ async def choose(page, columns, event_ids=""):
 def test_columns_and_events(con):
     """What people choose applies to the next files, and to those that are there."""
 
+    offered = []
+
     async def steps(page):
+        offered.extend(await page.page.run("[...document.querySelectorAll('#choose-columns input')].map((box) => box.value)"))
         await page.click("#options")
         await choose(page, ["record_id", "time_created", "event_id", "filename"], "4625, 1102")
         await page.load(SAMPLES / "DC01-Security.evtx")
@@ -34,6 +37,7 @@ def test_columns_and_events(con):
 
     few, more = case.visit(steps)
     log = f"read_evtx('{SAMPLES}/DC01-Security.evtx')"
+    assert offered == [name for name, *_ in con.execute(f"DESCRIBE FROM {log}").fetchall()]
     expected = con.execute(f"SELECT event_id::VARCHAR, count(*)::VARCHAR FROM {log} WHERE event_id IN (4625, 1102) GROUP BY ALL ORDER BY ALL").fetchall()
     assert few == ([list(row) for row in expected], [["record_id time_created event_id filename"]])
     [(rows,)] = con.execute(f"SELECT count(*) FROM {log}").fetchall()
