@@ -4,22 +4,20 @@ use std::io::{self, BufRead};
 
 use bzip2::{Decompress, Error, Status};
 
-use super::feed::{Fed, Feed, Members, Next, damaged};
+use super::feed::{Feed, Members, Next, damaged};
 
 impl Feed for Decompress {
-    fn feed(&mut self, input: &[u8], output: &mut [u8]) -> Fed {
-        let (taken, given) = (self.total_in(), self.total_out());
-        let next = match self.decompress(input, output) {
+    fn totals(&self) -> (u64, u64) {
+        (self.total_in(), self.total_out())
+    }
+
+    fn feed(&mut self, input: &[u8], output: &mut [u8]) -> Next {
+        match self.decompress(input, output) {
             Ok(Status::StreamEnd) => Next::End,
             Ok(Status::MemNeeded) => Next::Failure(io::Error::other("its blocks take more memory than is left")),
             Ok(_) => Next::More,
             Err(Error::DataMagic) => Next::Failure(io::Error::other("it is not a bzip2 file")),
             Err(_) => Next::Failure(damaged()),
-        };
-        Fed {
-            taken: (self.total_in() - taken) as usize,
-            given: (self.total_out() - given) as usize,
-            next,
         }
     }
 }

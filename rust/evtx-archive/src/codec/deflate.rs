@@ -5,12 +5,15 @@ use std::io::{self, BufRead, Read};
 use deflate64::InflaterManaged;
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::feed::{Fed, Feed, Members, Next, damaged};
+use super::feed::{Feed, Members, Next, damaged};
 
 impl Feed for Decompress {
-    fn feed(&mut self, input: &[u8], output: &mut [u8]) -> Fed {
-        let (taken, given) = (self.total_in(), self.total_out());
-        let next = match self.decompress(input, output, FlushDecompress::None) {
+    fn totals(&self) -> (u64, u64) {
+        (self.total_in(), self.total_out())
+    }
+
+    fn feed(&mut self, input: &[u8], output: &mut [u8]) -> Next {
+        match self.decompress(input, output, FlushDecompress::None) {
             Ok(Status::StreamEnd) => Next::End,
             Ok(_) => Next::More,
             Err(error) => Next::Failure(match error.message() {
@@ -20,11 +23,6 @@ impl Feed for Decompress {
                 }
                 _ => damaged(),
             }),
-        };
-        Fed {
-            taken: (self.total_in() - taken) as usize,
-            given: (self.total_out() - given) as usize,
-            next,
         }
     }
 }

@@ -8,14 +8,6 @@ use evtx_scan::StorageError;
 
 use crate::memory::WindowLease;
 
-/// What a decoder makes of a piece.
-pub(crate) struct Fed {
-    /// The bytes that it took, and those that it gave.
-    pub(crate) taken: usize,
-    pub(crate) given: usize,
-    pub(crate) next: Next,
-}
-
 /// What follows the bytes that a decoder gave.
 pub(crate) enum Next {
     /// More of the stream.
@@ -28,8 +20,11 @@ pub(crate) enum Next {
 
 /// A decoder that is fed piece by piece.
 pub(crate) trait Feed {
+    /// How many bytes it took and gave so far.
+    fn totals(&self) -> (u64, u64);
+
     /// Decodes a piece of the input, which is empty at its end.
-    fn feed(&mut self, input: &[u8], output: &mut [u8]) -> Fed;
+    fn feed(&mut self, input: &[u8], output: &mut [u8]) -> Next;
 }
 
 /// A stream of a decoder that is fed. Unlike the readers of most crates, it returns the bytes before damage.
@@ -60,16 +55,19 @@ impl<F: Feed> Read for Stream<'_, F> {
             }
             let bytes = self.input.fill_buf()?;
             let is_end = bytes.is_empty();
-            let fed = self.decoder.feed(bytes, buffer);
-            self.input.consume(fed.taken);
-            match fed.next {
+            let (taken, given) = self.decoder.totals();
+            let next = self.decoder.feed(bytes, buffer);
+            let (all_taken, all_given) = self.decoder.totals();
+            let given = (all_given - given) as usize;
+            self.input.consume((all_taken - taken) as usize);
+            match next {
                 Next::End => self.is_done = true,
-                Next::More if is_end && fed.given == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Next::More if is_end && given == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Next::More => {}
                 Next::Failure(failure) => self.failure = Some(failure),
             }
-            if fed.given > 0 {
-                return Ok(fed.given);
+            if given > 0 {
+                return Ok(given);
             }
         }
         Ok(0)
