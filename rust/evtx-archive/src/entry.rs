@@ -14,7 +14,7 @@ use crate::cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header
 use crate::codec::Method;
 use crate::formats::NESTING;
 use crate::head::{Encryption, Head, Own, Place};
-use crate::input::Input;
+use crate::input::{Input, Source};
 use crate::limits::{Archives, BOMB_RATIO};
 use crate::memory::{EntryBytes, ListMemory, WindowLease, unusable};
 use crate::names::{Glob, plain};
@@ -174,7 +174,7 @@ impl Entry {
         let start = offset + header.len() as u64 + name_len as u64 + others;
         let end = start.saturating_add(self.head.compressed);
         input.set_end(end);
-        input.skip(others);
+        input.skip(others)?;
         Ok((start..end, disagreement))
     }
 

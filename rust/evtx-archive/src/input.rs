@@ -74,11 +74,6 @@ impl<'c> Input<'c> {
         Input { piece, ..self }
     }
 
-    /// Where the next byte is in the file.
-    pub(crate) fn offset(&self) -> u64 {
-        self.next - (self.buffer.len() - self.used) as u64
-    }
-
     /// Moves the end of the section, at most to the end of the file.
     pub(crate) fn set_end(&mut self, end: u64) {
         let (offset, end) = (self.offset(), end.min(self.file.size()));
@@ -89,14 +84,6 @@ impl<'c> Input<'c> {
         self.end = end;
     }
 
-    /// Fills a buffer. Returns false if fewer bytes are left.
-    pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, StorageError> {
-        match self.read_exact(buffer) {
-            Ok(()) => Ok(true),
-            Err(_) => self.failure.take().map_or(Ok(false), Err),
-        }
-    }
-
     /// Keeps why the storage failed, and forgets the buffer.
     fn fail<T>(&mut self, why: StorageError) -> io::Result<T> {
         self.buffer.clear();
@@ -104,30 +91,27 @@ impl<'c> Input<'c> {
         self.failure.replace(Some(why));
         Err(io::Error::other("the storage failed"))
     }
-
-    /// Passes over bytes. Returns false if fewer are left.
-    pub(crate) fn skip(&mut self, len: u64) -> bool {
-        let buffered = (self.buffer.len() - self.used) as u64;
-        self.used += len.min(buffered) as usize;
-        let more = len.saturating_sub(buffered);
-        let is_there = more <= self.end.saturating_sub(self.next);
-        self.next += more.min(self.end.saturating_sub(self.next));
-        is_there
-    }
 }
 
 /// A whole file.
 impl Source for Input<'_> {
     fn offset(&self) -> u64 {
-        self.offset()
+        self.next - (self.buffer.len() - self.used) as u64
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, StorageError> {
-        self.fill(buffer)
+        match self.read_exact(buffer) {
+            Ok(()) => Ok(true),
+            Err(_) => self.failure.take().map_or(Ok(false), Err),
+        }
     }
 
     fn skip(&mut self, len: u64) -> Result<bool, StorageError> {
-        Ok(self.skip(len))
+        let buffered = (self.buffer.len() - self.used) as u64;
+        self.used += len.min(buffered) as usize;
+        let (more, left) = (len.saturating_sub(buffered), self.end.saturating_sub(self.next));
+        self.next += more.min(left);
+        Ok(more <= left)
     }
 }
 

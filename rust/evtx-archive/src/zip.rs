@@ -9,7 +9,7 @@ use evtx_scan::{StorageError, StorageFile, sort_by};
 
 use crate::codec::Method;
 use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Own, Place, SYMBOLIC_LINK, Wanted};
-use crate::input::Input;
+use crate::input::{Input, Source};
 use crate::memory::unusable;
 use crate::names::text;
 
