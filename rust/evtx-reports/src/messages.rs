@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+use arrow_array::types::{ArrowPrimitiveType, UInt8Type, UInt16Type, UInt32Type};
+use arrow_array::{
+    Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray, downcast_integer, new_null_array,
 };
-use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use evtx_format::value::ValueType;
 use evtx_format::{Interrupt, free, printable};
@@ -337,36 +337,19 @@ fn numbers<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<PrimitiveArray<T>,
 where
     T::Native: TryFrom<i128>,
 {
-    macro_rules! wide {
-        ($($found:ident: $of:ty,)*) => {
-            match array.data_type() {
-                $(DataType::$found => {
-                    let numbers = array.as_primitive::<$of>();
-                    numbers.iter().map(|number| number.map(i128::from)).collect::<Vec<_>>()
-                })*
-                found => return Err(ArrowError::CastError(format!("{found} is not a type of whole numbers"))),
-            }
+    let fit = |number: i128| {
+        let fits = T::Native::try_from(number);
+        fits.map_err(|_| ArrowError::CastError(format!("{number} does not fit {}", T::DATA_TYPE)))
+    };
+    macro_rules! fitting {
+        ($of:ty) => {
+            array.as_primitive::<$of>().try_unary(|number| fit(number.into()))
         };
     }
-    let wide = wide!(
-        Int8: Int8Type,
-        Int16: Int16Type,
-        Int32: Int32Type,
-        Int64: Int64Type,
-        UInt8: UInt8Type,
-        UInt16: UInt16Type,
-        UInt32: UInt32Type,
-        UInt64: UInt64Type,
-    );
-    let fit = |number: Option<i128>| match number.map(T::Native::try_from) {
-        None => Ok(None),
-        Some(Ok(fits)) => Ok(Some(fits)),
-        Some(Err(_)) => {
-            let (number, wanted) = (number.unwrap_or_default(), T::DATA_TYPE);
-            Err(ArrowError::CastError(format!("{number} does not fit {wanted}")))
-        }
-    };
-    wide.into_iter().map(fit).collect()
+    downcast_integer! {
+        array.data_type() => (fitting),
+        found => Err(ArrowError::CastError(format!("{found} is not a type of whole numbers"))),
+    }
 }
 
 fn fields(items: &StructArray) -> Arc<[Field]> {
