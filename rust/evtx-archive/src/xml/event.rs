@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use evtx_format::MAX_OPEN_ELEMENTS;
+use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_writer::SpelledEvent;
 use jiff::Timestamp;
 use memchr::memmem::Finder;
@@ -10,9 +11,6 @@ use quick_xml::errors::IllFormedError;
 use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
-
-/// Seconds from 1601-01-01 to 1970-01-01.
-const UNIX_EPOCH: i64 = 11_644_473_600;
 
 /// Most characters of the prefix of an event's name.
 const MAX_PREFIX: usize = 32;
@@ -63,9 +61,7 @@ pub(super) struct Head {
 }
 
 fn filetime(text: &str) -> Option<u64> {
-    let time: Timestamp = text.parse().ok()?;
-    let ticks = i128::from(UNIX_EPOCH) * 10_000_000 + time.as_nanosecond().div_euclid(100);
-    u64::try_from(ticks).ok()
+    unix_nanos_to_filetime(text.parse::<Timestamp>().ok()?.as_nanosecond())
 }
 
 /// Reads events, one after the other.

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use arrow_schema::{DataType, Field, Fields};
 use evtx_format::binxml::fields::FieldNamer;
 use evtx_format::value::text::Form;
+use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_format::value::{Scalar, Value};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
@@ -135,7 +136,10 @@ impl EventValue<'_> {
             EventValue::Text(text) => return out.push_str(text),
             EventValue::Number(number) if is_hexadecimal => (Scalar::HexInt64, number.to_le_bytes().to_vec()),
             EventValue::Number(number) => return out.push_str(itoa::Buffer::new().format(number)),
-            EventValue::Time(nanos) => (Scalar::FileTime, filetime(nanos).to_le_bytes().to_vec()),
+            EventValue::Time(nanos) => {
+                let filetime = unix_nanos_to_filetime(i128::from(nanos)).unwrap_or(0);
+                (Scalar::FileTime, filetime.to_le_bytes().to_vec())
+            }
             EventValue::Uuid(mut bytes) => {
                 // A GUID has its first three numbers in little-endian order.
                 bytes[..4].reverse();
@@ -148,11 +152,6 @@ impl EventValue<'_> {
         Value::new(scalar, &bytes).push_text(&mut text, Form::Plain);
         out.push_str(&String::from_utf8_lossy(&text));
     }
-}
-
-/// The FILETIME of a time in ns since 1970.
-fn filetime(nanos: i64) -> i64 {
-    nanos.div_euclid(100) + 116_444_736_000_000_000
 }
 
 /// The leaves of `EventData` and `UserData`: names, and texts or NULL.

@@ -17,6 +17,11 @@ pub fn filetime_to_unix_nanos(filetime: u64) -> Option<i64> {
     ticks.checked_mul(100)
 }
 
+/// The FILETIME of an instant in nanoseconds since 1970-01-01 UTC, rounded down to 100 ns; `None` before 1601.
+pub fn unix_nanos_to_filetime(nanos: i128) -> Option<u64> {
+    u64::try_from(nanos.div_euclid(100) + i128::from(UNIX_EPOCH)).ok()
+}
+
 /// The time that Windows shows for a FILETIME, with a year modulo 10,000. `None` past `i64::MAX`.
 pub(super) fn shown_filetime(filetime: u64) -> Option<DateTime> {
     /// Seconds in 10,000 years, after which the calendar repeats.
@@ -128,6 +133,9 @@ mod tests {
         assert_eq!(filetime_to_unix_nanos(UNIX_EPOCH as u64 + 1), Some(100));
         assert_eq!(filetime_to_unix_nanos(0), None);
         assert_eq!(filetime_to_unix_nanos(u64::MAX), None);
+        assert_eq!(unix_nanos_to_filetime(199), Some(UNIX_EPOCH as u64 + 1));
+        assert_eq!(unix_nanos_to_filetime(-1), Some(UNIX_EPOCH as u64 - 1));
+        assert_eq!(unix_nanos_to_filetime(-100 * i128::from(UNIX_EPOCH) - 1), None);
         assert_eq!(
             filetime_to_unix_nanos(208_678_455_368_547_758),
             Some(9_223_371_936_854_775_800)

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
+use encoding_rs::WINDOWS_1252;
 use evtx_format::case::fold_char;
-
-use super::typed::ANSI;
 
 /// How bytes are read as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,11 +53,10 @@ pub(super) fn chars(source: &[u8], encoding: Encoding) -> Vec<(char, usize)> {
             }
             found
         }
-        Encoding::Ansi => source
-            .iter()
-            .enumerate()
-            .map(|(at, byte)| (ANSI[usize::from(*byte)], at))
-            .collect(),
+        Encoding::Ansi => {
+            let (text, _) = WINDOWS_1252.decode_without_bom_handling(source);
+            text.chars().enumerate().map(|(at, c)| (c, at)).collect()
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Replacements as values of a type: read from the text that Windows shows for the type.
 
-use std::sync::LazyLock;
-
-use evtx_format::value::text::{Form, push_ansi};
+use encoding_rs::WINDOWS_1252;
+use evtx_format::value::text::Form;
+use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_format::value::{Scalar, Value, ValueType};
 use jiff::Timestamp;
 use jiff::tz::Offset;
@@ -12,8 +12,6 @@ use crate::binxml;
 use crate::target::Edit;
 use crate::value::utf16;
 
-/// Ticks of 100 ns from 1601-01-01 to 1970-01-01, both UTC.
-const UNIX_EPOCH: i128 = 116_444_736_000_000_000;
 /// The most bytes of a value in a value table.
 pub(super) const MAX_VALUE: usize = 65_535;
 
@@ -60,28 +58,10 @@ pub(super) fn sid(text: &str) -> Option<Vec<u8>> {
     Some(binxml::Value::Sid(authority, subs).stored().1)
 }
 
-/// The characters of Windows-1252, by byte.
-pub(super) static ANSI: LazyLock<[char; 256]> = LazyLock::new(|| {
-    std::array::from_fn(|byte| {
-        let mut text = Vec::new();
-        push_ansi(&mut text, &[byte as u8], Form::Plain);
-        std::str::from_utf8(&text)
-            .ok()
-            .and_then(|text| text.chars().next())
-            .unwrap_or('\0')
-    })
-});
-
 /// A text in Windows-1252; `None` if it has other characters.
 pub(super) fn ansi(text: &str) -> Option<Vec<u8>> {
-    let byte = |c: char| {
-        if c.is_ascii() {
-            Some(c as u8)
-        } else {
-            ANSI.iter().position(|&known| known == c).map(|byte| byte as u8)
-        }
-    };
-    text.chars().map(byte).collect()
+    let (bytes, _, is_lossy) = WINDOWS_1252.encode(text);
+    (!is_lossy).then(|| bytes.into_owned())
 }
 
 /// The bytes of a single value from a text; `None` if the text is not of the type. `size` is the size of the value that it
@@ -115,8 +95,8 @@ pub(super) fn read(scalar: Scalar, text: &str, size: usize) -> Option<Vec<u8>> {
         Scalar::HexInt32 => u32::try_from(number()?).ok()?.to_le_bytes().into(),
         Scalar::HexInt64 | Scalar::SizeT => number()?.to_le_bytes().into(),
         Scalar::FileTime => {
-            let ticks = text.parse::<Timestamp>().ok()?.as_nanosecond() / 100 + UNIX_EPOCH;
-            u64::try_from(ticks).ok()?.to_le_bytes().into()
+            let nanos = text.parse::<Timestamp>().ok()?.as_nanosecond();
+            unix_nanos_to_filetime(nanos)?.to_le_bytes().into()
         }
         Scalar::SystemTime => system_time(text)?,
         Scalar::Sid => sid(text)?,
