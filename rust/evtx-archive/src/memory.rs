@@ -1,19 +1,20 @@
 //! The memory and the disk of archives: of entries that are open, of the windows of decoders, and of lists of entries.
 //!
 //! Results must not depend on which thread gets the memory. So an entry for which there is too little is held in a
-//! temporary file; without a folder for these, every entry may take the same. No thread waits for another one to close
-//! an entry: an engine can hold back that thread until this one returns rows.
+//! temporary file; without a folder for these, every entry may take the same, and a large one is held compressed. No
+//! thread waits for another one to close an entry: an engine can hold back that thread until this one returns rows.
 
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{Lease, LocalFile, Pool, StorageError, StorageFile, WAIT};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 /// Bytes of a segment of memory.
 const SEGMENT: usize = 1 << 20;
@@ -192,11 +193,49 @@ pub(crate) struct EntryBytes {
     /// Room for the next segment, and how many bytes of it are filled.
     last: Vec<u8>,
     filled: usize,
-    /// Segments of [`SEGMENT`] bytes; the last one can be shorter. Empty if there is a file.
-    segments: Vec<Vec<u8>>,
+    /// Empty if there is a file.
+    segments: Vec<Segment>,
+    /// What the segments take of the memory.
+    held: u64,
+    /// The compressed segment that was read last, and its index.
+    inflated: Mutex<(Option<usize>, Vec<u8>)>,
     file: Option<File>,
     /// The file once it is only read.
     spilled: Option<LocalFile>,
+}
+
+/// [`SEGMENT`] bytes; the last segment can have fewer.
+struct Segment {
+    /// Compressed if they are fewer than `len`.
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Segment {
+    fn new(bytes: Vec<u8>) -> Self {
+        let len = bytes.len();
+        Segment { bytes, len }
+    }
+
+    /// Compresses the bytes, if that halves them.
+    fn deflate(&mut self) {
+        let mut deflated = Vec::with_capacity(self.len / 2);
+        let status =
+            Compress::new(Compression::fast(), false).compress_vec(&self.bytes, &mut deflated, FlushCompress::Finish);
+        if let Ok(Status::StreamEnd) = status {
+            deflated.shrink_to_fit();
+            self.bytes = deflated;
+        }
+    }
+
+    /// Decompresses the bytes.
+    fn inflate(&self, plain: &mut Vec<u8>) {
+        plain.clear();
+        plain.reserve_exact(self.len);
+        // They are our own.
+        let _ = Decompress::new(false).decompress_vec(&self.bytes, plain, FlushDecompress::Finish);
+        plain.resize(self.len, 0);
+    }
 }
 
 impl EntryBytes {
@@ -209,6 +248,8 @@ impl EntryBytes {
             last: Vec::new(),
             filled: 0,
             segments: Vec::new(),
+            held: 0,
+            inflated: Mutex::default(),
             file: None,
             spilled: None,
         }
@@ -250,15 +291,22 @@ impl EntryBytes {
             return Ok(());
         }
         let size = self.size + more;
+        let mut segment = Segment::new(segment);
         let in_memory = match &self.budget.folder {
             Some(_) => self.file.is_none() && size <= ENTRY_MEMORY && self.memory.try_take(more),
-            None => size <= self.budget.memory / 4,
+            None => {
+                if size > self.budget.memory / 8 {
+                    segment.deflate();
+                }
+                self.held + segment.bytes.len() as u64 <= self.budget.memory / 4
+            }
         };
         if in_memory {
-            segment.shrink_to_fit();
+            segment.bytes.shrink_to_fit();
+            self.held += segment.bytes.len() as u64;
             self.segments.push(segment);
         } else {
-            self.write(&segment)?;
+            self.write(&segment.bytes)?;
         }
         self.size = size;
         Ok(())
@@ -283,7 +331,7 @@ impl EntryBytes {
                 // The bytes stay in memory if they cannot be written.
                 self.segments
                     .iter()
-                    .try_for_each(|segment| file.write_all(segment))
+                    .try_for_each(|segment| file.write_all(&segment.bytes))
                     .map_err(failed)?;
                 self.segments = Vec::new();
                 self.memory.give_back();
@@ -337,16 +385,24 @@ impl StorageFile for EntryBytes {
         let mut done = 0;
         while done < buffer.len() {
             let at = offset + done as u64;
-            let segment = usize::try_from(at / SEGMENT as u64).ok();
-            let segment = segment.and_then(|index| self.segments.get(index));
-            let rest = segment.and_then(|segment| segment.get(at as usize % SEGMENT..));
-            let rest = rest.unwrap_or_default();
-            if rest.is_empty() {
+            let index = usize::try_from(at / SEGMENT as u64).unwrap_or(usize::MAX);
+            let start = (at % SEGMENT as u64) as usize;
+            let Some(segment) = self.segments.get(index).filter(|segment| segment.len > start) else {
                 return unusable(format!("there are only {} bytes of it", self.size));
+            };
+            let end = segment.len.min(start + buffer.len() - done);
+            let part = &mut buffer[done..done + end - start];
+            if segment.bytes.len() == segment.len {
+                part.copy_from_slice(&segment.bytes[start..end]);
+            } else {
+                let mut inflated = self.inflated.lock().unwrap_or_else(PoisonError::into_inner);
+                let (last, plain) = &mut *inflated;
+                if last.replace(index) != Some(index) {
+                    segment.inflate(plain);
+                }
+                part.copy_from_slice(&plain[start..end]);
             }
-            let len = rest.len().min(buffer.len() - done);
-            buffer[done..done + len].copy_from_slice(&rest[..len]);
-            done += len;
+            done += end - start;
         }
         Ok(())
     }
@@ -436,8 +492,20 @@ mod tests {
     fn without_a_folder_every_entry_may_take_the_same() {
         let budget = Arc::new(Budget::new(8 * MIB, u64::MAX, None));
         let open: Vec<_> = (0..8).map(|_| held(&budget, 1).expect("it fits")).collect();
-        let why = refused(&budget, 2);
+        let mut numbers = 0_u32..;
+        let mut random = EntryBytes::new(&budget);
+        let mut fill = |buffer: &mut [u8]| {
+            let bytes = numbers
+                .by_ref()
+                .flat_map(|i| crc32fast::hash(&i.to_le_bytes()).to_le_bytes());
+            buffer.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+            buffer.len()
+        };
+        let added = (0..100).find_map(|_| random.add(u64::MAX, &mut fill).err());
+        let why = added.expect("too many").to_string();
         assert!(why.contains("temp_directory"), "{why}");
+        assert_eq!(random.size(), 2 * MIB);
+        check(&*held(&budget, 100).expect("compressed, it fits").into_file(), 100);
         open.into_iter().for_each(|held| check(&*held.into_file(), 1));
         let budget = Arc::new(Budget::new(280 * MIB, 0, None));
         check(&*held(&budget, 66).expect("the memory is there").into_file(), 66);

@@ -38,7 +38,7 @@ struct OpenScan {
 }
 
 /// What a scan may use of the memory, as DuckDB writes it. Archives and messages take a quarter of it each at most, and an entry
-/// of an archive a sixteenth: 128 MiB, because there is no folder for temporary files.
+/// of an archive a sixteenth, compressed: 128 MiB, because there is no folder for temporary files.
 const MEMORY: &str = "2 GiB";
 
 /// The text of a field of a command; empty if there is none.

@@ -72,7 +72,7 @@ fn rows_do_not_depend_on_threads_when_memory_is_short() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     for (memory, disk, folder, sound_logs) in [
-        (16 << 20, 0, None, 11),
+        (800 << 10, 0, None, 11),
         (64 << 20, 0, None, 24),
         (64 << 20, 1 << 30, Some(folder.path().to_owned()), 24),
         (0, 1 << 30, Some(folder.path().to_owned()), 12),
