@@ -155,54 +155,33 @@ impl LogicalType {
         unsafe { duckdb_get_type_id(self.0) }
     }
 
-    /// The types in a list, a map or a struct.
-    fn children(&self) -> Vec<LogicalType> {
+    /// A text that only the same types have; `None` with an enum in it, because enums never are the same.
+    fn text(&self) -> Option<String> {
+        let of = |child| LogicalType(child).text();
         // SAFETY: each function gets a type of its kind, and an index of a child.
         unsafe {
-            match self.id() {
-                id::LIST => vec![LogicalType(duckdb_list_type_child_type(self.0))],
-                id::MAP => vec![
-                    LogicalType(duckdb_map_type_key_type(self.0)),
-                    LogicalType(duckdb_map_type_value_type(self.0)),
-                ],
-                id::STRUCT => (0..duckdb_struct_type_child_count(self.0))
-                    .map(|index| LogicalType(duckdb_struct_type_child_type(self.0, index)))
-                    .collect(),
-                _ => Vec::new(),
-            }
-        }
-    }
-
-    /// Its name, if it has one beside that of the type below, such as `JSON`.
-    fn alias(&self) -> String {
-        // SAFETY: it is a type.
-        unsafe { taken(duckdb_logical_type_get_alias(self.0)) }
-    }
-
-    /// The names of the fields of a struct.
-    fn field_names(&self) -> Vec<String> {
-        if self.id() != id::STRUCT {
-            return Vec::new();
-        }
-        // SAFETY: it is a struct, and the indexes are those of fields.
-        unsafe {
-            let count = duckdb_struct_type_child_count(self.0);
-            (0..count)
-                .map(|index| taken(duckdb_struct_type_child_name(self.0, index)))
-                .collect()
+            let inner = match self.id() {
+                id::ENUM => return None,
+                id::LIST => of(duckdb_list_type_child_type(self.0))?,
+                id::MAP => of(duckdb_map_type_key_type(self.0))? + &of(duckdb_map_type_value_type(self.0))?,
+                id::STRUCT => {
+                    let fields = (0..duckdb_struct_type_child_count(self.0)).map(|index| {
+                        let name = taken(duckdb_struct_type_child_name(self.0, index));
+                        Some(format!("{name:?}{}", of(duckdb_struct_type_child_type(self.0, index))?))
+                    });
+                    fields.collect::<Option<String>>()?
+                }
+                _ => String::new(),
+            };
+            // The name, if it has one beside that of the type below, such as `JSON`.
+            let alias = taken(duckdb_logical_type_get_alias(self.0));
+            Some(format!("{}{alias:?}({inner})", self.id()))
         }
     }
 
     /// Whether both types are the same. Enums never are.
     pub(crate) fn is(&self, other: &LogicalType) -> bool {
-        let (own, others) = (self.children(), other.children());
-        let mut pairs = own.iter().zip(&others);
-        self.id() == other.id()
-            && self.id() != id::ENUM
-            && self.alias() == other.alias()
-            && self.field_names() == other.field_names()
-            && own.len() == others.len()
-            && pairs.all(|(own, other)| own.is(other))
+        self.text().is_some_and(|text| other.text() == Some(text))
     }
 }
 
