@@ -4,18 +4,7 @@ use evtx_ffi::{EvtxArguments, EvtxPaths};
 use evtx_format::Interrupt;
 use evtx_scan::{Argument, ArgumentKind, ArgumentValue, ScanError, Storage};
 
-use crate::types::{LogicalType, Value, id};
-
-/// The type of an argument.
-pub(crate) fn type_of(kind: ArgumentKind) -> LogicalType {
-    LogicalType::new(match kind {
-        ArgumentKind::Flag => id::BOOLEAN,
-        ArgumentKind::Integer => id::BIGINT,
-        ArgumentKind::Text => id::VARCHAR,
-        // A value, or a list of them.
-        ArgumentKind::List | ArgumentKind::Map => id::ANY,
-    })
-}
+use crate::types::{Value, id};
 
 fn input(text: String) -> ScanError {
     ScanError::Input(text)

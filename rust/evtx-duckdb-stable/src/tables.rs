@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use evtx_ffi::{
     EvtxArguments, EvtxCall, EvtxError, EvtxPaths, EvtxScan, EvtxWorker, FORMAT, MESSAGES, PATH_ENDINGS, about,
+    argument_type,
 };
 use evtx_scan::{Argument, Query, ScanError, ends_with};
 
@@ -289,7 +290,7 @@ fn function(
         }
         for argument in query.arguments() {
             let Argument { name, kind, .. } = argument;
-            let argument_type = arguments::type_of(*kind);
+            let argument_type = LogicalType::with_name(argument_type(*kind).unwrap_or("ANY"));
             duckdb_table_function_add_named_parameter(function, c_text(name).as_ptr(), argument_type.0);
         }
         duckdb_table_function_set_bind(function, Some(bind));

@@ -2,8 +2,9 @@
 
 use std::ffi::{CStr, CString, c_char};
 
-use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_schema::{DataType, Field};
 use evtx_arrow::{ENUMS, enum_of};
+use evtx_ffi::duckdb_type;
 
 use crate::api::*;
 
@@ -75,6 +76,12 @@ impl LogicalType {
         LogicalType(unsafe { duckdb_create_logical_type(id) })
     }
 
+    /// The type with one of the names of types. It has no parameters.
+    pub(crate) fn with_name(name: &str) -> Self {
+        let found = id::NAMES.iter().position(|known| *known == name);
+        LogicalType::new(found.map_or(id::VARCHAR, |found| found as u32))
+    }
+
     /// Lists of items.
     pub(crate) fn list(item: &LogicalType) -> Self {
         // SAFETY: it is a type.
@@ -117,36 +124,18 @@ impl LogicalType {
         if let Some((name, values)) = enum_of(field).and_then(|name| ENUMS.iter().find(|known| known.0 == name)) {
             return LogicalType::enumeration(name, values);
         }
-        let extension = field.extension_type_name();
-        LogicalType::new(match field.data_type() {
-            DataType::List(item) => return LogicalType::list(&LogicalType::of(item)),
-            DataType::Struct(fields) => return LogicalType::structure(fields.iter().map(AsRef::as_ref)),
+        match field.data_type() {
+            DataType::List(item) => LogicalType::list(&LogicalType::of(item)),
+            DataType::Struct(fields) => LogicalType::structure(fields.iter().map(AsRef::as_ref)),
             DataType::Map(entries, _) => {
                 let DataType::Struct(entry) = entries.data_type() else {
                     return LogicalType::new(id::ANY);
                 };
-                return LogicalType::map(&LogicalType::of(&entry[0]), &LogicalType::of(&entry[1]));
+                LogicalType::map(&LogicalType::of(&entry[0]), &LogicalType::of(&entry[1]))
             }
-            DataType::Boolean => id::BOOLEAN,
-            DataType::Int8 => id::TINYINT,
-            DataType::Int16 => id::SMALLINT,
-            DataType::Int32 => id::INTEGER,
-            DataType::Int64 => id::BIGINT,
-            DataType::UInt8 => id::UTINYINT,
-            DataType::UInt16 => id::USMALLINT,
-            DataType::UInt32 => id::UINTEGER,
-            DataType::UInt64 => id::UBIGINT,
-            DataType::Float32 => id::FLOAT,
-            DataType::Float64 => id::DOUBLE,
-            DataType::Binary => id::BLOB,
-            DataType::Date32 => id::DATE,
-            DataType::Timestamp(TimeUnit::Microsecond, _) => id::TIMESTAMP,
-            DataType::Timestamp(..) => id::TIMESTAMP_NS,
-            DataType::FixedSizeBinary(_) if extension == Some("arrow.uuid") => id::UUID,
-            DataType::FixedSizeBinary(_) => id::HUGEINT,
-            _ if extension == Some("arrow.json") => return LogicalType::new(id::VARCHAR).named(c"JSON"),
-            _ => id::VARCHAR,
-        })
+            _ if field.extension_type_name() == Some("arrow.json") => LogicalType::new(id::VARCHAR).named(c"JSON"),
+            _ => LogicalType::with_name(&duckdb_type(field)),
+        }
     }
 
     /// Its number.

@@ -91,19 +91,24 @@ pub struct EvtxScanFunction {
     pub arguments: EvtxSlice<'static, EvtxArgument>,
 }
 
+/// The name of the SQL type of an argument; `None` if it can have any.
+pub fn argument_type(kind: ArgumentKind) -> Option<&'static str> {
+    match kind {
+        ArgumentKind::Flag => Some("BOOLEAN"),
+        ArgumentKind::Integer => Some("BIGINT"),
+        ArgumentKind::Text => Some("VARCHAR"),
+        // A value, or a list of them.
+        ArgumentKind::List | ArgumentKind::Map => None,
+    }
+}
+
 /// All table functions. The first reads logs.
 pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
     let argument = |argument: &'static Argument| EvtxArgument {
         name: EvtxText::of(argument.name),
         default_text: EvtxText::of_option(argument.default),
         kind: argument.kind.into(),
-        type_name: EvtxText::of_option(match argument.kind {
-            ArgumentKind::Flag => Some("BOOLEAN"),
-            ArgumentKind::Integer => Some("BIGINT"),
-            ArgumentKind::Text => Some("VARCHAR"),
-            // A value, or a list of them.
-            ArgumentKind::List | ArgumentKind::Map => None,
-        }),
+        type_name: EvtxText::of_option(argument_type(argument.kind)),
     };
     let functions = Query::ALL.iter().enumerate().map(|(number, query)| {
         let [name, description, example] = about(*query);

@@ -49,6 +49,7 @@ pub use filter::*;
 pub use macros::*;
 pub use paths::*;
 pub use planned::*;
+pub use report::duckdb_type;
 pub use scalar::*;
 pub use scalars::*;
 pub use scan::*;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_schema::{DataType, Field, SchemaRef, TimeUnit};
 use evtx_arrow::enum_of;
 use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport, message_schema};
 use evtx_scan::{MessageScan, Query, ReportScan, ReportThreads, ScanCall};
 
 /// The name of the SQL type of a column that DuckDB imports.
-pub(crate) fn duckdb_type(field: &Field) -> String {
+pub fn duckdb_type(field: &Field) -> String {
     type_name(field, "")
 }
 
@@ -35,6 +35,8 @@ fn type_name(field: &Field, quote: &str) -> String {
         DataType::Float64 => "DOUBLE",
         DataType::Boolean => "BOOLEAN",
         DataType::Binary => "BLOB",
+        DataType::Date32 => "DATE",
+        DataType::Timestamp(TimeUnit::Microsecond, _) => "TIMESTAMP",
         DataType::Timestamp(..) => "TIMESTAMP_NS",
         DataType::FixedSizeBinary(_) if field.extension_type_name() == Some("arrow.uuid") => "UUID",
         DataType::FixedSizeBinary(_) => "HUGEINT",
