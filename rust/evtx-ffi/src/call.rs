@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, Int64Array, StringArray, TimestampMicrosecondArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use evtx_archive::ArchiveStorage;
 use evtx_arrow::{OnError, enum_of};
 use evtx_format::Interrupt;
-use evtx_scan::{FolderColumn, FolderType, ScanCall, ScanError, Storage, estimate_records};
+use evtx_scan::{FolderColumn, ScanCall, ScanError, Storage, estimate_records};
 use jiff::civil::{Date, DateTime, date};
 
 use crate::arguments::EvtxArguments;
@@ -60,13 +60,7 @@ impl EvtxCall {
             while fields.iter().any(|field| field.name().eq_ignore_ascii_case(&name)) {
                 name.insert_str(0, "hive_");
             }
-            let column_type = match column.value_type {
-                FolderType::Date => DataType::Date32,
-                FolderType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-                FolderType::Integer => DataType::Int64,
-                FolderType::Text => DataType::Utf8,
-            };
-            fields.push(Field::new(name, column_type, true).into());
+            fields.push(Field::new(name, column.value_type.clone(), true).into());
         }
         Ok(EvtxCall {
             call,
@@ -92,10 +86,10 @@ pub(crate) fn folder_values(column: &FolderColumn, file: usize, rows: usize) -> 
         i64::try_from(since.as_micros()).ok()
     };
     match column.value_type {
-        FolderType::Date => Arc::new(Date32Array::from(vec![text.and_then(days); rows])),
-        FolderType::Timestamp => Arc::new(TimestampMicrosecondArray::from(vec![text.and_then(micros); rows])),
-        FolderType::Integer => Arc::new(Int64Array::from(vec![text.and_then(|text| text.parse().ok()); rows])),
-        FolderType::Text => Arc::new(StringArray::from(vec![text; rows])),
+        DataType::Date32 => Arc::new(Date32Array::from(vec![text.and_then(days); rows])),
+        DataType::Timestamp(..) => Arc::new(TimestampMicrosecondArray::from(vec![text.and_then(micros); rows])),
+        DataType::Int64 => Arc::new(Int64Array::from(vec![text.and_then(|text| text.parse().ok()); rows])),
+        _ => Arc::new(StringArray::from(vec![text; rows])),
     }
 }
 

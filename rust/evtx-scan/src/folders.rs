@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use arrow_schema::{DataType, TimeUnit};
 use evtx_arrow::{Comparison, Expression, Literal};
 use evtx_format::Interrupt;
 use jiff::civil::{Date, DateTime};
@@ -12,26 +13,17 @@ use crate::storage::ScanError;
 /// The folder name for NULL.
 const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The type of a column of folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FolderType {
-    /// Dates, as `2024-03-05`.
-    Date,
-    /// Times without a time zone, to microseconds, as `2024-03-05 08:44:52.9`.
-    Timestamp,
-    /// Signed 64-bit integers, as `-42`: without a plus and without leading zeros.
-    Integer,
-    /// Any text.
-    Text,
-}
+/// The type of times without a time zone, to microseconds.
+const TIMES: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
 /// A column of folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderColumn {
     /// The key.
     pub name: String,
-    /// The type: the first of [`FolderType`] that shows every value exactly as the folders write it.
-    pub value_type: FolderType,
+    /// The first of these types that shows every value exactly as the folders write it: dates, as `2024-03-05`; times to
+    /// microseconds, as `2024-03-05 08:44:52.9`; signed 64-bit integers, as `-42`; text.
+    pub value_type: DataType,
     /// By index of the file: the value, `None` for NULL.
     pub values: Vec<Option<String>>,
 }
@@ -89,7 +81,7 @@ pub(crate) fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Re
         if i == 0 {
             columns.extend(pairs.iter().map(|(key, _)| FolderColumn {
                 name: key.clone(),
-                value_type: FolderType::Text,
+                value_type: DataType::Utf8,
                 values: Vec::new(),
             }));
         }
@@ -104,27 +96,26 @@ pub(crate) fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Re
         }
     }
     for column in &mut columns {
-        use FolderType::{Date, Integer, Timestamp};
-        let all = |wanted| column.values.iter().flatten().all(|value| is_of(wanted, value));
-        let found = [Date, Timestamp, Integer].into_iter().find(|&wanted| all(wanted));
-        column.value_type = found.unwrap_or(FolderType::Text);
+        let all = |wanted: &DataType| column.values.iter().flatten().all(|value| is_of(wanted, value));
+        let found = [DataType::Date32, TIMES, DataType::Int64].into_iter().find(all);
+        column.value_type = found.unwrap_or(DataType::Utf8);
     }
     Ok(columns)
 }
 
 /// Whether a type shows the value of a text exactly as the text.
-fn is_of(wanted: FolderType, text: &str) -> bool {
+fn is_of(wanted: &DataType, text: &str) -> bool {
     match wanted {
         // Engines show years before 1 in other ways, such as 0001 (BC).
-        FolderType::Date => text
+        DataType::Date32 => text
             .parse::<Date>()
             .is_ok_and(|date| date.year() > 0 && date.to_string() == text),
-        FolderType::Timestamp => text.parse::<DateTime>().is_ok_and(|time| {
+        DataType::Timestamp(..) => text.parse::<DateTime>().is_ok_and(|time| {
             let shown = time.strftime("%Y-%m-%d %H:%M:%S%.f").to_string();
             shown == text && time.year() > 0 && time.subsec_nanosecond() % 1000 == 0
         }),
-        FolderType::Integer => text.parse::<i64>().is_ok_and(|number| number.to_string() == text),
-        FolderType::Text => true,
+        DataType::Int64 => text.parse::<i64>().is_ok_and(|number| number.to_string() == text),
+        _ => true,
     }
 }
 
@@ -185,27 +176,27 @@ mod tests {
         assert_eq!(kept(&Expression::In(Box::new(column(25)), vec![column(0)])), None);
     }
 
-    fn type_of(values: &[&str]) -> FolderType {
+    fn type_of(values: &[&str]) -> DataType {
         let paths: Vec<_> = values.iter().map(|value| format!("a/k={value}/x.evtx")).collect();
         let paths: Vec<_> = paths.iter().map(String::as_str).collect();
-        columns(&paths).expect("columns")[0].value_type
+        columns(&paths).expect("columns")[0].value_type.clone()
     }
 
     #[test]
     fn a_type_shows_all_values_as_they_are() {
-        use FolderType::{Date, Integer, Text, Timestamp};
-        assert_eq!(type_of(&["2024-01-01", "2024-02-29"]), Date);
-        assert_eq!(type_of(&["2024-02-30"]), Text);
-        assert_eq!(type_of(&["2024-01-01 13:37:00", "2024-01-01 15:00:00.25"]), Timestamp);
-        assert_eq!(type_of(&["2024-01-01 13:37:00.2500"]), Text);
-        assert_eq!(type_of(&["2024-01-01 13:37:00.1234567"]), Text);
-        assert_eq!(type_of(&["1", "-2", "__HIVE_DEFAULT_PARTITION__"]), Integer);
-        assert_eq!(type_of(&["0001-01-01"]), Date);
+        use DataType::{Date32, Int64, Utf8};
+        assert_eq!(type_of(&["2024-01-01", "2024-02-29"]), Date32);
+        assert_eq!(type_of(&["2024-02-30"]), Utf8);
+        assert_eq!(type_of(&["2024-01-01 13:37:00", "2024-01-01 15:00:00.25"]), TIMES);
+        assert_eq!(type_of(&["2024-01-01 13:37:00.2500"]), Utf8);
+        assert_eq!(type_of(&["2024-01-01 13:37:00.1234567"]), Utf8);
+        assert_eq!(type_of(&["1", "-2", "__HIVE_DEFAULT_PARTITION__"]), Int64);
+        assert_eq!(type_of(&["0001-01-01"]), Date32);
         for text in ["0000-01-01", "-000001-01-01", "0000-01-01 10:00:00"] {
-            assert_eq!(type_of(&[text]), Text, "{text}");
+            assert_eq!(type_of(&[text]), Utf8, "{text}");
         }
         for value in ["1.5", "00042", "1e3", "1_000", "+1", "", "9223372036854775808"] {
-            assert_eq!(type_of(&["1", value]), Text, "{value}");
+            assert_eq!(type_of(&["1", value]), Utf8, "{value}");
         }
     }
 

@@ -44,7 +44,7 @@ pub use arguments::{
 };
 pub use file::estimate_records;
 pub use file_kind::FileKind;
-pub use folders::{FolderColumn, FolderPredicate, FolderType};
+pub use folders::{FolderColumn, FolderPredicate};
 pub use local::{LocalFile, LocalStorage, single_stars};
 pub use messages::MessageFinder;
 pub use partitions::{ScanTask, partitions};
