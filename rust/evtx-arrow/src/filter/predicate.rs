@@ -109,7 +109,7 @@ impl Predicate {
     /// The strongest predicate that a scan of the table can decide and that is true wherever the condition is true.
     /// `None` if it would always be true.
     pub fn implied(table: &Table, condition: &Expression) -> Option<Self> {
-        hint(table, condition, Polarity::Positive).map(Predicate)
+        hint(table, condition, true).map(Predicate)
     }
 
     /// The predicate that a record is one of some events. A scan decides it with every `on_error`.
@@ -160,32 +160,15 @@ impl Predicate {
     }
 }
 
-/// Whether a condition is under an even (positive) or an odd (negative) number of NOTs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Polarity {
-    Positive,
-    Negative,
-}
-
-impl Polarity {
-    fn opposite(self) -> Self {
-        match self {
-            Polarity::Positive => Polarity::Negative,
-            Polarity::Negative => Polarity::Positive,
-        }
-    }
-}
-
-/// The node for a condition. `None` is the constant that keeps the most records: true, or false if the condition is
-/// negative.
+/// The node for a condition. `is_positive`: under an even number of NOTs. `None` is the constant that keeps the most
+/// records: true, or false if the condition is negative.
 ///
 /// Take the order false, NULL, true. If an operand of AND or OR grows, the result never falls. NOT reverses the order. So
 /// an operand that is not fully known can be replaced by one that is never less, or, if it is negative, never greater.
-fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Node<Term>> {
-    use Polarity::{Negative, Positive};
+fn hint(table: &Table, condition: &Expression, is_positive: bool) -> Option<Node<Term>> {
     // An operand that is such a constant can be left out (`without`), or it decides the junction (`with`).
     let without = |parts: &[Expression], junction: fn(Vec<Node<Term>>) -> Node<Term>| {
-        let mut nodes: Vec<_> = parts.iter().filter_map(|part| hint(table, part, polarity)).collect();
+        let mut nodes: Vec<_> = parts.iter().filter_map(|part| hint(table, part, is_positive)).collect();
         match nodes.len() {
             0 => None,
             1 => nodes.pop(),
@@ -193,15 +176,15 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
         }
     };
     let with = |parts: &[Expression], junction: fn(Vec<Node<Term>>) -> Node<Term>| {
-        let nodes: Option<Vec<_>> = parts.iter().map(|part| hint(table, part, polarity)).collect();
+        let nodes: Option<Vec<_>> = parts.iter().map(|part| hint(table, part, is_positive)).collect();
         nodes.map(junction)
     };
     match condition {
-        Expression::And(parts) if polarity == Positive => without(parts, Node::And),
+        Expression::And(parts) if is_positive => without(parts, Node::And),
         Expression::And(parts) => with(parts, Node::And),
-        Expression::Or(parts) if polarity == Negative => without(parts, Node::Or),
+        Expression::Or(parts) if !is_positive => without(parts, Node::Or),
         Expression::Or(parts) => with(parts, Node::Or),
-        Expression::Not(part) => hint(table, part, polarity.opposite()).map(|node| Node::Not(Box::new(node))),
+        Expression::Not(part) => hint(table, part, !is_positive).map(|node| Node::Not(Box::new(node))),
         Expression::IsNull(of) => {
             let term = Term::new(table, of).filter(|term| Read::of(term.field_type).is_some());
             term.map(|term| Node::Test(term, Test::IsNull))
@@ -210,10 +193,10 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
             let [left, right] = &**sides;
             compare(table, left, *comparison, right)
                 .or_else(|| compare(table, right, comparison.exchanged()?, left))
-                .or_else(|| compare_lower(table, left, *comparison, right).filter(|_| polarity == Positive))
+                .or_else(|| compare_lower(table, left, *comparison, right).filter(|_| is_positive))
         }
         // The search holds for more texts than the pattern matches, so it must not be negated.
-        Expression::Matches(value, pattern) if polarity == Positive => {
+        Expression::Matches(value, pattern) if is_positive => {
             let (value, is_lower) = match &**value {
                 Expression::Lower(value) => (value, true),
                 _ => (value, false),
