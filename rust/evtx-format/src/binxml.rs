@@ -12,6 +12,6 @@ mod outline;
 mod runs;
 
 pub use outline::Outline;
-pub use reader::{Fragment, StreamCursor, Template};
+pub use reader::{Fragment, Template};
 pub use runs::SubstitutionRuns;
 pub use walk::{Left, Reader};

@@ -44,7 +44,7 @@ pub(crate) fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
 
 /// A position in a chunk, and the end of the structure that is read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     /// From the chunk's start to the end of the structure, so that positions are chunk offsets.
     data: &'a [u8],
     pos: usize,
@@ -59,14 +59,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The chunk offset of the position.
     #[inline]
-    pub(crate) fn pos(&self) -> usize {
+    pub fn pos(&self) -> usize {
         self.pos
     }
 
     /// Chunk offset of the end of the structure.
     #[inline]
-    pub(crate) fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.data.len()
     }
 

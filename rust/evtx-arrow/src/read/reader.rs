@@ -8,7 +8,8 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::{Definition, Instance, SubstitutionSet, ValueTable};
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
-use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor};
+use evtx_format::binxml::{Fragment, Outline, Reader};
+use evtx_format::bytes::Cursor;
 use evtx_format::value::{Scalar, Value};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
@@ -88,8 +89,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 
     /// The next fragment of a stream; `None` at its end.
     #[inline]
-    pub(crate) fn next_fragment(&self, fragments: &mut StreamCursor<'r>) -> Option<Result<Fragment<'r>>> {
-        let start = fragments.offset();
+    pub(crate) fn next_fragment(&self, fragments: &mut Cursor<'r>) -> Option<Result<Fragment<'r>>> {
+        let start = fragments.pos();
         let mut trees = self.trees.borrow_mut();
         let until = fragments.end();
         if let Some((range, tree)) = trees
@@ -106,7 +107,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if let Some(Ok(Fragment::Element(tree))) = fragment
             && trees.len() < MAX_TREES
         {
-            trees.push((start..fragments.offset(), tree));
+            trees.push((start..fragments.pos(), tree));
         }
         fragment
     }
@@ -223,7 +224,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 }
             }
             if root == TreeRoot::Event {
-                self.event_end.set(fragments.offset());
+                self.event_end.set(fragments.pos());
                 break;
             }
         }
@@ -236,7 +237,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         &self,
         templates: &mut ChunkTemplates,
         record: &mut RecordGroup<'r>,
-        fragments: &mut StreamCursor<'r>,
+        fragments: &mut Cursor<'r>,
         root: TreeRoot,
     ) -> bool {
         if !self.scan.reads_outlines || !self.reader.is_at_element(fragments) {
@@ -256,8 +257,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         {
             record.observe_plan(&compiled.plan);
             let element = SpelledOut {
-                start: before.offset() as u32,
-                end: fragments.offset() as u32,
+                start: before.pos() as u32,
+                end: fragments.pos() as u32,
             };
             record.push(Part::of_template(at, values, root, PartContent::Outlined(element)));
             return true;
@@ -271,7 +272,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     #[cold]
     fn compile_outline(
         &self,
-        element: &StreamCursor<'r>,
+        element: &Cursor<'r>,
         outline: &Outline,
         root: TreeRoot,
     ) -> Option<(Arc<Compiled>, bool)> {

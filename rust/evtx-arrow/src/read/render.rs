@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
+use evtx_format::binxml::Fragment;
 use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{Fragment, StreamCursor};
+use evtx_format::bytes::Cursor;
 use evtx_format::render::program::{Language, Members, OnName, Program, Streams, SystemTexts, push_tree};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
@@ -170,11 +171,11 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     }
 
     /// The next element of a stream, if it is a part of the event and has an outline.
-    fn outlined(&self, stream: &StreamCursor<'_>) -> Option<Outlined<'r>> {
+    fn outlined(&self, stream: &Cursor<'_>) -> Option<Outlined<'r>> {
         // The first part is the event. The search runs for each element, so it covers few parts.
         let others = self.parts.get(1..).filter(|parts| parts.len() <= MAX_PARTS)?;
         let mut outlined = others.iter().filter_map(Part::outlined);
-        outlined.find(|it| it.element.start as usize == stream.offset())
+        outlined.find(|it| it.element.start as usize == stream.pos())
     }
 }
 

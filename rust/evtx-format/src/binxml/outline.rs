@@ -16,7 +16,6 @@ use bumpalo::Bump;
 use super::builder::{GIVEN_NAME, Substitutions, TreeBuilder, string};
 use super::instance::ValueTable;
 use super::names::Name;
-use super::reader::StreamCursor;
 use super::sink::{NOT_PLAIN, Outcome, Sink};
 use super::tree::{Element, Node};
 use super::walk::{Extent, Reader};
@@ -76,7 +75,7 @@ impl Outline {
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// Moves past the next element of a stream and fills its outline. If it is damaged or has none, returns false.
-    pub fn pass_outline(&self, fragments: &mut StreamCursor<'a>, outline: &mut Outline) -> bool {
+    pub fn pass_outline(&self, fragments: &mut Cursor<'a>, outline: &mut Outline) -> bool {
         outline.tokens.clear();
         outline.descriptors.clear();
         outline.offsets.clear();
@@ -130,9 +129,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     ///
     /// # Errors
     /// If the element is damaged.
-    pub fn open_texts(&self, fragments: &StreamCursor<'a>) -> Result<Option<&'a Element<'a>>> {
+    pub fn open_texts(&self, fragments: &Cursor<'a>) -> Result<Option<&'a Element<'a>>> {
         let mut tree = TreeBuilder::new(self, Substitutions::InPlaceOfTexts(0), 0, 0);
-        let mut cursor: Cursor<'a> = fragments.cursor();
+        let mut cursor = *fragments;
         if self.at_element(&mut cursor) {
             self.walk(&mut cursor, &mut tree, Extent::Element, 0)?;
         }

@@ -30,28 +30,6 @@ pub enum Fragment<'a> {
     Element(&'a Element<'a>),
 }
 
-/// A position in a stream, between its fragments. Made by [`Reader::fragments`].
-#[derive(Clone, Copy)]
-pub struct StreamCursor<'a> {
-    cursor: Cursor<'a>,
-}
-
-impl<'a> StreamCursor<'a> {
-    /// The chunk offset of the position.
-    pub fn offset(&self) -> usize {
-        self.cursor.pos()
-    }
-
-    /// The chunk offset of the end of the stream.
-    pub fn end(&self) -> usize {
-        self.cursor.end()
-    }
-
-    pub(super) fn cursor(&self) -> Cursor<'a> {
-        self.cursor
-    }
-}
-
 impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// The instance at the start of the stream in a range of the chunk, and the chunk offset of its end. `None` if it
     /// is damaged, its definition is inline, or the stream is another: [`fragments`](Self::fragments) reads any.
@@ -85,10 +63,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 
     /// The position before the first fragment of the stream in a range of the chunk.
-    pub fn fragments(&self, stream: Range<usize>) -> StreamCursor<'a> {
-        StreamCursor {
-            cursor: Cursor::new(self.chunk, stream.start, stream.end),
-        }
+    pub fn fragments(&self, stream: Range<usize>) -> Cursor<'a> {
+        Cursor::new(self.chunk, stream.start, stream.end)
     }
 
     /// The next fragment of a stream; `None` at its end.
@@ -96,10 +72,10 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// # Errors
     /// If the stream is damaged. The next call then returns `None`.
     #[inline]
-    pub fn next_fragment(&self, fragments: &mut StreamCursor<'a>) -> Option<Result<Fragment<'a>>> {
-        let fragment = self.read_fragment(&mut fragments.cursor);
+    pub fn next_fragment(&self, fragments: &mut Cursor<'a>) -> Option<Result<Fragment<'a>>> {
+        let fragment = self.read_fragment(fragments);
         if !matches!(fragment, Ok(Some(_))) {
-            fragments.cursor = Cursor::new(self.chunk, 0, 0);
+            *fragments = Cursor::new(self.chunk, 0, 0);
         }
         fragment.transpose()
     }
@@ -148,17 +124,17 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 
     /// Moves after the next element and returns true, if it is sound and contains no stream, instance or substitution.
-    pub fn pass_element(&self, fragments: &mut StreamCursor<'a>) -> bool {
+    pub fn pass_element(&self, fragments: &mut Cursor<'a>) -> bool {
         self.pass(fragments, &mut Check)
     }
 
     /// Passes the next element to a sink, and moves after it. If it is damaged or refused, returns false and does not
     /// move.
-    pub(crate) fn pass(&self, fragments: &mut StreamCursor<'a>, sink: &mut impl Sink<'a>) -> bool {
-        let (mut cursor, left) = (fragments.cursor, self.left());
+    pub(crate) fn pass(&self, fragments: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> bool {
+        let (mut cursor, left) = (*fragments, self.left());
         let passed = self.at_element(&mut cursor) && self.walk(&mut cursor, sink, Extent::Element, 0).is_ok();
         if passed {
-            fragments.cursor = cursor;
+            *fragments = cursor;
         } else {
             self.restore(left);
         }
@@ -167,8 +143,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
 
     /// Whether an element comes next. Most streams hold an instance, for which a sink or an outline would be in vain.
     #[inline]
-    pub fn is_at_element(&self, fragments: &StreamCursor<'a>) -> bool {
-        self.at_element(&mut fragments.cursor())
+    pub fn is_at_element(&self, fragments: &Cursor<'a>) -> bool {
+        let mut cursor = *fragments;
+        self.at_element(&mut cursor)
     }
 
     /// Moves after fragment headers, and returns whether an element comes next.

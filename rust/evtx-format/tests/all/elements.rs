@@ -5,7 +5,8 @@ use std::ops::Range;
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor};
+use evtx_format::binxml::{Fragment, Outline, Reader};
+use evtx_format::bytes::Cursor;
 use evtx_format::render::program::{Language, OnName, Program, Streams, push_tree};
 use evtx_format::{MAX_TEXT, Result};
 use proptest::prelude::*;
@@ -170,7 +171,7 @@ fn check_outline<'a>(
     reader: &Reader<'a, 'a>,
     chunk: &'a [u8],
     arena: &'a Bump,
-    first: StreamCursor<'a>,
+    first: Cursor<'a>,
     tree: &Element<'_>,
 ) -> bool {
     let (mut cursor, mut outline) = (first, Outline::default());
@@ -209,12 +210,12 @@ fn check(tokens: &[Token]) -> bool {
     let is_sound = reader.pass_element(&mut passed);
     match (is_sound, reader.next_fragment(&mut read)) {
         (true, Some(Ok(Fragment::Element(tree)))) => {
-            assert_eq!(passed.offset(), read.offset());
+            assert_eq!(passed.pos(), read.pos());
             check_outline(&reader, &chunk, &arena, first, tree)
         }
         (true, fragment) => panic!("{fragment:?}"),
         (false, fragment) => {
-            assert_eq!(passed.offset(), first.offset());
+            assert_eq!(passed.pos(), first.pos());
             // A check does not look into streams.
             let is_element = matches!(fragment, Some(Ok(Fragment::Element(_))));
             assert!(
