@@ -1,19 +1,12 @@
 //! What the values of an event are called: the one decision that readers, searches and redactions share.
+//!
+//! They are called as the attribute `Name` says, if it [names them](FieldNamer::is_called) and is not empty. Otherwise, if
+//! the element [is numbered](FieldNamer::is_numbered), they get the [next number](FieldNamer::next_param). All others are
+//! called as the element.
 
 use std::fmt;
 
-/// What the values of an element are called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldName<N> {
-    /// As the element.
-    Own,
-    /// As its attribute `Name` says.
-    Given(N),
-    /// `param` and a number: its position among the unnamed `Data` siblings, from 1.
-    Param(usize),
-}
-
-/// Names the values of elements, one sibling after the other.
+/// Numbers the unnamed values of elements, one sibling after the other.
 #[derive(Debug, Default)]
 pub struct FieldNamer {
     unnamed: usize,
@@ -47,17 +40,7 @@ impl FieldNamer {
         element == "Data"
     }
 
-    /// The name of the values of the next sibling, by the name of the element and that in its attribute `Name`, if there
-    /// is one that is not empty.
-    pub fn name<N>(&mut self, element: &str, given: Option<N>) -> FieldName<N> {
-        match given {
-            Some(name) => FieldName::Given(name),
-            None if !Self::is_numbered(element) => FieldName::Own,
-            None => FieldName::Param(self.next_param()),
-        }
-    }
-
-    /// The number of the next unnamed sibling.
+    /// The number of the next unnamed sibling, from 1.
     pub fn next_param(&mut self) -> usize {
         self.unnamed += 1;
         self.unnamed
@@ -70,11 +53,11 @@ mod tests {
 
     #[test]
     fn siblings_without_a_name_are_numbered() {
+        let is_named = |element| (FieldNamer::is_called(element), FieldNamer::is_numbered(element));
+        let named = ["Data", "ComplexData", "Other"].map(is_named);
+        assert_eq!(named, [(true, true), (true, false), (false, false)]);
         let mut namer = FieldNamer::default();
-        assert_eq!(namer.name("Data", Some("User")), FieldName::Given("User"));
-        assert_eq!(namer.name::<&str>("Data", None), FieldName::Param(1));
-        assert_eq!(namer.name::<&str>("ComplexData", None), FieldName::Own);
-        assert_eq!(namer.name::<&str>("Data", None), FieldName::Param(2));
+        assert_eq!([namer.next_param(), namer.next_param()], [1, 2]);
         assert_eq!(Param::number(&Param(12).to_string()), Some(12));
     }
 }

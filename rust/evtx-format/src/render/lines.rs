@@ -9,7 +9,7 @@
 //! - A payload that is text yields the text.
 
 use super::ops::{AcceptedShapes, Compiler, Language, Op, substitutions};
-use crate::binxml::fields::{FieldName, FieldNamer, Param};
+use crate::binxml::fields::{FieldNamer, Param};
 use crate::binxml::tree::{Element, Node, push_nodes};
 use crate::limits::MAX_TEXT;
 use crate::value::Value;
@@ -37,21 +37,25 @@ pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
 
 /// The name of the values of an element.
 #[derive(Clone, Copy)]
-struct Name<'e> {
-    element: &'e str,
-    name: FieldName<&'e [Node<'e>]>,
+enum Name<'e> {
+    /// That of the element.
+    Own(&'e str),
+    /// What its attribute `Name` says.
+    Given(&'e [Node<'e>]),
+    /// `param` and a number: its position among the unnamed `Data` siblings, from 1.
+    Param(usize),
 }
 
 impl Name<'_> {
     /// Appends the name. Cuts a name of more than [`MAX_TEXT`] bytes somewhere after that length.
     fn push(self, out: &mut Vec<u8>) {
-        match self.name {
-            FieldName::Own => out.extend_from_slice(self.element.as_bytes()),
-            FieldName::Given(content) => {
+        match self {
+            Name::Own(name) => out.extend_from_slice(name.as_bytes()),
+            Name::Given(content) => {
                 let limit = out.len() + MAX_TEXT;
                 push_nodes(out, content, Form::Plain, limit);
             }
-            FieldName::Param(number) => out.extend_from_slice(Param(number).to_string().as_bytes()),
+            Name::Param(number) => out.extend_from_slice(Param(number).to_string().as_bytes()),
         }
     }
 }
@@ -73,17 +77,15 @@ impl Unnamed {
             .unwrap_or_default();
         // The name becomes a literal, so it must not depend on the record.
         compiler.irregular |= substitutions(given).next().is_some();
-        let name = self
-            .namer
-            .name(element.name, Some(given).filter(|given| has_text(given)));
-        if matches!(name, FieldName::Param(_)) {
-            compiler.irregular |= self.any_guarded;
-            self.any_guarded |= element.dependency.is_some();
+        if has_text(given) {
+            return Name::Given(given);
         }
-        Name {
-            element: element.name,
-            name,
+        if !FieldNamer::is_numbered(element.name) {
+            return Name::Own(element.name);
         }
+        compiler.irregular |= self.any_guarded;
+        self.any_guarded |= element.dependency.is_some();
+        Name::Param(self.namer.next_param())
     }
 }
 
@@ -126,7 +128,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
             [Node::Substitution(substitution)] => {
                 let is_all = element.content.len() == 1;
                 // This operation repeats only the value, not the element, and cannot number items.
-                let is_numbered = matches!(name.name, FieldName::Param(_));
+                let is_numbered = matches!(name, Name::Param(_));
                 let takes = if is_all && !has_attributes && !root && !is_numbered {
                     AcceptedShapes::ANY
                 } else {
@@ -159,7 +161,7 @@ fn repeated(compiler: &mut Compiler, copies: &[Element<'_>], siblings: &mut Unna
         // The copies of one array share their attributes.
         let name = match last {
             Some((before, name))
-                if !matches!(name.name, FieldName::Param(_)) && std::ptr::eq(before.attributes, copy.attributes) =>
+                if !matches!(name, Name::Param(_)) && std::ptr::eq(before.attributes, copy.attributes) =>
             {
                 name
             }
