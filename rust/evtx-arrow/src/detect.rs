@@ -49,27 +49,58 @@ pub(crate) struct Detector {
 }
 
 /// A kind of events, and where the values of its fields are.
-pub(crate) struct KnownKind {
-    kind: Arc<EventKind>,
-    slots: Box<[Slot]>,
-    /// If the scan correlates: the name of the field of each slot.
+#[derive(Debug)]
+pub(crate) struct KnownKind<S = Slot> {
+    pub(crate) kind: Arc<EventKind>,
+    pub(crate) slots: Box<[S]>,
+    /// The name of the field of each slot; empty for a scan that does not correlate.
     names: Box<[String]>,
 }
 
-impl KnownKind {
+impl<S> KnownKind<S> {
+    /// The kind of events with these fields: the slot, the name and the known text of each. Texts that `known` lacks are not
+    /// known.
+    pub(crate) fn new(
+        rules: &Rules,
+        slots: Vec<S>,
+        mut names: Vec<String>,
+        mut known: Vec<Option<String>>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self, Interrupted> {
+        if is_cleared(&names, &known)
+            && let Some(channel) = names.iter_mut().find(|name| *name == "Channel")
+        {
+            SYSTEM_CHANNEL.clone_into(channel);
+        }
+        known.resize(slots.len(), None);
+        let texts: Vec<&str> = names.iter().map(String::as_str).collect();
+        let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
+        Ok(KnownKind {
+            kind: rules.kinds.kind(&texts, &known, interrupt)?,
+            slots: slots.into(),
+            names: names.into(),
+        })
+    }
+
     /// Whether a rule can match events of the kind.
     pub(crate) fn may_match(&self) -> bool {
         !self.kind.is_empty()
     }
 
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let names = self.names.iter().map(|name| size_of::<String>() + name.len());
         self.kind.bytes() + size_of_val(&*self.slots) + names.sum::<usize>()
+    }
+
+    /// Appends the first text of a field of an event. Returns whether there is one.
+    pub(crate) fn push_named(&self, values: &impl Values, name: &str, out: &mut String) -> bool {
+        let mut slots = self.names.iter().enumerate().filter(|(_, known)| *known == name);
+        slots.any(|(slot, _)| values.push_text(slot, out) == Presence::Text)
     }
 }
 
 #[derive(Clone, Copy)]
-enum Slot {
+pub(crate) enum Slot {
     Place(PlaceId),
     /// An entry of `EventData` if the flag is true, else a leaf of `UserData`.
     Entry(bool, EntryId),
@@ -123,14 +154,6 @@ impl<'p, 'r> RecordValues<'_, 'p, 'r> {
     }
 }
 
-impl RecordValues<'_, '_, '_> {
-    /// Appends the first text of a field. Returns whether there is one.
-    fn push_named(&self, known: &KnownKind, name: &str, out: &mut String) -> bool {
-        let mut slots = known.names.iter().enumerate().filter(|(_, known)| *known == name);
-        slots.any(|(slot, _)| self.push_text(slot, out) == Presence::Text)
-    }
-}
-
 impl Values for RecordValues<'_, '_, '_> {
     fn push_text(&self, slot: usize, out: &mut String) -> Presence {
         let Some(found) = self.get(slot) else {
@@ -149,7 +172,7 @@ fn no_hits(rules: &Rules, kept: &Arc<AtomicUsize>) -> Hits {
 }
 
 /// Whether an event reports that a log was cleared. It names that log in a second `Channel`, after that of `System`.
-pub(crate) fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
+fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
     let is = |name: &str, texts: &[&str]| {
         let mut places = names.iter().zip(known).filter(|(known, _)| *known == name);
         places.any(|(_, text)| text.as_deref().is_some_and(|text| texts.contains(&text)))
@@ -220,7 +243,7 @@ impl Detector {
             for found in &self.matches {
                 if self.rules.correlations.is_base(found.rule) {
                     let mut text =
-                        |name: &str, out: &mut String| values.push_named(known, self.rules.renamed(found, name), out);
+                        |name: &str, out: &mut String| known.push_named(&values, self.rules.renamed(found, name), out);
                     hits.push(found.rule, time, place, &mut text);
                 }
             }
@@ -348,22 +371,10 @@ impl Detector {
                 slots.push(Slot::Other(part, id));
             }
         }
-        if is_cleared(&names, &known)
-            && let Some(channel) = names.iter_mut().find(|name| *name == "Channel")
-        {
-            SYSTEM_CHANNEL.clone_into(channel);
-        }
-        known.resize(slots.len(), None);
-        let texts: Vec<&str> = names.iter().map(String::as_str).collect();
-        let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
-        let kind = self.rules.kinds.kind(&texts, &known, interrupt)?;
+        let mut kind = KnownKind::new(&self.rules, slots, names, known, interrupt)?;
         if self.hits.is_none() {
-            names.clear();
+            kind.names = Box::default();
         }
-        Ok(KnownKind {
-            kind,
-            slots: slots.into(),
-            names: names.into(),
-        })
+        Ok(kind)
     }
 }

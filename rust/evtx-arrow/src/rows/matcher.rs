@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use evtx_catalog::events_of;
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{EventKind, KindCache, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
+use evtx_sigma::{KindCache, Match, Matching, Presence, Values};
 
 use super::event::{Columns, EventRow, EventValue, RowFields, base};
 use super::findings::{Findings, HitList};
 use crate::decode::DecodeError;
-use crate::detect::{UNNAMED, is_cleared};
+use crate::detect::{KnownKind, UNNAMED};
 use crate::findings::Finding;
 use crate::schema::Rules;
 
@@ -21,17 +21,9 @@ pub struct RowMatcher {
     columns: Columns,
     matching: Matching,
     /// By the columns that a row has, those by which most rules select their events, and the names of its fields.
-    kinds: KindCache<RowKind>,
+    kinds: KindCache<KnownKind<Slot>>,
     key: Vec<u8>,
     matches: Vec<Match>,
-}
-
-/// A kind of events, where the values of its fields are, and the names of these fields.
-#[derive(Debug)]
-struct RowKind {
-    kind: Arc<EventKind>,
-    slots: Box<[Slot]>,
-    names: Box<[String]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +35,7 @@ enum Slot {
 }
 
 struct RowValues<'v, 'a> {
-    kind: &'v RowKind,
+    kind: &'v KnownKind<Slot>,
     row: &'v EventRow<'a>,
     fields: &'v RowFields<'a>,
 }
@@ -63,17 +55,6 @@ impl Values for RowValues<'_, '_> {
             None => return Presence::Absent,
         }
         Presence::Text
-    }
-}
-
-impl RowValues<'_, '_> {
-    /// The first text of a field.
-    fn text(&self, name: &str) -> Option<String> {
-        let mut slots = self.kind.names.iter().enumerate().filter(|(_, known)| *known == name);
-        slots.find_map(|(slot, _)| {
-            let mut text = String::new();
-            (self.push_text(slot, &mut text) == Presence::Text).then_some(text)
-        })
     }
 }
 
@@ -106,7 +87,7 @@ impl RowMatcher {
         let is_damaged = row.values[self.columns.error].is_some();
         let lacks = |column: usize| row.values[column].is_none();
         let is_unknown = lacks(self.columns.channel) || lacks(self.columns.event_id);
-        let hides_match = is_damaged && (is_unknown || !kind.kind.is_empty());
+        let hides_match = is_damaged && (is_unknown || kind.may_match());
         if self.matches.is_empty() && hides_match {
             findings.push(None)?;
         }
@@ -135,7 +116,9 @@ impl RowMatcher {
         let (file, id) = (row.text(self.columns.filename), row.number(self.columns.record_id));
         for found in &self.matches {
             for field in self.rules.correlations.fields(found.rule) {
-                hits.field(values.text(self.rules.renamed(found, field)).as_deref());
+                let mut text = String::new();
+                let is_there = kind.push_named(&values, self.rules.renamed(found, field), &mut text);
+                hits.field(is_there.then_some(text.as_str()));
             }
             if self.rules.correlations.is_base(found.rule) {
                 hits.push(found.rule, time, file, id);
@@ -150,7 +133,7 @@ impl RowMatcher {
         &mut self,
         row: &EventRow<'a>,
         interrupt: Interrupt<'_>,
-    ) -> Result<(RowFields<'a>, Arc<RowKind>), Interrupted> {
+    ) -> Result<(RowFields<'a>, Arc<KnownKind<Slot>>), Interrupted> {
         self.matches.clear();
         let mut fields = RowFields::default();
         fields.take(row.event_data, row.text(self.columns.user_data));
@@ -205,7 +188,7 @@ impl RowMatcher {
         row: &EventRow<'_>,
         fields: &RowFields<'_>,
         interrupt: Interrupt<'_>,
-    ) -> Result<Arc<RowKind>, Interrupted> {
+    ) -> Result<Arc<KnownKind<Slot>>, Interrupted> {
         let (mut slots, mut names, mut known) = (Vec::new(), Vec::new(), Vec::new());
         let telling = self.telling();
         for (column, name, is_hexadecimal) in &self.columns.system {
@@ -219,23 +202,8 @@ impl RowMatcher {
         }
         names.extend(self.field_names(row, fields));
         slots.extend((0..fields.all.len()).map(Slot::Field));
-        known.resize(slots.len(), None);
-        if is_cleared(&names, &known)
-            && let Some(channel) = names.iter_mut().find(|name| *name == "Channel")
-        {
-            SYSTEM_CHANNEL.clone_into(channel);
-        }
-        let texts: Vec<&str> = names.iter().map(String::as_str).collect();
-        let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
-        let kind = self.rules.kinds.kind(&texts, &known, interrupt)?;
-        let of_fields = names.iter().map(|name| size_of::<(Slot, String)>() + name.len());
-        let bytes = kind.bytes() + of_fields.sum::<usize>();
-        let kind = Arc::new(RowKind {
-            kind,
-            slots: slots.into(),
-            names: names.into(),
-        });
-        self.kinds.insert(&self.key, &kind, bytes);
+        let kind = Arc::new(KnownKind::new(&self.rules, slots, names, known, interrupt)?);
+        self.kinds.insert(&self.key, &kind, kind.bytes());
         Ok(kind)
     }
 
