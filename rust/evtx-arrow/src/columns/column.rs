@@ -53,7 +53,7 @@ impl ColumnBuilder {
         columns: &[Column],
         projection: &Projection,
         keys: &Arc<Keys>,
-        rules: Option<&Rules>,
+        rules: Option<&Arc<Rules>>,
     ) -> Vec<Self> {
         let builder = |column: &Column| match &column.source {
             ColumnSource::Header(HeaderValue::FileName) => ColumnBuilder::FileName,

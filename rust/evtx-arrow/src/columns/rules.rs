@@ -2,28 +2,32 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, MapBuilder, MapFieldNames, StringBuilder};
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt8Type;
-use arrow_array::{Array, ArrayRef, Int32Array, UInt8Array};
+use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
+use arrow_array::{Array, ArrayRef, StringArray, UInt8Array};
 use arrow_schema::ArrowError;
 use evtx_sigma::Matched;
 
-use super::arrays::{self, Indices, MakeArrays};
+use super::arrays::{Indices, MakeArrays, take};
 use crate::schema::{Numbering, RuleColumn, Rules};
 
 #[derive(Debug)]
 pub(crate) struct RuleBuilder {
-    /// The values, by index of the rule.
-    values: ArrayRef,
+    rules: Arc<Rules>,
+    column: RuleColumn,
+    /// By index of the rule: its text in the column, if that has texts.
+    texts: ArrayRef,
     /// By row: the index of the rule.
     rows: Vec<Option<u32>>,
 }
 
 impl RuleBuilder {
-    pub(crate) fn new(rules: Option<&Rules>, column: RuleColumn) -> Self {
+    pub(crate) fn new(rules: Option<&Arc<Rules>>, column: RuleColumn) -> Self {
+        let rules = rules.map_or_else(|| Rules::none().into(), Arc::clone);
+        let texts = (0..rules.len()).map(|rule| rules.text(rule, column));
         RuleBuilder {
-            values: rules.map_or_else(|| Rules::none().array(column), |rules| rules.array(column)),
+            texts: Arc::new(texts.collect::<StringArray>()),
+            rules,
+            column,
             rows: Vec::new(),
         }
     }
@@ -33,27 +37,19 @@ impl RuleBuilder {
     }
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        let rows = arrays::take(&mut self.rows);
-        let valid = |rule: Option<u32>| Some(rule? as usize).filter(|&rule| self.values.is_valid(rule));
-        let rows = rows.into_iter().map(valid);
-        if let Some(levels) = self.values.as_primitive_opt::<UInt8Type>() {
-            let levels = rows.map(|rule| Some(levels.value(rule?)));
-            return Ok(Arc::new(UInt8Array::from_iter(levels)));
-        }
-        if let Some(tags) = self.values.as_list_opt::<i32>() {
-            let mut lists = ListBuilder::new(StringBuilder::new());
-            for rule in rows {
-                lists.append_option(
-                    rule.map(|rule| tags.value(rule))
-                        .as_ref()
-                        .map(|tags| tags.as_string::<i32>()),
-                );
+        let rows = take(&mut self.rows).into_iter();
+        Ok(match self.column {
+            RuleColumn::Level => {
+                let levels = rows.map(|rule| self.rules.level(rule? as usize));
+                Arc::new(levels.collect::<UInt8Array>())
             }
-            return Ok(Arc::new(lists.finish()));
-        }
-        let indices = rows.map(|rule| i32::try_from(rule?).ok());
-        let indices = Indices::new(Int32Array::from_iter(indices), Arc::clone(&self.values));
-        Ok(Arc::new((make.dictionary)(indices)?))
+            RuleColumn::Tags => Arc::new(self.rules.tag_lists(rows)),
+            RuleColumn::Id | RuleColumn::Title | RuleColumn::Status | RuleColumn::File => {
+                let valid = |rule: Option<u32>| Some(rule? as i32).filter(|&rule| self.texts.is_valid(rule as usize));
+                let indices = Indices::new(rows.map(valid).collect(), Arc::clone(&self.texts));
+                Arc::new((make.dictionary)(indices)?)
+            }
+        })
     }
 }
 
@@ -100,8 +96,8 @@ impl MatchedBuilder {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::StringArray;
-    use arrow_array::types::Int32Type;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int32Type, UInt8Type};
     use evtx_sigma::{Placeholders, RuleForEvents, RuleSet, load_rules};
 
     use super::*;
@@ -120,7 +116,7 @@ mod tests {
 
     #[test]
     fn columns_have_the_values_of_rules_and_null() {
-        let rules = rules();
+        let rules = Arc::new(rules());
         let column = |column| {
             let mut builder = RuleBuilder::new(Some(&rules), column);
             [Some(1), Some(0), None].into_iter().for_each(|rule| builder.push(rule));

@@ -48,7 +48,7 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
-        let mut builders = ColumnBuilder::of(&scan.columns, &scan.projection, &scan.plans.keys, scan.rules.as_deref());
+        let mut builders = ColumnBuilder::of(&scan.columns, &scan.projection, &scan.plans.keys, scan.rules.as_ref());
         let system = SystemRows::take(&scan.projection, &mut builders);
         let rendered = builders
             .iter()

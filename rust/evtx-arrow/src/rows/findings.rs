@@ -185,15 +185,10 @@ impl Findings {
             };
             Arc::new(found.clone().map(text).collect::<StringArray>())
         };
-        let mut tags = ListBuilder::new(StringBuilder::new());
-        for rule in &self.found {
-            let list = rule.map(|rule| rules.tags(rule as usize).iter().map(Some));
-            tags.append_option(list);
-        }
         let mut columns: Vec<ArrayRef> = Vec::new();
         for source in RULE_COLUMNS.iter().map(|column| &column.source) {
             columns.push(match source {
-                ColumnSource::Rule(RuleColumn::Tags) => Arc::new(tags.finish()),
+                ColumnSource::Rule(RuleColumn::Tags) => Arc::new(rules.tag_lists(self.found.iter().copied())),
                 ColumnSource::Rule(of_rule) => column(*of_rule),
                 ColumnSource::Matched => self.matched.finish(),
                 _ => self.bursts.finish()?,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow_array::ListArray;
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::{ArrayRef, StringArray, UInt8Array};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{About, Burst, Correlations, EventKinds, Hits, Level, Match, Rule, RuleSet};
 
@@ -175,27 +175,18 @@ impl Rules {
         }
     }
 
-    pub(crate) fn tags(&self, rule: usize) -> &[String] {
-        self.about(rule).map_or(&[], |about| &about.tags)
-    }
-
     pub(crate) fn level(&self, rule: usize) -> Option<u8> {
         Some(self.about(rule)?.level? as u8)
     }
 
-    pub(crate) fn array(&self, column: RuleColumn) -> ArrayRef {
-        let all = 0..self.len();
-        match column {
-            RuleColumn::Level => Arc::new(UInt8Array::from_iter(all.map(|rule| self.level(rule)))),
-            RuleColumn::Tags => {
-                let mut lists = ListBuilder::new(StringBuilder::new());
-                for about in all.filter_map(|rule| self.about(rule)) {
-                    lists.append_value(about.tags.iter().map(Some));
-                }
-                Arc::new(lists.finish())
-            }
-            _ => Arc::new(StringArray::from_iter(all.map(|rule| self.text(rule, column)))),
+    /// The lists of the tags of the rules of some rows.
+    pub(crate) fn tag_lists(&self, rows: impl IntoIterator<Item = Option<u32>>) -> ListArray {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for rule in rows {
+            let about = rule.and_then(|rule| self.about(rule as usize));
+            lists.append_option(about.map(|about| about.tags.iter().map(Some)));
         }
+        lists.finish()
     }
 }
 
