@@ -53,8 +53,8 @@ impl Filtered<'_> {
         for (number, filter) in filters.iter().enumerate() {
             interrupt.check()?;
             if number >= Limits::FILTERS {
-                let (what, limit) = ("filters", Limits::FILTERS);
-                outcomes.push(Outcome::Refused(at(filter.position, Problem::Limit { what, limit })));
+                let problem = Problem::limit("filters", Limits::FILTERS);
+                outcomes.push(Outcome::Refused(at(filter.position, problem)));
                 continue;
             }
             let (chosen, problems) = self.chosen(filter, &members, &by_name, interrupt)?;

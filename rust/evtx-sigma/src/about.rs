@@ -145,8 +145,7 @@ impl Status {
 fn tags(document: &Node) -> Result<Vec<String>, LoadError> {
     let tags = document.get("tags").map_or(&[][..], Node::each);
     if let Some(tag) = tags.get(Limits::TAGS) {
-        let (what, limit) = ("tags of a rule", Limits::TAGS);
-        return Err(tag.error(Problem::Limit { what, limit }));
+        return Err(tag.error(Problem::limit("tags of a rule", Limits::TAGS)));
     }
     tags.iter()
         .map(|tag| tag.need_text("a tag").map(str::to_owned))

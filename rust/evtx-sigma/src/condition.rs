@@ -150,8 +150,8 @@ impl<'a> ConditionParser<'a> {
 
     fn term(&mut self) -> Result<Condition, Problem> {
         if self.depth == Limits::CONDITION_NESTING {
-            let (what, limit) = ("levels of parentheses and not", Limits::CONDITION_NESTING);
-            return Err(Problem::Limit { what, limit });
+            let what = "levels of parentheses and not";
+            return Err(Problem::limit(what, Limits::CONDITION_NESTING));
         }
         self.depth += 1;
         let word = self.peek();
@@ -224,7 +224,8 @@ impl<'a> ConditionParser<'a> {
         }
         if conditions.is_empty() {
             self.back_to(word);
-            return Err(Problem::NoSuchDetections(word.to_string()));
+            let why = format!("this rule has no detection with a name like \"{word}\"");
+            return Err(Problem::text(why));
         }
         Ok(flat(conditions, list))
     }

@@ -37,38 +37,12 @@ pub struct LoadError {
 #[non_exhaustive]
 #[allow(missing_docs)] // the messages say it
 pub enum Problem {
-    #[error("{0} is not an event ID, which is a number from 0 to 4294967295")]
-    EventId(i128),
-    #[error("this is not valid YAML: {0}")]
-    Yaml(String),
     #[error("the limit is {limit} {what}")]
     Limit { what: &'static str, limit: usize },
-    #[error("the limit for all rules of a text is {rules} times {limit} {what}")]
-    TextLimit {
-        what: &'static str,
-        limit: usize,
-        rules: usize,
-    },
-    #[error("with this rule, all rules together have more than {limit} {what}")]
-    SetLimit { what: &'static str, limit: usize },
-    #[error("this alias is inside the value that it stands for")]
-    EndlessAlias,
-    #[error("the key \"{0}\" appears twice")]
-    KeyTwice(String),
-    #[error("a key must be a text or a number")]
-    KeyType,
-    #[error("the merge key \"<<\" is not part of YAML 1.2")]
-    MergeKey,
     #[error("this text contains no rule")]
     NoRule,
     #[error("\"{0}\" is missing")]
     Missing(&'static str),
-    #[error("{what} must be {expected}, but this is {found}")]
-    Type {
-        what: String,
-        expected: &'static str,
-        found: &'static str,
-    },
     #[error("there is no {what} \"{name}\"; use {known}")]
     Unknown {
         what: &'static str,
@@ -77,18 +51,12 @@ pub enum Problem {
     },
     #[error("{0} is empty")]
     Empty(&'static str),
-    #[error("there is no modifier \"{0}\"")]
-    UnknownModifier(String),
     #[error("{0}")]
     Text(Cow<'static, str>),
     #[error("this regular expression {0}")]
     Regex(String),
-    #[error("the placeholder %{0}% has no values")]
-    Placeholder(String),
     #[error("the condition names \"{0}\", but this rule has no such detection")]
     UnknownDetection(String),
-    #[error("this rule has no detection with a name like \"{0}\"")]
-    NoSuchDetections(String),
     #[error("unmapped log source: {0}")]
     UnmappedLogSource(String),
 }
@@ -97,6 +65,11 @@ impl Problem {
     /// Any other problem, in a sentence.
     pub(crate) fn text(why: impl Into<Cow<'static, str>>) -> Problem {
         Problem::Text(why.into())
+    }
+
+    /// More than so many of something.
+    pub const fn limit(what: &'static str, limit: usize) -> Problem {
+        Problem::Limit { what, limit }
     }
 
     /// The error of this problem at a place.

@@ -272,6 +272,6 @@ fn limited(amount: usize, limit: usize, what: &'static str) -> Result<(), Proble
     if amount <= limit {
         Ok(())
     } else {
-        Err(Problem::Limit { what, limit })
+        Err(Problem::limit(what, limit))
     }
 }

@@ -170,12 +170,10 @@ impl Left {
     /// What would be left for the rule and the text.
     fn after(&self, amount: usize) -> Result<(usize, usize), Problem> {
         let &Left { what, limit, .. } = self;
-        let of_rule = self.of_rule.checked_sub(amount).ok_or(Problem::Limit { what, limit })?;
-        let of_text = self.of_text.checked_sub(amount).ok_or(Problem::TextLimit {
-            what,
-            limit,
-            rules: Limits::RULES,
-        })?;
+        let of_rule = self.of_rule.checked_sub(amount).ok_or(Problem::limit(what, limit))?;
+        let rules = Limits::RULES;
+        let why = || format!("the limit for all rules of a text is {rules} times {limit} {what}");
+        let of_text = self.of_text.checked_sub(amount).ok_or_else(|| Problem::text(why()))?;
         Ok((of_rule, of_text))
     }
 }

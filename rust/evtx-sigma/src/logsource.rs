@@ -219,7 +219,8 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Arc<Alter
         .map(|channel| channel.need_text("a channel").map(str::to_owned));
     let event_ids = list("event_ids").iter().map(|id| match id.value {
         Value::Number(Number::Integer(number), _) => {
-            u32::try_from(number).map_err(|_| id.error(Problem::EventId(number)))
+            let why = || format!("{number} is not an event ID, which is a number from 0 to 4294967295");
+            u32::try_from(number).map_err(|_| id.error(Problem::text(why())))
         }
         _ => Err(id.wrong_type("an event ID", "a number")),
     });

@@ -40,7 +40,8 @@ fn choices<'a>(value: &str, known: &'a Placeholders) -> Result<Vec<Cow<'a, [Stri
     let mut rest = value;
     while let Some(character) = rest.chars().next() {
         if let Some(name) = name_of(rest) {
-            let values = known.get(name).ok_or_else(|| Problem::Placeholder(name.to_string()))?;
+            let why = || Problem::text(format!("the placeholder %{name}% has no values"));
+            let values = known.get(name).ok_or_else(why)?;
             choices.push(Cow::Owned(vec![std::mem::take(&mut plain)]));
             choices.push(Cow::Borrowed(&values[..]));
             rest = &rest[name.len() + 2..];
@@ -77,7 +78,7 @@ mod tests {
         assert_eq!(texts(r"\\%a%").expect("texts"), [r"\\1", r"\\2*"]);
         assert_eq!(texts("100% of 5%").expect("texts"), ["100% of 5%"]);
         assert_eq!(texts("%none%x").expect("texts"), [""; 0]);
-        assert_eq!(texts("%c%"), Err(Problem::Placeholder("c".to_string())));
+        assert_eq!(texts("%c%"), Err(Problem::text("the placeholder %c% has no values")));
         assert!(texts(&"%a%".repeat(100)).is_err());
     }
 }

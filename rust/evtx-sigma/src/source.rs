@@ -40,9 +40,9 @@ impl LogSource {
             for category in &categories {
                 for product in &products {
                     for service in &services {
-                        let (what, limit) = ("log sources of a rule", Limits::LOG_SOURCES);
-                        if all.len() == limit {
-                            return Err(map.error(Problem::Limit { what, limit }));
+                        if all.len() == Limits::LOG_SOURCES {
+                            let problem = Problem::limit("log sources of a rule", Limits::LOG_SOURCES);
+                            return Err(map.error(problem));
                         }
                         let source = LogSource {
                             category: category.clone(),

@@ -58,11 +58,8 @@ impl<'t> Node<'t> {
 
     /// An error for a value of another type than expected.
     pub(crate) fn wrong_type(&self, what: &str, expected: &'static str) -> LoadError {
-        self.error(Problem::Type {
-            what: what.to_string(),
-            expected,
-            found: self.value.type_name(),
-        })
+        let found = self.value.type_name();
+        self.error(Problem::text(format!("{what} must be {expected}, but this is {found}")))
     }
 
     /// The value of a key of a map, if there is one that is not NULL.
@@ -140,7 +137,7 @@ pub(crate) fn documents<'t>(
         interrupt,
         ..Loader::default()
     };
-    let limit = |what, limit, line| Err(Problem::Limit { what, limit }.at(Position { line, column: 1 }));
+    let limit = |what, limit, line| Err(Problem::limit(what, limit).at(Position { line, column: 1 }));
     if text.len() > Limits::TEXT {
         return Ok(vec![limit("bytes of a text", Limits::TEXT, 1)]);
     }
@@ -231,7 +228,10 @@ impl<'t> Loader<'_, 't> {
         }
         self.events += 1;
         let next = events.next().transpose();
-        next.map_err(|error| Problem::Yaml(error.info()).at(self.position(error.marker())))
+        next.map_err(|error| {
+            let why = format!("this is not valid YAML: {}", error.info());
+            Problem::text(why).at(self.position(error.marker()))
+        })
     }
 
     fn position(&self, marker: &Marker) -> Position {
@@ -251,7 +251,7 @@ impl<'t> Loader<'_, 't> {
         let (anchor, node) = match event {
             Event::Alias(anchor) => {
                 let Some(Some((node, bytes))) = self.anchors.get(&anchor) else {
-                    return Err(Problem::EndlessAlias.at(at));
+                    return Err(Problem::text("this alias is inside the value that it stands for").at(at));
                 };
                 // Counted before the copy is made.
                 count(&mut self.bytes, *bytes, at)?;
@@ -299,11 +299,14 @@ impl<'t> Loader<'_, 't> {
         while let Some(key) = self.node(events)? {
             let text = match key.value {
                 Value::Text(text) | Value::Number(_, text) => text,
-                _ => key.text().ok_or_else(|| key.error(Problem::KeyType))?.to_owned().into(),
+                _ => {
+                    let wrong = || key.error(Problem::text("a key must be a text or a number"));
+                    key.text().ok_or_else(wrong)?.to_owned().into()
+                }
             };
             let at = key.at;
             if text == "<<" {
-                return Err(Problem::MergeKey.at(at));
+                return Err(Problem::text("the merge key \"<<\" is not part of YAML 1.2").at(at));
             }
             // Few keys are compared with each other, more are looked up.
             let is_known = if entries.len() < FEW_KEYS {
@@ -315,7 +318,7 @@ impl<'t> Loader<'_, 't> {
                 !names.insert(text.clone())
             };
             if is_known {
-                return Err(Problem::KeyTwice(text.into_owned()).at(at));
+                return Err(Problem::text(format!("the key \"{text}\" appears twice")).at(at));
             }
             if let Some(value) = self.node(events)? {
                 entries.push((Key { at, text }, value));
@@ -336,8 +339,7 @@ fn count(bytes: &mut usize, more: usize, at: Position) -> Result<(), LoadError> 
     *bytes = bytes.saturating_add(more);
     if *bytes > Limits::VALUES {
         let what = "bytes of the values of a text with its aliases replaced";
-        let limit = Limits::VALUES;
-        return Err(Problem::Limit { what, limit }.at(at));
+        return Err(Problem::limit(what, Limits::VALUES).at(at));
     }
     Ok(())
 }

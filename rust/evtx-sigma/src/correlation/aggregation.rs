@@ -69,8 +69,8 @@ pub(crate) fn aggregation(text: &str) -> Result<Aggregation, (usize, Problem)> {
         }
     }
     if by.len() > Limits::GROUP_FIELDS {
-        let (what, limit) = ("fields of a correlation", Limits::GROUP_FIELDS);
-        return Err((words.at, Problem::Limit { what, limit }));
+        let problem = Problem::limit("fields of a correlation", Limits::GROUP_FIELDS);
+        return Err((words.at, problem));
     }
     let sign = words.peek();
     let known = Operator::ALL.iter().find(|(_, _, known)| *known == sign);
@@ -103,8 +103,8 @@ fn near(mut words: Words<'_>) -> Result<Aggregation, (usize, Problem)> {
         let list = if is_absent { &mut absent } else { &mut present };
         list.push(words.name()?);
         if present.len() + absent.len() >= Limits::REFERENCES {
-            let (what, limit) = ("detections after near", Limits::REFERENCES - 1);
-            return Err((words.at, Problem::Limit { what, limit }));
+            let problem = Problem::limit("detections after near", Limits::REFERENCES - 1);
+            return Err((words.at, problem));
         }
         if !words.peek().eq_ignore_ascii_case("and") {
             break;

@@ -79,7 +79,7 @@ fn unknown(what: &'static str, name: &str, known: &str) -> Problem {
 /// At most so many nodes, or an error that calls them `what`.
 fn limited<'a, 't>(nodes: &'a [Node<'t>], what: &'static str, limit: usize) -> Result<&'a [Node<'t>], LoadError> {
     match nodes.get(limit) {
-        Some(node) => Err(node.error(Problem::Limit { what, limit })),
+        Some(node) => Err(node.error(Problem::limit(what, limit))),
         None => Ok(nodes),
     }
 }
@@ -124,10 +124,7 @@ fn aliases(node: &Node) -> Result<Vec<Alias>, LoadError> {
         return Ok(Vec::new());
     };
     let entries = aliases.entries("aliases")?;
-    let limit = |at: &Node| {
-        let (what, limit) = ("aliases of a correlation", Limits::ALIASES);
-        at.error(Problem::Limit { what, limit })
-    };
+    let limit = |at: &Node| at.error(Problem::limit("aliases of a correlation", Limits::ALIASES));
     if entries.len() > Limits::ALIASES {
         return Err(limit(aliases));
     }

@@ -297,7 +297,7 @@ impl Sorter<'_> {
     /// Takes a correlation after those it refers to.
     fn take(&mut self, index: usize, errors: &[Option<LoadError>]) -> Result<(), LoadError> {
         let at = self.all[index].position;
-        let limit = |what, limit| Err(Problem::Limit { what, limit }.at(at));
+        let limit = |what, limit| Err(Problem::limit(what, limit).at(at));
         let mut leaves = HashSet::new();
         for target in &self.targets[index] {
             match *target {

@@ -71,10 +71,10 @@ struct Sweep<'a> {
 /// Whether a correlation could be swept, unless it was interrupted.
 type Swept = Result<Result<(), Problem>, Interrupted>;
 
-const TOO_MANY: Problem = Problem::Limit {
-    what: "hits of a correlation, or the memory for them is used up; choose fewer rules or files",
-    limit: Limits::HITS,
-};
+const TOO_MANY: Problem = Problem::limit(
+    "hits of a correlation, or the memory for them is used up; choose fewer rules or files",
+    Limits::HITS,
+);
 
 impl Sweep<'_> {
     fn correlation(&mut self, index: u32) -> Swept {
@@ -114,14 +114,12 @@ impl Sweep<'_> {
                     return Ok(());
                 }
                 count += 1;
-                let (what, limit) = ("bursts of a correlation", Limits::BURSTS);
-                if count > limit {
-                    problem = problem.take().or(Some(Problem::Limit { what, limit }));
+                if count > Limits::BURSTS {
+                    problem.get_or_insert(Problem::limit("bursts of a correlation", Limits::BURSTS));
                     return Ok(());
                 }
-                let (what, limit) = ("bytes of all bursts", Limits::BURST_BYTES);
-                if *bytes >= limit {
-                    problem = problem.take().or(Some(Problem::Limit { what, limit }));
+                if *bytes >= Limits::BURST_BYTES {
+                    problem.get_or_insert(Problem::limit("bytes of all bursts", Limits::BURST_BYTES));
                     return Ok(());
                 }
                 let burst = bursts.burst(entries, number)?;

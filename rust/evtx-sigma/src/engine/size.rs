@@ -53,7 +53,8 @@ impl Size {
         for (at, (limit, what)) in LIMITS.into_iter().enumerate() {
             with[at] = with[at].saturating_mul(times).saturating_add(self.0[at]);
             if with[at] > limit {
-                return Err(Problem::SetLimit { what, limit });
+                let why = format!("with this rule, all rules together have more than {limit} {what}");
+                return Err(Problem::text(why));
             }
         }
         self.0 = with;
