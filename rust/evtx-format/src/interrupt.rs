@@ -38,6 +38,19 @@ impl<'i> Interrupt<'i> {
             _ => Ok(()),
         }
     }
+
+    /// As [`check`](Self::check), but at every 1024th step of long work only.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn check_step(&self, step: usize) -> Result<(), Interrupted> {
+        if step.is_multiple_of(1024) {
+            self.check()
+        } else {
+            Ok(())
+        }
+    }
 }
 
 /// Frees a large value on a thread of its own, because whoever interrupts a call waits for the call.

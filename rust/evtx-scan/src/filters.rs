@@ -169,9 +169,7 @@ impl Filtered<'_> {
         }
         *self.others_bytes = with_others;
         for (number, member) in chosen.iter().enumerate() {
-            if number % 1024 == 0 {
-                interrupt.check()?;
-            }
+            interrupt.check_step(number)?;
             match *member {
                 Member::OfSet(index) => self.set.filter(index, filter),
                 Member::Others(index, count) => {

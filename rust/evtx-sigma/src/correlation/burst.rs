@@ -96,9 +96,7 @@ impl Bursts<'_> {
     pub(super) fn keep(&self, entries: &[Entry], found: &mut Found) -> Result<bool, Interrupted> {
         let start = found.leaves.len();
         for (index, entry) in entries.iter().enumerate() {
-            if index.is_multiple_of(1024) {
-                self.interrupt.check()?;
-            }
+            self.interrupt.check_step(index)?;
             let leaves = self.leaves(entry);
             if found.leaves.len() + leaves.len() > Limits::HITS {
                 return Ok(false);
@@ -114,9 +112,7 @@ impl Bursts<'_> {
     fn times(&self, entries: &[Entry]) -> Result<(i64, i64), Interrupted> {
         let mut times = (i64::MAX, i64::MIN);
         for (index, entry) in entries.iter().enumerate() {
-            if index.is_multiple_of(4096) {
-                self.interrupt.check()?;
-            }
+            self.interrupt.check_step(index)?;
             let (first, last) = match self.target(entry) {
                 Target::Rule(_) => (entry.time, entry.time),
                 Target::Correlation(_) => self.events.times(entry.source),
@@ -157,9 +153,7 @@ impl Bursts<'_> {
             steps += 1;
             for hit in hits {
                 steps += 1;
-                if steps.is_multiple_of(4096) {
-                    self.interrupt.check()?;
-                }
+                self.interrupt.check_step(steps)?;
                 let (Row { time, place }, rule) = self.table.row(*hit);
                 let record = (time, place, rule);
                 last = last.max(Some(record));
@@ -180,9 +174,7 @@ impl Bursts<'_> {
         let mut known = HashSet::new();
         let mut values = BTreeSet::new();
         for (index, entry) in entries.iter().enumerate() {
-            if index.is_multiple_of(4096) {
-                self.interrupt.check()?;
-            }
+            self.interrupt.check_step(index)?;
             if entry.value == NO_VALUE || !known.insert(entry.value) {
                 continue;
             }

@@ -65,9 +65,7 @@ impl Events {
             interrupt.check()?;
             let mut leaves = Vec::with_capacity(range.len());
             for (index, hit) in found.leaves[range.clone()].iter().enumerate() {
-                if index.is_multiple_of(1024) {
-                    interrupt.check()?;
-                }
+                interrupt.check_step(index)?;
                 let (Row { time, place }, rule) = table.row(*hit);
                 let Some(one) = table.plan(correlations, *hit).of(correlation) else {
                     continue;

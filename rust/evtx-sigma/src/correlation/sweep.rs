@@ -170,9 +170,7 @@ impl Sweep<'_> {
         }
         entries.reserve_exact(count);
         for (step, hit) in self.table.hits(base).enumerate() {
-            if step.is_multiple_of(4096) {
-                self.interrupt.check()?;
-            }
+            self.interrupt.check_step(step)?;
             entries.push(Entry {
                 group: self.table.number(hit, one.group),
                 time: self.table.row(hit).0.time,
@@ -192,9 +190,7 @@ impl Sweep<'_> {
         for same in entries.chunk_by(|one, other| (one.group, one.time) == (other.group, other.time)) {
             places.clear();
             for (step, entry) in same.iter().enumerate() {
-                if step.is_multiple_of(4096) {
-                    self.interrupt.check()?;
-                }
+                self.interrupt.check_step(step)?;
                 let is_rule = matches!(targets[usize::from(entry.reference)], Target::Rule(_));
                 if same.len() == 1 || !is_rule || places.insert(self.table.row(entry.source).0.place) {
                     kept.push(*entry);
@@ -223,9 +219,7 @@ impl Sweep<'_> {
         values.dedup();
         let mut parsed = Vec::with_capacity(values.len());
         for (step, value) in values.iter().enumerate() {
-            if step.is_multiple_of(1024) {
-                self.interrupt.check()?;
-            }
+            self.interrupt.check_step(step)?;
             let texts = (*value != NO_VALUE).then(|| self.table.texts(*value));
             parsed.push(texts.and_then(|texts| millionths(texts.first()?.as_deref()?)));
         }
@@ -234,9 +228,7 @@ impl Sweep<'_> {
         sort(&mut numbers, self.interrupt)?;
         numbers.dedup();
         for (step, entry) in entries.iter_mut().enumerate() {
-            if step.is_multiple_of(1024) {
-                self.interrupt.check()?;
-            }
+            self.interrupt.check_step(step)?;
             let number = values.binary_search(&entry.value).ok().and_then(|index| parsed[index]);
             let rank = number.map(|number| numbers.partition_point(|known| *known < number) as u32);
             entry.value = rank.unwrap_or(NO_VALUE);

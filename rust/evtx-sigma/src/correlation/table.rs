@@ -87,9 +87,7 @@ impl Table {
             self.texts = texts;
         } else {
             for number in 0..texts.len() as u32 {
-                if number.is_multiple_of(1024) {
-                    interrupt.check()?;
-                }
+                interrupt.check_step(number as usize)?;
                 numbers.push(self.texts.number(texts.list(number)));
             }
         }

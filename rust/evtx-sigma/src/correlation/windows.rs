@@ -47,9 +47,7 @@ pub(super) fn windows(
             state.add(entry);
             right += 1;
             steps += 1;
-            if steps.is_multiple_of(4096) {
-                interrupt.check()?;
-            }
+            interrupt.check_step(steps)?;
         }
         let number = match chains.get(left) {
             Some(length) => Some(f64::from(*length)),
@@ -66,9 +64,7 @@ pub(super) fn windows(
         for entry in &entries[left..next] {
             state.remove(entry);
             steps += 1;
-            if steps.is_multiple_of(4096) {
-                interrupt.check()?;
-            }
+            interrupt.check_step(steps)?;
         }
         left = next;
     }
@@ -231,9 +227,7 @@ fn chains(correlation: &Correlation, entries: &[Entry], interrupt: Interrupt<'_>
     let mut ends = vec![vec![NEVER; references + 1]; references + 1];
     let mut longest = 0;
     for (index, entry) in entries.iter().enumerate().rev() {
-        if index.is_multiple_of(1024) {
-            interrupt.check()?;
-        }
+        interrupt.check_step(index)?;
         if entries.get(index + 1).is_some_and(|after| after.group != entry.group) {
             ends[..=longest].iter_mut().for_each(|row| row.fill(NEVER));
             longest = 0;
