@@ -29,7 +29,7 @@ mod sweep;
 
 pub use burst::Burst;
 pub use hits::Hits;
-pub use model::{Alias, Correlation, CorrelationKind, Operator, Place, Reference};
+pub use model::{Alias, Correlation, CorrelationKind, Place, Reference};
 pub use resolve::Correlations;
 pub use sweep::BurstsAndProblems;
 

@@ -7,12 +7,13 @@ use evtx_format::{Interrupt, Interrupted};
 use crate::about::About;
 use crate::condition::Condition;
 use crate::correlation::{
-    Aggregation, Correlation, CorrelationKind, Function, Operator, Reference, aggregation, correlation, never, timespan,
+    Aggregation, Correlation, CorrelationKind, Function, Reference, aggregation, correlation, never, timespan,
 };
 use crate::error::{LoadError, Position, Problem};
 use crate::filter::{Filter, filter};
 use crate::item::Context;
 use crate::limits::Budget;
+use crate::matcher::Comparison;
 use crate::placeholders::Placeholders;
 use crate::rule::{Aggregated, Identity, Rule, rule};
 use crate::yaml::{Node, documents};
@@ -139,7 +140,7 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
             function,
             field,
             by,
-            operator,
+            comparison,
             limit,
         } => {
             correlation.kind = match (function, &field) {
@@ -152,12 +153,12 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
             };
             correlation.group_by = by;
             correlation.fields = field.into_iter().collect();
-            correlation.condition.push((operator, limit));
+            correlation.condition.push((comparison, limit));
         }
         Aggregation::Near(present, absent) => {
             let count = 1 + present.len();
             correlation.kind = CorrelationKind::Temporal { absent: count };
-            correlation.condition.push((Operator::Gte, count as f64));
+            correlation.condition.push((Comparison::GreaterOrEqual, count as f64));
             for name in present.iter().chain(&absent) {
                 let other = detection_alone(&rules[0], name);
                 let other = other.ok_or_else(|| piped.error(0, Problem::UnknownDetection(name.clone())))?;

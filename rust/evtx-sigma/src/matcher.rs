@@ -54,13 +54,14 @@ pub enum Matcher {
     Null,
 }
 
-/// How a number of an event compares with one of a rule.
+/// How a number of an event, or of a window of a correlation, compares with one of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the names say it
 pub enum Comparison {
     Less,
     LessOrEqual,
     Equal,
+    NotEqual,
     GreaterOrEqual,
     Greater,
 }
@@ -182,11 +183,23 @@ impl<'a> Subject<'a> {
 }
 
 impl Comparison {
-    fn holds(self, ordering: Option<Ordering>) -> bool {
+    /// All comparisons, with their names in correlation rules and their signs in Sigma 1.
+    pub(crate) const ALL: [(Comparison, &str, &str); 6] = [
+        (Comparison::Greater, "gt", ">"),
+        (Comparison::GreaterOrEqual, "gte", ">="),
+        (Comparison::Less, "lt", "<"),
+        (Comparison::LessOrEqual, "lte", "<="),
+        (Comparison::Equal, "eq", "="),
+        (Comparison::NotEqual, "neq", "!="),
+    ];
+
+    /// Whether numbers in this order compare so. Those without an order do not.
+    pub(crate) fn holds(self, ordering: Option<Ordering>) -> bool {
         ordering.is_some_and(|ordering| match self {
             Comparison::Less => ordering.is_lt(),
             Comparison::LessOrEqual => ordering.is_le(),
             Comparison::Equal => ordering.is_eq(),
+            Comparison::NotEqual => ordering.is_ne(),
             Comparison::GreaterOrEqual => ordering.is_ge(),
             Comparison::Greater => ordering.is_gt(),
         })

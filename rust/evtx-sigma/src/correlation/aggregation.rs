@@ -1,8 +1,8 @@
 //! Reads what follows `|` in conditions of Sigma 1: `count() by a, b > 5`, `sum(x) >= 3`, `near a and not b`.
 
-use super::model::Operator;
 use crate::error::Problem;
 use crate::limits::Limits;
+use crate::matcher::Comparison;
 
 /// An aggregation.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +12,7 @@ pub(crate) enum Aggregation {
         function: Function,
         field: Option<String>,
         by: Vec<String>,
-        operator: Operator,
+        comparison: Comparison,
         limit: f64,
     },
     /// Other detections of the same rule, by their names, in the time before or after. Those of the second list may not be
@@ -73,10 +73,10 @@ pub(crate) fn aggregation(text: &str) -> Result<Aggregation, (usize, Problem)> {
         return Err((words.at, problem));
     }
     let sign = words.peek();
-    let known = Operator::ALL.iter().find(|(_, _, known)| *known == sign);
-    let operator = match (known, sign) {
-        (Some((operator, ..)), _) => *operator,
-        (None, "==") => Operator::Eq,
+    let known = Comparison::ALL.iter().find(|(_, _, known)| *known == sign);
+    let comparison = match (known, sign) {
+        (Some((comparison, ..)), _) => *comparison,
+        (None, "==") => Comparison::Equal,
         _ => return Err(words.unexpected("<, <=, >, >=, = or != is expected here")),
     };
     words.next();
@@ -88,7 +88,7 @@ pub(crate) fn aggregation(text: &str) -> Result<Aggregation, (usize, Problem)> {
         function,
         field,
         by,
-        operator,
+        comparison,
         limit,
     })
 }
@@ -194,7 +194,7 @@ mod tests {
             function: Function::Count,
             field: Some("TargetUserName".to_string()),
             by: vec!["IpAddress".to_string(), "Computer".to_string()],
-            operator: Operator::Gte,
+            comparison: Comparison::GreaterOrEqual,
             limit: 5.0,
         };
         assert_eq!(read, expected);

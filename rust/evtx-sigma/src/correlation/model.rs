@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::about::About;
 use crate::error::{LoadError, Position};
+use crate::matcher::Comparison;
 use crate::rule::Identity;
 
 /// Where a record is.
@@ -46,7 +47,7 @@ pub struct Correlation {
     /// Names of fields that differ between the rules.
     pub aliases: Vec<Alias>,
     /// What must be true for the number of a window. All comparisons must be.
-    pub condition: Vec<(Operator, f64)>,
+    pub condition: Vec<(Comparison, f64)>,
     /// Whether the rules that it refers to have matches of their own, too.
     pub generate: bool,
     /// What is odd about it, although it can be used.
@@ -102,48 +103,12 @@ pub struct Alias {
     pub fields: Vec<(String, String)>,
 }
 
-/// How a number is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the names of the specification
-pub enum Operator {
-    Gt,
-    Gte,
-    Lt,
-    Lte,
-    Eq,
-    Neq,
-}
-
-impl Operator {
-    /// All operators, with their names in correlation rules and their signs in Sigma 1.
-    pub(crate) const ALL: [(Operator, &str, &str); 6] = [
-        (Operator::Gt, "gt", ">"),
-        (Operator::Gte, "gte", ">="),
-        (Operator::Lt, "lt", "<"),
-        (Operator::Lte, "lte", "<="),
-        (Operator::Eq, "eq", "="),
-        (Operator::Neq, "neq", "!="),
-    ];
-
-    /// Whether a number compares like this with a limit.
-    pub fn holds(self, number: f64, limit: f64) -> bool {
-        match self {
-            Operator::Gt => number > limit,
-            Operator::Gte => number >= limit,
-            Operator::Lt => number < limit,
-            Operator::Lte => number <= limit,
-            Operator::Eq => number == limit,
-            Operator::Neq => number != limit,
-        }
-    }
-}
-
 impl Correlation {
     /// Whether the number of a window meets the condition.
     pub(crate) fn holds(&self, number: f64) -> bool {
         self.condition
             .iter()
-            .all(|(operator, limit)| operator.holds(number, *limit))
+            .all(|(comparison, limit)| comparison.holds(number.partial_cmp(limit)))
     }
 
     /// Whether several hits of one record count once: an event that two rules match is still one event.

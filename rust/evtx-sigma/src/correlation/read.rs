@@ -1,9 +1,10 @@
 //! Reads correlation rules ("Components" of the specification).
 
-use super::model::{Alias, Correlation, CorrelationKind, Operator, Reference};
+use super::model::{Alias, Correlation, CorrelationKind, Reference};
 use crate::about::About;
 use crate::error::{LoadError, Problem};
 use crate::limits::Limits;
+use crate::matcher::Comparison;
 use crate::number::Number;
 use crate::yaml::{Key, Node, Value};
 
@@ -57,7 +58,7 @@ pub(crate) fn correlation(document: &Node) -> Result<Correlation, LoadError> {
     if correlation.condition.is_empty() {
         // "All events defined by the rules referred" ("Temporal Proximity").
         let all = correlation.references.len() as f64;
-        correlation.condition.push((Operator::Gte, all));
+        correlation.condition.push((Comparison::GreaterOrEqual, all));
     }
     if !correlation.can_hold() {
         let at = node.get("condition").map_or(node.at, |condition| condition.at);
@@ -194,9 +195,9 @@ fn read_condition(node: &Node, correlation: &mut Correlation) -> Result<(), Load
             Value::Number(Number::Real(number, _), _) => Ok(*number),
             _ => Err(value.wrong_type(&key.text, "a number")),
         };
-        let operator = Operator::ALL.iter().find(|(_, name, _)| *name == key.text);
-        match (operator, &*key.text) {
-            (Some((operator, ..)), _) => correlation.condition.push((*operator, number()?)),
+        let comparison = Comparison::ALL.iter().find(|(_, name, _)| *name == key.text);
+        match (comparison, &*key.text) {
+            (Some((comparison, ..)), _) => correlation.condition.push((*comparison, number()?)),
             (None, "field") => correlation.fields = fields(Some(value), "field", &mut correlation.lint)?,
             (None, "percentile") => percentile = Some((number()?, value)),
             _ => return Err(unknown("key", &key.text, CONDITION).at(key.at)),
@@ -218,8 +219,8 @@ fn read_condition(node: &Node, correlation: &mut Correlation) -> Result<(), Load
         return Ok(());
     }
     if let CorrelationKind::ValueShare { .. } = correlation.kind {
-        let is_less = |(operator, _): &(Operator, f64)| matches!(operator, Operator::Lt | Operator::Lte);
-        let rarest = correlation.condition.iter().any(is_less);
+        let mut comparisons = correlation.condition.iter().map(|(comparison, _)| comparison);
+        let rarest = comparisons.any(|one| matches!(one, Comparison::Less | Comparison::LessOrEqual));
         correlation.kind = match percentile {
             Some((number, _)) => CorrelationKind::ValuePercentile(number),
             None => CorrelationKind::ValueShare { rarest },
