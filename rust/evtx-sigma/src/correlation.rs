@@ -33,5 +33,5 @@ pub use model::{Alias, Correlation, CorrelationKind, Place, Reference};
 pub use resolve::Correlations;
 pub use sweep::BurstsAndProblems;
 
-pub(crate) use aggregation::{Aggregation, Function, aggregation};
+pub(crate) use aggregation::{Aggregation, aggregation};
 pub(crate) use read::{correlation, never, timespan};

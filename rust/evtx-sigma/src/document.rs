@@ -7,7 +7,7 @@ use evtx_format::{Interrupt, Interrupted};
 use crate::about::About;
 use crate::condition::Condition;
 use crate::correlation::{
-    Aggregation, Correlation, CorrelationKind, Function, Reference, aggregation, correlation, never, timespan,
+    Aggregation, Correlation, CorrelationKind, Reference, aggregation, correlation, never, timespan,
 };
 use crate::error::{LoadError, Position, Problem};
 use crate::filter::{Filter, filter};
@@ -137,23 +137,15 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
     let mut rules = vec![rule];
     match parsed {
         Aggregation::Compared {
-            function,
+            kind,
             field,
             by,
-            comparison,
-            limit,
+            condition,
         } => {
-            correlation.kind = match (function, &field) {
-                (Function::Count, None) => CorrelationKind::EventCount,
-                (Function::Count, Some(_)) => CorrelationKind::ValueCount,
-                (Function::Min, _) => CorrelationKind::ValueMin,
-                (Function::Max, _) => CorrelationKind::ValueMax,
-                (Function::Sum, _) => CorrelationKind::ValueSum,
-                (Function::Average, _) => CorrelationKind::ValueAverage,
-            };
+            correlation.kind = kind;
             correlation.group_by = by;
             correlation.fields = field.into_iter().collect();
-            correlation.condition.push((comparison, limit));
+            correlation.condition.push(condition);
         }
         Aggregation::Near(present, absent) => {
             let count = 1 + present.len();

@@ -1,5 +1,6 @@
 //! Reads what follows `|` in conditions of Sigma 1: `count() by a, b > 5`, `sum(x) >= 3`, `near a and not b`.
 
+use super::model::CorrelationKind;
 use crate::error::Problem;
 use crate::limits::Limits;
 use crate::matcher::Comparison;
@@ -7,26 +8,16 @@ use crate::matcher::Comparison;
 /// An aggregation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Aggregation {
-    /// A function of hits, compared with a number.
+    /// What is counted, compared with a number.
     Compared {
-        function: Function,
+        kind: CorrelationKind,
         field: Option<String>,
         by: Vec<String>,
-        comparison: Comparison,
-        limit: f64,
+        condition: (Comparison, f64),
     },
     /// Other detections of the same rule, by their names, in the time before or after. Those of the second list may not be
     /// there.
     Near(Vec<String>, Vec<String>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Function {
-    Count,
-    Min,
-    Max,
-    Sum,
-    Average,
 }
 
 /// Reads an aggregation. An error has the byte offset in `text` where it is.
@@ -37,21 +28,23 @@ pub(crate) fn aggregation(text: &str) -> Result<Aggregation, (usize, Problem)> {
         words.next();
         return near(words);
     }
-    let function = match word.to_ascii_lowercase().as_str() {
-        "count" => Function::Count,
-        "min" => Function::Min,
-        "max" => Function::Max,
-        "sum" => Function::Sum,
-        "avg" => Function::Average,
+    let kind = match word.to_ascii_lowercase().as_str() {
+        "count" => CorrelationKind::EventCount,
+        "min" => CorrelationKind::ValueMin,
+        "max" => CorrelationKind::ValueMax,
+        "sum" => CorrelationKind::ValueSum,
+        "avg" => CorrelationKind::ValueAverage,
         _ => return Err(words.unexpected("count, min, max, sum, avg or near is expected after \"|\"")),
     };
     words.next();
     words.need("(")?;
     let at = words.start();
     let field = (words.peek() != ")").then(|| words.next().to_string());
-    if field.is_none() && function != Function::Count {
-        return Err(words.unexpected("the name of a field is expected here"));
-    }
+    let kind = match (kind, &field) {
+        (CorrelationKind::EventCount, Some(_)) => CorrelationKind::ValueCount,
+        (CorrelationKind::EventCount, None) | (_, Some(_)) => kind,
+        (_, None) => return Err(words.unexpected("the name of a field is expected here")),
+    };
     if field.as_deref() == Some("*") {
         let why = "\"*\" is not the name of a field; to count events, write count()";
         return Err((at, Problem::text(why)));
@@ -85,11 +78,10 @@ pub(crate) fn aggregation(text: &str) -> Result<Aggregation, (usize, Problem)> {
     words.next();
     words.end()?;
     Ok(Aggregation::Compared {
-        function,
+        kind,
         field,
         by,
-        comparison,
-        limit,
+        condition: (comparison, limit),
     })
 }
 
@@ -191,11 +183,10 @@ mod tests {
     fn reads_functions() {
         let read = aggregation("count(TargetUserName) by IpAddress,Computer >= 5").expect("an aggregation");
         let expected = Aggregation::Compared {
-            function: Function::Count,
+            kind: CorrelationKind::ValueCount,
             field: Some("TargetUserName".to_string()),
             by: vec!["IpAddress".to_string(), "Computer".to_string()],
-            comparison: Comparison::GreaterOrEqual,
-            limit: 5.0,
+            condition: (Comparison::GreaterOrEqual, 5.0),
         };
         assert_eq!(read, expected);
         for text in [
