@@ -124,7 +124,7 @@ def test_tables_of_other_tools(con, tmp_path):
     assert con.execute("SELECT rule_title FROM evtx_sigma_of('texts', $1)", [rules]).fetchall() == [("Item",)]
     con.execute("CREATE TABLE hostile AS SELECT 'c' AS channel, 'p' AS provider, unnest(['{', '[1', repeat('[', 100000), '{\"a\": ' || repeat('{\"b\":', 1000), 'null', '3']) AS user_data")
     assert con.execute("SELECT count(*) FROM evtx_sigma_of('hostile', $1)", [rules]).fetchone() == (0,)
-    for sql, why in [("SELECT evtx_sigma_correlates('x')", "no JSON object"), ("SELECT evtx_sigma_correlates('{\"rules\": 3, \"x\": 1}')", "no JSON object"),
+    for sql, why in [("SELECT evtx_sigma_correlates('x')", "no JSON object"), ("SELECT evtx_sigma_correlates('{\"rules\": 3, \"x\": 1}')", "has no argument x"),
                      ("SELECT evtx_sigma_correlates(NULL)", "needs rules"), ("FROM evtx_sigma_of('texts', 'r', placeholders := 3)", "needs a map")]:
         with pytest.raises(Exception, match=why):
             con.execute(sql).fetchall()

@@ -1,6 +1,7 @@
 //! The table functions over files and their arguments, which `COPY ... FROM` takes too.
 
-use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, FileKind, Query};
+use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, FileKind, Query, ScanError};
+use serde_json::{Map, Value};
 
 use crate::boundary::{EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
 
@@ -205,6 +206,44 @@ impl EvtxArguments {
     pub fn new(query: Query, caller: String) -> Self {
         let arguments = Arguments::new(query);
         EvtxArguments { arguments, caller }
+    }
+
+    /// The arguments of a query with these values. Those that are null keep their defaults.
+    ///
+    /// # Errors
+    /// [`ScanError::Input`] if there is no such argument, or if it does not take its value.
+    pub fn of_json(query: Query, caller: &str, values: Map<String, Value>) -> Result<Self, ScanError> {
+        let mut call = EvtxArguments::new(query, caller.to_owned());
+        for (name, value) in values.into_iter().filter(|(_, value)| !value.is_null()) {
+            let argument = Argument::find(query, &name);
+            let argument = argument.ok_or_else(|| ScanError::Input(format!("{caller} has no argument {name}")))?;
+            let wrong = || ScanError::Input(format!("{} cannot be {value}", argument.name));
+            let value = match argument.kind {
+                ArgumentKind::Flag => ArgumentValue::Flag(value.as_bool().ok_or_else(wrong)?),
+                ArgumentKind::Integer => ArgumentValue::Integer(value.as_i64().ok_or_else(wrong)?),
+                ArgumentKind::Text => ArgumentValue::Text(texts(&value).concat()),
+                ArgumentKind::List => ArgumentValue::List(texts(&value)),
+                ArgumentKind::Map => {
+                    let no_map = || format!("{caller} cannot take this as {name}: it needs a map");
+                    let pairs = value.as_object().ok_or_else(|| ScanError::Input(no_map()))?.iter();
+                    let pairs =
+                        pairs.flat_map(|(key, value)| texts(value).into_iter().map(move |text| (key.clone(), text)));
+                    ArgumentValue::Map(pairs.collect())
+                }
+            };
+            call.arguments.set(argument, value, caller)?;
+        }
+        Ok(call)
+    }
+}
+
+/// The texts of a value, or of the values in a list.
+fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Null => Vec::new(),
+        Value::String(text) => vec![text.clone()],
+        other => vec![other.to_string()],
     }
 }
 

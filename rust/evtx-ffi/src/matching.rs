@@ -11,8 +11,7 @@ use evtx_arrow::{
     EventRow, EventValue, Findings, Hit, HitList, RowMatcher, Rules, event_fields, findings_field, hits_field,
 };
 use evtx_format::Interrupt;
-use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Query, ScanError, Storage, rules_of_rows};
-use serde_json::Value;
+use evtx_scan::{Query, ScanError, Storage, rules_of_rows};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::EvtxError;
@@ -109,7 +108,9 @@ static LAST: Mutex<Last> = Mutex::new(Last {
 
 impl Known {
     fn load(arguments: &str, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Self, EvtxError> {
-        let call = parse(arguments)?;
+        let values = serde_json::from_str(arguments);
+        let values = values.map_err(|_| format!("{CALLER}: the arguments are no JSON object"))?;
+        let call = EvtxArguments::of_json(Query::Matches, CALLER, values)?;
         let archives = EvtxPaths::new(&call, MEMORY, "", "").archives;
         let storage = ArchiveStorage::new(storage, &archives);
         let ([rules, correlations], _) = rules_of_rows(&call.arguments, CALLER, &storage, interrupt)?;
@@ -144,41 +145,6 @@ impl Known {
             last.planned = Some(Arc::clone(&known));
         }
         Ok(known)
-    }
-}
-
-/// The arguments of a call of `evtx_sigma`, which is over no files.
-fn parse(arguments: &str) -> Result<EvtxArguments, EvtxError> {
-    let invalid = || EvtxError::from(format!("{CALLER}: the arguments are no JSON object"));
-    let values: serde_json::Map<String, Value> = serde_json::from_str(arguments).map_err(|_| invalid())?;
-    let mut call = EvtxArguments::new(Query::Matches, CALLER.to_owned());
-    for (name, value) in values.into_iter().filter(|(_, value)| !value.is_null()) {
-        let argument = Argument::find(Query::Matches, &name).ok_or_else(invalid)?;
-        let value = match argument.kind {
-            ArgumentKind::List => ArgumentValue::List(texts(value)),
-            ArgumentKind::Map => {
-                let Value::Object(values) = value else {
-                    return Err(format!("{CALLER} cannot take this as {name}: it needs a map").into());
-                };
-                let pairs = values.into_iter();
-                let pairs =
-                    pairs.flat_map(|(key, value)| texts(value).into_iter().map(move |text| (key.clone(), text)));
-                ArgumentValue::Map(pairs.collect())
-            }
-            _ => ArgumentValue::Text(texts(value).concat()),
-        };
-        call.arguments.set(argument, value, CALLER)?;
-    }
-    Ok(call)
-}
-
-/// The texts of a value, or of the values in a list.
-fn texts(value: Value) -> Vec<String> {
-    match value {
-        Value::Array(items) => items.into_iter().flat_map(texts).collect(),
-        Value::Null => Vec::new(),
-        Value::String(text) => vec![text],
-        other => vec![other.to_string()],
     }
 }
 

@@ -11,12 +11,12 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use evtx_arrow::{ENUMS, enum_of};
 use evtx_ffi::{EvtxArguments, EvtxCall, EvtxPaths, EvtxScan, EvtxWorker, Macro, about, macros, page};
 use evtx_format::Interrupt;
-use evtx_scan::{Argument, ArgumentKind, ArgumentValue, FileSplit, Query, ScanTask};
+use evtx_scan::{FileSplit, Query, ScanTask};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::files::{DroppedFiles, Read};
 use crate::functions;
@@ -66,35 +66,11 @@ fn query(function: &str) -> Result<Query, String> {
     found.ok_or_else(|| format!("there is no function {function}"))
 }
 
-/// The value of an argument.
-fn argument_value(argument: &Argument, value: &Value) -> Result<ArgumentValue, String> {
-    let wrong = || format!("{} cannot be {value}", argument.name);
-    Ok(match (argument.kind, value) {
-        (_, Value::Null) => ArgumentValue::Null,
-        (ArgumentKind::Flag, value) => ArgumentValue::Flag(value.as_bool().ok_or_else(wrong)?),
-        (ArgumentKind::Integer, value) => ArgumentValue::Integer(value.as_i64().ok_or_else(wrong)?),
-        (ArgumentKind::Text, value) => ArgumentValue::Text(plain(value)),
-        (ArgumentKind::List, Value::Array(_)) => ArgumentValue::List(texts(value).collect()),
-        (ArgumentKind::List, value) => ArgumentValue::List(vec![plain(value)]),
-        (ArgumentKind::Map, value) => {
-            let pairs = value.as_object().ok_or_else(wrong)?.iter();
-            ArgumentValue::Map(pairs.map(|(key, value)| (key.clone(), plain(value))).collect())
-        }
-    })
-}
-
-/// The arguments of a call.
-fn arguments(function: &str, values: &Value) -> Result<EvtxArguments, String> {
-    let query = query(function)?;
-    let mut arguments = EvtxArguments::new(query, function.to_owned());
-    for (name, value) in values.as_object().unwrap_or(&Map::new()) {
-        let argument = Argument::find(query, name).ok_or_else(|| format!("{function} has no argument {name}"))?;
-        let set = arguments
-            .arguments
-            .set(argument, argument_value(argument, value)?, function);
-        set.map_err(shown)?;
-    }
-    Ok(arguments)
+/// The arguments of the call of a command.
+fn arguments(command: &Value) -> Result<EvtxArguments, String> {
+    let function = text(command, "function");
+    let values = command["arguments"].as_object().cloned().unwrap_or_default();
+    EvtxArguments::of_json(query(function)?, function, values).map_err(shown)
 }
 
 fn task_to_json(task: ScanTask) -> Value {
@@ -200,7 +176,7 @@ impl Session {
     }
 
     fn plan(&self, command: &Value) -> Result<Value, String> {
-        let arguments = arguments(text(command, "function"), &command["arguments"])?;
+        let arguments = arguments(command)?;
         let paths = self.paths(command, &arguments)?;
         let target = command["target"].as_u64().unwrap_or(u64::MAX);
         let splits = command["splits"].as_bool().unwrap_or_default();
@@ -214,7 +190,7 @@ impl Session {
 
     fn open(&mut self, command: &Value) -> Result<Value, String> {
         self.scan = None;
-        let mut arguments = arguments(text(command, "function"), &command["arguments"])?;
+        let mut arguments = arguments(command)?;
         let wanted: Vec<String> = texts(&command["columns"]).collect();
         wanted.iter().for_each(|name| arguments.arguments.need(name));
         let paths = self.paths(command, &arguments)?;
