@@ -91,7 +91,8 @@ def rows(con, query):
 def test_the_crate_gives_the_same_events(tmp_path, lines):
     is_old, reasons, compared = lines is before_0_15, collections.Counter(), 0
     with loaded() as con:
-        for log in LOGS:
+        # Each of the two forms for half of the logs.
+        for log in LOGS[is_old::2]:
             export = tmp_path / "export.jsonl"
             try:
                 export.write_text("".join(line + "\n" for line in lines(con, log)), encoding="utf-8")
