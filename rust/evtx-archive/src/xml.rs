@@ -2,8 +2,8 @@
 //!
 //! So a scan reads an export as it reads a log. What cannot become a record is a row that names the event's offset.
 
-mod text;
 mod event;
+mod text;
 mod convert;
 
 use std::sync::Arc;
