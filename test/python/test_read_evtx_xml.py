@@ -7,7 +7,6 @@ XML must be there. Of damaged exports, rows may only disappear with a row that s
 import bz2
 import collections
 import gzip
-import itertools
 import json
 import os
 import pathlib
@@ -337,26 +336,6 @@ def test_offsets_are_those_of_the_file(con, tmp_path):
         assert [row for row, error in found if not error] == [1, 2, 4]
         errors = [error for _, error in found if error]
         assert [offset_of(error) for error in errors] == [len(before.encode(encoding))], encoding
-
-
-def test_utf16_of_which_a_byte_is_lost(con, tmp_path):
-    """Events of which no byte is lost are there, and what is wrong has a row with the right offset."""
-    events = [event(nth, f"<Data Name='Nth'>{nth}\u4e2d\U0001f600</Data>") for nth in range(1, 6)]
-    for encoding, mark in (("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")):
-        parts = [mark + "<Events>".encode(encoding), *(one.encode(encoding) for one in events)]
-        whole = b"".join(parts) + "</Events>".encode(encoding)
-        starts = [sum(map(len, parts[:nth])) for nth in range(1, 6)]
-        for at in range(len(mark), len(whole), 7):
-            path = tmp_path / f"{encoding}-{at:05}.xml"
-            path.write_bytes(whole[:at] + whole[at + 1:])
-        for name, found in itertools.groupby(read(con, tmp_path / f"{encoding}-*.xml", "filename, event_data['Nth'], error"), lambda row: row[0]):
-            found, at = list(found), int(pathlib.Path(name).stem.rpartition("-")[2])
-            cut = next((nth for nth, start in enumerate(starts, 1) if start <= at < start + len(parts[nth])), None)
-            there = [row[1] for row in found if not row[2]]
-            assert [text for text in there if text[0] != str(cut)] == [f"{nth}\u4e2d\U0001f600" for nth in range(1, 6) if nth != cut], (name, found)
-            errors = [row[2] for row in found if row[2]]
-            assert errors, name
-            assert all(offset_of(error) <= at for error in errors), (name, errors)
 
 
 def test_times_without_an_offset_are_utc(con, tmp_path):

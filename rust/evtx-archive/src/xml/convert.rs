@@ -247,7 +247,7 @@ impl Conversion<'_> {
                     if memchr(0, &bytes[..len]).is_some() {
                         return Ok(Err("it has bytes of zero".to_owned()));
                     }
-                    if is_lossy || memchr(UNDECODED, &bytes[..len]).is_some() {
+                    if is_lossy {
                         let offset = self.text.offset();
                         self.lose(&format!(
                             "the event at byte {offset} has bytes that are not text; each is U+FFFD"

@@ -7,7 +7,6 @@ use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use evtx_scan::StorageError;
 use memchr::memmem;
 
-use super::event::UNDECODED;
 use crate::input::Input;
 
 /// The least bytes of the file that are added to the window at once.
@@ -16,10 +15,6 @@ const PIECE: usize = 1 << 18;
 /// Where a declaration of the encoding has to end, in bytes from the start.
 const DECLARATION: usize = 256;
 
-/// How the tag of an event starts in UTF-16.
-const TAG_LE: &[u8] = b"<\0E\0v\0e\0n\0t\0";
-const TAG_BE: &[u8] = b"\0<\0E\0v\0e\0n\0t";
-
 /// The text of a file.
 pub(super) struct Text<'c> {
     input: Input<'c>,
@@ -27,10 +22,6 @@ pub(super) struct Text<'c> {
     failure: &'c RefCell<Option<StorageError>>,
     /// Of other encodings than UTF-8, whose bytes stay as they are.
     decoder: Option<Decoder>,
-    /// How many bytes of the file were decoded.
-    decoded: u64,
-    /// Whether the units of UTF-16 start at odd offsets.
-    is_odd: bool,
     window: Vec<u8>,
     /// What of the window was passed.
     passed: usize,
@@ -48,8 +39,6 @@ impl<'c> Text<'c> {
             input,
             failure,
             decoder: None,
-            decoded: 0,
-            is_odd: false,
             window: Vec::new(),
             passed: 0,
             offset: 0,
@@ -59,7 +48,6 @@ impl<'c> Text<'c> {
         let (encoding, mark) = encoding(text.piece()?);
         text.input.consume(mark);
         text.offset = mark as u64;
-        text.decoded = text.offset;
         text.decoder = (encoding != UTF_8).then(|| encoding.new_decoder_without_bom_handling());
         Ok(text)
     }
@@ -85,15 +73,10 @@ impl<'c> Text<'c> {
         self.offset += match &self.decoder {
             None => len as u64,
             Some(decoder) => {
-                let count = |is_counted: fn(&u8) -> bool| bytes.iter().filter(|byte| is_counted(byte)).count();
-                let chars = count(|byte| byte & 0xC0 != 0x80);
-                let units = || chars + count(|&byte| byte >= 0xF0);
-                let halves = || count(|&byte| byte == UNDECODED);
-                (if is_wide(decoder) {
-                    2 * units() - halves()
-                } else {
-                    chars
-                }) as u64
+                let chars = bytes.iter().filter(|&byte| byte & 0xC0 != 0x80).count();
+                let is_wide = decoder.encoding() == UTF_16LE || decoder.encoding() == UTF_16BE;
+                let pairs = bytes.iter().filter(|&&byte| byte >= 0xF0).count();
+                (if is_wide { 2 * (chars + pairs) } else { chars }) as u64
             }
         };
         self.passed += len;
@@ -111,44 +94,15 @@ impl<'c> Text<'c> {
         let piece = piece[..piece.len().min(wanted)].to_vec();
         self.input.consume(piece.len());
         self.is_end = piece.is_empty();
-        if self.decoder.is_none() {
+        let Some(decoder) = &mut self.decoder else {
             self.window.extend(piece);
             return Ok(!self.is_end);
-        }
-        let (before, mut rest) = (self.window.len(), &piece[..]);
-        while let Some(at) = self.shift(rest) {
-            let cut;
-            (cut, rest) = rest.split_at(at);
-            self.decode(cut, true);
-        }
-        self.decode(rest, false);
-        Ok(self.window.len() > before || !self.is_end)
-    }
-
-    /// Where the tag of an event starts in the middle of a unit of UTF-16, because bytes before it are lost.
-    fn shift(&self, bytes: &[u8]) -> Option<usize> {
-        let decoder = self.decoder.as_ref().filter(|decoder| is_wide(decoder))?;
-        let tag = if decoder.encoding() == UTF_16BE { TAG_BE } else { TAG_LE };
-        memmem::find_iter(bytes, tag).find(|&at| (self.decoded + at as u64) % 2 != u64::from(self.is_odd))
-    }
-
-    /// Decodes the next bytes of the file. If they are cut, they end in the middle of a unit of UTF-16, and the next unit
-    /// starts after them.
-    fn decode(&mut self, bytes: &[u8], is_cut: bool) {
-        let Some(decoder) = &mut self.decoder else { return };
-        let (start, room) = (self.window.len(), decoder.max_utf8_buffer_length(bytes.len()));
-        self.window.resize(start + room.unwrap_or(4 * bytes.len() + 16), 0);
-        let (_, _, written, _) = decoder.decode_to_utf8(bytes, &mut self.window[start..], self.is_end || is_cut);
+        };
+        let (start, room) = (self.window.len(), decoder.max_utf8_buffer_length(piece.len()));
+        self.window.resize(start + room.unwrap_or(4 * piece.len() + 16), 0);
+        let (_, _, written, _) = decoder.decode_to_utf8(&piece, &mut self.window[start..], self.is_end);
         self.window.truncate(start + written);
-        self.decoded += bytes.len() as u64;
-        if is_cut {
-            // What the decoder writes for half a unit.
-            self.window
-                .truncate(start + written.saturating_sub('\u{FFFD}'.len_utf8()));
-            self.window.push(UNDECODED);
-            *decoder = decoder.encoding().new_decoder_without_bom_handling();
-            self.is_odd = !self.is_odd;
-        }
+        Ok(written > 0 || !self.is_end)
     }
 
     /// The next bytes of the file; none at its end, or where it cannot be read on.
@@ -165,10 +119,6 @@ impl<'c> Text<'c> {
         // The buffer is filled.
         Ok(self.input.fill_buf().unwrap_or_default())
     }
-}
-
-fn is_wide(decoder: &Decoder) -> bool {
-    decoder.encoding() == UTF_16LE || decoder.encoding() == UTF_16BE
 }
 
 /// The encoding of a text by its first bytes, and the length of its byte order mark.
