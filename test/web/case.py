@@ -111,7 +111,8 @@ class Case:
             await self.click(button)
             await self.until(f"!document.querySelector('{button}').disabled")
             end = time.monotonic() + 60
-            while not (found := [file for file in pathlib.Path(folder).iterdir() if file.suffix in (".parquet", ".csv", ".html")]):
+            # An empty file holds the place of one that is on its way.
+            while not (found := [file for file in pathlib.Path(folder).iterdir() if file.suffix in (".parquet", ".csv", ".html") and file.stat().st_size]):
                 assert not await self.error() and time.monotonic() < end, await self.error()
                 await asyncio.sleep(0.02)
             return found[0].rename(path)
