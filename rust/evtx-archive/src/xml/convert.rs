@@ -29,6 +29,9 @@ const CUT_TAG: usize = 64;
 /// The most damaged places of a file with a row each.
 const MAX_DAMAGE: usize = 1000;
 
+/// The most characters of such a row. It can quote a name, which may have any length.
+const MAX_REASON: usize = 300;
+
 /// How many chunks are held at once.
 const CHUNKS: usize = 16;
 
@@ -189,7 +192,11 @@ impl Conversion<'_> {
 
     fn lose(&mut self, what: &str) {
         if self.damage.len() < MAX_DAMAGE {
-            self.damage.push(what.to_owned());
+            let end = what.char_indices().nth(MAX_REASON).map(|(end, _)| end);
+            self.damage.push(match end {
+                Some(end) => format!("{}…", &what[..end]),
+                None => what.to_owned(),
+            });
         } else {
             self.unlisted += 1;
         }
