@@ -416,7 +416,7 @@ def test_damage_as_the_call_asks(con, tmp_path):
     errors = [error for _, error in read(con, path) if error]
     assert len(errors) == 1001 and errors[-1].endswith("4000 more places of the file are damaged")
     # A reason quotes what is wrong, but not a megabyte of it.
-    path.write_text(event(1) + event(2, f"</{'\u00e9' * 500_000}>"), encoding="utf-8")
+    path.write_text(event(1) + event(2, "</" + "\u00e9" * 500_000 + ">"), encoding="utf-8")
     [error] = [error for _, error in read(con, path) if error]
     assert "cannot be read" in error and error.endswith("\u00e9\u2026") and len(error) < 500
 
