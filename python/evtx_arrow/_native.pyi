@@ -8,6 +8,9 @@ __version__: str
 class EvtxError(ValueError):
     """A file is not an EVTX log, or is damaged and ``on_error`` is ``"fail"``. The text names the file."""
 
+_Piece = (
+    tuple[str, bool, int, tuple[int, int] | None] | tuple[str, list[tuple[str, bool]]] | tuple[str, str]
+)
 _Condition = tuple[str, str | None, str, list[Any]]
 _Field = tuple[str, str, str | None, str, bool]
 
@@ -25,7 +28,7 @@ class NativeScan:
     def narrow(self, columns: Sequence[str] | None, conditions: Sequence[_Condition]) -> NativeScan: ...
     def schema_capsule(self) -> object: ...
     def stream_capsule(self) -> object: ...
-    def partitions(self, target: int) -> list[list[str]]: ...
+    def partitions(self, target: int) -> list[list[_Piece]]: ...
 
 class NativeMatches:
     """The matches of events."""
@@ -43,7 +46,7 @@ class NativeRules:
 def load_rules(values: dict[str, Any]) -> NativeRules: ...
 def open(
     files: Sequence[str],
-    tasks: Sequence[str],
+    tasks: Sequence[_Piece],
     values: dict[str, Any],
     columns: Sequence[str] | None,
     conditions: Sequence[_Condition],

@@ -74,8 +74,8 @@ export class Core {
     for (const { file, slots } of tasks) {
       const number = this.#numbers.get(file);
       if (number === undefined) continue;
-      const start = slots ? HEADER + slots.start * CHUNK : 0;
-      const part = this.#files[number].slice(start, slots ? HEADER + slots.end * CHUNK : undefined);
+      const start = slots ? HEADER + slots[0] * CHUNK : 0;
+      const part = this.#files[number].slice(start, slots ? HEADER + (slots[1] ?? slots[0]) * CHUNK : undefined);
       if ((left -= part.size) < 0) break;
       parts.push({ number, start, part });
     }

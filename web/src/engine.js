@@ -89,7 +89,7 @@ export class Engine extends EventTarget {
     try {
       await decoder.call({ name: "files", module: this.#module, files: [{ path: log.name, file: log }] });
       for (let round = 0; round < ROUNDS && this.#isIdle; round++) {
-        const parts = await this.#scan(decoder, scans, [{ file: log.name, named: false, size: log.size }]);
+        const parts = await this.#scan(decoder, scans, [{ file: log.name, size: log.size }]);
         await this.#db.call({ name: "insert", create: true, parts }, parts.map(({ bytes }) => bytes.buffer));
         for (const table of Object.keys(scans)) await this.all(`DROP TABLE ${table}`);
       }
@@ -495,5 +495,5 @@ class Load {
 
 /** How many bytes a task reads. */
 function bytesOf({ slots, size = 0 }) {
-  return slots ? Math.min(slots.end * CHUNK, size) - Math.min(slots.start * CHUNK, size) : size;
+  return slots ? Math.min((slots[1] ?? Infinity) * CHUNK, size) - Math.min(slots[0] * CHUNK, size) : size;
 }

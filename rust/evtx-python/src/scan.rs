@@ -7,7 +7,9 @@ use arrow_schema::Schema;
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{EventField, EventFieldParts, Expression};
 use evtx_format::Interrupt;
-use evtx_scan::{Arguments, FileKind, Query, ScanCall, ScanError, ScanPath, ScanTask, Storage, expand, partitions};
+use evtx_scan::{
+    Arguments, FileKind, FileSplit, Query, ScanCall, ScanError, ScanPath, ScanTask, Storage, expand, partitions,
+};
 use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -52,10 +54,46 @@ struct Source {
     types: Types,
 }
 
+/// A task of a partition as a tuple of Python.
+#[derive(FromPyObject, IntoPyObject)]
+pub(crate) enum TaskValue {
+    /// The path of a file, whether the caller named it, its size, and its slots from the first to before the last.
+    File(String, bool, u64, Option<(u64, u64)>),
+    /// The path of a file that holds others, and these.
+    Nested(String, Vec<(String, bool)>),
+    /// The path of a file, and why it cannot be read.
+    Unreadable(String, String),
+}
+
+impl From<ScanTask> for TaskValue {
+    fn from(task: ScanTask) -> Self {
+        match task {
+            ScanTask::File(path, is_named, FileSplit { size, slots }) => {
+                TaskValue::File(path, is_named, size, slots.map(|slots| (slots.start, slots.end)))
+            }
+            ScanTask::Nested(path, files) => TaskValue::Nested(path, files),
+            ScanTask::Unreadable(path, why) => TaskValue::Unreadable(path, why),
+        }
+    }
+}
+
+impl From<TaskValue> for ScanTask {
+    fn from(value: TaskValue) -> Self {
+        match value {
+            TaskValue::File(path, is_named, size, slots) => {
+                let slots = slots.map(|(start, end)| start..end);
+                ScanTask::File(path, is_named, FileSplit { size, slots })
+            }
+            TaskValue::Nested(path, files) => ScanTask::Nested(path, files),
+            TaskValue::Unreadable(path, why) => ScanTask::Unreadable(path, why),
+        }
+    }
+}
+
 /// Makes a scan: finds the files, and the fields of events if they are columns.
 ///
 /// - `files` are paths, globs, folders and archives.
-/// - `tasks` are those of a partition, in JSON.
+/// - `tasks` are those of a partition.
 /// - `values` are the arguments, by name.
 /// - `columns` are the names of the columns; all if it is None.
 /// - `conditions` are columns, keys, operators and values.
@@ -68,7 +106,7 @@ struct Source {
 pub(crate) fn open(
     py: Python<'_>,
     files: Vec<String>,
-    tasks: Vec<String>,
+    tasks: Vec<TaskValue>,
     values: &Bound<'_, PyDict>,
     columns: Option<Vec<String>>,
     conditions: Vec<Stated<'_>>,
@@ -89,11 +127,7 @@ pub(crate) fn open(
         let fields = fields.into_iter().map(EventField::try_from).collect::<Result<_, _>>();
         arguments.know_fields(fields.map_err(PyValueError::new_err)?);
     }
-    let tasks = tasks
-        .iter()
-        .map(|task| serde_json::from_str(task))
-        .collect::<Result<_, _>>();
-    let wanted = (files, tasks.map_err(|error| PyValueError::new_err(error.to_string()))?);
+    let wanted = (files, tasks);
     let files = match filesystem {
         Some(files) => Files::Python(Arc::new(PythonFiles::new(files))),
         None => Files::Local,
@@ -131,7 +165,7 @@ pub(crate) fn open(
 /// The call of a scan. An error has the path that it is about, if that is known.
 fn call_of(
     arguments: &Arguments,
-    (wanted, tasks): (Vec<String>, Vec<ScanTask>),
+    (wanted, tasks): (Vec<String>, Vec<TaskValue>),
     files: &Files,
     storage: &dyn Storage,
     threads: usize,
@@ -145,10 +179,10 @@ fn call_of(
         paths.extend(found.map_err(|error| (Some(path), error))?);
     }
     for task in tasks {
-        if let (ScanTask::File { file, size, .. }, Files::Python(files)) = (&task, files) {
-            files.know_size(file.clone(), *size);
+        if let (TaskValue::File(path, _, size, _), Files::Python(files)) = (&task, files) {
+            files.know_size(path.clone(), *size);
         }
-        let found = task.paths(storage, SCAN, interrupt);
+        let found = ScanTask::from(task).paths(storage, SCAN, interrupt);
         paths.extend(found.map_err(|error| (None, error))?);
     }
     arguments
@@ -270,8 +304,8 @@ impl NativeScan {
         Stream::capsule(rows, py)
     }
 
-    /// Partitions of about `target` bytes, each a list of tasks in JSON.
-    fn partitions(&self, py: Python<'_>, target: u64) -> PyResult<Vec<Vec<String>>> {
+    /// Partitions of about `target` bytes, each a list of tasks.
+    fn partitions(&self, py: Python<'_>, target: u64) -> PyResult<Vec<Vec<TaskValue>>> {
         let signals = Arc::new(Signals::new(py)?);
         let planned = py.detach(|| {
             let is_set = || signals.is_set();
@@ -281,10 +315,9 @@ impl NativeScan {
             self.source.files.with(&signals, plan)
         });
         let planned = planned.map_err(|error| exception(error, &signals))?;
-        let planned: Result<_, serde_json::Error> = planned
-            .iter()
-            .map(|tasks| tasks.iter().map(serde_json::to_string).collect())
-            .collect();
-        planned.map_err(|error| PyValueError::new_err(error.to_string()))
+        let values = planned
+            .into_iter()
+            .map(|tasks| tasks.into_iter().map(TaskValue::from).collect());
+        Ok(values.collect())
     }
 }

@@ -1,11 +1,8 @@
 //! Partitions: shares of a scan of about the same size, which other processes can read.
 
-use std::ops::Range;
-
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
-use serde::{Deserialize, Serialize};
 
 use crate::file_kind::FileKind;
 use crate::paths::expand;
@@ -15,38 +12,16 @@ use crate::storage::{ScanError, Storage, StorageError};
 /// The cost of opening a file, in bytes that could be read in the same time.
 const OPEN_COST: u64 = 1 << 20;
 
-/// The end of the last split. Slots that the file gets meanwhile belong to it. JavaScript has no larger integer.
-const NO_END: u64 = (1 << 53) - 1;
-
-/// What a partition reads: a file, or several in the same outer file. Engines pass it to other processes as JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+/// What a partition reads: a file, or several in the same outer file.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScanTask {
-    /// A file of the storage, or a split of it.
-    File {
-        /// Its path.
-        file: String,
-        /// Whether the caller named it.
-        named: bool,
-        /// As in [`FileSplit`].
-        size: u64,
-        /// As in [`FileSplit`].
-        slots: Option<Range<u64>>,
-    },
-    /// Files in another file, which are not split.
-    Nested {
-        /// The path of the outer file.
-        outer: String,
-        /// The paths of the files, each with whether the caller named it.
-        files: Vec<(String, bool)>,
-    },
-    /// A file that was found and cannot be read.
-    Unreadable {
-        /// Its path.
-        unreadable: String,
-        /// The reason.
-        why: String,
-    },
+    /// A file of the storage, or a split of it: its path, whether the caller named it, and what is read of it.
+    File(String, bool, FileSplit),
+    /// Files in another file, which are not split: the path of the outer file, and the paths of the files, each with
+    /// whether the caller named it.
+    Nested(String, Vec<(String, bool)>),
+    /// The path of a file that was found and cannot be read, and the reason.
+    Unreadable(String, String),
 }
 
 /// Partitions of the work of a scan of these files, in their order. Files are packed until a partition has `target`
@@ -81,8 +56,7 @@ pub fn partitions(
     while let Some(path) = rest.first() {
         interrupt.check()?;
         if let Some(why) = path.why_unreadable() {
-            let (unreadable, why) = (path.path.clone(), why.to_owned());
-            add(ScanTask::Unreadable { unreadable, why }, 0);
+            add(ScanTask::Unreadable(path.path.clone(), why.to_owned()), 0);
             rest = &rest[1..];
             continue;
         }
@@ -96,25 +70,21 @@ pub fn partitions(
             let is_beside = |path: &&ScanPath| path.is_nested() && path.storage_path() == storage_path;
             let count = rest.iter().take_while(is_beside).count();
             let files = rest[..count].iter();
-            let files = files.map(|path| (path.path.clone(), path.explicitly_named)).collect();
-            let outer = storage_path.to_owned();
-            add(ScanTask::Nested { outer, files }, size);
+            let files = files.map(|path| (path.path.clone(), path.explicitly_named));
+            add(ScanTask::Nested(storage_path.to_owned(), files.collect()), size);
             rest = &rest[count..];
             continue;
         }
-        let file = |slots| ScanTask::File {
-            file: path.path.clone(),
-            named: path.explicitly_named,
-            size,
-            slots,
-        };
+        let split = |slots| FileSplit { size, slots };
+        let file = |slots| ScanTask::File(path.path.clone(), path.explicitly_named, split(slots));
         let slots = size.saturating_sub(FILE_HEADER as u64).div_ceil(CHUNK_SIZE as u64);
         let of_each = (target / CHUNK_SIZE as u64).max(1);
         if splits && size > target && slots > of_each {
             for start in (0..slots).step_by(usize::try_from(of_each).unwrap_or(usize::MAX)) {
                 let end = start + of_each;
                 let bytes = (end.min(slots) - start) * CHUNK_SIZE as u64;
-                let end = if end < slots { end } else { NO_END };
+                // Slots that the file gets meanwhile belong to its last split.
+                let end = if end < slots { end } else { u64::MAX };
                 add(file(Some(start..end)), bytes);
             }
         } else {
@@ -137,22 +107,12 @@ impl ScanTask {
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<ScanPath>, ScanError> {
         match self {
-            ScanTask::File {
-                file,
-                named,
-                size,
-                slots,
-            } => {
-                let (size, slots) = (*size, slots.clone());
-                Ok(vec![ScanPath::of_split(
-                    file.clone(),
-                    *named,
-                    FileSplit { size, slots },
-                )])
+            ScanTask::File(path, is_named, split) => {
+                Ok(vec![ScanPath::of_split(path.clone(), *is_named, split.clone())])
             }
-            ScanTask::Unreadable { unreadable, why } => Ok(vec![ScanPath::unreadable(unreadable.clone(), why)]),
-            ScanTask::Nested { outer, files } => {
-                let mut listed = match expand(storage, outer, FileKind::Logs, function, interrupt) {
+            ScanTask::Unreadable(path, why) => Ok(vec![ScanPath::unreadable(path.clone(), why)]),
+            ScanTask::Nested(path, files) => {
+                let mut listed = match expand(storage, path, FileKind::Logs, function, interrupt) {
                     // The caller may have named files whose names are not those of logs.
                     Err(ScanError::NoFiles(_)) => Vec::new(),
                     listed => listed?,
@@ -224,7 +184,7 @@ mod tests {
         let paths: Vec<_> = (0..sizes.len()).map(|index| ScanPath::named(&name(index))).collect();
         let planned = partitions(&storage, &paths, target, splits, Interrupt::NEVER).expect("a plan");
         let place = |task: ScanTask| match task {
-            ScanTask::File { file, slots, .. } => (file, slots),
+            ScanTask::File(path, _, split) => (path, split.slots),
             other => panic!("{other:?}"),
         };
         planned
@@ -243,7 +203,7 @@ mod tests {
         let large = 20 * MIB + FILE_HEADER as u64;
         let cut = plan(&[large], 8 * MIB, true);
         let ranges: Vec<_> = cut.into_iter().flatten().map(|(_, slots)| slots).collect();
-        assert_eq!(ranges, [Some(0..128), Some(128..256), Some(256..NO_END)]);
+        assert_eq!(ranges, [Some(0..128), Some(128..256), Some(256..u64::MAX)]);
         assert_eq!(plan(&[large], 8 * MIB, false), [[("0.evtx".to_owned(), None)]]);
         assert_eq!(plan(&[3 * CHUNK_SIZE as u64], 1, true).len(), 3, "a slot at least");
     }

@@ -11,12 +11,12 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use evtx_arrow::{ENUMS, enum_of};
 use evtx_ffi::{EvtxArguments, EvtxCall, EvtxPaths, EvtxScan, EvtxWorker, Macro, about, macros, page};
 use evtx_format::Interrupt;
-use evtx_scan::{Query, ScanTask};
+use evtx_scan::{FileSplit, Query, ScanTask};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::files::{DroppedFiles, Read};
 use crate::functions;
@@ -71,6 +71,39 @@ fn arguments(command: &Value) -> Result<EvtxArguments, String> {
     let function = text(command, "function");
     let values = command["arguments"].as_object().cloned().unwrap_or_default();
     EvtxArguments::of_json(query(function)?, function, values).map_err(shown)
+}
+
+fn task_to_json(task: ScanTask) -> Value {
+    match task {
+        ScanTask::File(path, is_named, FileSplit { size, slots }) => {
+            // JavaScript has no such number as the end of the last split.
+            let slots = slots.map(|slots| [Some(slots.start), Some(slots.end).filter(|&end| end < u64::MAX)]);
+            json!({"file": path, "named": is_named, "size": size, "slots": slots})
+        }
+        ScanTask::Nested(path, files) => json!({"outer": path, "files": files}),
+        ScanTask::Unreadable(path, why) => json!({"unreadable": path, "why": why}),
+    }
+}
+
+fn task_of_json(task: &Value) -> ScanTask {
+    if let Some(path) = task["unreadable"].as_str() {
+        return ScanTask::Unreadable(path.to_owned(), text(task, "why").to_owned());
+    }
+    if let Some(path) = task["outer"].as_str() {
+        let files = task["files"].as_array().into_iter().flatten();
+        let files = files.map(|file| (plain(&file[0]), file[1].as_bool().unwrap_or_default()));
+        return ScanTask::Nested(path.to_owned(), files.collect());
+    }
+    let slots = task["slots"].as_array().map(|slots| {
+        let slot = |index: usize| slots.get(index).and_then(Value::as_u64);
+        slot(0).unwrap_or_default()..slot(1).unwrap_or(u64::MAX)
+    });
+    let size = task["size"].as_u64().unwrap_or_default();
+    ScanTask::File(
+        text(task, "file").to_owned(),
+        task["named"].as_bool().unwrap_or_default(),
+        FileSplit { size, slots },
+    )
 }
 
 impl Session {
@@ -136,10 +169,8 @@ impl Session {
                 .map_err(shown)?;
         }
         for task in command["tasks"].as_array().into_iter().flatten() {
-            let task = serde_json::from_value::<ScanTask>(task.clone()).map_err(shown)?;
-            paths
-                .add(arguments, &task, &self.files, Interrupt::NEVER)
-                .map_err(shown)?;
+            let added = paths.add(arguments, &task_of_json(task), &self.files, Interrupt::NEVER);
+            added.map_err(shown)?;
         }
         Ok(paths)
     }
@@ -151,7 +182,10 @@ impl Session {
         let splits = command["splits"].as_bool().unwrap_or_default();
         let partitions = paths.partitions(target, splits, &self.files, Interrupt::NEVER);
         let partitions = partitions.map_err(shown)?;
-        serde_json::to_value(partitions).map_err(shown)
+        let partitions = partitions.into_iter();
+        Ok(partitions
+            .map(|tasks| tasks.into_iter().map(task_to_json).collect::<Value>())
+            .collect())
     }
 
     fn open(&mut self, command: &Value) -> Result<Value, String> {
@@ -296,8 +330,6 @@ fn definitions() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     const NAME: &str = "case/DC01-Security.evtx";
