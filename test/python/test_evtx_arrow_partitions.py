@@ -21,6 +21,7 @@ def read(partitions):
 @pytest.mark.parametrize("target", [1, 3 * CHUNK, 1 << 20, 64 << 20])
 def test_partitions_have_the_rows_of_the_scan(con, target):
     partitions = evtx.scan(LOGS, location=True).partitions(target)
+    assert list(dict.fromkeys(path for partition in partitions for path in partition.files)) == evtx.scan(LOGS).files
     assert_same(con, read(partitions), f"FROM read_evtx({list_of(LOGS)}, location := true)")
     assert len(partitions) <= len(evtx.scan(LOGS).partitions(target // 2 or 1))
 
