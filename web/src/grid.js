@@ -1,7 +1,7 @@
 // The rows of a result. Only those that are seen are asked for and drawn.
 
 import "regular-table";
-import { $, element, number, pause, quote, table, visible } from "./dom.js";
+import { $, element, number, quote, table, visible } from "./dom.js";
 
 const PAGE = 200, PAGES = 8, SHORT = 200;
 
@@ -31,8 +31,6 @@ export function makeGrid(engine) {
     const wanted = columns.slice(x0, x1);
     // A result can be replaced while its rows are on the way.
     const rows = count ? await between(y0, Math.min(y1, count)).catch(() => []) : [];
-    // The browser draws what is there between two groups of columns: all of them in one task would take long.
-    await pause();
     return { num_rows: count, num_columns: columns.length, column_headers: wanted.map(({ name }, i) => [visible(name) + arrow(x0 + i)]),
       data: wanted.map((_, i) => rows.map((row) => short(row[x0 + i]))) };
   }
