@@ -192,9 +192,8 @@ impl Conversion<'_> {
 
     fn lose(&mut self, what: &str) {
         if self.damage.len() < MAX_DAMAGE {
-            let end = what.char_indices().nth(MAX_REASON).map(|(end, _)| end);
-            self.damage.push(match end {
-                Some(end) => format!("{}…", &what[..end]),
+            self.damage.push(match what.char_indices().nth(MAX_REASON) {
+                Some((end, _)) => format!("{}…", &what[..end]),
                 None => what.to_owned(),
             });
         } else {
