@@ -35,7 +35,7 @@ endif
 NAME := $(shell sed -n 's/^set(EXTENSION_NAME \(.*\))/\1/p' extension_config.cmake)
 VERSION := $(shell sed -n 's/^ *EXTENSION_VERSION \(.*\)/\1/p' extension_config.cmake)
 EXTENSION := $(OUT)/release/extension/$(NAME)/$(NAME).duckdb_extension
-# The extension that the tests load.
+# The extension that `make query` and the tests load.
 CHECKED := $(OUT)/checked/extension/$(NAME)/$(NAME).duckdb_extension
 CARGO := cargo
 CARGO_RUN := $(CARGO) --locked
@@ -53,23 +53,23 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
 .PHONY: release checked sanitized portable portable_checked wheel package query shell samples docs repository
-.PHONY: test test-rust test-sql test-python test-portable test-spark test-long generate soak campaign stories redactions fuzz compare-rsigma
+.PHONY: test test-all test-rust test-oracle test-sql test-python test-portable test-spark test-long generate soak campaign stories redactions fuzz compare-rsigma
 .PHONY: sanitize sanitize-logs sanitize-sql sanitize-python
 .PHONY: bench bench-logs bench-phases bench-python bench-scale bench-sigma bench-web format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
 
-# `release` is published, the tests load `checked`, and `sanitized` also compiles the C++ with sanitizers.
+# `release` is published. `make query` and the tests load `checked`, and `sanitized` also compiles the C++ with sanitizers.
 release: $(OUT)/release/CMakeCache.txt
 checked: $(OUT)/checked/CMakeCache.txt
 sanitized: $(OUT)/sanitized/CMakeCache.txt
 release checked sanitized:
 	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 
-# The packages that the tests need. Cargo unifies features over all packages of a call, so every call names the same ones.
-TESTED := -p evtx-duckdb -p evtx-duckdb-stable -p evtx-python -p evtx-sqltest
-RUST_CHECKED := -DEVTX_CHECKED=ON -DEVTX_CARGO_ARGS="$(TESTED)"
+# Every build for tests names the package evtx-features, or Cargo would compile the libraries once more for the tests.
+RUST_CHECKED := -DEVTX_CHECKED=ON -DEVTX_CARGO_ARGS="-p evtx-features"
+BUILD_CHECKED := $(CARGO_RUN) build --quiet $(MANIFEST) -p evtx-features
 $(OUT)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
 $(OUT)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CHECKED)
 $(OUT)/sanitized/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" $(RUST_CHECKED)
@@ -145,8 +145,8 @@ portable: $(DUCKDB_SOURCE)/.pin
 	@$(call finish_portable,rust/target/release,$(PORTABLE),$(PLATFORM))
 
 # The same for the tests.
-portable_checked: checked
-	@$(CARGO_RUN) build --quiet $(MANIFEST) $(TESTED)
+portable_checked: $(DUCKDB_SOURCE)/.pin
+	@$(BUILD_CHECKED) -p evtx-duckdb-stable
 	@$(call finish_portable,rust/target/debug,$(PORTABLE_CHECKED),$(PLATFORM))
 
 # Copies the library in folder 1 to file 2, and appends what DuckDB reads before it loads an extension, such as platform 3.
@@ -173,15 +173,15 @@ wheel: $(VENV)/.test
 
 # The package for the tests: its Python files and the library of the checked build.
 PACKAGE := $(BUILD)/package
-package: checked
-	@$(CARGO_RUN) build --quiet $(MANIFEST) $(TESTED)
+package:
+	@$(BUILD_CHECKED) -p evtx-python
 	@mkdir -p $(PACKAGE) && cp -R python/evtx_arrow $(PACKAGE)
 	@cp rust/target/debug/*_native.$(SHARED) $(PACKAGE)/evtx_arrow/_native.$(MODULE)
 
 ## Use
 
-query: release $(CLIENT_CREATED)
-	@$(CLIENT) tools/query.py $(EXTENSION) samples/story.sql
+query: checked $(CLIENT_CREATED)
+	@$(CLIENT) tools/query.py $(CHECKED) samples/story.sql
 
 # DuckDB's command line with the extension loaded, and a view over the samples. The package's own `duckdb` is a Python script, which Ctrl-C ends.
 shell: portable $(OLD)/.created

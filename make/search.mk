@@ -10,9 +10,9 @@ test-long: generate soak campaign stories redactions
 # The tests that generate tokens, events, rules and conditions, with another seed than `make test`. 300,000 cases find what one in 10,000 has.
 generate:
 	@echo "seed $(SEED)"
-	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=$(shell expr 500 \* $(LONG_SECONDS)) $(TEST_CRATES) -- \
+	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=$(shell expr 500 \* $(LONG_SECONDS)) $(CARGO_TEST) -- \
 	  outlines_agree agrees_with random_ damaged_elements alike damaged_rules damaged_tables a_hint_is_true matches_as_a_regular
-	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=$(shell expr 8 \* $(LONG_SECONDS)) $(TEST_CRATES) --test multiplied -- drawn_
+	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=$(shell expr 8 \* $(LONG_SECONDS)) $(CARGO_TEST) --test multiplied -- drawn_
 
 # Compares statements over read_evtx and over tables.
 soak: checked $(VENV)/.test
@@ -45,7 +45,7 @@ $(BUILD)/tools/bin/cargo-fuzz:
 # the multiplied ones.
 $(BUILD)/fuzz/.seeds: tools/fuzz_seeds.py $(wildcard samples/*.evtx samples/rules/*.yml rust/evtx-archive/tests/multiplied/*.rs) | $(VENV)/.created
 	$(VENV_PYTHON) $< $(BUILD)/fuzz/seeds samples/*.evtx
-	EVTX_SEEDS=$(abspath $(BUILD))/fuzz/seeds $(TEST_CRATES) -- multiplied_files_are_seeds
+	EVTX_SEEDS=$(abspath $(BUILD))/fuzz/seeds $(CARGO_TEST) -- multiplied_files_are_seeds
 	@touch $@
 
 # Crashes are kept in rust/fuzz/artifacts, interesting inputs for the next run in build/fuzz/corpus.

@@ -1,17 +1,22 @@
 # The tests in Rust, SQL, Python and the clients of DuckDB.
 
 CARGO_TEST := $(CARGO_RUN) test --quiet $(MANIFEST)
-# All crates, even to run one test: Cargo unifies features, so other crates would be another build.
-TEST_CRATES := $(CARGO_TEST) --workspace --exclude evtx-bench
 PYTEST := PYTHONHASHSEED=1 EVTX_EXTENSION=$(abspath $(CHECKED)) PYTHONPATH=$(abspath $(PACKAGE)) $(VENV_PYTHON) -m pytest -q
 
-test: test-rust test-sql test-python
+# What a newcomer needs to trust a change.
+test: test-rust test-sql
+	@$(MAKE) test-python PYTHON_TESTS="-m 'not slow'"
+# Also stories, campaigns, whole machines, and the comparison with another parser.
+test-all: test-rust test-oracle test-sql test-python
 
 # Tests print what they compared. Those over real logs print whether they were skipped.
 test-rust:
-	$(TEST_CRATES) -- --show-output
+	$(CARGO_TEST) -- --show-output
+# The comparison with the crate `evtx`, and the core of the page.
+test-oracle:
+	$(CARGO_TEST) -p evtx-oracle -p evtx-web -- --show-output
 
-SQL_TEST := EVTX_CLIENT="$(abspath $(CLIENT)) test/sql/client.py" $(CARGO_TEST) $(TESTED) --test sql -- $(SQL_TESTS)
+SQL_TEST := EVTX_CLIENT="$(abspath $(CLIENT)) test/sql/client.py" $(CARGO_TEST) -p evtx-sqltest --test sql -- $(SQL_TESTS)
 
 # Each file in test/sql is a test; SQL_TESTS=columns runs those with "columns" in their names.
 test-sql: checked $(CLIENT_CREATED)
@@ -31,7 +36,7 @@ newest: | $(VENV)/.created
 	@echo "The SQL tests pass. If the line is new, run the other tests, and commit it: make test-python test-portable"
 
 test-python: checked package $(VENV)/.test
-	$(PYTEST) -n auto test/python --ignore=test/python/test_spark.py
+	$(PYTEST) -n auto test/python --ignore=test/python/test_spark.py $(PYTHON_TESTS)
 
 # Starts Spark, which needs Java.
 test-spark: checked package $(VENV)/.test $(VENV)/.spark
@@ -50,7 +55,7 @@ test_release: release $(CLIENT_CREATED)
 # The portable extension in the oldest DuckDB and the newest one: the SQL tests in the command line, Node and Python, and what only such
 # clients do.
 ON_PORTABLE = EVTX_LABELS=portable EVTX_EXTENSION=$(abspath $(PORTABLE_CHECKED)) EVTX_NODE=$(abspath $(OLD))
-SQL_TESTS_IN = $(ON_PORTABLE) EVTX_CLIENT="$1" $(CARGO_TEST) $(TESTED) --test sql
+SQL_TESTS_IN = $(ON_PORTABLE) EVTX_CLIENT="$1" $(CARGO_TEST) -p evtx-sqltest --test sql
 test-portable: portable_checked $(VENV)/.test $(OLD)/.created $(OLD)/.node
 	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/client.py)
 	$(call SQL_TESTS_IN,$(OLD)/bin/python test/sql/client.py)

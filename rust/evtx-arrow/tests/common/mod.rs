@@ -1,7 +1,9 @@
 //! What the tests over whole logs share: finding the logs, and reading one as a caller would.
 #![allow(dead_code)] // each test file uses some of it
 
-pub(crate) mod oracle;
+pub(crate) mod matches;
+pub(crate) mod recovered;
+pub(crate) mod xml;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use evtx_format::container::records::PromisedIds;
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::Messages;
 use evtx_reports::Report;
+use proptest::test_runner::Config;
 
 /// The logs under a folder, in the order of their paths.
 pub(crate) fn logs(folder: &Path) -> Vec<PathBuf> {
@@ -283,4 +286,32 @@ pub(crate) fn report<R: Report>(
         last = Some(batch);
     }
     last
+}
+
+/// The message of each record of a log with the messages of an `.MTA` file.
+pub(crate) fn messages(log: &[u8], mta: Option<Vec<u8>>) -> Vec<Option<String>> {
+    let options = Options::default();
+    let messages = mta
+        .and_then(|mta| Messages::read(mta, Interrupt::NEVER).ok())
+        .map(Arc::new);
+    let mut found = Vec::new();
+    // The message alone: what finds it is read all the same.
+    let scan = Scan::new(options, &[column(&options, "message")]);
+    assert!(scan.reads_messages());
+    scan_with_messages(log, "log", scan, messages, |batch| {
+        found.extend((0..batch.num_rows()).map(|row| cell(&batch, "message", row)));
+    })
+    .expect("a log");
+    found
+}
+
+/// How many events are generated, the same in every run. `make test-long` sets another seed, and `PROPTEST_CASES`: one of ten is an event,
+/// as an event takes ten times as long as cases of other tests.
+pub(crate) fn generated(cases: u32) -> Config {
+    let config = Config::default();
+    Config {
+        cases: cases.max(config.cases / 10),
+        failure_persistence: None,
+        ..config
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::common::oracle::user_leaves;
+use crate::common::xml::user_leaves;
 use crate::common::{self, cell, corpus, entries, every_column, read, samples, scan, slots};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;

@@ -1,112 +1,14 @@
-//! Messages in an `.MTA` file beside a log, against those that the oracle finds for its records.
+//! Messages: of an `.MTA` file that is damaged, and of catalogs.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::{cell, column, samples, scan_with_messages};
-use evtx::mta::MtaFile;
-use evtx::{EvtxParser, ParserSettings};
+use crate::common::{cell, column, messages, scan_with_messages};
 use evtx_arrow::{MessageCatalog, Options, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_format::mta::Messages;
 use evtx_messages::{Catalog, CatalogWriter, Field, MessageKind, MessageRow};
-use evtx_writer::{Content, Element, Event, Fragment, LogWriter, MtaWriter, Stream, Substitution, Template, Value};
-
-fn messages(log: &[u8], mta: Option<Vec<u8>>) -> Vec<Option<String>> {
-    let options = Options::default();
-    let messages = mta
-        .and_then(|mta| Messages::read(mta, Interrupt::NEVER).ok())
-        .map(Arc::new);
-    let mut found = Vec::new();
-    // The message alone: what finds it is read all the same.
-    let scan = Scan::new(options, &[column(&options, "message")]);
-    assert!(scan.reads_messages());
-    scan_with_messages(log, "log", scan, messages, |batch| {
-        found.extend((0..batch.num_rows()).map(|row| cell(&batch, "message", row)));
-    })
-    .expect("a log");
-    found
-}
-
-/// The oracle's messages: those that it renders, so that escapes are not undone here and tests keep to text
-/// without any.
-fn oracle(log: &[u8], mta: &[u8]) -> Vec<Option<String>> {
-    let mta = MtaFile::from_bytes(mta).expect("an MTA file");
-    let settings = ParserSettings::new()
-        .num_threads(1)
-        .indent(false)
-        .mta(Some(Arc::new(mta)));
-    let mut parser = EvtxParser::from_buffer(log.to_vec())
-        .expect("a log")
-        .with_configuration(settings);
-    let message = |xml: &str| {
-        let (_, rest) = xml.split_once("<Message>")?;
-        Some(rest.split_once("</Message>")?.0.to_owned())
-    };
-    parser
-        .records()
-        .map(|record| message(&record.expect("a sound record").data))
-        .collect()
-}
-
-#[test]
-fn the_messages_of_a_sample_are_those_that_the_oracle_finds() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
-    let mta = std::fs::read(folder.join("LocaleMetaData/DC01-System_1033.MTA")).expect("the messages");
-    let log = std::fs::read(folder.join("DC01-System.evtx")).expect("the log");
-    let found = messages(&log, Some(mta.clone()));
-    assert_eq!(found, oracle(&log, &mta));
-    assert_eq!(found.iter().flatten().count(), 9);
-    // Those that the log itself brings are not replaced, and other logs' providers have none.
-    for log in samples() {
-        let log = std::fs::read(log).expect("the log");
-        let with = messages(&log, Some(mta.clone()));
-        for (with, without) in with.iter().zip(messages(&log, None)) {
-            assert!(without.is_none() || *with == without);
-        }
-    }
-}
-
-/// A merged log: record IDs that come back, records out of place, more entries than a page holds, a publisher
-/// in other letters and one without messages.
-#[test]
-fn messages_are_found_by_place_then_by_record_id() {
-    let id = Element::new("EventRecordID").substitution(Substitution::new(0, 10).required());
-    let provider = Element::new("Provider").attribute_substitution("Name", Substitution::new(1, 1));
-    let event = Template::new(
-        [1; 16],
-        Element::new("Event").child(Element::new("System").child(provider).child(id)),
-    );
-    let mut log = LogWriter::new(1);
-    let mut mta = MtaWriter::new(&["Alpha", "Beta"]);
-    for i in 0..250_u64 {
-        let record = if i % 50 == 7 { 3 } else { i + 1 };
-        let provider = ["Alpha", "BETA", "Gamma"][i as usize % 3];
-        log.write(
-            0,
-            &Event::new(&event, vec![Value::UInt64(record), Value::string(provider)]),
-        )
-        .expect("an event that fits");
-        // Every tenth entry is another event's, so that it is looked for.
-        mta.message(
-            if i % 10 == 9 { 10_000 + i } else { record },
-            if i % 4 == 0 {
-                String::new()
-            } else {
-                format!("message {i}")
-            },
-        );
-    }
-    let (log, mta) = (log.finish(), mta.finish());
-    let found = messages(&log, Some(mta.clone()));
-    // An empty message is NULL; the oracle renders an empty element.
-    let expected: Vec<_> = oracle(&log, &mta)
-        .into_iter()
-        .map(|message| message.filter(|text| !text.is_empty()))
-        .collect();
-    assert_eq!(found, expected);
-    assert!(found.iter().flatten().count() > 80);
-}
+use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 
 #[test]
 fn damaged_messages_are_none_and_cost_nothing_else() {

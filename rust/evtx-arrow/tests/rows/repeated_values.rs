@@ -88,7 +88,7 @@ fn template(id: u8) -> Arc<Template> {
 }
 
 proptest! {
-    #![proptest_config(crate::generated(100))]
+    #![proptest_config(crate::common::generated(100))]
 
     #[test]
     fn records_that_are_alike_read_as_each_would_alone(

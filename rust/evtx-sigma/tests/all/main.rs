@@ -1,6 +1,5 @@
 //! The integration tests of the crate in one program, so that it is linked once and runs them side by side.
 
-mod agreement;
 mod common;
 mod corpus;
 mod correlated;
@@ -8,7 +7,6 @@ mod correlations;
 mod damaged;
 mod engine;
 mod generated;
-mod logs;
 mod plain;
 mod reference;
 mod semantics;

@@ -1,7 +1,7 @@
 //! Events of random templates and values, written by `evtx-writer`, read the same here, on both paths, and by
 //! the oracle.
 
-use crate::common::oracle::Comparison;
+use crate::oracle::Comparison;
 use crate::common::{cells, column};
 use evtx_arrow::Options;
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
@@ -241,7 +241,7 @@ fn rows(file: &[u8], force_tree_path: bool) -> Vec<Vec<Option<String>>> {
 }
 
 proptest! {
-    #![proptest_config(crate::generated(2000))]
+    #![proptest_config(crate::common::generated(2000))]
 
     #[test]
     fn random_events_read_as_the_oracle_reads_them(log in log()) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::common::oracle::{Comparison, Place};
+use crate::oracle::{Comparison, Place};
 use crate::common::{corpus, samples};
 
 /// The differences that are known, with the reason for each: `file | record or * | column | reason`.

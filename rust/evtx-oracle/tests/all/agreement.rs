@@ -8,7 +8,7 @@ use std::sync::Arc;
 use evtx_format::Interrupt;
 use evtx_sigma::{Match, Matching, Renamed, RuleForEvents, RuleSet};
 
-use super::logs::{Kinds, LogEvent, files, rules};
+use crate::logs::{Kinds, LogEvent, files, rules};
 
 /// One in this many pairs of an event and a rule that the engine does not find is judged.
 const DRAWN: u64 = 50;

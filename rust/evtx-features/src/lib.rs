@@ -1,0 +1,1 @@
+//! Without code: only the dependencies of this crate matter.
