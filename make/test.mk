@@ -41,6 +41,7 @@ test-python: checked package $(VENV)/.test
 # Starts Spark, which needs Java.
 test-spark: checked package $(VENV)/.test $(VENV)/.spark
 	$(PYTEST) -rs test/python/test_spark.py
+	@tools/tested.sh write spark
 
 # DuckDB's distribution workflow calls these targets. The build fetches the DuckDB that `set_duckdb_version` names, such as v2.0.0.
 .PHONY: configure_ci set_duckdb_version test_release
@@ -51,17 +52,21 @@ set_duckdb_version:
 # Runs the SQL tests on the release build.
 test_release: release $(CLIENT_CREATED)
 	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(SQL_TEST)
+	@tools/tested.sh write release
 
 # The portable extension in the oldest DuckDB and the newest one: the SQL tests in the command line, Node and Python, and what only such
 # clients do.
 ON_PORTABLE = EVTX_LABELS=portable EVTX_EXTENSION=$(abspath $(PORTABLE_CHECKED)) EVTX_NODE=$(abspath $(OLD))
 SQL_TESTS_IN = $(ON_PORTABLE) EVTX_CLIENT="$1" $(CARGO_TEST) -p evtx-sqltest --test sql
-test-portable: portable_checked $(VENV)/.test $(OLD)/.created $(OLD)/.node
+test-portable: test-sql-oldest $(VENV)/.test $(OLD)/.node
 	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/client.py)
-	$(call SQL_TESTS_IN,$(OLD)/bin/python test/sql/client.py)
 	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/cli.py $(OLD)/bin/duckdb)
 	$(call SQL_TESTS_IN,node test/sql/client.mjs)
 	EVTX_PORTABLE=$(abspath $(PORTABLE_CHECKED)) EVTX_OLD=$(abspath $(OLD))/bin $(PYTEST) -n auto test/portable
+	@tools/tested.sh write portable
+.PHONY: test-sql-oldest
+test-sql-oldest: portable_checked $(OLD)/.created
+	$(call SQL_TESTS_IN,$(OLD)/bin/python test/sql/client.py)
 
 # The clients that docs/install.md lists, with the code that it shows, and the portable extension: those for Python with the newest DuckDB
 # that all of them work with and with the newest of all, the command line, Java, and Go.

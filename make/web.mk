@@ -18,3 +18,4 @@ web/node_modules/.created: web/package-lock.json
 # In Chromium. They are skipped where there is none. Run them with the published page before a release: `.ci/run` has all checks in it.
 test-web: web package $(VENV)/.test
 	EVTX_WEB=$(abspath $(WEB)) $(PYTEST) test/web
+	@tools/tested.sh write web

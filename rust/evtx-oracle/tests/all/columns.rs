@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::oracle::{Comparison, Place};
 use crate::common::{corpus, samples};
+use crate::oracle::{Comparison, Place};
 
 /// The differences that are known, with the reason for each: `file | record or * | column | reason`.
 fn known_differences() -> BTreeSet<Place> {

@@ -1,8 +1,8 @@
 //! Events of random templates and values, written by `evtx-writer`, read the same here, on both paths, and by
 //! the oracle.
 
-use crate::oracle::Comparison;
 use crate::common::{cells, column};
+use crate::oracle::Comparison;
 use evtx_arrow::Options;
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use proptest::collection::vec;
