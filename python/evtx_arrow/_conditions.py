@@ -11,9 +11,6 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _UNARY = {"is null", "is not null"}
 _LISTS = {"in", "not in", "between"}
 
-# Unsigned numbers of 64 bits. Spark has only signed ones.
-_UNSIGNED = {"record_id", "event_record_id", "keywords"}
-
 Condition = tuple[Any, ...]
 
 
@@ -26,22 +23,6 @@ def conditions(where: Iterable[Condition] | Condition | None) -> list[tuple[str,
     if isinstance(where, str) or not isinstance(where, Iterable):
         raise TypeError(f"where must be a list of conditions, each a tuple (column, operator, value), not {where!r}")
     return [_condition(condition) for condition in where]
-
-
-def of_signed(stated: list[Any]) -> list[Any]:
-    """Turns conditions on Spark's columns into conditions on the logs' columns: a negative number becomes the unsigned
-    one with the same 64 bits."""
-    return [_of_signed(*condition) for condition in stated]
-
-
-def _of_signed(column: str, key: str | None, operator: str, values: list[Any]) -> tuple[str, str | None, str, list[Any]]:
-    negative = [value for value in values if isinstance(value, int) and -(1 << 63) <= value < 0]
-    is_unsigned = column.lower() in _UNSIGNED
-    if is_unsigned and operator in ("<", "<=", ">", ">=", "between") and (negative or column.lower() == "keywords"):
-        raise ValueError(f"{operator} cannot be decided for {column}: the logs have it without a sign, so Spark orders it differently; use = or in")
-    if not is_unsigned:
-        return column, key, operator, values
-    return column, key, operator, [value + (1 << 64) if value in negative else value for value in values]
 
 
 def _condition(condition: Condition) -> tuple[str, str | None, str, list[Any]]:

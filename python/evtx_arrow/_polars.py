@@ -41,9 +41,6 @@ def scan_polars(files: Any, **options: Any) -> polars.LazyFrame:
         if predicate is not None:
             # Polars filters the rows below again, so conditions that the scan does not know can be left out.
             for condition in _conditions(predicate):
-                if rows._native.types == "spark":
-                    # Values of Spark's types differ from those of the logs: signed numbers, shorter times, GUIDs as text.
-                    break
                 try:
                     part = part.narrow(part.columns, [condition])
                 except (TypeError, ValueError):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from . import _native
-from ._conditions import Condition, conditions, of_signed
+from ._conditions import Condition, conditions
 from ._files import resolve
 
 if TYPE_CHECKING:
@@ -98,14 +98,9 @@ def scan(
     if not isinstance(types, str):
         raise TypeError(f"types must be text, not {types!r}")
     paths, found = resolve(files, filesystem)
-    stated = _stated(where, types)
+    stated = conditions(where)
     native = _native.open(paths, [], options, columns, stated, types, _threads(threads), found, _fields)
     return Scan(native, options, stated, found, _threads(threads))
-
-
-def _stated(where: Iterable[Condition] | Condition | None, types: str) -> list[Any]:
-    """Conditions on columns of these types, as the native part takes them."""
-    return of_signed(conditions(where)) if types == "spark" else conditions(where)
 
 
 def _names(columns: Any) -> list[str] | None:
@@ -181,7 +176,7 @@ class Scan:
         self, columns: Sequence[str] | None = None, where: Iterable[Condition] | Condition | None = None
     ) -> Scan:
         """The scan with only these columns, and with more conditions. It does not list the files again."""
-        more = _stated(where, self._native.types)
+        more = conditions(where)
         native = self._native.narrow(_names(columns), more)
         return Scan(native, self._options, self._where + more, self._files, self._threads)
 

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._conditions import Condition, conditions, of_signed
+from ._conditions import Condition, conditions
 from ._files import resolve
 from ._scan import Scan, _names, scan
 from ._sigma import Matches, _arguments
@@ -261,7 +261,7 @@ def decode(
     if unknown:
         raise TypeError(f"decode() has no argument {sorted(unknown)[0]}")
     known = {"event_id": event_id, **{name: options.get(name) for name in names}}
-    stated = of_signed(conditions(where))
+    stated = conditions(where)
     native = _native.open(paths, [], known, _names(columns), stated, "spark", 1, files, None)
     fields = native.fields if event_id is not None else None
     wanted = native.columns

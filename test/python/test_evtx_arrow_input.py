@@ -1,15 +1,20 @@
 """evtx_arrow with bad input, consumers that stop early, interrupts, threads and forks. And leaks."""
 
+import datetime
 import gc
+import operator
 import os
 import pathlib
+import random
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
 import threading
 import time
 import tracemalloc
+import uuid
 
 import evtx_arrow as evtx
 import numpy
@@ -348,19 +353,84 @@ def test_times_that_are_none():
             evtx.scan(LOG, where=[("time_created", "<=", value)])
 
 
-def test_conditions_on_the_types_of_spark():
-    keywords = pa.table(evtx.scan(LOG, columns=["keywords"], types="spark"))["keywords"].to_pylist()
-    value = next(value for value in keywords if value < 0)
-    for operator, values in [("=", value), ("in", [value, 1])]:
-        found = evtx.scan(LOG, columns=["keywords"], types="spark", where=[("keywords", operator, values)])
-        assert pa.table(found).num_rows == keywords.count(value)
-    with pytest.raises(ValueError, match="without a sign"):
-        evtx.scan(LOG, types="spark", where=[("keywords", "<", 0)])
-    frame = evtx.scan_polars(LOG, types="spark")
-    times = frame.select("time_created").collect()["time_created"]
-    for predicate, expected in [(polars.col("keywords") < 0, sum(value < 0 for value in keywords)),
-                                (polars.col("time_created") == times[0], (times == times[0]).sum())]:
-        assert frame.filter(predicate).collect().height == expected
+OPERATORS = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+# Around the ends of the integers, with a sign and without.
+EDGES = [0, *(sign * (1 << bits) + by for bits in (7, 8, 15, 16, 31, 32, 63, 64, 70) for sign in (1, -1) for by in (-1, 0, 1))]
+
+
+def values_of(column):
+    """The values of a column, times in nanoseconds; None if it cannot be compared."""
+    if pa.types.is_timestamp(column.type):
+        unit = {"us": 1000, "ns": 1}[column.type.unit]
+        return [None if time is None else time * unit for time in column.cast(pa.int64()).to_pylist()]
+    kinds = (pa.types.is_nested, pa.types.is_binary, pa.types.is_floating, pa.types.is_decimal)
+    return None if any(is_kind(column.type) for is_kind in kinds) else column.to_pylist()
+
+
+@pytest.fixture(scope="module")
+def wide_log(tmp_path_factory):
+    """A log with logon IDs at the ends of the unsigned integers of 64 bits. Its times are between two microseconds."""
+    ids, data = pa.table(evtx.scan(LOG, event_id=4624, columns=["TargetLogonId"]))["TargetLogonId"].unique().to_pylist(), LOG.read_bytes()
+    for known, number in zip(ids, (-5, -1, -1 << 63, (1 << 63) - 1), strict=False):
+        data = data.replace(struct.pack("<Q", known), struct.pack("<q", number))
+    path = tmp_path_factory.mktemp("wide") / "wide.evtx"
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("types", ["plain", "native", "spark"])
+@pytest.mark.parametrize("options", [{"location": True, "recover": True}, {"event_id": [4624, 4625, 4634, 4688]}], ids=str)
+def test_conditions_are_those_on_the_rows_that_are_read(wide_log, types, options):
+    """Every column that can be compared, with each operator. Python decides the same condition on the values of all rows."""
+    scan = evtx.scan([wide_log, SAMPLES / "oddities.evtx"], types=types, threads=1, **options)
+    whole, choose, counts = pa.table(scan), random.Random(types + str(options)), set()
+    for name in whole.schema.names:
+        values = values_of(whole[name])
+        known = sorted({value for value in values or [] if value is not None})
+        if not known:
+            continue
+        is_time = pa.types.is_timestamp(whole[name].type)
+        if is_time:
+            constants = [value + by for value in choose.sample(known, min(3, len(known))) for by in (0, 100, 999, -1)]
+        elif isinstance(known[0], int) and not isinstance(known[0], bool):
+            constants = [*choose.sample(known, min(3, len(known))), known[0], known[-1], *choose.sample(EDGES, 6)]
+        else:
+            constants = choose.sample(known, min(4, len(known)))
+        given = (lambda value: numpy.datetime64(value, "ns")) if is_time else lambda value: value
+        conditions = [((name, operator, given(value)), lambda row, test=test, value=value: test(row, value))
+                      for operator, test in OPERATORS.items() for value in constants]
+        for _ in range(4):
+            some = choose.choices(constants, k=choose.randint(0, 4))
+            low, high = choose.choices(constants, k=2)
+            conditions += [((name, "in", list(map(given, some))), lambda row, some=some: row in some),
+                           ((name, "not in", list(map(given, some))), lambda row, some=some: row not in some),
+                           ((name, "between", [given(low), given(high)]), lambda row, low=low, high=high: low <= row <= high)]
+        for condition, test in conditions:
+            found = pa.table(scan.narrow([name], [condition])).num_rows
+            assert found == sum(value is not None and test(value) for value in values), condition
+            counts.add(found)
+    assert len(counts) > 30
+
+
+def test_guids_of_spark_are_texts():
+    scan = evtx.scan(LOG, types="spark")
+    guid = pa.table(scan)["provider_guid"][0].as_py()
+    for value in (guid, uuid.UUID(guid)):
+        assert pa.table(scan.narrow(["record_id"], [("provider_guid", "=", value)])).num_rows > 0
+    with pytest.raises(ValueError, match=f"as Spark shows it, such as {guid}, not"):
+        scan.narrow(["record_id"], [("provider_guid", "=", guid.upper())])
+
+
+@pytest.mark.parametrize("types", ["plain", "spark"])
+def test_polars_filters_the_rows_that_it_sees(wide_log, types):
+    frame = evtx.scan_polars(wide_log, types=types, event_id=4624)
+    whole = frame.collect()
+    choose = random.Random(types)
+    for name in ("record_id", "keywords", "TargetLogonId", "time_created", "LogonGuid", "provider_guid", "provider"):
+        known = whole[name].drop_nulls()
+        for value, test in zip(choose.choices(known.to_list(), k=2), choose.sample([*OPERATORS.values()], k=2)):
+            predicate = test(polars.col(name), value)
+            assert frame.filter(predicate).collect().height == whole.filter(predicate).height, (name, value, test)
 
 
 @on_unix

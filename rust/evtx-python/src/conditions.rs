@@ -17,7 +17,7 @@ use evtx_arrow::{Comparison, Expression, Literal, Pattern, Predicate, Table, low
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::types::is_text;
+use crate::types::{Types, is_text};
 use crate::values::{Constant, constant};
 
 /// A condition on the values of a column, or of an entry of a map.
@@ -26,7 +26,7 @@ pub(crate) struct Condition {
     /// The index of the column in the schema of the table.
     pub(crate) column: usize,
     key: Option<Box<str>>,
-    /// For the core: a comparison of the value with constants, IS NULL, IN or LIKE, or NOT with one of them.
+    /// For the core: a comparison of the value with constants, IS NULL, IN or LIKE, or AND, OR or NOT with such.
     pub(crate) expression: Expression,
 }
 
@@ -38,12 +38,12 @@ const OPERATORS: &str = "= == != <> < <= > >= in, not in, between, is null, is n
                          not like, ilike, not ilike";
 
 impl Condition {
-    /// The conditions on the columns of a schema that a condition from Python stands for.
+    /// The condition of Python on a column of a schema, as rows of these types show its values.
     ///
     /// # Errors
     /// `ValueError` for an unknown column or operator, or the wrong number of values; `TypeError` for values that the
     /// column cannot be compared with.
-    pub(crate) fn of(schema: &Schema, stated: &Stated<'_>) -> PyResult<Vec<Self>> {
+    pub(crate) fn of(types: Types, schema: &Schema, stated: &Stated<'_>) -> PyResult<Self> {
         use Comparison::{Contains, Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual, Prefix, Suffix};
         let (name, key, operator, values) = stated;
         let column = column_index(schema, name)?;
@@ -59,20 +59,14 @@ impl Condition {
         };
         let field = entry.as_ref().unwrap_or(field);
         let key: Option<Box<str>> = key.as_deref().map(Into::into);
-        let value = || match &key {
-            None => Box::new(Expression::Column(column)),
-            Some(key) => Box::new(Expression::Entry(column, key.clone())),
+        let value = match &key {
+            None => Expression::Column(column),
+            Some(key) => Expression::Entry(column, key.clone()),
         };
+        let boxed = || Box::new(value.clone());
         let not = |expression| Expression::Not(Box::new(expression));
-        let compared =
-            |comparison, literal| Expression::Compare(comparison, Box::new([*value(), Expression::Constant(literal)]));
-        let one = |expression| {
-            let key = key.clone();
-            Ok(vec![Condition {
-                column,
-                key,
-                expression,
-            }])
+        let compared = |comparison, literal| {
+            Expression::Compare(comparison, Box::new([value.clone(), Expression::Constant(literal)]))
         };
         let count = |wanted: usize| {
             let found = values.len();
@@ -83,26 +77,29 @@ impl Condition {
             Err(PyValueError::new_err(text))
         };
         let compare = |comparison: Comparison, with: &Bound<'_, PyAny>| {
-            Ok::<_, PyErr>(match (constant(field, with)?, comparison) {
-                (Constant::Literal(literal), _) => compared(comparison, literal),
-                // Every value of the column compares in the same way.
-                (Constant::Below, NotEqual | Greater | GreaterOrEqual)
-                | (Constant::Above, NotEqual | Less | LessOrEqual) => not(Expression::IsNull(value())),
-                (Constant::Below | Constant::Above, _) => Expression::In(value(), Vec::new()),
+            Ok::<_, PyErr>(match constant(types, field, with)? {
+                Constant::Number(numbers, last, first) => {
+                    let (least, greatest) = numbers.shown;
+                    let any = |range| any(&value, numbers.within(&value, range));
+                    match comparison {
+                        Less => any((least, first.saturating_sub(1))),
+                        LessOrEqual => any((least, last)),
+                        Greater => any((last.saturating_add(1), greatest)),
+                        GreaterOrEqual => any((first, greatest)),
+                        NotEqual => not(any((first, last))),
+                        _ => any((first, last)),
+                    }
+                }
+                Constant::Literal(literal) => compared(comparison, literal),
             })
         };
         let is_in = || {
-            let constants = values.iter().map(|value| constant(field, value));
-            let constants = constants.collect::<PyResult<Vec<_>>>()?.into_iter();
-            let literals = constants.filter_map(|constant| match constant {
-                Constant::Literal(literal) => Some(Expression::Constant(literal)),
-                Constant::Below | Constant::Above => None,
-            });
-            Ok::<_, PyErr>(Expression::In(value(), literals.collect()))
+            let each = values.iter().map(|value| compare(Equal, value));
+            Ok::<_, PyErr>(any(&value, each.collect::<PyResult<_>>()?))
         };
         let of_text = || {
             count(1)?;
-            match constant(field, &values[0])? {
+            match constant(types, field, &values[0])? {
                 Constant::Literal(Literal::Text(text)) => Ok(text),
                 _ => Err(PyTypeError::new_err(format!(
                     "{operator} compares texts, but {name} has none"
@@ -115,45 +112,54 @@ impl Condition {
                 escape: None,
                 ignores_case,
             };
-            Ok::<_, PyErr>(Expression::Matches(value(), pattern))
+            Ok::<_, PyErr>(Expression::Matches(boxed(), pattern))
         };
         let ordered = |comparison| {
             count(1)?;
-            one(compare(comparison, &values[0])?)
+            compare(comparison, &values[0])
         };
-        match operator.as_str() {
-            "=" | "==" => ordered(Equal),
-            "!=" | "<>" => ordered(NotEqual),
-            "<" => ordered(Less),
-            "<=" => ordered(LessOrEqual),
-            ">" => ordered(Greater),
-            ">=" => ordered(GreaterOrEqual),
+        let expression = match operator.as_str() {
+            "=" | "==" => ordered(Equal)?,
+            "!=" | "<>" => ordered(NotEqual)?,
+            "<" => ordered(Less)?,
+            "<=" => ordered(LessOrEqual)?,
+            ">" => ordered(Greater)?,
+            ">=" => ordered(GreaterOrEqual)?,
             "is null" => {
                 count(0)?;
-                one(Expression::IsNull(value()))
+                Expression::IsNull(boxed())
             }
             "is not null" => {
                 count(0)?;
-                one(not(Expression::IsNull(value())))
+                not(Expression::IsNull(boxed()))
             }
-            "in" => one(is_in()?),
-            "not in" => one(not(is_in()?)),
+            "in" => is_in()?,
+            "not in" => not(is_in()?),
             "between" => {
                 count(2)?;
-                let lower = one(compare(GreaterOrEqual, &values[0])?)?;
-                Ok([lower, one(compare(LessOrEqual, &values[1])?)?].concat())
+                Expression::And(vec![
+                    compare(GreaterOrEqual, &values[0])?,
+                    compare(LessOrEqual, &values[1])?,
+                ])
             }
-            "starts_with" => one(compared(Prefix, Literal::Text(of_text()?))),
-            "ends_with" => one(compared(Suffix, Literal::Text(of_text()?))),
-            "contains" => one(compared(Contains, Literal::Text(of_text()?))),
-            "like" => one(like(false)?),
-            "ilike" => one(like(true)?),
-            "not like" => one(not(like(false)?)),
-            "not ilike" => one(not(like(true)?)),
-            _ => Err(PyValueError::new_err(format!(
-                "unknown operator \"{operator}\" in a condition on {name}: use one of {OPERATORS}"
-            ))),
-        }
+            "starts_with" => compared(Prefix, Literal::Text(of_text()?)),
+            "ends_with" => compared(Suffix, Literal::Text(of_text()?)),
+            "contains" => compared(Contains, Literal::Text(of_text()?)),
+            "like" => like(false)?,
+            "ilike" => like(true)?,
+            "not like" => not(like(false)?),
+            "not ilike" => not(like(true)?),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "unknown operator \"{operator}\" in a condition on {name}: use one of {OPERATORS}"
+                )));
+            }
+        };
+        Ok(Condition {
+            column,
+            key,
+            expression,
+        })
     }
 
     /// Whether the core decides the condition in full, so that rows need no filter.
@@ -174,6 +180,21 @@ impl Condition {
     }
 }
 
+/// The condition that one of some holds for a value. If all compare it with a constant, it is in a list.
+fn any(value: &Expression, mut conditions: Vec<Expression>) -> Expression {
+    let constant = |condition: &Expression| match condition {
+        Expression::Compare(Comparison::Equal, sides) => Some(sides[1].clone()),
+        _ => None,
+    };
+    if conditions.len() == 1 {
+        return conditions.remove(0);
+    }
+    match conditions.iter().map(constant).collect() {
+        Some(constants) => Expression::In(Box::new(value.clone()), constants),
+        None => Expression::Or(conditions),
+    }
+}
+
 /// For each row, whether an expression of a [`Condition`] is true of the value.
 fn truth(expression: &Expression, values: &ArrayRef) -> Result<BooleanArray, ArrowError> {
     Ok(match expression {
@@ -186,6 +207,18 @@ fn truth(expression: &Expression, values: &ArrayRef) -> Result<BooleanArray, Arr
             BooleanArray::new(!&truth, nulls)
         }
         Expression::Compare(comparison, sides) => compared(values, *comparison, &sides[1])?,
+        Expression::And(parts) | Expression::Or(parts) => {
+            let mut masks = Vec::with_capacity(parts.len());
+            for part in parts {
+                masks.push(truth(part, values)?.into_parts().0);
+            }
+            let is_and = matches!(expression, Expression::And(_));
+            let both = |one: BooleanBuffer, other| if is_and { &one & &other } else { &one | &other };
+            let mask = masks.into_iter().reduce(both);
+            // All parts are about this value, so they are NULL where it is.
+            let mask = mask.unwrap_or_else(|| BooleanBuffer::new_unset(values.len()));
+            BooleanArray::new(mask, values.logical_nulls())
+        }
         Expression::In(_, constants) => {
             let mut mask = BooleanBuffer::new_unset(values.len());
             for constant in constants {

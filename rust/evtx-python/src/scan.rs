@@ -235,7 +235,7 @@ impl NativeScan {
         let columns = projection.len();
         let mut all = self.conditions.clone();
         for stated in &conditions {
-            all.extend(Condition::of(&schema, stated)?);
+            all.push(Condition::of(self.source.types, &schema, stated)?);
         }
         let mut undecided = Vec::new();
         for condition in all.iter().filter(|condition| !condition.is_decided(table)) {

@@ -12,6 +12,9 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use uuid::Uuid;
 
+/// Spark has times in microseconds.
+pub(crate) const NANOS_OF_SPARK: i128 = 1000;
+
 /// Which types the columns have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Types {
@@ -158,7 +161,8 @@ fn convert(array: &ArrayRef, from: &FieldRef, to: &FieldRef) -> Result<ArrayRef,
         }
         (Timestamp(..), Timestamp(..)) => {
             let nanos = array.as_primitive::<TimestampNanosecondType>();
-            let micros: PrimitiveArray<TimestampMicrosecondType> = nanos.unary(|nanos| nanos.div_euclid(1000));
+            let micros: PrimitiveArray<TimestampMicrosecondType> =
+                nanos.unary(|nanos| nanos.div_euclid(NANOS_OF_SPARK as i64));
             Arc::new(micros.with_timezone("UTC"))
         }
         (UInt64, Int64) => Arc::new(
