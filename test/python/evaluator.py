@@ -591,7 +591,7 @@ class Summary:
         return {
             "computer": max(names, key=lambda name: name["last"])["name"], "names": names, "first_event": times[0], "last_event": times[-1],
             "logs": len({event.log for event in self.placed}), "time_zones": self.time_zones(), "clock_changes": self.clock_changes(),
-            "gaps": [{"start": a, "duration": b - a} for a, b in zip(times, times[1:]) if b - a >= DAY],
+            "gaps": [{"start": a, "duration_seconds": (b - a).total_seconds()} for a, b in zip(times, times[1:]) if b - a >= DAY],
             "cleared_logs": ordered({"time": event.time, "log": event.data.get("Channel", "Security"), "user_name": self.user(event)}
                                     for event in self.of(EVENTLOG, 104, 1102)),
             "boots": self.times(KERNEL, 12) or self.times("EventLog", 6005), "unexpected_shutdowns": self.times("EventLog", 6008),
@@ -625,8 +625,8 @@ class Summary:
             if name is None and self.offset(after, time) == bias:
                 name = after
             offset = self.offset(name, time)
-            row = {"time": time, "zone": name and self.word("evtx_time_zone", name), "windows_zone": name, "utc_offset": bias if offset is None else offset}
-            if not rows or (row["windows_zone"] or row["utc_offset"]) != (rows[-1]["windows_zone"] or rows[-1]["utc_offset"]):
+            row = {"time": time, "zone": name and self.word("evtx_time_zone", name), "windows_zone": name, "utc_offset_seconds": (bias if offset is None else offset).total_seconds()}
+            if not rows or (row["windows_zone"] or row["utc_offset_seconds"]) != (rows[-1]["windows_zone"] or rows[-1]["utc_offset_seconds"]):
                 rows.append(row)
         return rows
 
@@ -641,7 +641,7 @@ class Summary:
             old, new = moment(event.get("OldTime", "PreviousTime")), moment(event.get("NewTime"))
             if old is None or new is None or abs(new - old) < MINUTE or event.data.get("Reason") == "2" or any(abs(wake - new) <= MINUTE for wake in wakes):
                 continue
-            row = {"time": event.time, "old_time": old, "new_time": new, "moved": new - old, "user_name": self.user(event), "process": event.get("ProcessName")}
+            row = {"time": event.time, "old_time": old, "new_time": new, "moved_seconds": (new - old).total_seconds(), "user_name": self.user(event), "process": event.get("ProcessName")}
             same = next((other for other in rows if other["new_time"] == new), None)
             if same:
                 same["time"] = min(same["time"], event.time)

@@ -70,13 +70,13 @@ class OneOf(list):
 
 
 class Near:
-    """A time or duration that two events give slightly different."""
+    """A time, or a number of seconds, that two events give slightly different."""
 
-    def __init__(self, value):
-        self.value = value
+    def __init__(self, value, most=datetime.timedelta(seconds=2)):
+        self.value, self.most = value, most
 
     def __eq__(self, other):
-        return other is not None and abs(other - self.value) <= seconds(2)
+        return other is not None and abs(other - self.value) <= self.most
 
     def __repr__(self):
         return f"about {self.value}"
@@ -695,7 +695,7 @@ class ClockMoved(Fact):
         is_named = 4616 in self.sources and times[-1] is not None
         process = self.process if is_named else None if self.machine.is_old else device
         if abs(self.moved) >= 60:
-            telling.add(self.machine, "clock_changes", times, old_time=Near(old), new_time=Near(new), moved=Near(new - old), process=process, user_name=(self.account, is_named))
+            telling.add(self.machine, "clock_changes", times, old_time=Near(old), new_time=Near(new), moved_seconds=Near((new - old).total_seconds(), 2), process=process, user_name=(self.account, is_named))
 
 
 @dataclasses.dataclass(eq=False)
@@ -732,11 +732,11 @@ class Reported(Fact):
             # Somebody chose the zone. The next report names it.
             old, new = (str(int(-offset_of(zone).total_seconds() // 60)) for zone in (zones[-1]["zone"], name))
             time = telling.write(self.machine, self.at - seconds(60), KERNEL, 22, {"NewBias": new, "OldBias": old}, user="S-1-5-18")
-            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, utc_offset=offset_of(name))
+            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, utc_offset_seconds=offset_of(name).total_seconds())
         data = {"param1": "", "param2": "", "param3": "", "param4": "", "param5": "427579", "param6": "60", "param7": f"{minutes} {self.zone}"}
         time = telling.write(self.machine, self.at, "EventLog", 6013, data)
         if time and (not zones or zones[-1]["windows_zone"] != self.zone):
-            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, utc_offset=offset_of(name))
+            telling.add(self.machine, "zones", [time], zone=name, windows_zone=self.zone, utc_offset_seconds=offset_of(name).total_seconds())
 
 
 @dataclasses.dataclass(eq=False)
@@ -1009,7 +1009,7 @@ def draw(seed, number):
 
 
 def day_or_more(times):
-    return [{"start": first, "duration": second - first} for first, second in itertools.pairwise(times) if second - first >= datetime.timedelta(days=1)]
+    return [{"start": first, "duration_seconds": (second - first).total_seconds()} for first, second in itertools.pairwise(times) if second - first >= datetime.timedelta(days=1)]
 
 
 def by_time(facts, *names):
@@ -1108,8 +1108,8 @@ def summary(telling, rows, machine):
         "computer": own[-1]["computer"], "names": sorted(names, key=lambda name: name["first"]), "first_event": times[0], "last_event": times[-1],
         "events": sum(row["machine"] is machine for row in rows), "logs": len({row["filename"] for row in own}),
         "broken_times": sorted((Having(record_id=number_of[id(fact["event"])], time=fact["time"]) for fact in facts["broken"]), key=lambda entry: entry["time"]),
-        "time_zones": by_time(facts["zones"], "time", "zone", "windows_zone", "utc_offset"),
-        "clock_changes": by_time(map(who, facts["clock_changes"]), "time", "old_time", "new_time", "moved", "user_name", "process"),
+        "time_zones": by_time(facts["zones"], "time", "zone", "windows_zone", "utc_offset_seconds"),
+        "clock_changes": by_time(map(who, facts["clock_changes"]), "time", "old_time", "new_time", "moved_seconds", "user_name", "process"),
         "gaps": day_or_more(times), "cleared_logs": by_time(facts["clears"], "time", "log", "user_name"),
         "boots": sorted(fact["time"] for fact in facts["boots"]), "unexpected_shutdowns": sorted(fact["time"] for fact in facts["crashes"]),
         "account_changes": by_time(changes, "time", "event", "account", "detail", "user_name"), "failed_logons": failed_logons(facts),

@@ -8,8 +8,9 @@ import re
 import struct
 import time
 
+import polars
 import pytest
-from conftest import SAMPLES, assert_same_rows, interrupted
+from conftest import ROOT, SAMPLES, assert_same_rows, interrupted
 
 SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
 
@@ -556,7 +557,7 @@ def test_changes_of_the_clock_count_once_and_from_a_minute_on(over):
 
     events = [clock(at, moved, event_id, provider) for at, moved in ((1, 120), (2, 5)) for event_id, provider in ((1, "Microsoft-Windows-Kernel-General"), (4616, SECURITY))]
     changes = summary(over, events, "clock_changes")
-    assert [(change["moved"].total_seconds(), change["process"]) for change in changes] == [(120, "a.exe")]
+    assert [(change["moved_seconds"], change["process"]) for change in changes] == [(120, "a.exe")]
 
 
 @pytest.mark.parametrize(("new", "old"), [("infinity", "-infinity"), ("290000-01-01", "290000-01-01 (BC)"), ("x", "infinity")])
@@ -592,7 +593,9 @@ def test_zones_gaps_boots_and_clears_are_listed(over):
               (day + 1, "EventLog", 6005, {}), (day + 2, "EventLog", 6008, {}), (3 * day, "Microsoft-Windows-Eventlog", 1102, {"SubjectUserName": "eve", "SubjectDomainName": "CORP"}),
               (3 * day, "Microsoft-Windows-Eventlog", 104, {"SubjectUserName": "eve", "SubjectDomainName": "CORP", "Channel": "System"})]
     assert [zone["zone"] for zone in summary(over, events, "time_zones")] == ["America/Los_Angeles", "Etc/UTC", "America/Los_Angeles"]
-    assert [gap["duration"].total_seconds() for gap in summary(over, events, "gaps")] == [2 * day - 2]
+    assert [zone["utc_offset_seconds"] for zone in summary(over, events, "time_zones")] == [-8 * 3600.0, 0.0, -8 * 3600.0]
+    assert [zone["utc_offset_seconds"] for zone in summary(over, [zone(0, "-2147483648")], "time_zones")] == [2147483648 * 60.0]
+    assert [gap["duration_seconds"] for gap in summary(over, events, "gaps")] == [2 * day - 2]
     assert sorted((clear["log"], clear["user_name"]) for clear in summary(over, events, "cleared_logs")) == [("Security", "CORP\\eve"), ("System", "CORP\\eve")]
     assert over("evtx_case_summary", events, "len(boots), len(unexpected_shutdowns), events, computer") == [(1, 1, 8, "pc")]
     # Kernel-General is preferred, because the event log can be restarted.
@@ -661,3 +664,42 @@ def test_no_cell_of_a_csv_file_is_a_formula(con, tmp_path, delimiter, quoting):
     assert [cell for cell in cells("evtx_csv_safe(a), evtx_csv_safe(b), evtx_csv_safe(c)") if is_formula(cell)] == []
     # Without the marks, a text is what it was.
     assert con.execute("SELECT count(*) FROM texts WHERE replace(evtx_csv_safe(a), '''', '') <> replace(a, '''', '')").fetchone() == (0,)
+
+
+# The arguments of functions by their first parameter, and of those that need others.
+USUAL = {"files": "'{samples}'", "table_name": "'events'", "rules": "'{samples}/rules'"}
+CALLS = {
+    "evtx_from_evtx_dump": "'{data}/exports/evtx_dump.jsonl'", "evtx_from_evtxecmd": "'{data}/exports/evtxecmd.json'",
+    "evtx_from_evtxecmd_csv": "'{data}/exports/evtxecmd.csv'", "evtx_from_velociraptor": "'{data}/exports/velociraptor.json'",
+    "evtx_from_winlogbeat": "'{data}/exports/winlogbeat.ndjson'", "evtx_message_catalog": "'{data}/messages'", "evtx_offset_rows": "'zones'",
+    "evtx_search": "'{samples}', 'alice'", "evtx_search_of": "'texts', 'alice'", "evtx_sigma": "'{samples}', rules := '{samples}/correlations'",
+    "evtx_sigma_rows": """'events', '{{"rules": "{samples}/rules"}}'""",
+    **dict.fromkeys(["evtx_sigma_of", "evtx_sigma_report", "evtx_sigma_summary", "evtx_sigma_timeline"], "'{first}', '{samples}/rules'"),
+    **dict.fromkeys(["evtx_sigma_report_of", "evtx_sigma_summary_of", "evtx_sigma_timeline_of"], "'matches'"), "evtx_sigma_report_rows": "'matches', 'events'",
+    "read_evtx": "'{samples}', event_id := [4624, 4688, 7045], record := true, fields := true, insertions := true", "read_evtx_xml": "'{samples}/exported.xml'",
+}
+# They get tables of other macros.
+PARTS = {"evtx_event_rows", "evtx_evtxecmd_rows"}
+
+
+def test_polars_reads_every_table(con, tmp_path):
+    """polars reads no intervals, neither from Arrow nor from Parquet."""
+    con.execute(f"""
+        CREATE TABLE events AS FROM read_evtx('{SAMPLES}');
+        CREATE TABLE texts AS FROM read_evtx('{SAMPLES}', text := true, fields := true);
+        CREATE TABLE matches AS FROM evtx_sigma_of('events', '{SAMPLES}/rules');
+        CREATE TABLE zones AS SELECT TIMESTAMP_NS '2024-03-31' AS time, 'Europe/Berlin' AS zone""")
+    functions = con.execute("""
+        SELECT DISTINCT function_name, parameters[1] FROM duckdb_functions()
+        WHERE function_name LIKE '%evtx%' AND function_type IN ('table', 'table_macro') ORDER BY ALL""").fetchall()
+    functions = [(name, first) for name, first in functions if name not in PARTS]
+    assert len(functions) >= 40
+    for name, first in functions:
+        given = CALLS.get(name, USUAL.get(first, ""))
+        given = given.format(samples=SAMPLES, data=ROOT / "test" / "data", first="events" if first == "table_name" else SAMPLES)
+        types = {column: kind for column, kind, *_ in con.execute(f"DESCRIBE FROM {name}({given})").fetchall()}
+        assert types and not any("INTERVAL" in kind for kind in types.values()), (name, types)
+    for name in ("evtx_logons", "evtx_case_summary"):
+        frame = con.sql(f"FROM {name}_of('events')").pl()
+        con.execute(f"COPY (FROM {name}_of('events')) TO '{tmp_path}/{name}.parquet'")
+        assert frame.shape == polars.read_parquet(tmp_path / f"{name}.parquet").shape and frame.height > 0

@@ -59,7 +59,7 @@ const MACROS = [
            STRUCT(element VARCHAR, attributes MAP(VARCHAR, VARCHAR), fields MAP(VARCHAR, VARCHAR))) AS content
          FROM query_table(table_name))`,
   `evtx_offset_rows(table_name) AS TABLE
-   SELECT *, to_seconds(evtx_web_offset(zone, epoch(time)::BIGINT::VARCHAR)::BIGINT) AS utc_offset FROM query_table(table_name)`,
+   SELECT *, evtx_web_offset(zone, epoch(time)::BIGINT::VARCHAR)::DOUBLE AS utc_offset_seconds FROM query_table(table_name)`,
 ];
 
 /**

@@ -206,7 +206,7 @@ new AS (
             FILTER (topic = 'service') AS services,
         list({time: time, task: item, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST)
             FILTER (topic = 'task') AS tasks,
-        list({time: time, old_time: old_time, new_time: new_time, moved: TRY(new_time::TIMESTAMP - old_time::TIMESTAMP), user_name: user_name,
+        list({time: time, old_time: old_time, new_time: new_time, moved_seconds: epoch(TRY(new_time::TIMESTAMP - old_time::TIMESTAMP)), user_name: user_name,
               process: process} ORDER BY time ASC, new_time ASC)
             FILTER (topic = 'clock' AND abs(epoch(new_time) - epoch(old_time)) >= 60 AND NOT is_sleep
                     AND NOT coalesce(abs(epoch(new_time) - epoch(wake)) <= 60, false)) AS clock_changes
@@ -218,19 +218,20 @@ new AS (
 -- EventLog 6013 has the name of the zone, with its bias in winter, and Kernel-General 22 the bias that is new. The next name
 -- is that of the new zone, if it fits the bias.
 evtx_case_summary_biases AS (
-    SELECT machine, time, log_end, record_id, -TRY_CAST(coalesce(regexp_extract(data['param7'], '^-?\d+'), data['NewBias']) AS INTEGER) AS minutes,
+    SELECT machine, time, log_end, record_id,
+           (-60 * TRY_CAST(coalesce(regexp_extract(data['param7'], '^-?\d+'), data['NewBias']) AS INTEGER)::BIGINT)::DOUBLE AS offset_seconds,
            nullif(regexp_extract(data['param7'], '^-?\d+ (.*)$', 1), '') AS named,
            lead(named IGNORE NULLS) OVER (PARTITION BY machine ORDER BY log_end ASC, record_id ASC) AS next,
            evtx_time_zone(coalesce(named, next)) AS zone
     FROM facts
-    WHERE topic = 'zone' AND minutes IS NOT NULL
+    WHERE topic = 'zone' AND offset_seconds IS NOT NULL
 ),
 zones AS (
-    SELECT machine, list({time: time, zone: evtx_time_zone(windows_zone), windows_zone: windows_zone, utc_offset: bias}
+    SELECT machine, list({time: time, zone: evtx_time_zone(windows_zone), windows_zone: windows_zone, utc_offset_seconds: bias}
                          ORDER BY log_end ASC, record_id ASC) AS list
     FROM (SELECT machine, time, log_end, record_id,
-                 coalesce(named, CASE WHEN utc_offset = to_minutes(minutes) THEN next END) AS windows_zone,
-                 coalesce(CASE WHEN windows_zone IS NOT NULL THEN utc_offset END, to_minutes(minutes)) AS bias,
+                 coalesce(named, CASE WHEN utc_offset_seconds = offset_seconds THEN next END) AS windows_zone,
+                 coalesce(CASE WHEN windows_zone IS NOT NULL THEN utc_offset_seconds END, offset_seconds) AS bias,
                  coalesce(windows_zone, bias::VARCHAR) AS told
           FROM evtx_offset_rows('evtx_case_summary_biases')
           -- Windows writes the zone every day.
@@ -375,7 +376,7 @@ failed_logons AS (
     GROUP BY machine
 ),
 gaps AS (
-    SELECT machine, list({start: last, duration: next_first - last} ORDER BY last ASC) AS list
+    SELECT machine, list({start: last, duration_seconds: epoch(next_first - last)} ORDER BY last ASC) AS list
     FROM (SELECT machine, max(last) AS last, lead(min(first)) OVER (PARTITION BY machine ORDER BY hour ASC) AS next_first
           FROM placed_hours WHERE broken_id IS NULL GROUP BY machine, hour)
     WHERE next_first - last >= INTERVAL 1 DAY
