@@ -53,8 +53,6 @@ pub(crate) struct Detector {
 pub(crate) struct KnownKind<S = Slot> {
     pub(crate) kind: Arc<EventKind>,
     pub(crate) slots: Box<[S]>,
-    /// The name of the field of each slot; empty for a scan that does not correlate.
-    names: Box<[String]>,
 }
 
 impl<S> KnownKind<S> {
@@ -78,7 +76,6 @@ impl<S> KnownKind<S> {
         Ok(KnownKind {
             kind: rules.kinds.kind(&texts, &known, interrupt)?,
             slots: slots.into(),
-            names: names.into(),
         })
     }
 
@@ -88,14 +85,7 @@ impl<S> KnownKind<S> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let names = self.names.iter().map(|name| size_of::<String>() + name.len());
-        self.kind.bytes() + size_of_val(&*self.slots) + names.sum::<usize>()
-    }
-
-    /// Appends the first text of a field of an event. Returns whether there is one.
-    pub(crate) fn push_named(&self, values: &impl Values, name: &str, out: &mut String) -> bool {
-        let mut slots = self.names.iter().enumerate().filter(|(_, known)| *known == name);
-        slots.any(|(slot, _)| values.push_text(slot, out) == Presence::Text)
+        self.kind.bytes() + size_of_val(&*self.slots)
     }
 }
 
@@ -242,8 +232,10 @@ impl Detector {
             };
             for found in &self.matches {
                 if self.rules.correlations.is_base(found.rule) {
-                    let mut text =
-                        |name: &str, out: &mut String| known.push_named(&values, self.rules.renamed(found, name), out);
+                    let mut text = |field: &str, out: &mut String| {
+                        let name = self.rules.renamed(found, field);
+                        known.kind.push_named(&values, name, out)
+                    };
                     hits.push(found.rule, time, place, &mut text);
                 }
             }
@@ -371,10 +363,6 @@ impl Detector {
                 slots.push(Slot::Other(part, id));
             }
         }
-        let mut kind = KnownKind::new(&self.rules, slots, names, known, interrupt)?;
-        if self.hits.is_none() {
-            kind.names = Box::default();
-        }
-        Ok(kind)
+        KnownKind::new(&self.rules, slots, names, known, interrupt)
     }
 }

@@ -9,12 +9,16 @@ pub(crate) const CHANNEL: &str = "Channel";
 /// the log that was cleared, which rules such as SigmaHQ's `win_system_eventlog_cleared.yml` ask for.
 pub const SYSTEM_CHANNEL: &str = "System.Channel";
 
+/// The fields of Sigma's taxonomy for the hashes of a file. Sysmon has them in one text: `MD5=…,SHA256=…`.
+const HASHES: [&str; 4] = ["imphash", "md5", "sha1", "sha256"];
+
 /// An event: the texts of its fields.
 ///
 /// Field names are those that rules use. They have no spaces, and their case matters: `EventID`, `Channel`, `Computer`,
 /// `Provider_Name` and other attributes of `System` with the name of their element before their own, and the names of
 /// values of `EventData`. Values without a name belong to the field `Data`. [`SYSTEM_CHANNEL`] is the channel for log
-/// sources; an event that has no such field has it in `Channel`.
+/// sources; an event that has no such field has it in `Channel`. Hashes such as `md5` are also parts of the values of
+/// `Hashes` and `Hash`. Keywords are searched for in the whole values only.
 ///
 /// A text is the value as `event_data` shows it: Booleans are `true` and `false`, GUIDs have braces, numbers are decimal,
 /// hexadecimal values have `0x`, and nothing is trimmed.
@@ -29,10 +33,15 @@ pub trait Event {
 /// Field names, each with a value. Pairs with the same name are the values of one field.
 impl<N: AsRef<str>, V: AsRef<str>> Event for &[(N, Option<V>)] {
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
-        let values = self.iter().filter(|(name, _)| name.as_ref() == field);
-        let _ = values
-            .map(|(_, value)| value.as_ref().map(AsRef::as_ref))
-            .try_for_each(each);
+        let values = self.iter();
+        let values = values.map(|(name, value)| (name.as_ref(), value.as_ref().map(AsRef::as_ref)));
+        let own = values
+            .clone()
+            .filter(|(name, _)| *name == field)
+            .map(|(_, value)| value);
+        let lists = values.filter(|(name, _)| hashes_in(name).contains(&field));
+        let hashes = lists.filter_map(|(_, list)| hash(list?, field).map(Some));
+        let _ = own.chain(hashes).try_for_each(each);
     }
 
     fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>) {
@@ -41,6 +50,20 @@ impl<N: AsRef<str>, V: AsRef<str>> Event for &[(N, Option<V>)] {
             .filter_map(|(name, value)| Some((name.as_ref(), value.as_ref()?.as_ref())));
         let _ = values.into_iter().try_for_each(|(name, value)| each(name, value));
     }
+}
+
+/// The fields that are parts of the values of another.
+pub(crate) fn hashes_in(list: &str) -> &'static [&'static str] {
+    match list {
+        "Hashes" | "Hash" => &HASHES,
+        _ => &[],
+    }
+}
+
+/// The hash with a name in a list.
+pub(crate) fn hash<'l>(list: &'l str, name: &str) -> Option<&'l str> {
+    let mut hashes = list.split(',').filter_map(|hash| hash.split_once('='));
+    hashes.find_map(|(known, hash)| known.eq_ignore_ascii_case(name).then_some(hash))
 }
 
 /// The name that a field has in an event which `has` some fields: [`SYSTEM_CHANNEL`] can be [`CHANNEL`].

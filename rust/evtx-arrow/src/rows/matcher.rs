@@ -117,7 +117,7 @@ impl RowMatcher {
         for found in &self.matches {
             for field in self.rules.correlations.fields(found.rule) {
                 let mut text = String::new();
-                let is_there = kind.push_named(&values, self.rules.renamed(found, field), &mut text);
+                let is_there = kind.kind.push_named(&values, self.rules.renamed(found, field), &mut text);
                 hits.field(is_there.then_some(text.as_str()));
             }
             if self.rules.correlations.is_base(found.rule) {

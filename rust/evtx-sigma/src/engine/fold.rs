@@ -59,9 +59,14 @@ impl EventKind {
         self.views.is_empty()
     }
 
+    /// Appends the first text of a field of an event of the kind. Returns whether there is one.
+    pub fn push_named(&self, values: &dyn Values, field: &str, out: &mut String) -> bool {
+        self.fields.push_named(values, field, out)
+    }
+
     /// About how many bytes of memory this takes.
     pub fn bytes(&self) -> usize {
-        let KindFields { names, known } = &self.fields;
+        let KindFields { names, known, .. } = &self.fields;
         let texts = names.iter().map(|name| name.len()).sum::<usize>()
             + known.iter().flatten().map(|text| text.len()).sum::<usize>();
         let views: usize = self.views.values().map(View::bytes).sum();
@@ -141,10 +146,7 @@ impl RuleSet {
         interrupt: Interrupt<'_>,
     ) -> Result<EventKind, Interrupted> {
         assert_eq!(fields.len(), known.len(), "a slot has a name and may have a known text");
-        let fields = KindFields {
-            names: fields.iter().map(|&name| name.into()).collect(),
-            known: known.iter().map(|text| text.map(Into::into)).collect(),
-        };
+        let fields = KindFields::new(fields, known);
         let mut decoded = Slots::default();
         decoded.clear(&fields);
         let event = EventTexts {
@@ -249,7 +251,7 @@ impl<'a> Folding<'a> {
     }
 
     fn known(&self, slot: u32) -> Option<&'a str> {
-        self.event.fields.known[slot as usize].as_deref()
+        self.event.fields.known.get(slot as usize)?.as_deref()
     }
 
     /// Which events of the kind an alternative takes. `None` if it takes none.
@@ -293,7 +295,7 @@ impl<'a> Folding<'a> {
         let name = &*self.set.atoms.fields[field as usize];
         let in_log = self.set.renames[renames as usize].get(name);
         let slots: Vec<u32> = match field {
-            EVERY_VALUE => (0..self.event.fields.names.len() as u32).collect(),
+            EVERY_VALUE => self.event.fields.values().collect(),
             _ => {
                 let in_log = self.name_in_event(in_log.map_or(name, String::as_str));
                 self.slots.get(in_log).cloned().unwrap_or_default()

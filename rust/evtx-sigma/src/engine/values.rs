@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use evtx_format::case::fold_in;
 
-use crate::event::Event;
+use crate::event::{Event, hash, hashes_in};
 
 /// What an event has in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,17 +20,67 @@ pub enum Presence {
 
 /// The texts of one event of an [`EventKind`](crate::EventKind).
 pub trait Values {
-    /// Appends the text of a slot, as [`Event`] defines it. The engine asks for each slot at most once per event, and
-    /// never for a slot whose text is known.
+    /// Appends the text of a slot, as [`Event`] defines it. The engine asks for each slot at most once per event, and once
+    /// more for each hash in it, but never for a slot whose text is known.
     fn push_text(&self, slot: usize, out: &mut String) -> Presence;
 }
 
-/// The fields of a kind of events, by slot.
+/// The fields of a kind of events, by slot. After the slots of values come those of hashes, which are parts of values.
 #[derive(Debug, Default)]
 pub(super) struct KindFields {
     pub(super) names: Box<[Box<str>]>,
-    /// The texts that are the same in all events of the kind.
+    /// For each value, the text if it is the same in all events of the kind.
     pub(super) known: Box<[Option<Box<str>>]>,
+    /// For each hash, the slot of the value with it.
+    lists: Box<[u32]>,
+}
+
+impl KindFields {
+    /// The values with these names and known texts, and the hashes in them.
+    pub(super) fn new(values: &[&str], known: &[Option<&str>]) -> Self {
+        let hashes = (0..).zip(values);
+        let hashes = hashes.flat_map(|(slot, list)| hashes_in(list).iter().map(move |hash| (*hash, slot)));
+        let (hashes, lists): (Vec<_>, Vec<_>) = hashes.unzip();
+        KindFields {
+            names: values.iter().chain(&hashes).map(|&name| name.into()).collect(),
+            known: known.iter().map(|text| text.map(Into::into)).collect(),
+            lists: lists.into(),
+        }
+    }
+
+    /// The slots of the values.
+    pub(super) fn values(&self) -> std::ops::Range<u32> {
+        0..self.known.len() as u32
+    }
+
+    /// The slots of a field.
+    fn named(&self, field: &str) -> impl Iterator<Item = u32> {
+        let slots = (0..).zip(&self.names).filter(move |(_, name)| &***name == field);
+        slots.map(|(slot, _)| slot)
+    }
+
+    /// Appends the text of a slot.
+    fn push_text(&self, values: &dyn Values, slot: usize, out: &mut String) -> Presence {
+        match self.known.get(slot) {
+            Some(Some(known)) => out.push_str(known),
+            Some(None) => return values.push_text(slot, out),
+            None => {
+                let mut list = String::new();
+                let presence = self.push_text(values, self.lists[slot - self.known.len()] as usize, &mut list);
+                match hash(&list, &self.names[slot]) {
+                    Some(hash) if presence == Presence::Text => out.push_str(hash),
+                    _ => return Presence::Absent,
+                }
+            }
+        }
+        Presence::Text
+    }
+
+    /// Appends the first text of a field. Returns whether there is one.
+    pub(super) fn push_named(&self, values: &dyn Values, field: &str, out: &mut String) -> bool {
+        let mut slots = self.named(field);
+        slots.any(|slot| self.push_text(values, slot as usize, out) == Presence::Text)
+    }
 }
 
 /// What was decoded of a slot.
@@ -98,13 +148,7 @@ impl<'a> EventTexts<'a> {
         let index = slot as usize;
         self.slots.slots[index].get_or_init(|| {
             let mut text = self.slots.spare.borrow_mut().pop().unwrap_or_default();
-            let presence = match &self.fields.known[index] {
-                Some(known) => {
-                    text.push_str(known);
-                    Presence::Text
-                }
-                None => self.values.push_text(index, &mut text),
-            };
+            let presence = self.fields.push_text(self.values, index, &mut text);
             Decoded {
                 presence,
                 text,
@@ -126,12 +170,11 @@ impl<'a> EventTexts<'a> {
 
 impl Event for EventTexts<'_> {
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
-        let slots = (0..).zip(&self.fields.names).filter(|(_, name)| &***name == field);
-        self.values_of(slots.map(|(slot, _)| slot), each);
+        self.values_of(self.fields.named(field), each);
     }
 
     fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>) {
-        let mut slots = (0..).zip(&self.fields.names);
+        let mut slots = self.fields.values().zip(&self.fields.names);
         let _ = slots.try_for_each(|(slot, name)| match self.slot(slot).value() {
             Some(Some(text)) => each(name, text),
             _ => ControlFlow::Continue(()),

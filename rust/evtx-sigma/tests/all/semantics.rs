@@ -224,6 +224,41 @@ fn keywords_are_in_any_value() {
     assert!(!words("k:\n  '|endswith': 'two'"));
 }
 
+/// The hashes are those of the taxonomy's example.
+#[test]
+fn hashes_of_the_taxonomy_are_parts_of_a_list() {
+    const MD5: &str = "CCF1D1573F175299ADE01C07791A6541";
+    let list =
+        format!("SHA1=0AE1F9071C5E8FE4A69D3F671937935D242D8A6C,MD5={MD5},IMPHASH=E96A73C7BF33A464C510EDE582318BF2");
+    for field in ["Hashes", "Hash"] {
+        let event: Fields<'_> = &[(field, Some(&list))];
+        assert!(is_true(&format!("md5: {}", MD5.to_lowercase()), event));
+        assert!(is_true("sha1|startswith: 0AE1F9", event));
+        assert!(is_true("imphash|re: '^E96A[0-9A-F]{28}$'", event));
+        assert!(
+            is_true("md5|neq: x", event) && is_true("sha256: null", event) && is_true("sha256|exists: false", event)
+        );
+        assert!(!is_true("MD5|contains: A", event) && !is_true("md5|contains: 'MD5='", event));
+        // A keyword is searched for in the list alone.
+        assert!(!is_true(&format!("'|startswith': {MD5}"), event));
+        let matched = rule(&format!("s:\n  md5: {MD5}\ncondition: s"))
+            .matches(&event)
+            .expect("a match");
+        assert_eq!(matched.fields, [("md5".to_owned(), Some(MD5.to_owned()))]);
+    }
+    let own: Fields<'_> = &[
+        ("md5", Some("a")),
+        ("Hashes", Some("MD5=b")),
+        ("Hashes", Some("-")),
+        ("Hashes", None),
+    ];
+    assert!(is_true("md5: a", own) && is_true("md5: b", own) && !is_true("md5: null", own));
+    assert!(!is_true(
+        "md5|exists: true",
+        &[("Hashes", Some("-")), ("Other", Some("MD5=b"))]
+    ));
+}
+
 #[test]
 fn names_of_fields_lose_their_spaces() {
     assert!(is_true("Logon Type: 3", &[("LogonType", Some("3"))]));

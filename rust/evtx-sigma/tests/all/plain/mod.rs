@@ -99,10 +99,25 @@ impl Plain<'_> {
     }
 
     /// The values of a field, or without a name, those of all fields.
-    fn texts(&self, field: &str) -> Option<Vec<Option<String>>> {
+    pub(crate) fn texts(&self, field: &str) -> Option<Vec<Option<String>>> {
         match field {
             "" => Some(self.fields.values().flatten().cloned().collect()),
-            name => self.fields.get(&name.replace(' ', "")).cloned(),
+            name => {
+                let mut texts = self.fields.get(&name.replace(' ', "")).cloned();
+                if ["md5", "sha1", "sha256", "imphash"].contains(&name) {
+                    let prefix = format!("{}=", name.to_uppercase());
+                    let lists = self.fields.get("Hashes").into_iter().flatten().flatten();
+                    let hash = |list: &String| {
+                        Some(Some(
+                            list.split(',').find_map(|hash| hash.strip_prefix(&prefix))?.to_owned(),
+                        ))
+                    };
+                    for text in lists.filter_map(hash) {
+                        texts.get_or_insert_default().push(text);
+                    }
+                }
+                texts
+            }
         }
     }
 
