@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use evtx_format::container::record::Record;
+use evtx_format::value::time::push_instant;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::correlation::Place;
 use evtx_sigma::{EventKind, Hits, KindCache, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
@@ -92,6 +93,8 @@ impl<S> KnownKind<S> {
 #[derive(Clone, Copy)]
 pub(crate) enum Slot {
     Place(PlaceId),
+    /// The time of the event, whose text is that of a FILETIME even if the record spells it in another way.
+    Time(PlaceId),
     /// An entry of `EventData` if the flag is true, else a leaf of `UserData`.
     Entry(bool, EntryId),
     /// The item with an index among those of all arrays of the record.
@@ -136,7 +139,7 @@ struct RecordValues<'v, 'p, 'r> {
 impl<'p, 'r> RecordValues<'_, 'p, 'r> {
     fn get(&self, slot: usize) -> Option<Resolved<'p, 'r>> {
         self.slots.get(slot).and_then(|slot| match *slot {
-            Slot::Place(place) => self.places.get(place),
+            Slot::Place(place) | Slot::Time(place) => self.places.get(place),
             Slot::Entry(in_event_data, entry) => self.entries.leaf(in_event_data, entry),
             Slot::Item(item) => self.arrays.items.get(item).copied(),
             Slot::Other(part, entry) => self.others.get(part)?.get(entry),
@@ -151,7 +154,10 @@ impl Values for RecordValues<'_, '_, '_> {
         };
         // Texts of the core are UTF-8, so this makes no copy.
         let mut bytes = std::mem::take(out).into_bytes();
-        found.push_entry(&mut bytes);
+        match (self.slots.get(slot), found.nanos()) {
+            (Some(Slot::Time(_)), Some(nanos)) => push_instant(&mut bytes, nanos),
+            _ => found.push_entry(&mut bytes),
+        }
         *out = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         Presence::Text
     }
@@ -331,7 +337,11 @@ impl Detector {
             };
             names.push(name.clone());
             known.push(text);
-            slots.push(Slot::Place(*place));
+            slots.push(if self.time == Some(*place) {
+                Slot::Time(*place)
+            } else {
+                Slot::Place(*place)
+            });
         }
         let mut arrays = arrays.all.iter().peekable();
         let mut item = 0;

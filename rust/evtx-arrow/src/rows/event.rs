@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use arrow_schema::{DataType, Field, Fields};
 use evtx_format::binxml::fields::FieldNamer;
 use evtx_format::value::text::Form;
-use evtx_format::value::time::unix_nanos_to_filetime;
+use evtx_format::value::time::push_instant;
 use evtx_format::value::{Scalar, Value};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
@@ -137,8 +137,9 @@ impl EventValue<'_> {
             EventValue::Number(number) if is_hexadecimal => (Scalar::HexInt64, number.to_le_bytes().to_vec()),
             EventValue::Number(number) => return out.push_str(itoa::Buffer::new().format(number)),
             EventValue::Time(nanos) => {
-                let filetime = unix_nanos_to_filetime(i128::from(nanos)).unwrap_or(0);
-                (Scalar::FileTime, filetime.to_le_bytes().to_vec())
+                let mut text = Vec::new();
+                push_instant(&mut text, nanos);
+                return out.push_str(&String::from_utf8_lossy(&text));
             }
             EventValue::Uuid(mut bytes) => {
                 // A GUID has its first three numbers in little-endian order.

@@ -22,6 +22,11 @@ pub fn unix_nanos_to_filetime(nanos: i128) -> Option<u64> {
     u64::try_from(nanos.div_euclid(100) + i128::from(UNIX_EPOCH)).ok()
 }
 
+/// Appends the text that Windows shows for the FILETIME of an instant in nanoseconds since 1970-01-01 UTC.
+pub fn push_instant(out: &mut Vec<u8>, nanos: i64) {
+    push_time(out, unix_nanos_to_filetime(nanos.into()).and_then(shown_filetime));
+}
+
 /// The time that Windows shows for a FILETIME, with a year modulo 10,000. `None` past `i64::MAX`.
 pub(super) fn shown_filetime(filetime: u64) -> Option<DateTime> {
     /// Seconds in 10,000 years, after which the calendar repeats.
