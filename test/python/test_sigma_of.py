@@ -1,11 +1,19 @@
 """Sigma rules over the rows of a table. The judge is evtx_sigma over the logs that the table came from."""
 
+import collections
+import datetime
+import json
+import operator
 import os
 import pathlib
 import random
+import re
 import threading
 import time
 
+import evtx_arrow
+import polars
+import pyarrow
 import pytest
 from conftest import ROOT, SAMPLES, interrupted, loaded
 from test_sigma import EVERYTHING, FOR_SECURITY, rule, write
@@ -92,6 +100,185 @@ def test_correlations_count_all_rows(tmp_path, threads):
         con.execute("CREATE VIEW found_ AS FROM evtx_sigma_of('events', $1)".replace("$1", f"'{rules}'"))
         assert con.execute("SELECT count(*) FROM found_ WHERE computer LIKE 'DC%'").fetchone() == whole
         assert con.execute("SELECT count(*) FROM found WHERE channel IS NOT NULL AND list_contains(map_values(matched), NULL)").fetchone() == (0,)
+
+
+def record_of(number, at, event_id, data, system=""):
+    """An event as XML."""
+    time = (datetime.datetime(2024, 3, 5) + datetime.timedelta(seconds=at)).isoformat() + "Z"
+    fields = "".join(f"<Data Name='{name}'>{value}</Data>" for name, value in data.items())
+    return f"""<Event xmlns='http://schemas.microsoft.com/win/2004/08/events/event'><System><Provider Name='Any'/><EventID>{event_id}</EventID>
+        <Level>4</Level><TimeCreated SystemTime='{time}'/><EventRecordID>{number}</EventRecordID><Channel>Security</Channel>
+        <Computer>pc</Computer>{system}</System><EventData>{fields}</EventData></Event>"""
+
+
+def log_of(con, folder, events):
+    """A log with events that are XML, and the table `events` with its rows."""
+    (folder / "events.xml").write_text(f"<Events>{''.join(events)}</Events>")
+    con.execute(f"COPY (SELECT record FROM read_evtx_xml('{folder}/events.xml', record := true)) TO '{folder}/events.evtx' (FORMAT evtx)")
+    con.execute(f"CREATE OR REPLACE TABLE events AS FROM read_evtx('{folder}/events.evtx')")
+    return str(folder / "events.evtx")
+
+
+# Detections of rules that overlap, and the events that they mean.
+OVERLAPPING = [
+    ({"EventID": [1, 2]}, lambda event_id, data: True),
+    ({"EventID": 1}, lambda event_id, data: event_id == 1),
+    ({"User|exists": True}, lambda event_id, data: "User" in data),
+    ({"User": "a"}, lambda event_id, data: data.get("User") == "a"),
+    ({"Size|gte": 2}, lambda event_id, data: "Size" in data and int(data["Size"]) >= 2),
+]
+COMPARED = {"gte": operator.ge, "gt": operator.gt, "eq": operator.eq, "neq": operator.ne, "lt": operator.lt, "lte": operator.le}
+
+
+def longest(window, time=0, after=-1):
+    """The most rules of a window that come in their order."""
+    return max((1 + longest(window, at, rule) for at, rule, _ in window if at >= time and rule > after), default=0)
+
+
+def number_of(kind, percentile, is_less, window):
+    """What the condition of a correlation compares, by docs/sigma.md."""
+    values = [value for _, _, value in window if value is not None]
+    sizes = sorted(map(int, values)) if kind not in ("value_count", "event_count", "temporal", "temporal_ordered") else []
+    match kind:
+        case "event_count":
+            return len(window)
+        case "value_count":
+            return len(set(values))
+        case "temporal":
+            return len({rule for _, rule, _ in window})
+        case "temporal_ordered":
+            return longest(window)
+        case "value_sum":
+            return sum(sizes) if sizes else None
+        case "value_avg":
+            return sum(sizes) / len(sizes) if sizes else None
+        case _ if not sizes:
+            return None
+        case _ if percentile is None:
+            counts = collections.Counter(sizes).values()
+            return (min if is_less else max)(counts) * 100 / len(sizes)
+    return next(size for count, size in enumerate(sizes, 1) if count * 100 >= percentile * len(sizes))
+
+
+def bursts_of(events, kind, rules, group_by, field, span, percentile, conditions):
+    """The bursts of a correlation: what it groups by, the first and the last time, the number of hits, and the value."""
+    groups = collections.defaultdict(list)
+    for at, event_id, data in events:
+        of_event = [place for place, rule in enumerate(rules) if OVERLAPPING[rule][1](event_id, data)]
+        # However many rules match an event, it is one hit, unless the rules matter.
+        for place in of_event if kind.startswith("temporal") else of_event[:1]:
+            groups[tuple(data.get(name) for name in group_by)].append((at, place, data.get(field)))
+    found, is_less = [], any(name in ("lt", "lte") for name in conditions)
+    for group, hits in groups.items():
+        end = -1
+        for start in sorted({at for at, *_ in hits}):
+            window = [hit for hit in hits if start <= hit[0] <= start + span]
+            if start <= end or (number := number_of(kind, percentile, is_less, window)) is None:
+                continue
+            if all(COMPARED[name](number, limit) for name, limit in conditions.items()):
+                end = max(at for at, *_ in window)
+                found.append((group, start, end, len(window), None if kind.startswith(("event", "temporal")) else float(number)))
+    return sorted(found, key=str)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_event_that_several_rules_match_counts_once(con, tmp_path, seed):
+    rng, checked, shared = random.Random(seed), 0, 0
+    for _ in range(3):
+        events = [(rng.randrange(40), rng.randint(1, 2), {name: rng.choice(values) for name, values in
+                  {"User": "abc", "Host": "xy", "Size": "0123"}.items() if rng.random() < 0.9}) for _ in range(60)]
+        log = log_of(con, tmp_path, [record_of(number, *event) for number, event in enumerate(events, 1)])
+        expected, texts = {}, [rule(f"r{i}", {"s": detection, "condition": "s"}) + f"name: r{i}\n" for i, (detection, _) in enumerate(OVERLAPPING)]
+        for kind in ["event_count", "value_count", "temporal", "temporal_ordered", "value_sum", "value_avg", "value_percentile"] * 3:
+            rules = rng.sample(range(len(OVERLAPPING)), rng.randint(2, 4))
+            group_by, span = rng.sample(["User", "Host"], rng.randint(0, 2)), rng.randrange(12)
+            field = None if kind.startswith(("event", "temporal")) else "User" if kind == "value_count" and rng.random() < 0.5 else "Size"
+            percentile = rng.choice([None, 50, 90]) if kind == "value_percentile" else None
+            limit = rng.choice([10, 30, 60]) if kind == "value_percentile" and percentile is None else rng.randint(1, 4)
+            compared = rng.choice([*COMPARED]) if rng.random() < 0.5 else "gte"
+            if kind.startswith("temporal"):
+                limit = min(limit, len(rules) - (compared == "gt"))
+            # A condition that can never be true is an error.
+            conditions = {compared: limit + (compared == "lt")}
+            title = f"c{len(expected)}"
+            condition = {**conditions, **({"field": field} if field else {}), **({"percentile": percentile} if percentile else {})}
+            texts.append(f"title: {title}\ncorrelation: " + json.dumps({"type": kind, "rules": [f"r{i}" for i in rules], "group-by": group_by, "timespan": f"{span}s", "condition": condition}) + "\n")
+            expected[title] = bursts_of(events, kind, rules, group_by, field, span, percentile, conditions)
+        (tmp_path / "rules.yml").write_text("---\n".join(texts))
+        con.execute(f"COPY events TO '{tmp_path}/events.parquet'")
+        table, path = con.sql("FROM events").to_arrow_table(), f"{tmp_path}/rules.yml"
+        sources = {"log": f"evtx_sigma('{log}', rules := '{path}')", "table": f"evtx_sigma_of('events', '{path}')",
+                   "Parquet": f"evtx_sigma_of('{tmp_path}/events.parquet', '{path}')"}
+        frames = {"scan": evtx_arrow.scan(log), "frame": polars.DataFrame(evtx_arrow.scan(log)), "arrow": table, "pieces": table.to_reader(max_chunksize=7)}
+        for name, frame in frames.items():
+            con.register(f"of_{name}", pyarrow.table(evtx_arrow.sigma(frame, path)))
+            sources[name] = f"of_{name}"
+        for name, source in sources.items():
+            rows = con.execute(f"SELECT rule_title, matched, correlation.first_time, correlation.last_time, correlation.count, correlation.value FROM {source} WHERE correlation IS NOT NULL").fetchall()
+            found = {title: [] for title in expected}
+            for title, matched, *times, count, value in rows:
+                seconds = [int((at - datetime.datetime(2024, 3, 5)).total_seconds()) for at in times]
+                found[title].append((tuple(matched.values()), *seconds, count, value))
+            for title, bursts in expected.items():
+                assert sorted(found[title], key=str) == bursts, (name, texts[len(OVERLAPPING) + int(title[1:])])
+            checked += len(rows)
+        shared += sum(1 for _, event_id, data in events if sum(test(event_id, data) for _, test in OVERLAPPING) > 1)
+    assert checked > 300 and shared > 100
+
+
+# The fields that Sigma's taxonomy (2.1.0) defines for processes, with its examples. Sysmon has the hashes in one text.
+PROCESS = {
+    "UtcTime": "2019-03-02 08:51:00.008", "ProcessGuid": "{c1b49677-43f4-5c7a-0000-0010d3dd8044}", "ProcessId": "1028", "Image": r"C:\Google\GoogleUpdate.exe",
+    "FileVersion": "1.3.28.13", "Description": "Google Installer", "Product": "Google Update", "Company": "Google Inc.", "CommandLine": "GoogleUpdate.exe /ua",
+    "CurrentDirectory": r"C:\Windows\system32", "User": r"NT AUTHORITY\SYSTEM", "LogonGuid": "{c1b49677-3fb9-5c09-0000-0020e7030000}", "LogonId": "0x3e7",
+    "TerminalSessionId": "0", "IntegrityLevel": "System", "imphash": "E96A73C7BF33A464C510EDE582318BF2", "md5": "CCF1D1573F175299ADE01C07791A6541",
+    "sha1": "0AE1F9071C5E8FE4A69D3F671937935D242D8A6C", "sha256": "68A15A34C2E28B9B521A240B948634617D72AD619E3950BC6DC769E60A0C3CF2",
+    "ParentProcessGuid": "{c1b49677-6b43-5c78-0000-00107fb77544}", "ParentProcessId": "1724", "ParentImage": r"C:\Windows\System32\taskeng.exe",
+    "ParentCommandLine": "taskeng.exe {88F94E5C-5DC3-4606-AEFA-BDCA976D6113}",
+}
+HASHES = ("md5", "sha1", "sha256", "imphash")
+# An event of the log of Windows under Sigma's names: its channel, its ID, its fields, and what rules of the category see.
+CATEGORIES = {
+    "process_creation, by Sysmon": ("Microsoft-Windows-Sysmon/Operational", 1, {
+        **{name: value for name, value in PROCESS.items() if name not in HASHES},
+        "Hashes": ",".join(f"{name.upper()}={PROCESS[name]}" for name in HASHES)}, PROCESS),
+    "process_creation, by the audit": ("Security", 4688, {
+        "NewProcessId": "0x404", "NewProcessName": r"C:\a.exe", "ProcessId": "0x6bc", "ParentProcessName": r"C:\b.exe", "SubjectLogonId": "0x3e7", "MandatoryLabel": "S-1-16-16384",
+    }, {"ProcessId": "0x404", "Image": r"C:\a.exe", "ParentProcessId": "0x6bc", "ParentImage": r"C:\b.exe", "LogonId": "0x3e7", "IntegrityLevel": "S-1-16-16384"}),
+    "create_stream_hash": ("Microsoft-Windows-Sysmon/Operational", 15, {"Hash": "MD5=00,IMPHASH=11"}, {"md5": "00", "imphash": "11"}),
+    "antivirus": ("Microsoft-Windows-Windows Defender/Operational", 1116, {"Threat Name": "EICAR", "Path": "file:_C:/eicar.com", "Action Name": "Remove"},
+                  {"Signature": "EICAR", "Filename": "file:_C:/eicar.com", "Action": "Remove"}),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_fields_of_the_taxonomy_match(con, tmp_path, name):
+    channel, event_id, data, seen = CATEGORIES[name]
+    event = record_of(1, 0, event_id, data).replace("Security<", f"{channel}<")
+    log = log_of(con, tmp_path, [event, event.replace("<EventRecordID>1", "<EventRecordID>2")])
+    logsource = f"{{category: {name.split(',')[0]}, product: windows}}"
+    texts = [rule(field, {"s": {field: value}, "condition": "s"}, logsource=logsource) for field, value in seen.items()]
+    texts += [rule(f"no {field}", {"s": {f"{field}|neq": value}, "condition": "s"}, logsource=logsource) for field, value in seen.items()]
+    texts += [rule(field, {"s": {"EventID|exists": True}, "condition": "s"}, logsource=logsource) + f"name: by_{field}\n---\ntitle: pairs by {field}\ncorrelation: "
+              f"{{type: event_count, rules: [by_{field}], group-by: [{field}], timespan: 1m, condition: {{eq: 2}}}}\n" for field in seen]
+    (tmp_path / "rules.yml").write_text("---\n".join(texts))
+    expected = sorted([(field, ((field, value),)) for field, value in seen.items()] * 2 + [(f"pairs by {field}", ((field, value),)) for field, value in seen.items()])
+    for source in (f"evtx_sigma('{log}', rules := '{tmp_path}/rules.yml')", f"evtx_sigma_of('events', '{tmp_path}/rules.yml')"):
+        rows = con.execute(f"SELECT rule_title, matched FROM {source}").fetchall()
+        assert sorted((title, tuple(matched.items())) for title, matched in rows) == expected, source
+
+
+@pytest.mark.parametrize("spelled", ["2024-03-05T08:00:00Z", "2024-03-05T08:00:00.0000000Z", "2024-03-05T08:00:00.5Z", "2024-03-05 08:00:00.123456", "2024-03-05T09:00:00+01:00"])
+def test_a_time_has_one_text(con, tmp_path, spelled):
+    event = re.sub("SystemTime='[^']*'", f"SystemTime='{spelled}'", record_of(1, 0, 1, {}))
+    log = log_of(con, tmp_path, [event])
+    instant = datetime.datetime.fromisoformat(spelled).astimezone(datetime.UTC) if "+" in spelled else datetime.datetime.fromisoformat(spelled.rstrip("Z"))
+    text = instant.strftime("%Y-%m-%dT%H:%M:%S.%f0Z")
+    rules = write(tmp_path, a=rule("Field", {"s": {"TimeCreated_SystemTime": text}, "condition": "s"}), b=rule("Word", {"s": [text], "condition": "s"}),
+                  c=rule("Other", {"s": {"TimeCreated_SystemTime|neq": text}, "condition": "s"}))
+    for source in (f"evtx_sigma('{log}', rules := '{rules}')", f"evtx_sigma_of('events', '{rules}')"):
+        rows = con.execute(f"SELECT rule_title, matched FROM {source} ORDER BY ALL").fetchall()
+        assert rows == [(title, {"TimeCreated_SystemTime": text}) for title in ("Field", "Word")], source
 
 
 def test_rules_are_read_for_each_statement(con, tmp_path):

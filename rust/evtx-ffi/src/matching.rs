@@ -60,7 +60,8 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
         (
             Wanted::Hits,
             "evtx_sigma_hits",
-            "What correlations of Sigma rules keep of an event. For evtx_sigma_of.",
+            "What correlations of Sigma rules keep of an event, in a list that is empty if they do not count it. For \
+             evtx_sigma_of.",
             vec![arguments.clone(), event.clone()],
             hits_field(),
         ),
@@ -297,19 +298,22 @@ unsafe fn value<'a>(vector: &EvtxVector, field: &FieldRef, row: usize) -> Result
 /// # Safety
 /// The vectors are those of [`hits_field`].
 unsafe fn hits_in<'a>(vectors: &[EvtxVector], row: usize) -> Result<Vec<Hit<'a>>, EvtxError> {
-    let &[lists, _, rules, times, fields, texts, files, ids] = vectors else {
+    let &[lists, _, times, files, ids, rule_lists, _, rules, fields, texts] = vectors else {
         return Err("the hits are not those of evtx_sigma_hits".into());
     };
     // SAFETY: by the contract of this function.
     unsafe {
-        let hit = |item| {
+        let rule = |item| {
             let fields = fields.items(item).map(|text| texts.text(text));
+            let fields = fields.collect::<Result<_, EvtxError>>()?;
+            Ok((rules.value(item).unwrap_or(u32::MAX), fields))
+        };
+        let hit = |item| {
             Ok(Hit {
-                rule: rules.value(item).unwrap_or(u32::MAX),
                 time: times.value(item),
-                fields: fields.collect::<Result<_, EvtxError>>()?,
                 filename: files.text(item)?.unwrap_or_default(),
                 record_id: ids.value(item).unwrap_or_default(),
+                rules: rule_lists.items(item).map(rule).collect::<Result<_, EvtxError>>()?,
             })
         };
         lists.items(row).map(hit).collect()

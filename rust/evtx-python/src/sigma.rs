@@ -268,7 +268,7 @@ fn convert(rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowE
     RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect::<Result<_, _>>()?, &options)
 }
 
-/// The hits of base rules, each with its event.
+/// The events that base rules match.
 struct Collected {
     matcher: RowMatcher,
     rules: Arc<Rules>,
@@ -333,24 +333,31 @@ impl Collected {
     fn finish(self, output: &Output, interrupt: Interrupt<'_>) -> Result<Option<RecordBatch>, ScanError> {
         let (mut hits, mut places) = (Vec::new(), Vec::new());
         for (batch, (found, _)) in self.batches.iter().enumerate() {
-            let [rules, times, fields, files, ids] = found.columns() else {
+            let [times, files, ids, rule_lists] = found.columns() else {
                 return Ok(None);
             };
-            let (rules, times) = (
-                rules.as_primitive::<UInt32Type>(),
+            let (times, files) = (
                 times.as_primitive::<TimestampNanosecondType>(),
+                files.as_string::<i32>(),
             );
-            let (fields, files) = (fields.as_list::<i32>(), files.as_string::<i32>());
-            let (ids, texts): (_, &StringArray) = (ids.as_primitive::<UInt64Type>(), fields.values().as_string());
+            let (ids, rule_lists) = (ids.as_primitive::<UInt64Type>(), rule_lists.as_list::<i32>());
+            let [rules, fields] = rule_lists.values().as_struct().columns() else {
+                return Ok(None);
+            };
+            let (rules, fields) = (rules.as_primitive::<UInt32Type>(), fields.as_list::<i32>());
+            let texts: &StringArray = fields.values().as_string();
+            let range = |lists: &ListArray, row: usize| {
+                let ends = &lists.value_offsets()[row..];
+                ends[0] as usize..ends[1] as usize
+            };
+            let text = |at: usize| texts.is_valid(at).then(|| texts.value(at));
+            let rule = |at: usize| (rules.value(at), range(fields, at).map(text).collect());
             for row in 0..found.len() {
-                let text = |at: i32| texts.is_valid(at as usize).then(|| texts.value(at as usize));
-                let ends = &fields.value_offsets()[row..];
                 hits.push(Hit {
-                    rule: rules.value(row),
                     time: times.is_valid(row).then(|| times.value(row)),
-                    fields: (ends[0]..ends[1]).map(text).collect(),
                     filename: if files.is_valid(row) { files.value(row) } else { "" },
                     record_id: if ids.is_valid(row) { ids.value(row) } else { 0 },
+                    rules: range(rule_lists, row).map(rule).collect(),
                 });
                 places.push((batch, row));
             }

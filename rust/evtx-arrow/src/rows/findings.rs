@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use arrow_array::builder::{ListBuilder, StringBuilder, TimestampNanosecondBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::builder::{
+    ArrayBuilder, ListBuilder, StringBuilder, TimestampNanosecondBuilder, UInt32Builder, UInt64Builder,
+};
 use arrow_array::{ArrayRef, ListArray, StringArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Fields};
@@ -17,7 +19,7 @@ use crate::findings::{Finding, FoundBurst};
 use crate::schema::{ColumnSource, FieldType, RULE_COLUMNS, RuleColumn, Rules};
 
 /// The type of what [`Findings`] give for a row: a list of structs. These have the columns of `evtx_sigma` about a rule,
-/// with the level as text; then `row`, of a burst the index of its last hit; then `error`, why a correlation could not be
+/// with the level as text; then `row`, of a burst the index of its last [`Hit`]; then `error`, why a correlation could not be
 /// evaluated.
 pub fn findings_field() -> Field {
     let of_rule = RULE_COLUMNS.iter().map(|column| match column.source {
@@ -25,28 +27,36 @@ pub fn findings_field() -> Field {
         _ => text(&column.name),
     });
     let others = [FieldType::UInt64.field("row"), text("error")];
-    list_of(of_rule.chain(others).collect())
+    list_of("found", of_rule.chain(others).collect())
 }
 
-/// The type of what a [`HitList`] gives for a row: a list of structs, the hits of base rules.
+/// The type of what a [`HitList`] gives for a row: a list of structs, with one if a base rule matches the row.
 pub fn hits_field() -> Field {
+    list_of(
+        "found",
+        Fields::from(vec![
+            FieldType::Time.field("time"),
+            text("filename"),
+            FieldType::UInt64.field("record_id"),
+            rules_field(),
+        ]),
+    )
+}
+
+/// The base rules that match a row, each with the texts that correlations need of it.
+fn rules_field() -> Field {
     let texts = Arc::new(Field::new_list_field(DataType::Utf8, true));
-    list_of(Fields::from(vec![
-        FieldType::UInt32.field("rule"),
-        FieldType::Time.field("time"),
-        Field::new("fields", DataType::List(texts), true),
-        text("filename"),
-        FieldType::UInt64.field("record_id"),
-    ]))
+    let fields = Field::new("fields", DataType::List(texts), true);
+    list_of("rules", Fields::from(vec![FieldType::UInt32.field("rule"), fields]))
 }
 
 fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true)
 }
 
-fn list_of(fields: Fields) -> Field {
+fn list_of(name: &str, fields: Fields) -> Field {
     let item = Field::new_list_field(DataType::Struct(fields), true);
-    Field::new("found", DataType::List(item.into()), true)
+    Field::new(name, DataType::List(item.into()), true)
 }
 
 /// The lists of an array of structs with these columns; `ends` has 0, and the end of each row.
@@ -143,12 +153,14 @@ impl Findings {
                 offset,
                 record_id: hit.record_id,
             };
-            let mut fields = hit.fields.iter();
-            let mut text = |_: &str, out: &mut String| {
-                let text = fields.next().copied().flatten();
-                text.inspect(|text| out.push_str(text)).is_some()
-            };
-            kept.push(hit.rule, time, place, &mut text);
+            for (rule, fields) in &hit.rules {
+                let mut fields = fields.iter();
+                let mut text = |_: &str, out: &mut String| {
+                    let text = fields.next().copied().flatten();
+                    text.inspect(|text| out.push_str(text)).is_some()
+                };
+                kept.push(*rule, time, place, &mut text);
+            }
         }
         let (bursts, refused) = rules.bursts(vec![kept], interrupt)?;
         for burst in bursts {
@@ -200,62 +212,68 @@ impl Findings {
     }
 }
 
-/// A row that a base rule matches, for correlations.
+/// A row that base rules match, for correlations. It counts once, however many rules match it.
 #[derive(Debug, Clone)]
 pub struct Hit<'a> {
-    /// The index of the rule.
-    pub rule: u32,
     /// When the event happened, in ns since 1970, if that is known.
     pub time: Option<i64>,
-    /// The texts of [`Correlations::fields`](evtx_sigma::Correlations::fields).
-    pub fields: Vec<Option<&'a str>>,
     /// The path of its file; empty if the row has none.
     pub filename: &'a str,
     /// The ID of its record; 0 if the row has none.
     pub record_id: u64,
+    /// The indexes of the rules, each with the texts of [`Correlations::fields`](evtx_sigma::Correlations::fields).
+    pub rules: Vec<(u32, Vec<Option<&'a str>>)>,
 }
 
 /// The hits of some rows.
 #[derive(Debug)]
 pub struct HitList {
-    rules: UInt32Builder,
     times: TimestampNanosecondBuilder,
-    fields: ListBuilder<StringBuilder>,
     files: StringBuilder,
     ids: UInt64Builder,
+    rules: UInt32Builder,
+    fields: ListBuilder<StringBuilder>,
+    /// The end of the rules of each hit.
+    rule_ends: Vec<i32>,
     ends: Vec<i32>,
 }
 
 impl Default for HitList {
     fn default() -> Self {
         HitList {
-            rules: UInt32Builder::new(),
             times: TimestampNanosecondBuilder::new(),
-            fields: ListBuilder::new(StringBuilder::new()),
             files: StringBuilder::new(),
             ids: UInt64Builder::new(),
+            rules: UInt32Builder::new(),
+            fields: ListBuilder::new(StringBuilder::new()),
+            rule_ends: vec![0],
             ends: vec![0],
         }
     }
 }
 
 impl HitList {
-    pub(super) fn push(&mut self, rule: u32, time: Option<i64>, file: Option<&str>, id: Option<u64>) {
+    /// Adds a base rule that matches the row, after its [`field`](Self::field)s.
+    pub(super) fn push(&mut self, rule: u32) {
         self.rules.append_value(rule);
-        self.times.append_option(time);
         self.fields.append(true);
-        self.files.append_option(file);
-        self.ids.append_option(id);
     }
 
-    /// The fields of the hit that is pushed next.
+    /// The fields of the rule that is pushed next.
     pub(super) fn field(&mut self, text: Option<&str>) {
         self.fields.values().append_option(text);
     }
 
-    /// Ends the list of a row.
-    pub fn end_row(&mut self) {
-        self.ends.push(self.rules.values_slice().len() as i32);
+    /// Ends a row: it is a hit if a rule was pushed.
+    pub(super) fn end_row(&mut self, time: Option<i64>, file: Option<&str>, id: Option<u64>) {
+        let rules = self.rules.len() as i32;
+        if self.rule_ends.last() != Some(&rules) {
+            self.times.append_option(time);
+            self.files.append_option(file);
+            self.ids.append_option(id);
+            self.rule_ends.push(rules);
+        }
+        self.ends.push(self.times.len() as i32);
     }
 
     /// An array of the type of [`hits_field`], with a list for each row.
@@ -263,12 +281,12 @@ impl HitList {
     /// # Errors
     /// Those of Arrow.
     pub fn finish(mut self) -> Result<ArrayRef, ArrowError> {
+        let rules: Vec<ArrayRef> = vec![Arc::new(self.rules.finish()), Arc::new(self.fields.finish())];
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.rules.finish()),
             Arc::new(self.times.finish()),
-            Arc::new(self.fields.finish()),
             Arc::new(self.files.finish()),
             Arc::new(self.ids.finish()),
+            lists(rules, rules_field(), self.rule_ends)?,
         ];
         lists(columns, hits_field(), self.ends)
     }

@@ -113,18 +113,22 @@ impl RowMatcher {
             Some(EventValue::Time(nanos)) => Some(nanos),
             _ => None,
         };
-        let (file, id) = (row.text(self.columns.filename), row.number(self.columns.record_id));
-        for found in &self.matches {
+        for found in self
+            .matches
+            .iter()
+            .filter(|found| self.rules.correlations.is_base(found.rule))
+        {
             for field in self.rules.correlations.fields(found.rule) {
                 let mut text = String::new();
-                let is_there = kind.kind.push_named(&values, self.rules.renamed(found, field), &mut text);
+                let is_there = kind
+                    .kind
+                    .push_named(&values, self.rules.renamed(found, field), &mut text);
                 hits.field(is_there.then_some(text.as_str()));
             }
-            if self.rules.correlations.is_base(found.rule) {
-                hits.push(found.rule, time, file, id);
-            }
+            hits.push(found.rule);
         }
-        hits.end_row();
+        let (file, id) = (row.text(self.columns.filename), row.number(self.columns.record_id));
+        hits.end_row(time, file, id);
         Ok(())
     }
 
