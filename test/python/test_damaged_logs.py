@@ -1,11 +1,12 @@
 """Regression tests for damage that lost sound records, or affected other chunks and files. `make campaign` found it."""
 
+import random
 import struct
 import time
 
 import pytest
-from conftest import SAMPLES, rows_with_and_without_pushdown
-from structures import FILE_HEADER, Chunk, slots
+from conftest import SAMPLES, rows_with_and_without_pushdown, write_zip
+from structures import CHUNK, FILE_HEADER, Chunk, file_header, slots
 
 # A log of ten records, with IDs 14002 to 14011.
 LOG = (SAMPLES / "DC01-System.evtx").read_bytes()
@@ -268,3 +269,49 @@ def test_slack_whose_definition_was_overwritten_is_told(con, tmp_path):
         rows = con.execute("SELECT record_id, error FROM read_evtx($1, recover := true)", [str(log)]).fetchall()
         assert len(rows) == slack > 3 and all(record_id for record_id, _ in rows)
         assert [error for _, error in rows if error]
+
+
+def test_a_chunk_of_zeros_is_damage_unless_no_used_chunk_follows(con, tmp_path):
+    """Logs of up to 40 chunks, which are several blocks. Some chunks were overwritten with zeros, as `dd conv=noerror,sync` does, or with
+    another byte. The file header lists some chunks, or nothing that can be trusted."""
+    rng = random.Random(70)
+    data = (SAMPLES / "DC01-System.evtx").read_bytes()
+    used = data[FILE_HEADER : FILE_HEADER + CHUNK]
+    fills = {"used": used, "zeros": bytes(CHUNK), "ones": CHUNK * b"\xff", "one byte": used[:700] + bytes(CHUNK - 700), "last byte": bytes(CHUNK - 1) + b"\1"}
+    for number in range(30):
+        runs = [[rng.choice(["zeros", "zeros", "used", "used", *fills])] * rng.choice([1, 1, 2, 7, 17]) for _ in range(rng.randint(1, 6))]
+        kinds = sum(runs, [])[:40]
+        tail = rng.choice([0, 0, 1, 20])
+        kinds += ["zeros"] * tail
+        listed = rng.randint(1, len(kinds))
+        header = bytearray(file_header(data, listed))
+        is_trusted = rng.random() < 0.5
+        header[124] ^= not is_trusted
+        log = tmp_path / f"{number}.evtx"
+        log.write_bytes(header + b"".join(fills[kind] for kind in kinds))
+        first_unused = max([slot + 1 for slot, kind in enumerate(kinds) if kind != "zeros"] + [listed if is_trusted else 0])
+        damaged = [slot for slot, kind in enumerate(kinds[:first_unused]) if kind != "used"]
+        whole = [slot for slot in damaged if kinds[slot] != "one byte"]
+        paths = [str(log), str(write_zip(tmp_path / f"{number}.zip", {"a.evtx": log}))] if number % 4 == 0 else [str(log)]
+        for path in paths:
+            found = con.execute("SELECT chunks, unused_chunks, damaged_chunks, error IS NULL FROM evtx_file_metadata($1)", [path]).fetchone()
+            is_sound = is_trusted and not damaged
+            assert found == (len(kinds), len(kinds) - first_unused, len(damaged), is_sound), (kinds, listed)
+            chunks = con.execute("SELECT chunk_index, is_used, error IS NOT NULL FROM evtx_chunk_metadata($1) ORDER BY 1", [path]).fetchall()
+            assert chunks == [(slot, slot < first_unused, slot in damaged) for slot in range(len(kinds))]
+            for options in ["", ", verify := true", ", recover := true"]:
+                sql = f"SELECT chunk_index, count(*) FROM read_evtx($1, location := true{options}) WHERE error LIKE '%in place of \"ElfChnk%' GROUP BY 1 ORDER BY 1"
+                assert con.execute(sql, [path]).fetchall() == [(slot, 1) for slot in whole], (kinds, listed, options)
+            assert con.execute("SELECT count(*) FILTER (error IS NULL) FROM read_evtx($1)", [path]).fetchone() == (COUNT * kinds.count("used"),)
+
+
+def test_record_ids_tell_that_records_of_a_chunk_of_zeros_are_missing(con, tmp_path):
+    """IDs 81 to 240 in four chunks. Without the first or the last of them, no ID is missing between the others."""
+    data = (SAMPLES / "wrapped.evtx").read_bytes()
+    for slot, missing_ids in enumerate([40, 0, 0, 40]):
+        log = tmp_path / f"{slot}.evtx"
+        start = FILE_HEADER + slot * CHUNK
+        log.write_bytes(data[:start] + bytes(CHUNK) + data[start + CHUNK :])
+        found = con.execute("SELECT records, damaged_chunks, missing_records FROM evtx_file_metadata($1)", [str(log)]).fetchone()
+        assert found == (120, 1, missing_ids)
+        assert con.execute("SELECT count(*), count(error) FROM read_evtx($1)", [str(log)]).fetchone() == (121, 1)

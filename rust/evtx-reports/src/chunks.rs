@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evtx_arrow::{Slots, SlotsError};
-use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
+use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, template_count};
 use evtx_format::container::header::FileHeader;
 use evtx_format::{Interrupt, printable};
 
@@ -26,7 +26,7 @@ pub struct ChunkRow {
     filename: Arc<str>,
     /// The index of the chunk in the file; `None` in the row of a file that cannot be read.
     index: Option<u64>,
-    /// Whether the chunk is not all zeros; `None` in the row of a file that cannot be read.
+    /// Whether the chunk was ever used; `None` in the row of a file that cannot be read.
     is_used: Option<bool>,
     header: Option<ChunkHeader>,
     records: RecordSummary,
@@ -46,10 +46,10 @@ impl Report for ChunkReport {
     fn worker(&self) {}
 
     fn look((): &mut (), slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Vec<ChunkRow>, SlotsError> {
-        let mut rows = Vec::new();
+        let (mut rows, first_unused) = (Vec::new(), slots.first_unused());
         for (index, chunk, promised) in slots.chunks() {
             interrupt.check()?;
-            let is_used = !is_unused(chunk);
+            let is_used = index < first_unused;
             let ChunkSummary {
                 header, mut records, ..
             } = if is_used {
@@ -106,7 +106,8 @@ columns! { ChunkRow:
     chunk_index: UInt64(|row| row.index);
     /// Where the chunk starts in the file, in bytes.
     chunk_offset: UInt64(|row| row.index.map(offset));
-    /// Whether the chunk was ever used. An unused chunk is all zeros.
+    /// Whether the chunk was ever used. Unused chunks are all zeros, and so is the file after them. Zeros elsewhere, or in a
+    /// chunk that the file header counts, are damage.
     is_used: Bool(|row| row.is_used);
     /// The chunk header's flags: 4 no checksums.
     flags: UInt32(|row| row.header.map(|header| header.flags));

@@ -1,7 +1,6 @@
 //! The report on files.
 
 use evtx_arrow::{Slots, SlotsError};
-use evtx_format::container::chunk::is_unused;
 use evtx_format::container::header::FileHeader;
 use evtx_format::{Interrupt, printable};
 
@@ -54,7 +53,7 @@ pub struct FileRow {
 #[derive(Default)]
 pub struct FilePiece {
     chunks: u64,
-    /// How many chunks are all zeros.
+    /// How many chunks were never used.
     unused: u64,
     damaged: u64,
     order: ChunkOrder,
@@ -131,11 +130,11 @@ impl Report for FileReport {
         slots: Slots<'_>,
         interrupt: Interrupt<'_>,
     ) -> Result<FilePiece, SlotsError> {
-        let mut piece = FilePiece::default();
+        let (mut piece, first_unused) = (FilePiece::default(), slots.first_unused());
         for (index, chunk, promised) in slots.chunks() {
             interrupt.check()?;
             piece.chunks += 1;
-            if is_unused(chunk) {
+            if index >= first_unused {
                 piece.unused += 1;
                 continue;
             }
@@ -226,7 +225,7 @@ columns! { FileRow:
     computed_checksum: UInt32(|row| row.header.map(|header| header.computed_checksum));
     /// How many chunks the file has room for. A chunk that is cut short counts.
     chunks: UInt64(|row| row.header.map(|_| row.pieces.chunks));
-    /// How many of these chunks are all zeros.
+    /// How many of these chunks were never used: zeros up to the end of the file that the header does not count.
     unused_chunks: UInt64(|row| row.header.map(|_| row.pieces.unused));
     /// How many of these chunks are damaged or do not match their checksums.
     damaged_chunks: UInt64(|row| row.header.map(|_| row.pieces.damaged));

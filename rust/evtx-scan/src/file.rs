@@ -1,12 +1,12 @@
 //! An open file, its reads, and the estimate of how many records files have.
 
 use std::ops::{Deref, Range};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::chunk::{CHUNK_SIZE, is_zeros, slots_before_zeros};
 use evtx_format::container::header::FILE_HEADER;
-use evtx_format::container::layout::previous_chunk;
+use evtx_format::container::layout::{previous_chunk, slot_offset, slots_of};
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
@@ -79,6 +79,8 @@ pub(crate) struct LogFile {
     pub(crate) failure: Option<StorageError>,
     /// The stamp of its last modification before it was read; [`i64::MIN`] if that is unknown, or it is known to have changed.
     stamp: AtomicI64,
+    /// How many slots there are before the zeros at its end, once it is known.
+    slots_before_zeros: OnceLock<u64>,
 }
 
 impl LogFile {
@@ -114,6 +116,7 @@ impl LogFile {
             head,
             failure,
             stamp: stamp.into(),
+            slots_before_zeros: OnceLock::new(),
         })
     }
 
@@ -200,6 +203,43 @@ impl LogFile {
             // An unreadable chunk promises nothing.
             Err(_) => Ok(of_log),
         }
+    }
+
+    /// The index before which all slots were used, also if they are zeros. `bytes` start with the slot with index `first`, and
+    /// `listed` is how many chunks the file header lists. If the bytes end with zeros, the rest of the file is searched.
+    pub(crate) fn used_slots(
+        &self,
+        bytes: &[u8],
+        first: u64,
+        listed: u64,
+        interrupt: Interrupt<'_>,
+    ) -> Result<u64, Interrupted> {
+        let (end, all) = (first + bytes.len().div_ceil(CHUNK_SIZE) as u64, slots_of(self.size()));
+        let is_clear =
+            end <= listed || end >= all || bytes.chunks(CHUNK_SIZE).next_back().is_none_or(|last| !is_zeros(last));
+        if is_clear {
+            return Ok(listed);
+        }
+        if let Some(known) = self.slots_before_zeros.get() {
+            return Ok(listed.max(*known));
+        }
+        let (mut slots, mut piece) = (all, Buffer::default());
+        while slots > 0 {
+            interrupt.check()?;
+            let start = slots.saturating_sub(self.piece() / CHUNK_SIZE as u64);
+            let range = slot_offset(start)..slot_offset(slots).min(self.size());
+            match self.read(&mut piece, range.start, range.end - range.start) {
+                Ok(()) => {}
+                Err(StorageError::Interrupted(interrupted)) => return Err(interrupted),
+                // The scan reports where the file cannot be read.
+                Err(_) => return Ok(listed),
+            }
+            slots = start + slots_before_zeros(&piece) as u64;
+            if slots > start {
+                break;
+            }
+        }
+        Ok(listed.max(*self.slots_before_zeros.get_or_init(|| slots)))
     }
 
     /// Like [`read`](Self::read), but after an error the buffer holds the chunks before the first unreadable one.

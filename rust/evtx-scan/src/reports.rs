@@ -106,6 +106,8 @@ struct OpenFile {
     offset: u64,
     /// The IDs that its header promises to its chunks.
     promised: PromisedIds,
+    /// How many chunks the file header lists.
+    listed_chunks: u64,
     /// The reason if the file cannot be read to its end.
     failure: Option<String>,
 }
@@ -336,6 +338,7 @@ impl<R: Report> Thread<R> {
                     step: 1,
                     offset: FILE_HEADER as u64,
                     promised: PromisedIds::of_log(&header),
+                    listed_chunks: header.listed_chunks(),
                     failure,
                 };
                 (Some(header), Some(open), None)
@@ -361,6 +364,9 @@ impl<R: Report> Thread<R> {
                     bytes: &self.bytes,
                     first,
                     promised: open.file.promised(&self.bytes, first, open.promised)?,
+                    used_slots: open
+                        .file
+                        .used_slots(&self.bytes, first, open.listed_chunks, call.interrupt)?,
                 };
                 match R::look(worker, slots, call.interrupt) {
                     Ok(piece) => Ok(piece),

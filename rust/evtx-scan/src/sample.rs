@@ -309,6 +309,7 @@ fn read_next(
             bytes,
             first,
             promised: piece.file.promised(bytes, first, piece.promised)?,
+            ..Slots::default()
         };
         let outcome = reader.push(slots, interrupt);
         let found = reader.take();

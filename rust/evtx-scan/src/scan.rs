@@ -319,6 +319,9 @@ impl Worker {
             };
             if let Chunks::Slots(slot) = block.chunks {
                 block.promised = log.file.promised(&self.block, slot, block.promised)?;
+                block.used_slots = log
+                    .file
+                    .used_slots(&self.block, slot, block.used_slots, call.interrupt)?;
             }
             let mut failure = None;
             if let Err(error) = read {

@@ -5,7 +5,6 @@ use std::vec::IntoIter;
 
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
-use evtx_format::container::chunk::is_unused;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, Origin, PromisedIds};
 use evtx_format::mta::Messages;
@@ -63,7 +62,7 @@ impl ChunkDecoder {
         arenas.chunk.reset();
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
-            None if is_unused(chunk) => return Ok(Progress::Done(None)),
+            None if chunk.is_empty() => return Ok(Progress::Done(None)),
             None => {
                 self.forget_templates();
                 self.admission.relevance.of_chunk = None;

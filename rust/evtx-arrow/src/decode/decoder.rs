@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use evtx_format::Interrupt;
-use evtx_format::container::chunk::{CHUNK_SIZE, SECTOR};
+use evtx_format::container::chunk::{CHUNK_SIZE, SECTOR, is_zeros};
 use evtx_format::container::image::find_chunk;
 use evtx_format::container::layout::{Block, Chunks};
 use evtx_format::container::orphans::{Orphans, find_orphan};
@@ -49,6 +49,8 @@ pub struct Decoder {
     gap_end: u64,
     /// The IDs that the log promises to the next chunk.
     promised: PromisedIds,
+    /// See [`Block::used_slots`].
+    used_slots: u64,
     definitions: Lender,
 }
 
@@ -97,6 +99,7 @@ impl Decoder {
             orphans: 0..0,
             gap_end: 0,
             promised: PromisedIds::default(),
+            used_slots: 0,
             definitions: Lender::Nowhere,
         }
     }
@@ -182,6 +185,7 @@ impl Decoder {
         self.inner.admission.place.is_stray = matches!(block.chunks, Chunks::Strays(..));
         (self.offset, self.left) = (block.offset, block.len);
         (self.chunks, self.promised) = (block.chunks, block.promised);
+        self.used_slots = block.used_slots;
         if let Chunks::Image(own) = block.chunks {
             let later = CHUNK_SIZE as u64;
             let start = if block.offset == 0 { 0 } else { block.offset + later };
@@ -259,10 +263,11 @@ impl Decoder {
         while !self.is_done() && !self.is_full() {
             interrupt.check()?;
             let left = &bytes[consumed..];
-            if left.is_empty() {
-                // The caller has fewer bytes than the block: the file cannot be read further.
+            // The caller has fewer bytes than the block if the file cannot be read further.
+            if left.is_empty() || slot >= self.used_slots && is_zeros(left) {
+                // The rest of the block was never used.
                 self.left = 0;
-                break;
+                return Ok(bytes.len());
             }
             let len = left.len().min(CHUNK_SIZE);
             match self.decode_chunk(&left[..len], self.offset, Some(slot), self.promised, None, interrupt)? {

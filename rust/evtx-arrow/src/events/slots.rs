@@ -1,7 +1,7 @@
 //! The chunks that are read at once, and the errors of reading them.
 
 use evtx_format::Interrupted;
-use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::chunk::{CHUNK_SIZE, slots_before_zeros};
 use evtx_format::container::records::PromisedIds;
 
 use crate::scan::Poisoned;
@@ -37,9 +37,18 @@ pub struct Slots<'b> {
     pub first: u64,
     /// The IDs that the log promises to the first chunk.
     pub promised: PromisedIds,
+    /// The slots before this index were used, also if they are zeros: see [`Block::used_slots`].
+    ///
+    /// [`Block::used_slots`]: evtx_format::container::layout::Block::used_slots
+    pub used_slots: u64,
 }
 
 impl<'b> Slots<'b> {
+    /// The index in the file of the first of the slots from which on none was ever used.
+    pub fn first_unused(&self) -> u64 {
+        self.used_slots.max(self.first + slots_before_zeros(self.bytes) as u64)
+    }
+
     /// Each chunk with its index in the file, and the IDs that the log promises to it.
     pub fn chunks(self) -> impl Iterator<Item = (u64, &'b [u8], PromisedIds)> {
         let chunks = self.bytes.chunks(CHUNK_SIZE);

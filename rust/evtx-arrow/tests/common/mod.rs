@@ -18,7 +18,6 @@ use arrow_schema::DataType;
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, Slots, schema};
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FileHeader, NotEvtx};
-use evtx_format::container::records::PromisedIds;
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::Messages;
 use evtx_reports::Report;
@@ -270,7 +269,7 @@ pub(crate) fn report<R: Report>(
             let slots = Slots {
                 bytes: piece,
                 first: index as u64 * 16,
-                promised: PromisedIds::default(),
+                ..Slots::default()
             };
             match R::look(&mut worker, slots, interrupt) {
                 Ok(piece) => report.add(piece),

@@ -146,10 +146,17 @@ pub fn template_count(chunk: &[u8]) -> usize {
     count
 }
 
-/// Whether a slot was never used: it is all zeros.
-pub fn is_unused(slot: &[u8]) -> bool {
+/// How many slots there are before the zeros at the end of some bytes, which start with a slot.
+pub fn slots_before_zeros(bytes: &[u8]) -> usize {
+    let slots = bytes.chunks(CHUNK_SIZE);
+    slots.len() - slots.rev().take_while(|slot| is_zeros(slot)).count()
+}
+
+/// Whether all bytes are zeros. A slot of zeros was never used if only zeros follow it, and the file header does not list it.
+pub fn is_zeros(bytes: &[u8]) -> bool {
     // The bytes of a block are taken together without a branch, so that the compiler vectorizes the loop.
-    slot.chunks(256)
+    bytes
+        .chunks(256)
         .all(|block| block.iter().fold(0, |bits, &byte| bits | byte) == 0)
 }
 
@@ -178,19 +185,40 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_unused_if_every_byte_is_zero() {
+    fn every_byte_of_zeros_is_zero() {
         for len in [0, 1, 255, 256, 257, CHUNK_SIZE - 1, CHUNK_SIZE] {
             let mut slot = vec![0; len];
-            assert!(is_unused(&slot), "{len} zeros");
+            assert!(is_zeros(&slot), "{len} zeros");
             for at in [0, len / 2, len.saturating_sub(1)] {
                 if let Some(byte) = slot.get_mut(at) {
                     *byte = 0x80;
-                    assert!(!is_unused(&slot), "byte {at} of {len}");
+                    assert!(!is_zeros(&slot), "byte {at} of {len}");
                     slot[at] = 0;
                 }
             }
         }
-        assert!(!is_unused(&[0, 1, 1, 0]), "equal bytes");
+        assert!(!is_zeros(&[0, 1, 1, 0]), "equal bytes");
+    }
+
+    #[test]
+    fn only_slots_at_the_end_are_before_no_other_bytes() {
+        let slots = |firsts: &[u8], rest: usize| {
+            let mut bytes: Vec<_> = firsts
+                .iter()
+                .flat_map(|first| [vec![*first], vec![0; CHUNK_SIZE - 1]])
+                .collect();
+            bytes.push(vec![0; rest]);
+            slots_before_zeros(&bytes.concat())
+        };
+        for (firsts, expected) in [
+            (&[][..], 0),
+            (&[0, 0], 0),
+            (&[1, 0], 1),
+            (&[0, 1], 2),
+            (&[1, 0, 0, 7, 0], 4),
+        ] {
+            assert_eq!([0, 1, 9].map(|rest| slots(firsts, rest)), [expected; 3], "{firsts:?}");
+        }
     }
 
     #[test]

@@ -94,16 +94,22 @@ impl FileHeader {
         self.flags & (DIRTY | NO_CHECKSUMS) == 0 && self.first_chunk == 0 && self.checksum == self.computed_checksum
     }
 
-    /// Checks that a file of `size` bytes has all chunks that its header lists. A header whose checksum does not match
-    /// passes, because its numbers can be wrong. One that lists fewer chunks passes too: that of an open log is stale.
+    /// How many chunks the header lists, all of them used; 0 if its checksum does not match, because its numbers can be
+    /// wrong. That of an open log is stale, and can list fewer than there are.
+    pub fn listed_chunks(&self) -> u64 {
+        // The count wraps at 65,536, the number of the newest chunk does not.
+        let listed = self.last_chunk.saturating_add(1).max(self.chunk_count.into());
+        if self.verify().is_ok() { listed } else { 0 }
+    }
+
+    /// Checks that a file of `size` bytes has all chunks that its header [lists](Self::listed_chunks).
     ///
     /// # Errors
     /// [`ErrorKind::FileCutShort`].
     pub fn check_size(&self, size: u64) -> Result<(), Error> {
         let have = size.saturating_sub(FILE_HEADER as u64).div_ceil(CHUNK_SIZE as u64);
-        // The count wraps at 65,536, the number of the newest chunk does not.
-        let listed = self.last_chunk.saturating_add(1).max(self.chunk_count.into());
-        if listed <= have || self.verify().is_err() {
+        let listed = self.listed_chunks();
+        if listed <= have {
             return Ok(());
         }
         Err(Error::new(42, ErrorKind::FileCutShort { listed, have }))
@@ -201,6 +207,8 @@ mod tests {
         };
         assert_eq!(large.check_size(size(5)), cut(5));
         assert_eq!(doctored().check_size(size(5)), Ok(()));
+        let listed = [header, large, doctored()].map(|header| header.listed_chunks());
+        assert_eq!(listed, [6, 6, 0]);
     }
 
     #[test]

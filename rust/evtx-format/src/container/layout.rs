@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::chunk::CHUNK_SIZE;
-use super::header::FILE_HEADER;
+use super::header::{FILE_HEADER, FileHeader};
 use super::records::PromisedIds;
 
 /// Chunks in a block: 1 MiB. One thread reads a block at once and decodes it.
@@ -53,6 +53,9 @@ pub struct Block {
     pub strays: Arc<[Stray]>,
     /// The IDs that the log promises to the first chunk. [`Layout`] knows those of the file header only.
     pub promised: PromisedIds,
+    /// The slots before this index were used, also if they are zeros. [`Layout`] knows those that the file header lists. The
+    /// bytes of the block show the others, unless it ends with zeros.
+    pub used_slots: u64,
 }
 
 /// Where the chunks of a block are in its bytes.
@@ -82,6 +85,8 @@ pub struct Layout {
     stray_blocks: Arc<[(usize, usize)]>,
     /// The IDs that the file header promises to the chunks.
     promised: PromisedIds,
+    /// How many chunks the file header lists.
+    listed_chunks: u64,
 }
 
 impl Layout {
@@ -96,6 +101,7 @@ impl Layout {
             strays: Arc::default(),
             stray_blocks: Arc::default(),
             promised: PromisedIds::default(),
+            listed_chunks: 0,
         }
     }
 
@@ -124,9 +130,13 @@ impl Layout {
         }
     }
 
-    /// The layout with the IDs that a file header promises to the chunks.
-    pub(super) fn promising(self, promised: PromisedIds) -> Self {
-        Layout { promised, ..self }
+    /// The layout with what a file header says about the chunks.
+    pub(super) fn with_header(self, header: &FileHeader) -> Self {
+        Layout {
+            promised: PromisedIds::of_log(header),
+            listed_chunks: header.listed_chunks(),
+            ..self
+        }
     }
 
     /// The layout with stray chunks, whose blocks come last.
@@ -187,6 +197,7 @@ impl Layout {
             chunks,
             strays: Arc::clone(&self.strays),
             promised: self.promised,
+            used_slots: self.listed_chunks,
         }
     }
 
@@ -197,7 +208,7 @@ impl Layout {
 }
 
 /// How many slots a file of `size` bytes has. A last slot that is cut short counts.
-pub(super) fn slots_of(size: u64) -> u64 {
+pub fn slots_of(size: u64) -> u64 {
     size.saturating_sub(FILE_HEADER as u64).div_ceil(CHUNK_SIZE as u64)
 }
 
@@ -218,7 +229,7 @@ fn slot_at(offset: u64) -> Option<u64> {
 }
 
 /// File offset of a slot, in bytes.
-pub(super) fn slot_offset(slot: u64) -> u64 {
+pub fn slot_offset(slot: u64) -> u64 {
     FILE_HEADER as u64 + slot * CHUNK_SIZE as u64
 }
 

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use super::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_unused};
+use super::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_zeros};
 use super::header::{FILE_HEADER, FileHeader, NotEvtx};
 use super::layout::{BLOCK_CHUNKS, Layout, REMOTE_BLOCK_CHUNKS, slot_offset, slots_of};
-use super::records::PromisedIds;
 use super::strays::StraySearch;
 
 /// Bytes of a chunk that the survey reads.
@@ -124,7 +123,7 @@ impl Survey {
             self.state,
             State::First { .. } | State::Last { .. } | State::Bisect { .. }
         );
-        if self.recover && is_probe && !bytes.starts_with(&CHUNK_MAGIC) && !is_unused(bytes) {
+        if self.recover && is_probe && !bytes.starts_with(&CHUNK_MAGIC) && !is_zeros(bytes) {
             self.strays.get_or_insert_with(|| stray_search(self.size, self.search));
         }
         self.state = match self.step(bytes)? {
@@ -175,7 +174,8 @@ impl Survey {
                 Some(last) if last.first_record_id < first.first_record_id => bisect(first, first.slot, slot),
                 Some(_) => State::Done(0),
                 // An unused slot at the end: the log has not wrapped.
-                None if is_unused(bytes) || slot <= first.slot + 1 || slot + MAX_STEPS <= self.slots => State::Done(0),
+                None if is_zeros(bytes) && slot >= self.listed_chunks() => State::Done(0),
+                None if slot <= first.slot + 1 || slot + MAX_STEPS <= self.slots => State::Done(0),
                 None => State::Last { first, slot: slot - 1 },
             },
             State::Bisect {
@@ -218,6 +218,10 @@ impl Survey {
         self.header.as_ref()
     }
 
+    fn listed_chunks(&self) -> u64 {
+        self.header.as_ref().map_or(0, FileHeader::listed_chunks)
+    }
+
     /// The layout, once nothing more is wanted.
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
@@ -227,8 +231,11 @@ impl Survey {
         match self.state {
             State::Done(oldest) => {
                 let strays = self.strays.as_ref().map(StraySearch::found).unwrap_or_default();
-                let promised = self.header.as_ref().map(PromisedIds::of_log).unwrap_or_default();
-                let layout = Layout::new(self.size, oldest).with_strays(strays).promising(promised);
+                let layout = Layout::new(self.size, oldest).with_strays(strays);
+                let layout = match &self.header {
+                    Some(header) => layout.with_header(header),
+                    None => layout,
+                };
                 let layout = match &self.only {
                     Some(slots) => layout.of_slots(slots.clone()),
                     None => layout,
@@ -351,6 +358,25 @@ mod tests {
     fn the_oldest_chunk_of_mixed_ones_is_found_by_looking_at_all() {
         assert_eq!(survey(&[Some(30), None, Some(10), Some(40)], Search::Every), (2, 5));
         assert_eq!(survey(&[None, None], Search::Every).0, 0);
+    }
+
+    #[test]
+    fn zeros_in_place_of_a_chunk_that_the_header_lists_are_stepped_over() {
+        let mut chunks: Vec<_> = [Some(30), Some(40), Some(10), Some(20)].map(chunk_start).into();
+        chunks.push(vec![0; CHUNK_SIZE]);
+        for (last_chunk, oldest) in [(3, 0), (4, 2)] {
+            let mut file = log_of(&chunks);
+            // No checksum.
+            (file[16], file[120]) = (last_chunk, 4);
+            let mut survey = Survey::new(file.len() as u64, Search::Bisect, false);
+            while let Some(range) = survey.wants() {
+                let bytes = &file[range.start as usize..range.end as usize];
+                survey.push(bytes).expect("a log");
+            }
+            let layout = survey.layout().expect("done");
+            assert_eq!(layout.oldest(), oldest);
+            assert_eq!(layout.block(0).expect("a block").used_slots, u64::from(last_chunk) + 1);
+        }
     }
 
     #[test]
