@@ -1,6 +1,7 @@
 """What people drop again, beside, and in place of something."""
 
 import asyncio
+import os
 import shutil
 
 import case
@@ -31,6 +32,27 @@ def test_folders_with_the_same_name(tmp_path):
     assert [name for name, _ in counts] == ["(2) Logs/Security.evtx", "Logs/Security.evtx"]
     assert counts[1][1] == "10" and counts[0][1] != "10"
     assert files == [["2"]]
+
+
+@pytest.mark.parametrize("at", [0, 8192, 5000, -1])
+def test_two_copies_of_a_log_that_differ_in_a_byte(tmp_path, at):
+    """Two acquisitions of one log have one name, size and time. One of them is damaged."""
+    copies = []
+    for number in range(2):
+        folder = tmp_path / str(number) / "Logs"
+        folder.mkdir(parents=True)
+        data = bytearray((SAMPLES / "wrapped.evtx").read_bytes())
+        data[at] ^= number
+        (folder / "Security.evtx").write_bytes(data)
+        os.utime(folder / "Security.evtx", (1_700_000_000, 1_700_000_000))
+        copies.append(folder)
+
+    async def steps(page):
+        for folder in [*copies, *copies]:
+            await page.load(folder)
+        return await page.ask("SELECT filename FROM files ORDER BY filename")
+
+    assert case.visit(steps) == [["(2) Logs/Security.evtx"], ["Logs/Security.evtx"]]
 
 
 def test_a_load_that_was_cancelled_can_be_completed(tmp_path):
@@ -126,6 +148,20 @@ def test_rules_of_which_none_can_be_used(tmp_path):
         return await page.ask(COUNTS), await page.ask("SELECT rule_file, error IS NULL FROM rules")
 
     assert case.visit(steps) == ([["DC01-Security.evtx", "55"], ["DC01-System.evtx", "10"]], [["broken.yml", "false"]])
+
+
+def test_rows_of_damage_are_no_matches(tmp_path):
+    rule = SAMPLES / "rules/failed_logon.yml"
+    log = tmp_path / "Security.evtx"
+    log.write_bytes((SAMPLES / "DC01-Security.evtx").read_bytes() + 65536 * b"\xff")
+
+    async def steps(page):
+        await page.load(rule, log)
+        return await page.text("#tab-matches"), await page.ask("SELECT count(*), count(rule_title) FROM matches")
+
+    tab, [[rows, matches]] = case.visit(steps)
+    assert int(rows) > int(matches) > 0
+    assert tab == f"Sigma matches ({matches})"
 
 
 def test_a_drop_before_the_page_is_ready():

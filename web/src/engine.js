@@ -3,6 +3,7 @@
 import { CHUNK, HEADER, unpacked } from "./core.js";
 import { quote } from "./dom.js";
 import { Remote } from "./rpc.js";
+import { isSame } from "./same.js";
 
 /** Makes a worker; a Blob with a packed module (build.mjs). */
 const { coreWorker, dbWorker, core, duckdb, sample } = globalThis.evtxAssets;
@@ -35,13 +36,6 @@ const isRule = (path) => /\.ya?ml$/i.test(path);
 
 /** What a path names at the top: a folder, or the file itself. */
 const top = (path) => path.split("/")[0];
-
-/** Whether two files are one. Logs have checksums of their first records in the first bytes. */
-async function isSame(a, b) {
-  if (a.size !== b.size || a.lastModified !== b.lastModified) return false;
-  const [one, other] = await Promise.all([a, b].map((file) => file.slice(0, 8192).text().catch(() => "")));
-  return one === other;
-}
 
 /** The path of what a task reads. */
 const pathOf = (task) => task.file ?? task.outer ?? task.unreadable;
@@ -262,10 +256,14 @@ export class Engine extends EventTarget {
     const known = new Map(this.#files);
     const fresh = [];
     for (const { path, file } of files) {
-      let unique = path;
-      // A rule that was changed replaces the one before.
-      for (let number = 2; !isRule(path) && known.has(unique) && !(await isSame(known.get(unique), file)); number++) unique = `(${number}) ${path}`;
-      if (known.has(unique) && (await isSame(known.get(unique), file))) continue;
+      let unique = path, isKnown = false;
+      for (let number = 2; known.has(unique); number++) {
+        isKnown = await isSame(known.get(unique), file);
+        // A rule that was changed replaces the one before.
+        if (isKnown || isRule(path)) break;
+        unique = `(${number}) ${path}`;
+      }
+      if (isKnown) continue;
       known.set(unique, file);
       fresh.push({ path: unique, file });
     }
@@ -377,7 +375,7 @@ export class Engine extends EventTarget {
 
   /**
    * Makes the tables of the rules and of their matches in all files: correlations need the events of all. Returns the number of
-   * matches. Without a rule that can be used, there is no table of matches.
+   * matches, without the rows about damage among them. Without a rule that can be used, there is no table of matches.
    */
   async #match(load, rules, password) {
     const make = async (table, command, tasks) => {
@@ -388,7 +386,7 @@ export class Engine extends EventTarget {
     const [{ used }] = await this.all("SELECT count(*) FILTER (error IS NULL) > 0 AS used FROM rules");
     if (!used) return 0;
     await make("matches", { function: "evtx_sigma", arguments: { password, rules } }, this.#tasks);
-    return (await this.all("SELECT count(*)::INTEGER AS rows FROM matches"))[0].rows;
+    return (await this.all("SELECT count(rule_file)::INTEGER AS rows FROM matches"))[0].rows;
   }
 
   #progress(load, isLast = false) {
