@@ -2,6 +2,7 @@
 
 import datetime
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -13,8 +14,8 @@ from client import list_of, quoted_name
 from conftest import SAMPLES
 
 LOGS = sorted(SAMPLES.glob("*.evtx"))
-if os.environ.get("EVTX_CORPUS"):
-    LOGS += sorted(pathlib.Path(os.environ["EVTX_CORPUS"]).rglob("*.[eE][vV][tT][xX]"))
+for folder in filter(None, map(os.environ.get, ["EVTX_CORPUS", "EVTX_VARIED", "EVTX_COLLECTIONS"])):
+    LOGS += sorted(pathlib.Path(folder).rglob("*.[eE][vV][tT][xX]"))
 
 # The range of each integer type.
 INTEGERS = {
@@ -153,7 +154,7 @@ def judge(con, log, event_id):
             # The event contains characters that XML does not allow.
             continue
         left = set(texts)
-        # An array is one entry, but the XML does not show which elements are its items.
+        # An array with a name is one entry, but the XML does not show which elements are its items.
         has_array = any(isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" for value in found)
         for (name, column_type), value in zip(fields, found):
             key = name.lower()
@@ -163,7 +164,7 @@ def judge(con, log, event_id):
                 # The text of the items cannot be predicted.
                 assert (value is None) == (key not in texts), (log, event_id, record_id, name)
                 continue
-            if has_array and re.fullmatch(r"param\d+(_\d+)?|.*_\d+", name):
+            if has_array and re.fullmatch(r".*_\d+", name):
                 continue
             text = texts.get(key)
             if column_type == "VARCHAR" and value is not None:
@@ -176,9 +177,74 @@ def judge(con, log, event_id):
             values += 1
             if text and value is None:
                 misfits.append((name, column_type, text))
-        # Every field has a column, except items of arrays.
-        assert not {name for name in left if not re.search(r"_\d+$|^param\d+$", name)}, (log, event_id, left)
+        # Every field has a column, except items of arrays with a name.
+        assert not {name for name in left if not re.search(r"_\d+$", name)}, (log, event_id, left)
     return values, misfits
+
+
+def items_of(text):
+    """The texts of the items of a list, from the text of its entry in event_data."""
+    if text == "":
+        return []
+    try:
+        items = json.loads(text) if text.startswith("[") else [text]
+    except ValueError:
+        items = [text]
+    return [item if isinstance(item, str) else json.dumps(item) for item in items]
+
+
+def judge_map(con, log, event_id):
+    """Compares the columns of an event with `event_data`, `fields` and `insertions` of the same rows. Returns how many values it compared."""
+    source = f"read_evtx({log}, event_id := {event_id}, fields := true, insertions := true, sample_size := -1)"
+    columns = con.execute(f"SELECT column_name, column_type FROM (DESCRIBE FROM {source})").fetchall()
+    names = [name for name, _ in columns]
+    fields = columns[names.index("computer") + 1 : names.index("user_data")]
+    lists = [shown("item", column_type[:-2]) for _, column_type in fields]
+    exprs = [f"[{item} FOR item IN {quoted_name(name)}]" if kind.endswith("[]") else shown(name, kind) for (name, kind), item in zip(fields, lists)]
+    rows = con.execute(f"""SELECT filename, record_id, event_data, user_data, [(field.name, field.value) FOR field IN fields], insertions, {', '.join(exprs) or 'NULL'}
+        FROM {source} WHERE event_id IS NOT NULL AND error IS NULL""").fetchall()
+    values = 0
+    for filename, record_id, event_data, user_data, listed, insertions, *found in rows:
+        place = (filename, event_id, record_id)
+        texts = without_case(event_data or {})
+        left = set(texts)
+        for (name, column_type), value in zip(fields, found):
+            key = name.lower()
+            key = key if key in texts else key.removeprefix("data_")
+            left.discard(key)
+            text = texts.get(key)
+            if text is None:
+                assert value is None or user_data, (place, name, value)
+            elif column_type.endswith("[]"):
+                assert value == [expected(item, column_type[:-2]) for item in items_of(text)], (place, name, column_type, value, text)
+            else:
+                assert value == expected(text, column_type), (place, name, column_type, value, text)
+            values += 1
+        assert not left, (place, left)
+        # The list leaves out empty values, has each item of an array with a name, and calls only `Data` by its attribute.
+        called = {value for name, value in listed if name.endswith(".Name")}
+        for key, text in (event_data or {}).items():
+            is_there = any((name, text) in listed for name in (key, re.sub(r"_\d+$", "", key)))
+            assert is_there or key in called or text == "" or text.startswith("["), (place, key, text, listed)
+        # The strings of an event without a manifest are its insertions. Without any, there is one empty value.
+        unnamed = [text for key, text in (event_data or {}).items() if re.fullmatch(r"param\d+", key)]
+        if unnamed and set(event_data) <= {*(f"param{number}" for number in range(1, len(unnamed) + 1)), "Binary"}:
+            assert insertions[: len(unnamed)] == unnamed or unnamed == [""], (place, insertions, unnamed)
+    return values
+
+
+def test_event_data_and_columns_agree(con):
+    """For every record and every name: in its own log, and in all logs that have its event."""
+    paths = list_of(str(log)[:-1] + "[xX]" for log in LOGS)
+    of_events = con.execute(
+        f"SELECT event_id, list(DISTINCT filename ORDER BY filename) FROM read_evtx({paths}) WHERE event_id IS NOT NULL GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    values = 0
+    for event_id, logs in of_events:
+        for log in {list_of(logs), *(list_of([log]) for log in logs)}:
+            values += judge_map(con, log, event_id)
+    print(f"{values} values of {len(of_events)} events in {len(LOGS)} logs")
+    assert values > 1000
 
 
 def test_every_field_is_what_the_xml_says(con):

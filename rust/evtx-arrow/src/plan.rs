@@ -16,6 +16,6 @@ mod tests;
 pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run};
 pub(crate) use keys::{Key, Keys};
-pub(crate) use projection::{Lookup, PlaceId, Projection, TreeRoot};
+pub(crate) use projection::{KeyId, Lookup, PlaceId, Projection, TreeRoot};
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
 pub(crate) use template_content::TemplateContent;

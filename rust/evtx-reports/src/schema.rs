@@ -101,7 +101,7 @@ columns! { EventRow:
     column_type: Text(|row| Some((row.type_name)(&row.field()?.column()).into()));
     /// The template of `EventData` or `UserData`. NULL if records spell the element out.
     template_guid: Uuid(|row| row.event.layout.template);
-    /// How many records have this provider, event, version, channel and template, or spell out exactly these fields.
+    /// How many records have this provider, event, version, channel, template, and exactly these fields.
     /// Count events with `read_evtx`.
     records: UInt64(|row| Some(row.event.records));
     /// Whether the field is in `UserData`.

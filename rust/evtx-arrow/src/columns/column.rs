@@ -63,12 +63,7 @@ impl ColumnBuilder {
                 ColumnBuilder::Place(place, ValueBuilder::new(*field_type))
             }
             ColumnSource::Entry(keys, column_type) => {
-                let index = |key: &str| projection.columns.get(key).copied();
-                let lookup = Lookup::Column {
-                    key: index(&keys.key).unwrap_or_default(),
-                    in_both: keys.in_both.as_deref().and_then(index),
-                };
-                ColumnBuilder::Entry(lookup, EntryBuilder::new(*column_type))
+                ColumnBuilder::Entry(projection.lookup(keys), EntryBuilder::new(*column_type))
             }
             ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(keys))),
             ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use evtx_catalog::{DeclaredEvent, classic_providers, events_of};
 use evtx_format::Interrupt;
+use evtx_format::binxml::fields::Param;
+use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 
 use super::collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key, push_numbers};
@@ -16,7 +18,7 @@ use super::columns::{FieldColumns, MAX_FIELDS};
 use super::records::ChunkReader;
 use super::slots::{Slots, SlotsError, TooManyEvents};
 use crate::filter::{Row, Scratch, Stage};
-use crate::plan::{EventData, PlaceId};
+use crate::plan::{Entry, EventData, PlaceId, Resolved};
 use crate::read::RecordReader;
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
@@ -36,8 +38,9 @@ pub struct EventCollector {
     reader: ChunkReader,
     scratch: Scratch,
     key: Vec<u8>,
-    /// The index of each field layout in the current chunk, by the numbers of the templates of `EventData` and `UserData`.
-    chunk_layouts: HashMap<[Option<u64>; 2], usize>,
+    /// The index of each field layout in the current chunk, by the templates of `EventData` and `UserData`, and by how many
+    /// items their unnamed arrays have.
+    chunk_layouts: HashMap<Box<[u8]>, usize>,
     collected: CollectedEvents,
 }
 
@@ -134,15 +137,12 @@ impl EventCollector {
                 }
                 let parts = records.current();
                 let elements = [parts.event_data(templates), parts.user_entries(templates)];
-                let number = |(_, part): (_, &Part<'_>)| Some(templates.get(part.template()?).ok()?.number);
-                let of_templates = elements.map(|element| element.and_then(number));
-                // What a record spells out is its own.
-                let is_of_templates = elements.iter().flatten().all(|(_, part)| part.template().is_some());
-                let known = chunk_layouts.get(&of_templates).filter(|_| is_of_templates);
+                let is_of_templates = write_layout_key(key, templates, elements);
+                let known = chunk_layouts.get(&**key).filter(|_| is_of_templates);
                 let layout = known.copied().unwrap_or_else(|| {
                     let index = collected.layout_index(field_layout(scan, templates, elements).into());
                     if is_of_templates {
-                        chunk_layouts.insert(of_templates, index);
+                        chunk_layouts.insert(key.as_slice().into(), index);
                     }
                     index
                 });
@@ -233,6 +233,33 @@ impl EventCollector {
 /// An element of a record: its entries, and the part that has their values.
 type Leaves<'x, 'r> = Option<(&'x EventData, &'x Part<'r>)>;
 
+/// Writes what distinguishes the fields of records. Returns false if a record spells them out: then they are its own.
+fn write_layout_key(key: &mut Vec<u8>, templates: &ChunkTemplates, elements: [Leaves<'_, '_>; 2]) -> bool {
+    key.clear();
+    for leaves in elements {
+        let Some((element, part)) = leaves else {
+            key.push(0);
+            continue;
+        };
+        let Some(Ok(compiled)) = part.template().map(|template| templates.get(template)) else {
+            return false;
+        };
+        key.push(1);
+        key.extend(compiled.number.to_le_bytes());
+        if element.splits {
+            let unnamed = element.entries.iter().filter(|entry| entry.name_len == 0);
+            key.extend(unnamed.flat_map(|entry| (items(entry, part) as u64).to_le_bytes()));
+        }
+    }
+    true
+}
+
+/// How many values an unnamed entry of a record has: the items of an array, but one at least.
+fn items(entry: &Entry, part: &Part<'_>) -> usize {
+    let items = entry.source.find(part.values).and_then(Resolved::items);
+    items.map_or(1, |items| items.take(MAX_FIELDS).count().max(1))
+}
+
 /// The fields of `EventData` and of `UserData`.
 // Out of line, because most records have the layout of an earlier one.
 #[cold]
@@ -242,10 +269,31 @@ fn field_layout(scan: &Scan, templates: &ChunkTemplates, elements: [Leaves<'_, '
     for (leaves, in_user_data) in elements.into_iter().zip([false, true]) {
         let Some((element, part)) = leaves else { continue };
         let is_spelled_out = matches!(part.content, PartContent::Tree(_, None) | PartContent::Outlined(..));
-        let entries = element.entries.iter().take(MAX_FIELDS);
-        fields.extend(entries.map(|entry| CollectedField {
-            key: scan.plans.keys.name(&entry.key),
-            value_type: entry.declared,
+        let keys = &scan.plans.keys;
+        let mut number = 0;
+        let of_entries = element.entries.iter().flat_map(|entry| {
+            let is_split = element.splits && entry.name_len == 0;
+            let first = number + 1;
+            let count = if is_split { items(entry, part) } else { 1 };
+            number += if is_split { count } else { 0 };
+            (first..first + count).map(move |number| {
+                if is_split {
+                    let key = keys.key(&Param(number).to_string());
+                    (
+                        keys.name(&key),
+                        ValueType {
+                            array: false,
+                            ..entry.declared
+                        },
+                    )
+                } else {
+                    (keys.name(&entry.key), entry.declared)
+                }
+            })
+        });
+        fields.extend(of_entries.take(MAX_FIELDS).map(|(key, value_type)| CollectedField {
+            key,
+            value_type,
             in_user_data,
             is_spelled_out,
         }));

@@ -88,8 +88,8 @@ pub(crate) struct EventData {
     pub(crate) run: Option<Run>,
     /// Whether the text of the map can be longer than [`MAX_TEXT`].
     pub(crate) may_exceed: bool,
-    /// Whether each item of an unnamed array is an entry of the map, as Windows' XML has an element for each. If the log
-    /// has names that look like those of the items, the array is one entry: a JSON array.
+    /// Whether each item of an unnamed array is a value with its own name, as Windows' XML has an element for each. If the
+    /// log has names that look like those of the items, the array is one value: in the map a JSON array.
     pub(crate) splits: bool,
 }
 
@@ -153,7 +153,7 @@ impl EventData {
         }
     }
 
-    /// The same, splitting unnamed arrays if `is_clear`: no name of an entry begins with `param`.
+    /// The same, splitting unnamed arrays if `is_clear`: no name of an entry looks like `param1`.
     pub(super) fn splitting(self, is_clear: bool) -> Self {
         let has_unnamed = || self.entries.iter().any(|entry| entry.name_len == 0);
         EventData {
@@ -162,7 +162,7 @@ impl EventData {
         }
     }
 
-    /// Whether the map of a record has more values than entries.
+    /// Whether a record has more values than entries.
     #[inline]
     pub(crate) fn has_split(&self, values: ValueTable<'_>) -> bool {
         let is_array = |entry: &Entry| {
@@ -172,7 +172,7 @@ impl EventData {
         self.splits && self.entries.iter().any(is_array)
     }
 
-    /// The values of a record's map in order. Unnamed ones have a number: their name is `param` and the number.
+    /// The values of a record in order. Unnamed ones have a number: their name is `param` and the number.
     pub(crate) fn split<'p, 'r>(&'p self, values: ValueTable<'r>) -> impl Iterator<Item = MapValue<'p, 'r>> {
         let mut number = 0;
         self.entries.iter().flat_map(move |entry| {

@@ -350,7 +350,7 @@ impl Planner<'_> {
             let name = element.name.to_owned();
             leaves.push(Leaf { name, source, declared });
         }
-        let is_clear = !leaves.iter().any(|leaf| leaf.name.starts_with("param"));
+        let is_clear = !leaves.iter().any(|leaf| Param::resembles(&leaf.name));
         let (mut namer, mut guarded) = (FieldNamer::default(), false);
         let mut names = Numbering::new(|name: &str| self.keys.key(name));
         names.reserve(leaves.len());

@@ -45,6 +45,8 @@ pub(crate) struct Projection {
     pub(crate) keys: HashMap<String, usize>,
     /// The keys of the columns of fields, as in [`EntryKeys`], with their indices.
     pub(crate) columns: HashMap<Arc<str>, usize>,
+    /// Whether some of these keys are `param` and a number.
+    pub(crate) numbers: bool,
     pub(crate) user_data: bool,
     pub(crate) languages: Vec<Language>,
 }
@@ -52,10 +54,24 @@ pub(crate) struct Projection {
 /// Which entry of a record is looked up, by the indices of keys in [`Projection::keys`] or [`Projection::columns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lookup {
-    /// The entry of `EventData` with a key. If the key is `param` and a number, `number` is that number.
-    EventData { key: usize, number: Option<usize> },
+    /// The entry of `EventData` with a key.
+    EventData(KeyId),
     /// The entry of a column for a field: see [`EntryKeys`].
-    Column { key: usize, in_both: Option<usize> },
+    Column { key: KeyId, in_both: Option<KeyId> },
+}
+
+/// A key of an entry: its index. If the key is `param` and a number, also that number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyId {
+    pub(crate) index: usize,
+    pub(crate) number: Option<usize>,
+}
+
+impl KeyId {
+    fn new(index: usize, key: &str) -> Self {
+        let number = Param::number(key);
+        KeyId { index, number }
+    }
 }
 
 impl Projection {
@@ -95,23 +111,29 @@ impl Projection {
     pub(crate) fn key(&mut self, key: &str) -> Lookup {
         self.event_data = true;
         let next = self.keys.len();
-        Lookup::EventData {
-            key: *self.keys.entry_ref(key).or_insert(next),
-            number: Param::number(key),
-        }
+        let id = KeyId::new(*self.keys.entry_ref(key).or_insert(next), key);
+        self.numbers |= id.number.is_some();
+        Lookup::EventData(id)
     }
 
     /// How the entry of a column for a field is looked up. Adds its keys if they are new.
     pub(crate) fn column(&mut self, keys: &EntryKeys) -> Lookup {
         self.event_data = true;
         self.user_entries = true;
-        let mut index = |key: &Arc<str>| {
+        for key in std::iter::once(&keys.key).chain(&keys.in_both) {
             let next = self.columns.len();
-            *self.columns.entry_ref(key).or_insert(next)
-        };
+            self.columns.entry_ref(key).or_insert(next);
+            self.numbers |= Param::number(key).is_some();
+        }
+        self.lookup(keys)
+    }
+
+    /// As [`column`](Self::column), of keys that were added.
+    pub(crate) fn lookup(&self, keys: &EntryKeys) -> Lookup {
+        let id = |key: &str| KeyId::new(self.columns.get(key).copied().unwrap_or_default(), key);
         Lookup::Column {
-            key: index(&keys.key),
-            in_both: keys.in_both.as_ref().map(index),
+            key: id(&keys.key),
+            in_both: keys.in_both.as_deref().map(id),
         }
     }
 

@@ -9,7 +9,7 @@ use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
 
 use super::templates::{ChunkTemplates, TemplateId};
-use crate::plan::{Compiled, Entry, EntryId, EventData, Lookup, PlaceId, Plan, Projection, Resolved, TreeRoot};
+use crate::plan::{Compiled, Entry, EntryId, EventData, KeyId, Lookup, PlaceId, Plan, Projection, Resolved, TreeRoot};
 
 #[derive(Clone, Copy)]
 pub(crate) struct RecordView<'p, 'r> {
@@ -184,7 +184,14 @@ impl<'p, 'r> RecordView<'p, 'r> {
     /// The entries of `EventData` and `UserData`, to look up by key.
     #[inline(never)]
     pub(crate) fn keyed_entries(self, templates: &'p ChunkTemplates) -> KeyedEntries<'p, 'r> {
-        let keyed = |(entries, part): (&'p EventData, &'p Part<'r>)| Keyed::new(entries, part.values);
+        let keyed = |(entries, part): (&'p EventData, &'p Part<'r>)| {
+            let keyed = Keyed::new(entries, part.values);
+            if self.projection.numbers && entries.has_split(part.values) {
+                keyed.split()
+            } else {
+                keyed
+            }
+        };
         KeyedEntries {
             event_data: self.event_data(templates).map(keyed),
             user_data: if self.projection.user_entries {
@@ -243,18 +250,18 @@ impl<'p, 'r> RecordView<'p, 'r> {
 }
 
 /// The entries of a record, to look up by key.
-#[derive(Clone, Copy)]
 pub(crate) struct KeyedEntries<'p, 'r> {
     event_data: Option<Keyed<'p, 'r>>,
     user_data: Option<Keyed<'p, 'r>>,
 }
 
-#[derive(Clone, Copy)]
 pub(crate) struct Keyed<'p, 'r> {
     pub(crate) of: &'p EventData,
     values: ValueTable<'r>,
     /// How many entries count. A map ends with the entry that makes its text too long.
     limit: usize,
+    /// If unnamed arrays are split: by number, from 1, the values with a number in place of a name.
+    numbered: Option<Vec<Option<Resolved<'p, 'r>>>>,
 }
 
 impl<'p, 'r> Keyed<'p, 'r> {
@@ -266,16 +273,38 @@ impl<'p, 'r> Keyed<'p, 'r> {
         } else {
             usize::MAX
         };
-        Keyed { of, values, limit }
+        Keyed {
+            of,
+            values,
+            limit,
+            numbered: None,
+        }
     }
 
-    /// The value of the map with a number in place of a name.
+    /// The same, with a value for each item of an unnamed array.
     #[cold]
-    fn numbered(&self, number: usize) -> Option<Resolved<'p, 'r>> {
-        let mut values = self.of.split(self.values);
-        values
-            .find(|(found, ..)| *found == Some(number))
-            .map(|(.., found)| found)
+    fn split(self) -> Self {
+        let mut numbered = Vec::new();
+        for (number, _, found) in self.of.split(self.values) {
+            if let Some(before) = number.and_then(|number| number.checked_sub(1)) {
+                // An entry that the record leaves out has a number, too.
+                numbered.resize(before, None);
+                numbered.push(Some(found));
+            }
+        }
+        Keyed {
+            numbered: Some(numbered),
+            ..self
+        }
+    }
+
+    /// The value with a key; `None` if no entry has the key. `by_key` are the entries by the index of their key.
+    #[inline]
+    fn find(&self, key: KeyId, by_key: &[Option<EntryId>]) -> Option<Option<Resolved<'p, 'r>>> {
+        match (&self.numbered, key.number) {
+            (Some(numbered), Some(number)) => numbered.get(number.checked_sub(1)?).copied(),
+            _ => Some(self.get((*by_key.get(key.index)?)?)),
+        }
     }
 
     #[inline]
@@ -288,14 +317,14 @@ impl<'p, 'r> Keyed<'p, 'r> {
 impl<'p, 'r> KeyedEntries<'p, 'r> {
     /// The arrays among the entries, each with whether it is in `EventData`, or else in `UserData`.
     pub(crate) fn arrays(&self) -> impl Iterator<Item = (bool, EntryId, Resolved<'p, 'r>)> {
-        let of = |keyed: Option<Keyed<'p, 'r>>, in_event_data: bool| {
-            let all = keyed.into_iter().flat_map(move |keyed| {
+        let both = [(&self.event_data, true), (&self.user_data, false)];
+        let all = both.into_iter().flat_map(|(keyed, in_event_data)| {
+            keyed.iter().flat_map(move |keyed| {
                 let found = move |entry| Some((in_event_data, entry, keyed.get(entry)?));
                 (0..keyed.of.entries.len()).map(EntryId).filter_map(found)
-            });
-            all.filter(|(.., found)| found.items().is_some())
-        };
-        of(self.event_data, true).chain(of(self.user_data, false))
+            })
+        });
+        all.filter(|(.., found)| found.items().is_some())
     }
 
     pub(crate) fn leaf(&self, in_event_data: bool, entry: EntryId) -> Option<Resolved<'p, 'r>> {
@@ -311,23 +340,17 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
     pub(crate) fn get(&self, lookup: Lookup) -> Option<Resolved<'p, 'r>> {
         let entries = self.event_data.as_ref();
         match lookup {
-            Lookup::EventData { key, number } => {
-                let entries = entries?;
-                match number.filter(|_| entries.of.has_split(entries.values)) {
-                    Some(number) => entries.numbered(number),
-                    None => entries.get((*entries.of.keyed.get(key)?)?),
-                }
-            }
+            Lookup::EventData(key) => entries
+                .and_then(|entries| entries.find(key, &entries.of.keyed))
+                .flatten(),
             Lookup::Column { key, in_both } => {
-                let entry = |keyed: &Keyed<'_, '_>, key: usize| keyed.of.columns.get(key).copied().flatten();
-                if let Some(entries) = entries
-                    && let Some(entry) = entry(entries, key)
-                {
-                    return entries.get(entry);
+                let found =
+                    |keyed: Option<&Keyed<'p, 'r>>, key| keyed.and_then(|keyed| keyed.find(key, &keyed.of.columns));
+                if let Some(found) = found(entries, key) {
+                    return found;
                 }
-                let leaves = self.user_data.as_ref()?;
-                let has = |key: &usize| entries.is_some_and(|entries| entry(entries, *key).is_some());
-                leaves.get(entry(leaves, in_both.filter(has).unwrap_or(key))?)
+                let of_user_data = in_both.filter(|&key| found(entries, key).is_some());
+                found(self.user_data.as_ref(), of_user_data.unwrap_or(key)).flatten()
             }
         }
     }

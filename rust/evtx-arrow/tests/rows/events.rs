@@ -13,6 +13,8 @@ use arrow_schema::DataType;
 use evtx_arrow::{Comparison, EventCollector, Events, Expression, Literal, OnError, Options, Predicate, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 fn of(ids: &[u32]) -> Events {
     Events {
@@ -51,6 +53,13 @@ fn ids(file: &[u8]) -> BTreeSet<u32> {
     ids.collect()
 }
 
+/// The texts of the items of a JSON array. In a column of texts, numbers are texts, too.
+fn texts_in(json: &str) -> Option<Vec<String>> {
+    let items: Vec<serde_json::Value> = serde_json::from_str(json).ok()?;
+    let text = |item: serde_json::Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+    Some(items.into_iter().map(text).collect())
+}
+
 /// Whether a column holds what `event_data` has as text.
 fn agrees(data_type: &DataType, value: Option<&str>, text: Option<&str>) -> bool {
     let Some(text) = text else { return value.is_none() };
@@ -79,22 +88,13 @@ fn agrees(data_type: &DataType, value: Option<&str>, text: Option<&str>) -> bool
         DataType::List(_) => match value {
             Some("[]") => text.is_empty(),
             Some(value) => {
-                value == format!("[{text}]")
-                    || value == text
-                    || serde_json::from_str(value).is_ok_and(|items: [String; 1]| items == [text])
+                let items = texts_in(value);
+                value == format!("[{text}]") || items == texts_in(text) || items == Some(vec![text.to_owned()])
             }
             None => false,
         },
         _ => value.and_then(number) == number(text),
     }
-}
-
-/// Whether the items of an array without a name, which is one column, are entries of `event_data` one after the other.
-fn are_entries(value: Option<&str>, texts: &[(String, Option<String>)]) -> bool {
-    let items: Option<Vec<String>> = value.and_then(|value| serde_json::from_str(value).ok());
-    let entries = texts.iter().filter(|(name, _)| name.starts_with("param"));
-    let entries: Vec<&str> = entries.filter_map(|(_, text)| text.as_deref()).collect();
-    items.is_some_and(|items| items.len() > 1 && entries.windows(items.len()).any(|run| run == items))
 }
 
 /// Names fields as their columns are named: in small letters, each once.
@@ -115,94 +115,8 @@ fn compare(logs: &[PathBuf]) {
     let (mut values, mut user_data, mut columns) = (0, 0, BTreeSet::new());
     for log in logs {
         let file = std::fs::read(log).expect("a file");
-        for id in ids(&file) {
-            let options = Options {
-                xml: true,
-                ..Options::default()
-            };
-            let table = table(&[&file], of(&[id]), options);
-            let schema = table.schema();
-            let system = common::column(&options, "event_data");
-            let fields = schema.fields().len() - every_column(&options).len();
-            let every: Vec<usize> = (0..schema.fields().len()).collect();
-            let mut trees = Vec::new();
-            scan(
-                &file,
-                "x.evtx",
-                Scan::new(table.clone(), &every).force_tree_path(),
-                |batch| trees.push(batch),
-            )
-            .expect("a log");
-            let batches = rows(&file, &table);
-            assert_eq!(batches.len(), trees.len());
-            for (batch, tree) in batches.iter().zip(&trees) {
-                for row in 0..batch.num_rows() {
-                    let event = cell(batch, "event_id", row);
-                    if event.is_none() && cell(batch, "error", row).is_some() {
-                        // Damage that may have cost one of the events.
-                        continue;
-                    }
-                    assert_eq!(event, Some(id.to_string()));
-                    let mut texts = entries(batch, row).unwrap_or_default();
-                    let is_user_data = cell(batch, "user_data", row).is_some();
-                    if is_user_data {
-                        // No event has both.
-                        assert!(texts.is_empty());
-                        let xml = cell(batch, "xml", row).expect("it can be read");
-                        texts.extend(user_leaves(&xml).into_iter().map(|(key, text)| (key, Some(text))));
-                        user_data += texts.len();
-                    }
-                    number_without_case(&mut texts);
-                    for column in system..system + fields {
-                        let field = schema.field(column);
-                        let name = field.name();
-                        let own = name.to_lowercase();
-                        let is_own = texts.iter().any(|(known, _)| *known == own);
-                        let key = match own.strip_prefix("data_").filter(|_| !is_own) {
-                            Some(of_a_column) => of_a_column,
-                            None => &own,
-                        };
-                        let items = texts.iter().filter(|(known, _)| {
-                            known.strip_prefix(key).is_some_and(|rest| {
-                                let rest = rest.strip_prefix('_').unwrap_or(rest);
-                                rest.chars().all(|c| c.is_ascii_digit())
-                            })
-                        });
-                        if field.data_type().is_nested() && is_user_data && items.count() > 1 {
-                            // XML does not show which elements are the items of an array.
-                            continue;
-                        }
-                        let text = texts
-                            .iter()
-                            .find(|(known, _)| known == key)
-                            .and_then(|(_, text)| text.as_deref());
-                        let value = cell(batch, name, row);
-                        let log = log.display();
-                        // An array without a name is one column, also if another provider has a field for one of its items.
-                        let is_array = |column: &usize| {
-                            let field = schema.field(*column);
-                            field.data_type().is_nested() && field.name().starts_with("param")
-                        };
-                        let in_array =
-                            |column| are_entries(cell(batch, schema.field(column).name(), row).as_deref(), &texts);
-                        let is_item = || {
-                            value.is_none()
-                                && key.starts_with("param")
-                                && (system..system + fields).filter(is_array).any(in_array)
-                        };
-                        assert!(
-                            agrees(field.data_type(), value.as_deref(), text)
-                                || is_array(&column) && in_array(column)
-                                || is_item(),
-                            "{log}, event {id}, {field:?}: {value:?} for {text:?}"
-                        );
-                        assert_eq!(value, cell(tree, name, row), "{log}, event {id}, {field:?}: tree");
-                        values += 1;
-                        columns.insert(field.data_type().to_string());
-                    }
-                }
-            }
-        }
+        let of_log = compare_file(&log.display().to_string(), &file, &mut columns);
+        (values, user_data) = (values + of_log.0, user_data + of_log.1);
     }
     println!(
         "{values} values of {} logs, {user_data} in UserData, of the types {columns:?}",
@@ -210,6 +124,92 @@ fn compare(logs: &[PathBuf]) {
     );
     assert!(logs.is_empty() || user_data > 5);
     assert!(logs.is_empty() || columns.len() > 5);
+}
+
+/// Compares one log. Returns how many values it has, and how many leaves of `UserData`.
+fn compare_file(log: &str, file: &[u8], columns: &mut BTreeSet<String>) -> (usize, usize) {
+    let (mut values, mut user_data) = (0, 0);
+    for id in ids(file) {
+        let options = Options {
+            xml: true,
+            ..Options::default()
+        };
+        let table = table(&[file], of(&[id]), options);
+        let schema = table.schema();
+        let system = common::column(&options, "event_data");
+        let fields = schema.fields().len() - every_column(&options).len();
+        let every: Vec<usize> = (0..schema.fields().len()).collect();
+        let mut trees = Vec::new();
+        scan(
+            file,
+            "x.evtx",
+            Scan::new(table.clone(), &every).force_tree_path(),
+            |batch| trees.push(batch),
+        )
+        .expect("a log");
+        let batches = rows(file, &table);
+        assert_eq!(batches.len(), trees.len());
+        for (batch, tree) in batches.iter().zip(&trees) {
+            for row in 0..batch.num_rows() {
+                let event = cell(batch, "event_id", row);
+                if event.is_none() && cell(batch, "error", row).is_some() {
+                    // Damage that may have cost one of the events.
+                    continue;
+                }
+                assert_eq!(event, Some(id.to_string()));
+                let mut texts = entries(batch, row).unwrap_or_default();
+                let is_user_data = cell(batch, "user_data", row).is_some();
+                if is_user_data {
+                    // No event has both.
+                    assert!(texts.is_empty());
+                    let xml = cell(batch, "xml", row).expect("it can be read");
+                    texts.extend(user_leaves(&xml).into_iter().map(|(key, text)| (key, Some(text))));
+                    user_data += texts.len();
+                }
+                number_without_case(&mut texts);
+                for column in system..system + fields {
+                    let field = schema.field(column);
+                    let name = field.name();
+                    let own = name.to_lowercase();
+                    let is_own = texts.iter().any(|(known, _)| *known == own);
+                    let key = match own.strip_prefix("data_").filter(|_| !is_own) {
+                        Some(of_a_column) => of_a_column,
+                        None => &own,
+                    };
+                    let items = texts.iter().filter(|(known, _)| {
+                        known.strip_prefix(key).is_some_and(|rest| {
+                            let rest = rest.strip_prefix('_').unwrap_or(rest);
+                            rest.chars().all(|c| c.is_ascii_digit())
+                        })
+                    });
+                    if field.data_type().is_nested() && is_user_data && items.count() > 1 {
+                        // XML does not show which elements are the items of an array.
+                        continue;
+                    }
+                    let text = texts
+                        .iter()
+                        .find(|(known, _)| known == key)
+                        .and_then(|(_, text)| text.as_deref());
+                    let value = cell(batch, name, row);
+                    assert!(
+                        agrees(field.data_type(), value.as_deref(), text),
+                        "{log}, event {id}, {field:?}: {value:?} for {text:?}"
+                    );
+                    assert_eq!(value, cell(tree, name, row), "{log}, event {id}, {field:?}: tree");
+                    values += 1;
+                    columns.insert(field.data_type().to_string());
+                }
+                let every = schema.fields().iter().map(|field| field.name().to_lowercase());
+                let every: BTreeSet<_> = every.collect();
+                let has_column = |key: &str| every.contains(&format!("data_{key}")) || every.contains(key);
+                assert!(
+                    is_user_data || texts.iter().all(|(key, _)| has_column(key)),
+                    "{log}, event {id}: {texts:?} have other columns than {every:?}"
+                );
+            }
+        }
+    }
+    (values, user_data)
 }
 
 #[test]
@@ -220,6 +220,47 @@ fn every_field_of_the_samples_is_what_event_data_says() {
 #[test]
 fn every_field_of_the_corpus_is_what_event_data_says() {
     compare(&corpus());
+}
+
+/// A field with a name, or without one if it is empty: its declared type, and its value.
+fn any_field() -> impl Strategy<Value = (&'static str, u8, Value)> {
+    let names = prop_oneof![
+        6 => Just(""),
+        3 => prop::sample::select(&["a", "A", "Binary", "task", "a_1"][..]),
+        1 => prop::sample::select(&["param1", "Param2", "parameter", "param2_1"][..]),
+    ];
+    let texts = || prop::sample::select(&["x", "y z", "7", ""][..]).prop_map(str::to_owned);
+    let values = prop_oneof![
+        4 => vec(texts(), 0..5).prop_map(|texts| (0x81, Value::StringArray(texts))),
+        2 => vec(0..9_u32, 0..4).prop_map(|numbers| (0x88, Value::UInt32Array(numbers))),
+        2 => texts().prop_map(|text| (1, Value::string(text))),
+        1 => Just((0x81, Value::Null)),
+    ];
+    (names, values).prop_map(|(name, (declared, value))| (name, declared, value))
+}
+
+proptest! {
+    #![proptest_config(crate::generated(200))]
+
+    /// Also if records of one template have arrays of different lengths, and other templates have other names.
+    #[test]
+    fn items_of_arrays_are_called_alike_in_event_data_and_columns(
+        events in vec((vec(any_field(), 0..5), 0..3_usize), 1..12),
+    ) {
+        let mut records = Vec::new();
+        for (at, (fields, of)) in events.iter().enumerate() {
+            let shape: Vec<_> = fields.iter().map(|(name, declared, _)| (*name, *declared)).collect();
+            let template = template(2 * at as u8, 7, &shape);
+            records.push(event(&template, fields.iter().map(|(.., value)| value.clone()).collect()));
+            // The values of another event, as far as they are there.
+            let others = &events[at % (of + 1)].0;
+            let values = fields.iter().zip(others).map(|((_, declared, value), (_, other, instead))| {
+                if declared == other { instead } else { value }.clone()
+            });
+            records.push(event(&template, values.collect()));
+        }
+        compare_file("generated", &log(&records), &mut BTreeSet::new());
+    }
 }
 
 /// A template of an event with an ID and fields: name, and the byte of the type that is declared.

@@ -25,7 +25,14 @@ impl fmt::Display for Param {
 impl Param {
     /// The number in a name; `None` if it is another name.
     pub fn number(name: &str) -> Option<usize> {
-        name.strip_prefix("param")?.parse().ok()
+        let number = name.strip_prefix("param")?.parse().ok()?;
+        (number > 0 && Param(number).to_string() == name).then_some(number)
+    }
+
+    /// Whether a name looks like that of an unnamed value, in any case, as the names of columns have none.
+    pub fn resembles(name: &str) -> bool {
+        let start = name.as_bytes().get(..5);
+        start.is_some_and(|start| start.eq_ignore_ascii_case(b"param"))
     }
 }
 
@@ -59,5 +66,10 @@ mod tests {
         let mut namer = FieldNamer::default();
         assert_eq!([namer.next_param(), namer.next_param()], [1, 2]);
         assert_eq!(Param::number(&Param(12).to_string()), Some(12));
+        for other in ["param", "param0", "param01", "param+1", "param1_1", "Param1", "1"] {
+            assert_eq!(Param::number(other), None, "{other}");
+        }
+        let resembles = ["param", "PARAM1", "Parameter", "para", "", "xparam1", "par\u{e4}m"].map(Param::resembles);
+        assert_eq!(resembles, [true, true, true, false, false, false, false]);
     }
 }
