@@ -41,7 +41,7 @@ def test_definitions_of_other_logs_complete_orphans(con, tmp_path):
             if xml and error and "one with the same ID was used" in error and of_log:
                 assert (xml, is_same) == (of_log, True), (log, record)
                 lent += 1
-    assert lent > (12000 if corpus else 100), lent
+    assert lent > 12000 if corpus else lent == 240, lent
 
 
 def test_definitions_do_not_depend_on_conditions_but_on_the_logs(con, tmp_path):

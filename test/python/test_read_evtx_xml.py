@@ -92,7 +92,7 @@ def test_xml_of_read_evtx_comes_back(con, tmp_path, layout):
                     del expected[name], own[name]
             assert own == expected, log
             compared += 1
-    assert compared > 300
+    assert compared > 300 if len(FOLDERS) > 1 else compared == 407, compared
 
 
 # What the crate writes in another way: GUIDs without braces, and a few types.
@@ -131,7 +131,8 @@ def test_xml_of_the_crate_evtx_is_read(con, tmp_path):
                 other.update("event_data" for name in names if folded(own.get(name)) != folded(data.get(name)))
             compared += 1
     # Binary payloads, times and floats of a few events.
-    assert compared > 300 and other["event_data"] * 20 < compared
+    assert other["event_data"] * 20 < compared
+    assert compared > 300 if len(FOLDERS) > 1 else compared == 366, compared
 
 
 def event(nth, data=None, more=""):

@@ -86,7 +86,8 @@ def test_every_field_has_its_name_and_text(con, tmp_path):
     # A row does not tell whether a value had the name param1 or none, unless the provider declares it; it lacks RenderingInfo, and
     # what does not fit its columns.
     unknown = "matched LIKE '{param%' OR matched LIKE '{data=%' OR matched LIKE '{renderinginfo.%' OR filename LIKE '%oddities.evtx'"
-    assert assert_same(con, "events", logs, write(tmp_path, **rules), columns=columns, unknown=unknown)[0] > 500
+    found, _ = assert_same(con, "events", logs, write(tmp_path, **rules), columns=columns, unknown=unknown)
+    assert found > 500 if len(logs) > 1 else found == 11149, found
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -95,7 +96,8 @@ def test_correlations_count_all_rows(tmp_path, threads):
                   b="title: Many\nid: many\ncorrelation:\n  type: event_count\n  rules: [any]\n  group-by: [Channel, Computer]\n  timespan: 1h\n  condition: {gte: 3}\n")
     with loaded(threads=threads) as con:
         con.execute("CREATE TABLE events AS FROM read_evtx($1)", [LOGS])
-        assert assert_same(con, "events", LOGS, rules)[1] > 10
+        _, correlations = assert_same(con, "events", LOGS, rules)
+        assert correlations > 10 if len(LOGS) > 1 else correlations == 12, correlations
         whole = con.execute("SELECT count(*) FROM evtx_sigma_of('events', $1) WHERE computer LIKE 'DC%'", [rules]).fetchone()
         con.execute("CREATE VIEW found_ AS FROM evtx_sigma_of('events', $1)".replace("$1", f"'{rules}'"))
         assert con.execute("SELECT count(*) FROM found_ WHERE computer LIKE 'DC%'").fetchone() == whole
