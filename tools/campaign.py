@@ -32,7 +32,7 @@ from judge import Cases, Judge, find_logs, shrink  # noqa: E402
 
 # A case hangs after HANG seconds. A process runs up to CASES cases, with MEMORY bytes. The first SHOWN findings of an invariant are
 # shown in full.
-HANG, CASES, MEMORY, SHOWN = 120, 1000, 8 << 30, 10
+HANG, CASES, MEMORY, SHOWN = 600, 1000, 8 << 30, 10
 
 
 def work(arguments):

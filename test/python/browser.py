@@ -32,7 +32,7 @@ class Page:
     async def call(self, method, **parameters):
         number = await self.send(method, **parameters)
         while True:
-            message = await self._socket.receive_json(timeout=30)
+            message = await self._socket.receive_json(timeout=600)
             if message.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
                 self.errors.append(message["params"])
             if message.get("method") in self.on:
@@ -74,7 +74,7 @@ async def opened(address, *options):
                     async with client.ws_connect(place, max_msg_size=0) as socket:
                         page = Page(socket)
                         page.process = browser.pid
-                        for domain in ("Page", "Runtime", "Log"):
+                        for domain in ("Page", "Runtime", "Log", "Performance"):
                             await page.call(f"{domain}.enable")
                         await page.call("Page.navigate", url=address)
                         scheme = address.split(":")[0]

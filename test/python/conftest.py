@@ -3,7 +3,6 @@
 import contextlib
 import os
 import pathlib
-import threading
 import time
 import zipfile
 
@@ -59,14 +58,21 @@ def write_zip(path, files, method=zipfile.ZIP_DEFLATED):
 
 
 @contextlib.contextmanager
-def interrupted(connection, after, within):
-    """Interrupts the query of the block after some seconds, and asserts that it ends soon."""
-    at = []
-    timer = threading.Timer(after, lambda: (at.append(time.monotonic()), connection.interrupt()))
-    timer.start()
-    with pytest.raises(duckdb.InterruptException):
+def interrupted(connection, after):
+    """Interrupts the query of the block after some seconds of processor time, and asserts that it ends with little more work."""
+    with pytest.raises(duckdb.InterruptException), client.interrupting(connection, after) as at:
         yield
-    assert time.monotonic() - at[0] < within
+    client.promised(time.perf_counter() - at[1], 0.1)
+    assert time.process_time() - at[0] < 1
+
+
+@contextlib.contextmanager
+def takes_at_most(seconds):
+    """Asserts that the block takes at most some seconds of processor time, of all threads of the process."""
+    start, started = time.process_time(), time.perf_counter()
+    yield
+    client.promised(time.perf_counter() - started, seconds)
+    assert time.process_time() - start < seconds
 
 
 def rows_with_and_without_pushdown(connection, sql, parameters=()):

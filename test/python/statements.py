@@ -85,6 +85,8 @@ ROWS, JOINED_ROWS = 2000, 420
 # Longer texts, such as the XML of an event, are not used as constants.
 LONG = 300
 EPOCH = datetime.datetime(1970, 1, 1)
+# The processor time in seconds above which a call is slow. A hostile log is slow in every statement.
+SLOW = 10
 
 
 @dataclasses.dataclass(eq=False)
@@ -160,31 +162,27 @@ def partition(folder, logs):
     return f"read_evtx({quoted(f'{folder}/**/*.evtx')}, hive_partitioning := true)"
 
 
-def make_calls(connection, logs, seed, count, first=None, seconds=1):
-    """`count` calls over one or a few logs. Skips calls that take longer than `seconds`. `first` sets the first call."""
+def make_calls(connection, logs, seed, count, first=None):
+    """`count` calls over one or a few logs. Skips calls that take longer than SLOW. `first` sets the first call."""
     rng = random.Random(f"calls {seed}")
     calls, standard = {}, None
     logs = rng.sample(logs, len(logs))
     for attempt in range(20 * count):
-        # A hostile log is slow in every statement.
-        timer = threading.Timer(seconds, connection.interrupt)
-        timer.start()
         try:
-            if not standard:
-                columns = connection.execute(f"DESCRIBE FROM read_evtx({quoted(rng.choice(logs))})").fetchall()
-                standard = {name for name, *_ in columns}
-            files = [str(logs[attempt % len(logs)]), *(str(log) for log in rng.choices(logs, k=rng.choice([0, 0, 0, 0, 1, 2])))]
-            if rng.random() < 0.1:
-                files = [f"{OWN_FILES}{os.path.abspath(file)}" for file in files]
-            text = quoted(files[0]) if rng.random() < 0.1 else f"read_evtx({call_arguments(rng, connection, files)})"
-            if first and not calls:
-                text, first = first, None
-            if text not in calls and (call := describe(connection, text, standard)):
-                calls[text] = call
+            with client.interrupting(connection, SLOW):
+                if not standard:
+                    columns = connection.execute(f"DESCRIBE FROM read_evtx({quoted(rng.choice(logs))})").fetchall()
+                    standard = {name for name, *_ in columns}
+                files = [str(logs[attempt % len(logs)]), *(str(log) for log in rng.choices(logs, k=rng.choice([0, 0, 0, 0, 1, 2])))]
+                if rng.random() < 0.1:
+                    files = [f"{OWN_FILES}{os.path.abspath(file)}" for file in files]
+                text = quoted(files[0]) if rng.random() < 0.1 else f"read_evtx({call_arguments(rng, connection, files)})"
+                if first and not calls:
+                    text, first = first, None
+                if text not in calls and (call := describe(connection, text, standard)):
+                    calls[text] = call
         except duckdb.Error:
             continue
-        finally:
-            timer.cancel()
         if len(calls) == count:
             break
     return list(calls.values())
@@ -610,10 +608,10 @@ class Builder:
         return re.sub(r"<(\w+)>", token, self.rng.choice(SHAPES[shape][2]))
 
 
-def make_statements(extension, logs, seed, count, calls, first=None, seconds=1):
-    """`count` statements over a number of calls. For `first` and `seconds`, see make_calls."""
+def make_statements(extension, logs, seed, count, calls, first=None):
+    """`count` statements over a number of calls. For `first`, see make_calls."""
     with connect(extension) as connection:
-        calls = make_calls(connection, logs, seed, calls, first, seconds)
+        calls = make_calls(connection, logs, seed, calls, first)
         names = optimizers(connection)
     for number in range(count):
         yield Builder(calls, names, seed, number).statement()
@@ -627,8 +625,8 @@ def optimizers(connection):
 
 # Errors that invalidate a database.
 INTERNAL = ("InternalException", "FatalException")
-# The longest time of a statement, in seconds.
-TIMEOUT = 60
+# The time in seconds after which a statement hangs.
+TIMEOUT = 600
 # The forms of a statement, and the kinds of difference between them.
 TABLES, SCANS, OFF = "tables", "read_evtx", "read_evtx without pushdown"
 WRONG = "read_evtx with pushdown differs from both others"

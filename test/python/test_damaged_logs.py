@@ -2,11 +2,10 @@
 
 import random
 import struct
-import time
 
 import pytest
-from conftest import SAMPLES, rows_with_and_without_pushdown, write_zip
-from structures import CHUNK, FILE_HEADER, Chunk, file_header, slots
+from conftest import SAMPLES, rows_with_and_without_pushdown, takes_at_most, write_zip
+from structures import CHUNK, Chunk, FILE_HEADER, file_header, slots
 
 # A log of ten records, with IDs 14002 to 14011.
 LOG = (SAMPLES / "DC01-System.evtx").read_bytes()
@@ -199,12 +198,11 @@ def test_a_damaged_name_spoils_its_chunk_alone(con, tmp_path):
 
 
 def stray(con, tmp_path, *spans):
-    """Reads a log of a header, one byte and some spans with `recover`. Returns the IDs of sound records, and the seconds it took."""
+    """Reads a log of a header, one byte and some spans with `recover`. Returns the IDs of sound records."""
     path = tmp_path / "stray.evtx"
     path.write_bytes(b"".join([LOG[:FILE_HEADER], b"x", *spans]))
-    start = time.monotonic()
     rows = con.execute("SELECT record_id, event_id, error FROM read_evtx($1, recover := true)", [str(path)]).fetchall()
-    return sorted(record_id for record_id, event_id, error in rows if event_id and not error), time.monotonic() - start
+    return sorted(record_id for record_id, event_id, error in rows if event_id and not error)
 
 
 CHUNK_OF_LOG = LOG[FILE_HEADER:]
@@ -212,26 +210,28 @@ IDS = list(range(FIRST, FIRST + COUNT))
 
 
 def test_a_stray_chunk_is_found(con, tmp_path):
-    assert stray(con, tmp_path, CHUNK_OF_LOG)[0] == IDS
+    assert stray(con, tmp_path, CHUNK_OF_LOG) == IDS
     # Damage to the first record ID, the flags, or the name table of the header does not matter.
     for at in (24, 120, 130):
         chunk = bytearray(CHUNK_OF_LOG)
         chunk[at] ^= 4
-        assert stray(con, tmp_path, bytes(chunk))[0] == IDS
+        assert stray(con, tmp_path, bytes(chunk)) == IDS
     # A header without records before it does not matter either.
-    assert stray(con, tmp_path, CHUNK_OF_LOG[:512], bytes(100), CHUNK_OF_LOG)[0] == IDS
-    assert stray(con, tmp_path, CHUNK_OF_LOG[:400], CHUNK_OF_LOG)[0] == IDS
+    assert stray(con, tmp_path, CHUNK_OF_LOG[:512], bytes(100), CHUNK_OF_LOG) == IDS
+    assert stray(con, tmp_path, CHUNK_OF_LOG[:400], CHUNK_OF_LOG) == IDS
     # Two stray chunks, the first cut short after five records.
     cut = CHUNK_OF_LOG[: frames()[5][0] - FILE_HEADER]
-    assert stray(con, tmp_path, cut, CHUNK_OF_LOG)[0] == sorted([*IDS, *IDS[:5]])
+    assert stray(con, tmp_path, cut, CHUNK_OF_LOG) == sorted([*IDS, *IDS[:5]])
 
 
 def test_many_headers_are_no_reason_to_take_long(con, tmp_path):
     # Many stray headers, then records that consist of signatures.
     header = CHUNK_OF_LOG[:512]
-    assert stray(con, tmp_path, header * 16384)[1] < 5
+    with takes_at_most(5):
+        stray(con, tmp_path, header * 16384)
     record = b"**\0\0" + struct.pack("<IQQ", 600, 1, 0) + b"ElfChnk\0" * 71 + bytes(4) + struct.pack("<I", 600)
-    assert stray(con, tmp_path, *[header + record * 108] * 128)[1] < 5
+    with takes_at_most(5):
+        stray(con, tmp_path, *[header + record * 108] * 128)
 
 
 def test_zeros_are_no_name(con, tmp_path):

@@ -6,13 +6,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 
 import duckdb
 import fsspec
 import pytest
-from conftest import EXTENSION, SAMPLES
+from conftest import EXTENSION, SAMPLES, takes_at_most
 
 
 def test_a_folder_with_rubbish_in_it(con, tmp_path):
@@ -254,11 +253,9 @@ def test_names_beyond_what_may_be_read_are_not_shown(con, tmp_path):
 
 
 def test_a_path_of_too_many_folders_is_refused_soon(con):
-    start = time.monotonic()
     for end in ["x.evtx", "*.evtx", "a.zip/x.evtx"]:
-        with pytest.raises(duckdb.Error, match="cannot take a path of more than 2048 folders"):
+        with takes_at_most(1), pytest.raises(duckdb.Error, match="cannot take a path of more than 2048 folders"):
             con.execute(f"FROM read_evtx(repeat('a/', 30000) || '{end}')")
-    assert time.monotonic() - start < 1
 
 
 def test_a_text_with_a_nul_is_one_value(con):

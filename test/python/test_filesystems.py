@@ -173,7 +173,7 @@ def test_two_connections_take_turns(con, tmp_path, files):
         thread.start()
         threads.append(thread)
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     del left
     con.unregister_filesystem("own")
     assert len(results) == 3 and len(set(results)) == 1

@@ -34,7 +34,7 @@ def run_notebook(folder, logs):
     """The notebook with its outputs, over logs."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     environment = {**os.environ, "EVTX_EXTENSION": EXTENSION, "EVTX_LOGS": str(logs)}
-    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}})
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
     client.execute(env=environment)
     return notebook
 

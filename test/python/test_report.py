@@ -203,7 +203,8 @@ def test_the_file_has_what_is_filtered(hostile, tmp_path):
     async def save(page):
         saved.unlink(missing_ok=True)
         await page.run("document.getElementById('save').click()")
-        for _ in range(200):
+        # At most ten minutes.
+        for _ in range(12_000):
             await asyncio.sleep(0.05)
             if saved.exists() and saved.stat().st_size:
                 break

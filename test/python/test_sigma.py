@@ -3,14 +3,12 @@
 import gzip
 import json
 import random
-import threading
-import time
 import zipfile
 
 import duckdb
 import psutil
 import pytest
-from conftest import ROOT, SAMPLES, interrupted, loaded, rows_with_and_without_pushdown, write_zip
+from conftest import ROOT, SAMPLES, interrupted, loaded, rows_with_and_without_pushdown, takes_at_most, write_zip
 
 RULES = ROOT / "samples" / "rules"
 # The detection of a rule that matches every event.
@@ -180,39 +178,24 @@ def test_many_rules_and_large_ones_end_soon(con, tmp_path):
     one = rule("R", {"a": {"CommandLine|contains": [f"needle{i:06}" for i in range(15000)]}, "condition": "a"})
     write(tmp_path, large=one)
     (tmp_path / "many.yml").write_text("\n---\n".join(rule(f"M{i}", {"a": {"EventID": i}, "condition": "a"}) for i in range(2000, 6000)))
-    start = time.monotonic()
-    count = con.execute("SELECT count(*), count(error) FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchone()
-    assert count == (4001, 0)
-    assert titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path))
-    assert time.monotonic() - start < 30
+    with takes_at_most(30):
+        count = con.execute("SELECT count(*), count(error) FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchone()
+        assert count == (4001, 0)
+        assert titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path))
 
 
 def test_an_interrupt_ends_a_scan_soon(con, tmp_path, big_log):
     slow = {"a": {"|re": "(x+x+)+y|(a|b|ab)*c.{0,200}z"}, "condition": "a"}
     rules = write(tmp_path, **{f"r{i}": rule(f"R{i}", slow) for i in range(30)})
-    ended = []
-
-    def run():
-        try:
-            con.execute("SELECT count(*) FROM evtx_sigma($1, rules := $2)", [str(big_log), rules]).fetchall()
-        except duckdb.InterruptException:
-            ended.append(time.monotonic())
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    time.sleep(1.5)
-    asked = time.monotonic()
-    con.interrupt()
-    thread.join(60)
-    # The scan may have ended before the interrupt.
-    assert not thread.is_alive() and all(end - asked < 5 for end in ended)
+    with interrupted(con, after=1.5):
+        con.execute("SELECT count(*) FROM evtx_sigma($1, rules := $2)", [[str(big_log)] * 100, rules]).fetchall()
 
 
 @pytest.mark.parametrize("text", ["title: x\nx: [" + "a," * 500_000 + "]\n", "a: &a [x]\nb: [" + "*a," * 300_000 + "]\n", "- !!str x\n" * 100_000])
 def test_an_interrupt_ends_the_loading_of_rules_soon(con, tmp_path, text):
     (tmp_path / "rules.yml").write_text(text)
     sql = f"FROM evtx_sigma_rules([{', '.join(['$1'] * 100)}])"
-    with interrupted(con, after=0.3, within=1):
+    with interrupted(con, after=0.3):
         con.execute(sql, [str(tmp_path / "rules.yml")]).fetchall()
 
 

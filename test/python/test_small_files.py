@@ -100,7 +100,7 @@ def test_the_first_error_ends_the_query_for_all_threads(folder):
 
 def test_an_interrupt_ends_the_scan_of_a_folder(folder):
     con = loaded(threads=4)
-    with interrupted(con, after=0.02, within=10):
+    with interrupted(con, after=0.02):
         con.execute(f"SELECT count(COLUMNS(*)) FROM read_evtx({[f'{folder}/*.evtx'] * 200})").fetchall()
     assert con.execute(f"SELECT count(*) > 0 FROM read_evtx('{folder}/*.evtx')").fetchall() == [(True,)]
 
@@ -114,7 +114,8 @@ def test_a_result_that_is_read_slowly_has_all_rows(tmp_path, threads):
         (tmp_path / f"b{number:02}.evtx").write_bytes(header)
     con = loaded(threads=threads)
     (expected,) = con.execute(f"SELECT count(*) FROM read_evtx('{tmp_path}/*.evtx')").fetchone()
-    watch = threading.Timer(60, con.interrupt)
+    # It only ends a hang.
+    watch = threading.Timer(600, con.interrupt)
     watch.start()
     result = con.execute(f"FROM read_evtx('{tmp_path}/*.evtx')")
     rows = 0

@@ -52,7 +52,7 @@ def read(chunks, end):
     """The text of chunks up to an end."""
     text = b""
     while end.encode() not in text:
-        chunk = chunks.get(timeout=60)
+        chunk = chunks.get(timeout=600)
         if not chunk:
             raise SystemExit(f"the command line has ended: {text}")
         text += chunk
