@@ -101,15 +101,14 @@ fn a_hundred_thousand_entries_are_listed_and_read() {
     let at = archive.len() - 22;
     archive[at + 8..at + 12].fill(0xFF);
     let storage = Memory::default().with("a.zip", &archive);
-    let started = Instant::now();
+    let started = ThreadTime::now();
     let found = paths(&storage, "a.zip", &Archives::default()).expect("paths");
-    let listed = started.elapsed();
     assert_eq!(found.len(), 100_000);
     assert!(storage.reads.load(Ordering::Relaxed) < 20);
-    let rows = read(&storage, "a.zip", &Archives::default(), 2).expect("rows");
+    let rows = read(&storage, "a.zip", &Archives::default(), 1).expect("rows");
     assert!(rows.iter().all(|(_, _, errors)| errors.len() == 1));
-    println!("listed in {listed:?}, read in {:?}", started.elapsed() - listed);
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    promised("100,000 entries of a ZIP archive", started.elapsed(), 20);
+    assert!(started.elapsed() < MAX_TIME, "{:?}", started.elapsed());
     assert!(storage.opens.load(Ordering::Relaxed) < 10);
 }
 

@@ -19,10 +19,11 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow_array::{Array, StringViewArray};
 use common::{on_threads, sample};
+use cpu_time::ThreadTime;
 use crafted::{Crafted, craft, end, stored};
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{MakeArrays, Options, Scan, Table};
@@ -36,6 +37,15 @@ use lzma_rust2::{XzOptions, XzWriter};
 use zip::unstable::write::FileOptionsExt;
 use zip::write::SimpleFileOptions;
 use zip::{AesMode, CompressionMethod, ZipWriter};
+
+/// The most processor time that the thread may take for an archive. Work that grows with the square of the entries takes
+/// minutes.
+const MAX_TIME: Duration = Duration::from_secs(20);
+
+/// Prints how long something took, and how many seconds it may take, for `bench/promises.py`. Tests assert no time.
+fn promised(what: &str, took: Duration, seconds: u64) {
+    println!("promise: {what}: {:.3} s of {seconds} s", took.as_secs_f64());
+}
 
 /// Files in memory, and how often they were opened and read.
 #[derive(Default)]

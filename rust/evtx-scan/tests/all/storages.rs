@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow_array::{Array, StringViewArray, UInt64Array};
 use evtx_arrow::{MakeArrays, OnError, Options, Scan, Table};
@@ -748,21 +748,18 @@ fn a_remote_log_takes_few_requests() {
 }
 
 #[test]
-fn an_interrupt_ends_a_slow_scan_soon() {
-    let slow = Manner {
-        slow: Duration::from_millis(10),
-        ..Manner::default()
-    };
-    let storage = Memory::default().with("log", &long("dirty.evtx", 320), slow);
-    let set = AtomicBool::new(false);
+fn an_interrupt_ends_a_scan_before_its_next_read() {
+    // 20 MiB, which take as many reads.
+    let storage = Memory::default().with("log", &long("dirty.evtx", 320), Manner::default());
+    let scan = file_scan(Options::default(), paths(&storage, "log"));
+    let interrupted_at = storage.reads.load(Ordering::Relaxed) + 10;
     std::thread::scope(|scope| {
-        let scan = file_scan(Options::default(), paths(&storage, "log"));
-        let (storage, set) = (&storage, &set);
+        let (scan, storage) = (&scan, &storage);
         let workers: Vec<_> = (0..2)
             .map(|_| {
-                let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
+                let mut worker = Worker::new(scan, MakeArrays::CHECKED);
                 scope.spawn(move || {
-                    let is_set = || set.load(Ordering::Relaxed);
+                    let is_set = || storage.reads.load(Ordering::Relaxed) >= interrupted_at;
                     loop {
                         match worker.next(storage, Interrupt::new(&is_set)) {
                             Ok(Some(_)) => {}
@@ -772,15 +769,17 @@ fn an_interrupt_ends_a_slow_scan_soon() {
                 })
             })
             .collect();
-        std::thread::sleep(Duration::from_millis(30));
-        let told = Instant::now();
-        set.store(true, Ordering::Relaxed);
         for worker in workers {
             let ended = worker.join().expect("no panic");
             assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
         }
-        assert!(told.elapsed() < Duration::from_secs(1));
     });
+    // The other worker may have begun one meanwhile.
+    let reads = storage.reads.load(Ordering::Relaxed);
+    assert!(
+        reads <= interrupted_at + 1,
+        "{reads} reads, interrupted at {interrupted_at}"
+    );
     // What only the storage knows, as a read of it ends.
     storage.is_interrupted.store(true, Ordering::Relaxed);
     for pattern in ["log", "l*"] {
@@ -940,32 +939,29 @@ fn fields_are_kept_of_files_that_stay_as_they_are() {
 
 #[test]
 fn an_interrupt_ends_the_search_for_fields() {
-    let slow = Manner {
-        slow: Duration::from_millis(20),
-        ..Manner::default()
-    };
-    let storage = with_oddities(&slow);
-    let told = Instant::now();
-    let is_set = || told.elapsed() > Duration::from_millis(30);
-    let mut arguments = Arguments::new(Query::Records);
-    let value = ArgumentValue::List(vec!["3".to_owned()]);
-    arguments
-        .set(
-            Argument::find(Query::Records, "event_id").expect("an argument"),
-            value,
-            "a test",
-        )
-        .expect("an ID");
-    let ended = arguments.call(
-        paths(&storage, "*"),
-        2,
-        u64::MAX,
-        &storage,
-        "a test",
-        Interrupt::new(&is_set),
-    );
-    assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
-    assert!(told.elapsed() < Duration::from_secs(1));
+    let storage = with_oddities(&Manner::default());
+    for threads in [1, 2] {
+        let paths = paths(&storage, "*");
+        let interrupted_at = storage.reads.load(Ordering::Relaxed) + 3;
+        let is_set = || storage.reads.load(Ordering::Relaxed) >= interrupted_at;
+        let mut arguments = Arguments::new(Query::Records);
+        let value = ArgumentValue::List(vec!["3".to_owned()]);
+        arguments
+            .set(
+                Argument::find(Query::Records, "event_id").expect("an argument"),
+                value,
+                "a test",
+            )
+            .expect("an ID");
+        let ended = arguments.call(paths, threads, u64::MAX, &storage, "a test", Interrupt::new(&is_set));
+        assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
+        // The other of two threads may read on until this one has looked.
+        let reads = storage.reads.load(Ordering::Relaxed);
+        assert!(
+            threads == 2 || reads == interrupted_at,
+            "{reads} reads, interrupted at {interrupted_at}"
+        );
+    }
     storage.is_interrupted.store(true, Ordering::Relaxed);
     let ended = columns_of_event(&storage, "*", "3");
     assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
