@@ -62,7 +62,7 @@ class Home:
 
 
 def run(command, text=None, folder=ROOT, **variables):
-    process = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, timeout=300,
+    process = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, timeout=600,
                              env={**os.environ, **variables}, check=False)
     assert process.returncode == 0, process.stdout + process.stderr
     return process.stdout

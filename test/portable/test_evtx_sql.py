@@ -88,7 +88,7 @@ def test_settings_of_the_user_do_not_matter_for_the_version(package, tmp_path):
 def test_the_command_ends_if_nobody_reads_on(package):
     query = f"SELECT a.json FROM read_evtx('{LOGS}', json := true) a, range(1000)"
     command = f"{OLD / 'python'} -m evtx_sql -csv \"{query}\" | head -1"
-    shown = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT, timeout=20, check=True,
+    shown = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT, timeout=600, check=True,
                            env={**os.environ, "PYTHONPATH": str(package)})
     assert shown.stdout == "json\n"
 

@@ -22,6 +22,8 @@ def answer(connection, sql):
 
 def main(extension):
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    # What takes long would print a bar.
+    connection.execute("SET enable_progress_bar = false")
     connection.load_extension(extension)
     for line in sys.stdin:
         try:

@@ -14,6 +14,8 @@ import browser  # noqa: E402
 
 WEB = pathlib.Path(os.environ.get("EVTX_WEB", pathlib.Path(__file__).resolve().parents[2] / "build/web"))
 CONTROL = 2
+# The time in seconds after which the page hangs.
+HANG = 600
 
 
 class Case:
@@ -22,17 +24,17 @@ class Case:
     def __init__(self, page):
         self.page = page
 
-    async def until(self, script, seconds=60):
+    async def until(self, script):
         """Waits until a script has a true value, and returns it."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + HANG
         while not (value := await self.page.run(script)):
             if time.monotonic() > end:
-                raise AssertionError(f"not within {seconds} s: {script}; the page shows: {await self.page.run('document.body.innerText.slice(0, 2000)')}")
+                raise AssertionError(f"not within {HANG} s: {script}; the page shows: {await self.page.run('document.body.innerText.slice(0, 2000)')}")
             await asyncio.sleep(0.02)
         return value
 
-    async def state(self, name, seconds=60):
-        await self.until(f"document.body?.dataset.state === '{name}'", seconds)
+    async def state(self, name):
+        await self.until(f"document.body?.dataset.state === '{name}'")
 
     async def drop(self, *paths):
         """Drops files and folders on the page."""
@@ -42,16 +44,16 @@ class Case:
             await self.page.call("Input.dispatchDragEvent", type=kind, x=place[0], y=place[1], data=data)
 
     @contextlib.asynccontextmanager
-    async def loading(self, seconds=60):
+    async def loading(self):
         """Waits until what the block starts to load is loaded."""
         await self.page.run("""globalThis.loads = 0; globalThis.seen ??= new MutationObserver(() => { loads += document.body.dataset.state === 'loaded'; });
             seen.observe(document.body, {attributeFilter: ['data-state']}); 1""")
         yield
-        await self.until("loads > 0", seconds)
+        await self.until("loads > 0")
 
-    async def load(self, *paths, seconds=60):
+    async def load(self, *paths):
         """Drops files and waits until they are loaded."""
-        async with self.loading(seconds):
+        async with self.loading():
             await self.drop(*paths)
 
     async def text(self, element):
@@ -79,14 +81,14 @@ class Case:
         for kind in ("mousePressed", "mouseReleased"):
             await self.page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    async def query(self, sql, seconds=60):
+    async def query(self, sql):
         """Runs SQL, and waits until its rows are shown. Returns their number, or raises the error that the page shows."""
         await self.type_sql(sql)
-        return await self.finished(seconds)
+        return await self.finished()
 
-    async def finished(self, seconds=60):
+    async def finished(self):
         """Waits until the query that was started has ended. Returns the number of its rows, or raises the error that the page shows."""
-        await self.until("document.querySelector('#stop').disabled && (document.querySelector('#status').textContent || !document.querySelector('#error').hidden)", seconds)
+        await self.until("document.querySelector('#stop').disabled && (document.querySelector('#status').textContent || !document.querySelector('#error').hidden)")
         if error := await self.error():
             raise RuntimeError(error)
         status = await self.text("#status")
@@ -96,13 +98,18 @@ class Case:
         """The error that the page shows; empty if there is none."""
         return await self.page.run("document.querySelector('#error').hidden ? '' : document.querySelector('#error').textContent")
 
+    async def spent(self, what):
+        """The processor time in seconds that the page has taken: `ThreadTime` without its workers, `ProcessTime` with them."""
+        metrics = (await self.page.call("Performance.getMetrics"))["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == what)
+
     async def rows(self):
         """The rows that the grid shows."""
         return await self.page.run("Array.from(document.querySelectorAll('#grid tbody tr'), (row) => Array.from(row.querySelectorAll('td'), (cell) => cell.textContent))")
 
-    async def ask(self, sql, seconds=60):
+    async def ask(self, sql):
         """Runs SQL. Returns the rows that the grid shows, or raises the error that the page shows."""
-        return await self.rows() if await self.query(sql, seconds) else []
+        return await self.rows() if await self.query(sql) else []
 
     async def save(self, button, path):
         """Saves a file by a button."""
@@ -110,7 +117,7 @@ class Case:
             await self.page.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=folder)
             await self.click(button)
             await self.until(f"!document.querySelector('{button}').disabled")
-            end = time.monotonic() + 60
+            end = time.monotonic() + HANG
             # An empty file holds the place of one that is on its way.
             while not (found := [file for file in pathlib.Path(folder).iterdir() if file.suffix in (".parquet", ".csv", ".html") and file.stat().st_size]):
                 assert not await self.error() and time.monotonic() < end, await self.error()

@@ -38,11 +38,11 @@ def memory(process):
 async def loads(page, path, choose=None):
     """Loads a file, which may need a choice of columns. Returns how much memory that takes at most, in bytes."""
     before = most = memory(page.page.process)
-    async with page.loading(seconds=1):
+    async with page.loading():
         await page.drop(path)
         if choose:
             await choose(page)
-        end = time.monotonic() + 60
+        end = time.monotonic() + case.HANG
         while not await page.page.run("loads") and time.monotonic() < end:
             most = max(most, memory(page.page.process))
     return most - before

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is n
 
 # What a script that got into the page could try. Each attempt ends with how it failed.
 ATTEMPTS = """
-const outcome = (promise) => Promise.race([promise.then((value) => value, (error) => error.name), new Promise((done) => { setTimeout(done, 5000, 'no answer'); })]);
+const outcome = (promise) => Promise.race([promise.then((value) => value, (error) => error.name), new Promise((done) => { setTimeout(done, 600000, 'no answer'); })]);
 const event = (target, good, bad) => new Promise((done) => { target[good] = () => done('connected'); target[bad] = () => done('blocked'); });
 const attempts = (url) => Promise.all([
   outcome(fetch(url + 'fetch')),
