@@ -84,7 +84,7 @@ def in_page(logs, seconds):
         await asyncio.sleep(seconds)
         await page.page.run(WATCH)
         await page.page.run(KEEP)
-        await page.load(logs, seconds=600)
+        await page.load(logs)
         took = await page.page.run("({...took, files: undefined})")
         return took, await page.page.run(DECODE)
 

@@ -13,6 +13,15 @@ bench-logs:
 bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump bench-logs
 	@$(VENV_PYTHON) bench/run.py $(EXTENSION) $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs $(BUILD)/bench/report.json $(BENCH)
 
+# What has a limit of time, such as the end of a query after an interrupt: the longest time of some rounds, and the limit. It needs a quiet
+# machine, as no test does. The page is measured if it was built. BENCH passes options, such as BENCH="--rounds 1 --tell".
+.PHONY: bench-promises
+bench-promises: release wheel portable checked $(VENV)/.test $(OLD)/.created
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(BUILD)/bench/package $(WHEELS)/*.whl
+	@PYTHONHASHSEED=1 EVTX_EXTENSION=$(abspath $(EXTENSION)) PYTHONPATH=$(abspath $(BUILD))/bench/package \
+	  EVTX_PORTABLE=$(abspath $(PORTABLE)) EVTX_OLD=$(abspath $(OLD))/bin EVTX_CARGO_TEST="$(TEST_CRATES)" \
+	  $(if $(wildcard $(WEB)/index.html),EVTX_WEB=$(abspath $(WEB))) $(VENV_PYTHON) bench/promises.py $(BENCH)
+
 # Sigma rules over large and small logs. EVTX_SIGMA names the folder of rules, EVTX_CORPUS a folder of small logs. BENCH passes options,
 # such as BENCH="--hayabusa hayabusa".
 bench-sigma: release $(VENV)/.test bench-logs
