@@ -19,7 +19,7 @@ bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump bench-logs
 bench-promises: release wheel portable checked $(VENV)/.test $(OLD)/.created
 	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(BUILD)/bench/package $(WHEELS)/*.whl
 	@PYTHONHASHSEED=1 EVTX_EXTENSION=$(abspath $(EXTENSION)) PYTHONPATH=$(abspath $(BUILD))/bench/package \
-	  EVTX_PORTABLE=$(abspath $(PORTABLE)) EVTX_OLD=$(abspath $(OLD))/bin EVTX_CARGO_TEST="$(TEST_CRATES)" \
+	  EVTX_PORTABLE=$(abspath $(PORTABLE)) EVTX_OLD=$(abspath $(OLD))/bin EVTX_CARGO_TEST="$(CARGO_TEST)" \
 	  $(if $(wildcard $(WEB)/index.html),EVTX_WEB=$(abspath $(WEB))) $(VENV_PYTHON) bench/promises.py $(BENCH)
 
 # Sigma rules over large and small logs. EVTX_SIGMA names the folder of rules, EVTX_CORPUS a folder of small logs. BENCH passes options,

@@ -15,6 +15,42 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples"
 EXTENSION = os.environ.get("EVTX_EXTENSION", str(ROOT / "build/release/extension/evtx/evtx.duckdb_extension"))
 
+# What `make test` leaves out: files, and tests with their files.
+SLOW = {
+    "test_archives": ["test_an_interrupt_ends_decompression_soon"],
+    "test_campaign": [],
+    "test_collections": [],
+    "test_copies": [],
+    "test_evaluator": [],
+    "test_events": ["test_of_more_than_4_gib_a_part_is_read_for_the_fields"],
+    "test_evtx_arrow": ["test_operators_on_texts_are_those_of_duckdb"],
+    "test_filter_pushdown": ["test_generated_predicates_give_the_same_rows"],
+    "test_python_page": [],
+    "test_redaction": ["test_a_form_that_is_left_fails_the_copy"],
+    "test_report": ["test_a_large_page_says_what_is_left_out", "test_the_size_is_bounded"],
+    "test_sigma": ["test_rules_that_are_refused_take_bounded_memory_while_they_load"],
+    "test_small_files": ["test_rows_are_those_of_each_file_in_order"],
+    "test_statements": [],
+    "test_stories": [],
+}
+# What also reads the folders that EVTX_CORPUS and the like name.
+FOLDERS = ["test_attribution", "test_columns_of_events", "test_events", "test_evtx_arrow_sigma", "test_exports", "test_messages", "test_orphans"]
+FOLDERS += ["test_archives", "test_read_evtx_xml", "test_redaction", "test_sigma_of", "test_stored_values"]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes long, so `make test` leaves it out")
+    config.addinivalue_line("markers", "folders: reads the logs in folders that variables such as EVTX_CORPUS name")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        name = item.originalname
+        if name in SLOW.get(item.path.stem, ()) or SLOW.get(item.path.stem) == []:
+            item.add_marker("slow")
+        if item.path.stem in FOLDERS:
+            item.add_marker("folders")
+
 
 def connect(database=":memory:", **config):
     """A connection without the extension."""

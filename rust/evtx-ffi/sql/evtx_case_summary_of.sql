@@ -206,7 +206,7 @@ new AS (
             FILTER (topic = 'service') AS services,
         list({time: time, task: item, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST)
             FILTER (topic = 'task') AS tasks,
-        list({time: time, old_time: old_time, new_time: new_time, moved_seconds: epoch(TRY(new_time::TIMESTAMP - old_time::TIMESTAMP)), user_name: user_name,
+        list({time: time, old_time: old_time, new_time: new_time, moved_seconds: epoch_us(TRY(new_time::TIMESTAMP - old_time::TIMESTAMP)) / 1e6, user_name: user_name,
               process: process} ORDER BY time ASC, new_time ASC)
             FILTER (topic = 'clock' AND abs(epoch(new_time) - epoch(old_time)) >= 60 AND NOT is_sleep
                     AND NOT coalesce(abs(epoch(new_time) - epoch(wake)) <= 60, false)) AS clock_changes
@@ -376,7 +376,7 @@ failed_logons AS (
     GROUP BY machine
 ),
 gaps AS (
-    SELECT machine, list({start: last, duration_seconds: epoch(next_first - last)} ORDER BY last ASC) AS list
+    SELECT machine, list({start: last, duration_seconds: epoch_us(next_first - last) / 1e6} ORDER BY last ASC) AS list
     FROM (SELECT machine, max(last) AS last, lead(min(first)) OVER (PARTITION BY machine ORDER BY hour ASC) AS next_first
           FROM placed_hours WHERE broken_id IS NULL GROUP BY machine, hour)
     WHERE next_first - last >= INTERVAL 1 DAY

@@ -84,7 +84,7 @@ sessions AS (
     GROUP BY computer, id, session
 )
 SELECT
-    logon_time, logoff_time, epoch(logoff_time - logon_time) AS duration_seconds, computer,
+    logon_time, logoff_time, epoch_us(logoff_time - logon_time) / 1e6 AS duration_seconds, computer,
     CASE WHEN domain NOT IN ('', '-') THEN domain || '\' || account ELSE account END AS user_name, user_sid, logon_type,
     CASE logon_type
         WHEN 2 THEN 'Interactive'

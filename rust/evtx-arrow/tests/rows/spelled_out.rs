@@ -460,7 +460,7 @@ fn a_flood_of_outlines_reads_as_trees_do() {
 }
 
 proptest! {
-    #![proptest_config(crate::common::generated(500))]
+    #![proptest_config(crate::common::generated(150))]
 
     #[test]
     fn random_elements_read_as_their_trees_do(log in log()) {
