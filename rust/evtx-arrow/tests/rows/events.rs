@@ -240,7 +240,7 @@ fn any_field() -> impl Strategy<Value = (&'static str, u8, Value)> {
 }
 
 proptest! {
-    #![proptest_config(crate::generated(200))]
+    #![proptest_config(crate::common::generated(200))]
 
     /// Also if records of one template have arrays of different lengths, and other templates have other names.
     #[test]
