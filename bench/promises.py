@@ -60,6 +60,7 @@ RUST = {
         "campaign::damaged_lists_of_7z_archives_are_told",
         "campaign::damaged_headers_of_tar_archives_are_told",
     ],
+    "multiplied": ["fixed_multiplied_files_stay_within_bounds"],
     "hostile": ["hostile_logs_are_survived"],
     "all": ["registry::circles_and_damage_end", "correlations::a_million_groups_take_bounded_time_and_memory"],
 }
