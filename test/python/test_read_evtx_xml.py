@@ -193,6 +193,186 @@ def test_texts_are_those_of_element_tree(con, tmp_path):
             assert (data or {}) == expected, text
 
 
+def decoy(random):
+    """Markup that looks like an event, and is text where it is put."""
+    namespace = random.choice(["", f" xmlns='{NAMESPACE}'", " xmlns='x'"])
+    one = (f"<Event{namespace}><System><EventID>1102</EventID><EventRecordID>{random.randrange(10**6, 10**7)}</EventRecordID>"
+           "</System></Event>")
+    return random.choice(["", " ", "</Data></EventData></Event>"]) + one * random.randrange(1, 8) + random.choice(["", "<Event>", "</Events>"])
+
+
+def hidden(random):
+    """The same in a part of XML that is not markup."""
+    return random.choice(["<!--{}-->", "<?some {}?>"]).format(decoy(random))
+
+
+def random_document(random):
+    """A document with events, and the texts of these. What is between them is no damage unless `is_other` is true."""
+    default = random.choice(["", NAMESPACE, "urn:other"])
+    root = f"Events xmlns='{default}'" if default else "Events"
+    root += f" xmlns:e='{NAMESPACE}' xmlns:o='urn:other' note='>'"
+    is_other, parts, events, nth = False, [], [], 0
+    if random.random() < 0.5:
+        parts.append(f"<!DOCTYPE Events [<!ENTITY a \"{decoy(random)}\"><!-- '{decoy(random)} --><?a ']>?><!ELEMENT b ANY>]>\n")
+    parts += [f"<{root}>", *(hidden(random) for _ in range(random.randrange(3)))]
+    for _ in range(random.randrange(1, 6)):
+        noise = random.randrange(10)
+        if noise < 3:
+            parts.append(hidden(random))
+        elif noise == 3:
+            is_other = True
+            parts.append(random.choice([
+                f"<![CDATA[{decoy(random)}]]>",
+                "<o:Event><o:System><o:EventRecordID>5000000</o:EventRecordID></o:System></o:Event>",
+                "<Event xmlns='urn:x'><System><EventRecordID>5000000</EventRecordID></System></Event>",
+                "<a xmlns='urn:x'><Event><System><EventRecordID>5000000</EventRecordID></System></Event></a>",
+            ]))
+        nth += 1
+        values = []
+        for at in range(random.randrange(4)):
+            pieces = [random.choice(["text", "&lt;", f"<![CDATA[{decoy(random)}]]>", hidden(random)]) for _ in range(random.randrange(4))]
+            values.append(f"<Data Name='N{at}' o=\"'>\">{''.join(pieces)}</Data>")
+        system = (f"<System><EventID>{nth}</EventID><EventRecordID>{nth}</EventRecordID>{hidden(random)}"
+                  "<Channel>Application</Channel></System>")
+        before = random.choice(["", "", hidden(random), "<System xmlns='urn:x'><EventRecordID>5000000</EventRecordID></System>"])
+        after = random.choice(["", "", f"<!--{decoy(random)}-->", f"<UserData>{decoy(random)}</UserData>"])
+        if after.startswith("<UserData>"):
+            after = f"<UserData>{event(7)}<a xmlns='urn:x'><Event/></a></UserData>"
+        body = f"{before}{system}<EventData>{''.join(values)}</EventData>{after}"
+        way = random.choice(["default", "own", "own", "prefix", "none"])
+        if way == "prefix" or way == "default" and default == "urn:other":
+            names = r"<(/?)(?=(?:Event|System|EventID|EventRecordID|Channel|EventData|Data|UserData)[ />])"
+            # What is text stays.
+            opaque = r"(<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<System xmlns='urn:x'>.*?</System>|<a xmlns='urn:x'>.*?</a>)"
+            pieces = re.split(opaque, f"<Event>{body}</Event>")
+            whole = "".join(piece if at % 2 else re.sub(names, r"<\1e:", piece) for at, piece in enumerate(pieces))
+        else:
+            declared = {"default": "", "own": f" xmlns='{NAMESPACE}'", "none": " xmlns=''"}[way]
+            whole = f"<Event{declared}>{body}</Event>"
+        parts.append(whole)
+        events.append(whole)
+    parts.append("</Events>" + random.choice(["", "\n", hidden(random)]))
+    return parts, events, is_other
+
+
+def outermost(element):
+    """The events of a tree that are not inside of others."""
+    if element.tag in (f"{{{NAMESPACE}}}Event", "Event"):
+        return [element]
+    return [event for child in element for event in outermost(child)]
+
+
+def said(element):
+    """The ID of an event and its data, by ElementTree."""
+    def own(element, name):
+        return [child for child in element if child.tag in (f"{{{NAMESPACE}}}{name}", name)]
+    number = own(own(element, "System")[0], "EventRecordID")[0].text
+    data = [item for part in own(element, "EventData") for item in own(part, "Data")]
+    return int(number), {item.get("Name"): item.text or "" for item in data}
+
+
+def documents(folder, count, encoding, change=lambda random, whole: whole):
+    """Random documents, each in a file with its number. Returns what ElementTree reads of each."""
+    random_, expected = random.Random(70), []
+    for nth in range(count):
+        parts, events, is_other = random_document(random_)
+        read_by_tree = [said(event) for event in outermost(ElementTree.fromstring("".join(parts)))]
+        assert len(read_by_tree) == len(events)
+        expected.append((read_by_tree, is_other))
+        (folder / f"{nth:04}.xml").write_bytes(change(random_, (parts, events)).encode(encoding))
+    return expected
+
+
+def found_in(con, folder):
+    found = collections.defaultdict(list)
+    for name, *row in read(con, folder, "filename, event_record_id, event_data, error, user_data IS NULL"):
+        found[int(pathlib.Path(name).stem)].append(row)
+    return found
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_documents_are_those_of_element_tree(con, tmp_path, encoding):
+    """Comments, sections, instructions, declarations and other namespaces have no events in them."""
+    expected = documents(tmp_path, 600, encoding, lambda _, whole: "".join(whole[0]))
+    found = found_in(con, tmp_path)
+    for nth, (events, is_other) in enumerate(expected):
+        text = (tmp_path / f"{nth:04}.xml").read_text(encoding)
+        rows = [(number, data or {}) for number, data, error, has_data in found[nth] if not error]
+        # An event with UserData has no event_data.
+        assert [row for row in rows if row[1]] == [event for event in events if event[0] in {number for number, data in rows if data}], text
+        assert [number for number, _ in rows] == [number for number, _ in events], text
+        assert any(error for _, _, error, _ in found[nth]) == is_other, text
+    assert sum(len(events) for events, _ in expected) > 1000
+
+
+def test_text_does_not_become_events_after_damage(con, tmp_path):
+    """An event that is damaged is a row with an error; the others are there, and nothing else."""
+    damaged = {}
+
+    def change(random, whole):
+        parts, events = whole
+        nth = random.randrange(len(events))
+        damaged[len(damaged)] = nth
+        # The own element, not one in a text.
+        tag = re.search(f"<(e:)?EventID>(?={nth + 1}<)", events[nth])
+        new = random.choice(["<EventId>", "<EventID a='>", "<EventID", "<EventID><EventID>"])
+        one = events[nth][:tag.start()] + new + events[nth][tag.end():]
+        return "".join(one if part is events[nth] else part for part in parts)
+
+    expected = documents(tmp_path, 600, "utf-8", change)
+    found = found_in(con, tmp_path)
+    for nth, (events, _) in enumerate(expected):
+        text = (tmp_path / f"{nth:04}.xml").read_text()
+        others = [number for at, (number, _) in enumerate(events) if at != damaged[nth]]
+        rows = [number for number, _, error, _ in found[nth] if not error]
+        assert [number for number in rows if number != 7] == others, text
+        assert any(error for _, _, error, _ in found[nth]), text
+
+
+def test_parts_without_end(con, tmp_path):
+    """A long part hides what is in it; one whose end is lost hides nothing."""
+    path, events = tmp_path / "parts.xml", "".join(event(nth) for nth in range(1, 6))
+    for encoding in ("utf-8", "utf-16"):
+        for start, end in [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?a", "?>")]:
+            for part, is_told in [
+                (start + event(9) * 8_000 + end, start.startswith("<!["),),
+                (start + event(9) * 8_000 + "<!--" + end, True) if start == "<!--" else (start + end, start.startswith("<![")),
+                (start, True),
+                (start + " " * 3_000_000, True),
+                (start[:-1], True),
+            ]:
+                path.write_bytes(("<Events>" + events[:len(event(1))] + part + events[len(event(1)):] + "</Events>").encode(encoding))
+                found = read(con, path)
+                rows = [row for row, error in found if not error]
+                assert [row for row in rows if row != 9] == [1, 2, 3, 4, 5], (encoding, part[:20])
+                assert any(error for _, error in found) == is_told, (encoding, part[:20], found[:2])
+                assert 9 not in rows or part.endswith("<!---->"), (encoding, part[:20])
+        # A section that makes an event too long.
+        text = f"<Data Name='x'><![CDATA[{event(9) * 8_000}]]></Data>"
+        path.write_bytes(("<Events>" + event(1) + event(2, text) + event(3) + "</Events>").encode(encoding))
+        found = read(con, path)
+        assert [row for row, error in found if not error] == [1, 3] and len(found) == 3
+
+
+def test_a_prefix_that_nothing_declares(con, tmp_path):
+    """The tag that declares it can be lost: the event is there, and so is an error."""
+    path = tmp_path / "prefix.xml"
+    path.write_text("<Events>" + event(1) + "<e:Event><e:System><e:EventRecordID>2</e:EventRecordID></e:System></e:Event>" + event(3) + "</Events>")
+    found = read(con, path)
+    assert [row for row, error in found if not error] == [1, 2, 3]
+    assert [error.split(": ")[1] for _, error in found if error] == [f"the event at byte {8 + len(event(1))} has a prefix that nothing declares"]
+
+
+def test_elements_of_other_namespaces_are_not_those_of_events(con, tmp_path):
+    path = tmp_path / "other.xml"
+    other = "<System xmlns='urn:x'><EventID>1</EventID><EventRecordID>9</EventRecordID></System>"
+    path.write_text(event(2).replace("<System>", other + "<System><EventID xmlns='urn:x'>1102</EventID>"))
+    assert read(con, path, "event_record_id, event_id, error") == [(2, 2, None)]
+    [(xml,)] = read(con, path, "xml", ", xml := true")
+    tree = ElementTree.fromstring(xml)
+    assert [child.tag for child in tree][:2] == ["{urn:x}System", f"{{{NAMESPACE}}}System"]
+
+
 def test_long_texts(con, tmp_path):
     """A script block and its message are longer than a chunk is in UTF-16."""
     path, random_ = tmp_path / "long.xml", random.Random(54)
@@ -287,7 +467,19 @@ def test_flipped_bytes(con, tmp_path):
     (event(2, "<Data></Dat>"), "cannot be read"),
     (event(2)[:-20], "another event starts"),
     (f"<Event xmlns='{NAMESPACE}'></Event>", "System"),
-    ("<Event>" * 100_000, "does not end"),
+    ("<Event>" * 100_000, "another event starts"),
+    ("<Event><!--" * 100_000, "a comment does not end"),
+    ("<Event><![CDATA[" * 100_000, "more than 1048576 bytes"),
+    ("<Event><?" * 100_000, "cannot be read"),
+    (event(2, "<Data>a<!-- b -- c -->d</Data>"), "`--` in it"),
+    (event(2, "<Data>a & b; c</Data>"), "starts no reference"),
+    (event(2, "<Data a='<'/>"), "does not end"),
+    (f"<o:Event xmlns:o='urn:other'>{event(2)[7:]}".replace("</Event>", "</o:Event>"), "are not events"),
+    ("<![CDATA[" + event(2) + "]]>", "are not events"),
+    ("<!-- a -- " + event(2) + "-->", "are not events"),
+    ("<!-- " * 100_000 + "-->", "are not events"),
+    ("<!DOCTYPE a [<!-- " * 100_000, "are not events"),
+    ("<!DOCTYPE a '" + "<!DOCTYPE b [<?" * 100_000, "are not events"),
     ('<Event "' * 100_000, "cannot be read"),
     ("<Evant><System/></Evant>", "are not events"),
     ("\0" * 3_000_000, "are not events"),
@@ -307,14 +499,13 @@ def test_hostile_events_are_rows(con, tmp_path, text, why):
 
 
 def test_an_unknown_entity_stays_a_reference(con, tmp_path):
-    """Nothing is expanded: not even entities that the file declares."""
+    """Nothing is expanded: not even entities that the file declares. That it declares them is no damage."""
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
         f'<!ENTITY {chr(98 + nth)} "{f"&{chr(97 + nth)};" * 10}">' for nth in range(9)) + "]>"
     path = tmp_path / "bomb.xml"
     path.write_text(bomb + "<Events>" + event(1, "<Data Name='x'>1&j;2</Data>") + "</Events>")
     found = read(con, path, "event_data, error")
-    assert [data for data, error in found if not error] == [{"x": "1&j;2"}]
-    assert len(found) == 2
+    assert found == [({"x": "1&j;2"}, None)]
 
 
 def test_bytes_that_are_not_utf8_are_replaced(con, tmp_path):

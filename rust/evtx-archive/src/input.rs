@@ -74,6 +74,12 @@ impl<'c> Input<'c> {
         Input { piece, ..self }
     }
 
+    /// Continues at another offset in the file.
+    pub(crate) fn seek(&mut self, offset: u64) {
+        self.buffer.clear();
+        (self.used, self.next) = (0, offset);
+    }
+
     /// Moves the end of the section, at most to the end of the file.
     pub(crate) fn set_end(&mut self, end: u64) {
         let (offset, end) = (self.offset(), end.min(self.file.size()));

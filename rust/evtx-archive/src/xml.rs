@@ -2,6 +2,8 @@
 //!
 //! So a scan reads an export as it reads a log. What cannot become a record is a row that names the event's offset.
 
+mod markup;
+mod scopes;
 mod event;
 mod text;
 mod convert;

@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use evtx_format::Interrupt;
+use evtx_format::{Interrupt, MAX_OPEN_ELEMENTS};
 use evtx_scan::{OpenFile, StorageError, StorageFile};
 use evtx_writer::LogWriter;
 use memchr::{memchr, memmem};
 
-use super::event::{Head, Parsed, Parser, UNDECODED, find_start};
+use super::event::{Head, Parser, decoded, tag_of};
+use super::markup::{End, Lexed, Opaque, Token, Unended, document_type, lex};
+use super::scopes::{Scopes, split};
 use super::text::Text;
 use crate::input::Input;
 use crate::limits::Archives;
@@ -17,14 +19,8 @@ use crate::memory::{EntryBytes, unusable};
 /// The most bytes of the text of an event. In a chunk, it has room for 64 KiB.
 const MAX_EVENT: usize = 1 << 20;
 
-/// The most tags of other events that an event may seem to have in it, as after a tag that is lost.
-const MAX_INNER: usize = 4;
-
-/// The most bytes between two events that can be declarations and the tags of roots.
+/// The most bytes of text between two events that are looked at together.
 const MAX_FILLER: usize = 1 << 16;
-
-/// A tag that is cut is at most so long, up to the end of its name.
-const CUT_TAG: usize = 64;
 
 /// The most damaged places of a file with a row each.
 const MAX_DAMAGE: usize = 1000;
@@ -85,7 +81,11 @@ pub(super) fn convert(
             log: LogWriter::new(1),
             held: EntryBytes::new(&archives.budget),
             is_numbered,
-            roots: Some(0),
+            scopes: Scopes::default(),
+            open: Vec::new(),
+            is_unread: false,
+            unended: Unended::default(),
+            has_lost_type: false,
             records: 0,
             last_id: 0,
             damage: Vec::new(),
@@ -128,8 +128,16 @@ struct Conversion<'c> {
     held: EntryBytes,
     /// Whether records have the IDs of events.
     is_numbered: bool,
-    /// How many roots are open, if nothing between events is damaged.
-    roots: Option<i32>,
+    /// The prefixes that are declared around the event.
+    scopes: Scopes,
+    /// The open elements around the event: their names, and how many prefixes are declared around each.
+    open: Vec<(Vec<u8>, usize)>,
+    /// Whether some bytes between events are neither declarations nor the tags of roots.
+    is_unread: bool,
+    /// Which opaque parts have no end in the rest of the file.
+    unended: Unended,
+    /// Whether a document type did not end.
+    has_lost_type: bool,
     records: u64,
     last_id: u64,
     damage: Vec<String>,
@@ -164,7 +172,7 @@ impl Conversion<'_> {
                 }
             }
         }
-        if self.roots.is_some_and(|open| open > 0) && !is_after_damage {
+        if !self.open.is_empty() && !self.is_unread && !is_after_damage {
             self.lose("the file ends before its root does: events can be missing");
         }
         self.log.end();
@@ -203,34 +211,145 @@ impl Conversion<'_> {
 
     /// Moves the window to the next event, or to the end. Returns whether the tag of a root was passed. Reports what else
     /// is there, unless it belongs to a damaged event.
-    fn find(&mut self, mut is_reported: bool) -> Result<bool, StorageError> {
-        let (offset, mut is_root) = (self.text.offset(), false);
-        let mut is_filler = true;
-        loop {
-            let bytes = self.text.bytes();
-            let found = find_start(bytes);
-            let is_last = found.is_some() || self.text.is_end();
-            let end = found.unwrap_or(bytes.len());
-            if is_last || bytes.len() > MAX_FILLER {
-                let filler = if is_last { filler(&bytes[..end]) } else { None };
-                is_filler &= filler.is_some();
-                is_root |= filler.is_some_and(|[starts, _]| starts > 0);
-                self.roots = self
-                    .roots
-                    .zip(filler)
-                    .map(|(open, [starts, ends])| open + starts - ends);
-                let end = if is_last { end } else { end.saturating_sub(CUT_TAG) };
-                self.text.pass(end);
+    fn find(&mut self, is_after_damage: bool) -> Result<bool, StorageError> {
+        let offset = self.text.offset();
+        let (mut is_filler, mut starts, mut ends) = (true, 0, 0);
+        // The elements around a damaged event, whose own ones may not end.
+        let mut around = is_after_damage.then_some((self.open.len(), self.scopes.len()));
+        let is_found = loop {
+            self.interrupt.check()?;
+            let (bytes, is_end) = (self.text.bytes(), self.text.is_end());
+            let text = memchr(b'<', bytes).unwrap_or(bytes.len());
+            if text == bytes.len() && !is_end && text <= MAX_FILLER {
+                self.text.more()?;
+                continue;
             }
-            if is_last {
-                let len = self.text.offset() - offset;
-                if !is_filler && !std::mem::replace(&mut is_reported, true) && (found.is_some() || self.has_any()) {
-                    self.lose(&format!("{len} bytes at byte {offset} are not events"));
+            if text > 0 || bytes.is_empty() {
+                is_filler &= is_blank(&bytes[..text]);
+                if bytes.is_empty() && is_end {
+                    break false;
                 }
-                return Ok(is_root);
+                self.text.pass(text);
+                continue;
             }
-            self.text.more()?;
+            let len = match lex(bytes, self.unended) {
+                Lexed::Token(token, len) => {
+                    match token {
+                        Token::Start(tag, is_empty) => {
+                            let (tag, scope) = (decoded(tag), self.scopes.len());
+                            let tag = tag_of(&tag);
+                            let (prefix, name) = split(tag.name().into_inner());
+                            let is_declared = self.scopes.declare(&tag).is_ok();
+                            if name == "Event" && (!is_declared || self.scopes.is_own(prefix) != Some(false)) {
+                                self.scopes.truncate(scope);
+                                break true;
+                            }
+                            starts += 1;
+                            is_filler &= is_declared && name != "Event";
+                            ends += i32::from(is_empty);
+                            if is_empty || self.open.len() == MAX_OPEN_ELEMENTS {
+                                self.scopes.truncate(scope);
+                            } else {
+                                self.open.push((tag.name().into_inner().into(), scope));
+                            }
+                        }
+                        Token::End(name) => {
+                            ends += 1;
+                            let open = self.open.iter().rposition(|(open, _)| open == name);
+                            let is_event = split(&decoded(name)).1 == "Event";
+                            let len = open.or(around.filter(|_| is_event).map(|(len, _)| len));
+                            if let Some(len) = len {
+                                self.close(len);
+                            }
+                        }
+                        Token::Comment(is_sound) => is_filler &= is_sound,
+                        Token::Instruction(_) => {}
+                        Token::Section(_) | Token::Text(_) => is_filler = false,
+                    }
+                    len
+                }
+                Lexed::Open(opaque) => {
+                    is_filler &= self.skip(opaque)?;
+                    continue;
+                }
+                Lexed::Cut if !is_end && bytes.len() < MAX_EVENT => {
+                    self.text.more()?;
+                    continue;
+                }
+                Lexed::DocumentType if !self.has_lost_type => match document_type(bytes) {
+                    Some(len) => {
+                        is_filler &= self.open.is_empty();
+                        len
+                    }
+                    None if !is_end && bytes.len() < MAX_EVENT => {
+                        self.text.more()?;
+                        continue;
+                    }
+                    None => {
+                        self.has_lost_type = true;
+                        continue;
+                    }
+                },
+                Lexed::Cut | Lexed::Broken(_) | Lexed::DocumentType => {
+                    if starts_event(bytes) {
+                        break true;
+                    }
+                    is_filler = false;
+                    1
+                }
+            };
+            self.text.pass(len);
+            around = around.map(|(open, scope)| (open.min(self.open.len()), scope.min(self.scopes.len())));
+        };
+        if let Some((open, scope)) = around {
+            self.open.truncate(open);
+            self.scopes.truncate(scope);
         }
+        is_filler &= starts <= 1 && ends <= 1;
+        self.is_unread |= !is_filler;
+        let len = self.text.offset() - offset;
+        if !is_filler && !is_after_damage && (is_found || self.has_any()) {
+            self.lose(&format!("{len} bytes at byte {offset} are not events"));
+        }
+        Ok(is_filler && starts > 0)
+    }
+
+    /// Closes all but so many open elements.
+    fn close(&mut self, len: usize) {
+        if let Some(&(_, scope)) = self.open.get(len) {
+            self.scopes.truncate(scope);
+            self.open.truncate(len);
+        }
+    }
+
+    /// Passes an opaque part that goes on after the window. Returns whether it is one that may stand between events. If its end
+    /// is lost, only its start is passed.
+    fn skip(&mut self, opaque: Opaque) -> Result<bool, StorageError> {
+        self.text.pass(opaque.start().len());
+        let (mark, mut is_sound) = (self.text.offset(), opaque != Opaque::Section);
+        loop {
+            self.interrupt.check()?;
+            let bytes = self.text.bytes();
+            let (len, end) = match opaque.find_end(bytes) {
+                End::At(len) => (len, opaque.end().len()),
+                End::Lost => break,
+                // Its end can be cut, as can the start of another one.
+                End::Unknown => (bytes.len().saturating_sub(opaque.start().len()), 0),
+            };
+            // Two hyphens, or one before the end.
+            let seen = &bytes[..bytes.len().min(len + 1)];
+            is_sound &= opaque != Opaque::Comment || memmem::find(seen, b"--").is_none();
+            self.text.pass(len + end);
+            if end > 0 {
+                return Ok(is_sound);
+            }
+            if !self.text.more()? {
+                self.unended[opaque as usize] = true;
+                break;
+            }
+        }
+        self.text.seek(mark);
+        Ok(false)
     }
 
     fn has_any(&self) -> bool {
@@ -239,41 +358,52 @@ impl Conversion<'_> {
 
     /// Reads the event at the start of the window and passes it. Returns why that is not possible; the window then stays.
     fn event(&mut self) -> Result<Result<Head, String>, StorageError> {
-        // The next tag of an event that may be in this one.
-        let (mut from, mut inner) = (1, 0);
-        loop {
+        let (scope, offset, mut at) = (self.scopes.len(), self.text.offset(), 0);
+        self.parser.begin();
+        let failure = loop {
             let bytes = self.text.bytes();
-            let next = find_start(&bytes[from..])
-                .map(|at| from + at)
-                .filter(|&at| at <= MAX_EVENT);
-            let text = &bytes[..next.unwrap_or(bytes.len()).min(MAX_EVENT)];
-            let (parsed, is_lossy) = parse(&mut self.parser, text);
-            match parsed {
-                Parsed::Whole(len, head) => {
-                    if memchr(0, &bytes[..len]).is_some() {
-                        return Ok(Err("it has bytes of zero".to_owned()));
+            let bytes = &bytes[..bytes.len().min(MAX_EVENT)];
+            match lex(&bytes[at..], self.unended) {
+                Lexed::Token(token, len) => match self.parser.take(&token, &mut self.scopes) {
+                    Ok(is_end) => {
+                        at += len;
+                        if is_end {
+                            break memchr(0, &bytes[..at]).map(|_| "it has bytes of zero".to_owned());
+                        }
                     }
-                    if is_lossy {
-                        let offset = self.text.offset();
-                        self.lose(&format!(
-                            "the event at byte {offset} has bytes that are not text; each is U+FFFD"
-                        ));
-                    }
-                    self.text.pass(len);
-                    return Ok(Ok(head));
-                }
-                Parsed::Damaged(why) => return Ok(Err(why)),
-                Parsed::Cut => match next {
-                    Some(_) if inner == MAX_INNER => return Ok(Err("it does not end".to_owned())),
-                    Some(next) => (from, inner) = (next + 1, inner + 1),
-                    None if bytes.len() >= MAX_EVENT => {
-                        return Ok(Err(format!("it has more than {MAX_EVENT} bytes")));
-                    }
-                    None if !self.text.more()? => return Ok(Err("the file ends in it".to_owned())),
-                    None => {}
+                    Err(why) => break Some(why),
                 },
+                Lexed::Broken(why) => break Some(why.to_owned()),
+                Lexed::DocumentType => break Some("a declaration stands in it".to_owned()),
+                Lexed::Open(_) | Lexed::Cut if bytes.len() >= MAX_EVENT => {
+                    break Some(format!("it has more than {MAX_EVENT} bytes"));
+                }
+                Lexed::Open(_) | Lexed::Cut => {
+                    if !self.text.more()? {
+                        break Some("the file ends in it".to_owned());
+                    }
+                }
+            }
+        };
+        self.scopes.truncate(scope);
+        if let Some(why) = failure {
+            let is_inner = self.parser.has_inner;
+            return Ok(Err(if is_inner {
+                "another event starts in it".to_owned()
+            } else {
+                why
+            }));
+        }
+        for (is_told, what) in [
+            (self.parser.is_lossy, "bytes that are not text; each is U+FFFD"),
+            (self.parser.is_undeclared, "a prefix that nothing declares"),
+        ] {
+            if is_told {
+                self.lose(&format!("the event at byte {offset} has {what}"));
             }
         }
+        self.text.pass(at);
+        Ok(Ok(self.parser.head))
     }
 
     /// Writes the event that was read. Returns false if it is the second, and has no larger ID than the first.
@@ -314,59 +444,33 @@ impl Conversion<'_> {
     }
 }
 
-/// Reads an event. Returns whether some bytes of the text are not UTF-8.
-fn parse(parser: &mut Parser, bytes: &[u8]) -> (Parsed, bool) {
-    let error = match std::str::from_utf8(bytes) {
-        Ok(text) => return (parser.parse(text), false),
-        Err(error) => error,
-    };
-    let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
-    match parser.parse(valid) {
-        Parsed::Cut if error.error_len().is_some() => {}
-        parsed => return (parsed, false),
-    }
-    // As many bytes as there were, so that offsets stay.
-    let mut text = String::with_capacity(bytes.len());
-    for piece in bytes.utf8_chunks() {
-        text += piece.valid();
-        text.extend(piece.invalid().iter().map(|_| char::from(UNDECODED)));
-    }
-    (parser.parse(&text), true)
+/// Whether bytes start as the tag of an event, whatever its namespace is.
+fn starts_event(bytes: &[u8]) -> bool {
+    let name = bytes.strip_prefix(b"<").unwrap_or_default();
+    let end = name
+        .iter()
+        .position(|&byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'>' | b'/'));
+    let name = end.map(|end| &name[..end]);
+    name.is_some_and(|name| name == b"Event" || name.ends_with(b":Event"))
 }
 
-/// How many roots start and end in bytes between events; `None` if these are not only that, declarations, comments and the
-/// lines of evtx_dump.
-fn filler(bytes: &[u8]) -> Option<[i32; 2]> {
-    let (mut rest, mut starts, mut ends) = (bytes, 0, 0);
+/// Whether text between events is only white space, byte order marks, and the lines of evtx_dump.
+fn is_blank(text: &[u8]) -> bool {
+    let mut rest = text;
     loop {
         rest = rest.trim_ascii_start();
         rest = rest.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(rest).trim_ascii_start();
-        let end = match rest {
-            [] => return Some([starts, ends]),
-            [b'<', b'?', ..] => "?>",
-            [b'<', b'!', b'-', b'-', ..] => "-->",
-            [b'<', b'/', ..] => {
-                ends += 1;
-                ">"
-            }
-            [b'<', first, ..] if first.is_ascii_alphabetic() => {
-                starts += 1;
-                ">"
-            }
-            [b'R', ..] => {
-                let number = rest.strip_prefix(b"Record ")?;
-                let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                rest = number.get(digits..).filter(|_| digits > 0)?;
-                continue;
-            }
-            _ => return None,
-        };
-        if starts > 1 || ends > 1 {
-            return None;
+        if rest.is_empty() {
+            return true;
         }
-        let tag;
-        (tag, rest) = rest.split_at(memmem::find(rest, end.as_bytes())? + end.len());
-        ends += i32::from(tag.ends_with(b"/>"));
+        let Some(number) = rest.strip_prefix(b"Record ") else {
+            return false;
+        };
+        let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 {
+            return false;
+        }
+        rest = &number[digits..];
     }
 }
 
@@ -375,28 +479,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filler_is_a_root_and_declarations() {
+    fn text_between_events_is_blank_or_not() {
         for (text, expected) in [
-            ("", Some([0, 0])),
-            (" \r\n", Some([0, 0])),
-            ("\u{feff}<?xml version='1.0'?>\n<Events>", Some([1, 0])),
-            ("<Events/>", Some([1, 1])),
-            (
-                "</Events>\n\u{feff}<?xml version='1.0'?><!-- > --><Events a='b'>",
-                Some([1, 1]),
-            ),
-            ("Record 12\n<?xml version=\"1.0\"?>\n", Some([0, 0])),
-            ("Record x", None),
-            ("Record", None),
-            ("text", None),
-            ("<a><b>", None),
-            ("</a></b>", None),
-            ("<a", None),
-            ("<!DOCTYPE a>", None),
-            ("<?xml", None),
-            ("\0", None),
+            ("", true),
+            (" \r\n", true),
+            ("\u{feff}\n\u{feff}", true),
+            ("Record 12\nRecord 3\n", true),
+            ("Record x", false),
+            ("Record", false),
+            ("text", false),
+            ("\0", false),
         ] {
-            assert_eq!(filler(text.as_bytes()), expected, "{text:?}");
+            assert_eq!(is_blank(text.as_bytes()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_event_starts_at_its_tag() {
+        for (text, expected) in [
+            ("<Event>", true),
+            ("<Event xmlns='", true),
+            ("<a:Event\n", true),
+            ("<Event", false),
+            ("<EventID>", false),
+            ("<a>:Event>", false),
+            ("</Event>", false),
+            ("Event>", false),
+        ] {
+            assert_eq!(starts_event(text.as_bytes()), expected, "{text}");
         }
     }
 }

@@ -67,6 +67,15 @@ impl<'c> Text<'c> {
         self.offset
     }
 
+    /// Moves the window back to an offset in the file where a character starts.
+    pub(super) fn seek(&mut self, offset: u64) {
+        self.input.seek(offset);
+        let encoding = self.decoder.as_ref().map(Decoder::encoding);
+        self.decoder = encoding.map(Encoding::new_decoder_without_bom_handling);
+        self.window.clear();
+        (self.passed, self.offset, self.is_end) = (0, offset, false);
+    }
+
     /// Moves the start of the window.
     pub(super) fn pass(&mut self, len: usize) {
         let bytes = &self.window[self.passed..self.passed + len];
