@@ -1,9 +1,14 @@
 """Archives: finding and naming entries, encryption, hostile input, and logs larger than memory."""
 
+import collections
 import gzip
+import io
 import os
 import pathlib
+import random
+import re
 import shutil
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -157,7 +162,8 @@ def test_zip64(con, tmp_path):
         file.truncate(5 << 30)
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.write(SAMPLES / "dirty.evtx", "far.evtx")
-    assert con.execute(FILES, [str(path)]).fetchall() == [(f"{path}/far.evtx", 80, None)]
+    why = f"{path}: all was read that its directory names, but {5 << 30} bytes at offset 0 belong to no entry"
+    assert con.execute(FILES, [str(path)]).fetchall() == [(str(path), 0, why), (f"{path}/far.evtx", 80, None)]
     with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
         for i in range(100_000):
             archive.writestr(zipfile.ZipInfo(f"{i}.txt"), b"")
@@ -221,6 +227,172 @@ def test_records_before_damage_are_read(con, tmp_path):
     query = "SELECT count(record_id), count(*) FILTER (error LIKE '%its compressed bytes are damaged') FROM read_evtx($1)"
     (wanted, _) = con.execute(query, [f"{tmp_path}/plain.log"]).fetchone()
     assert wanted > 40 and con.execute(query, [str(path)]).fetchone() == (wanted, 1)
+
+
+LOCAL, RECORD, END = "<4sHHHHHIIIHH", "<4sHHHHHHIIIHHHHHII", "<4sHHHHIIH"
+
+
+def crafted_entry(name, data, method=0, local_name=None, extra=b"", record_extra=b"", descriptor=None, size=None):
+    """The local header of an entry with its data, and its record in a directory, without an offset."""
+    packed = data if method == 0 else zlib.compress(data)[2:-4]
+    check, flags, size = zlib.crc32(data), 8 if descriptor else 0, len(data) if size is None else size
+    known = (0, 0, 0) if descriptor else (check, len(packed), size)
+    own = (local_name or name).encode()
+    local = struct.pack(LOCAL, b"PK\3\4", 20, flags, method, 0, 33, *known, len(own), len(extra)) + own + extra + packed
+    if descriptor:
+        signature, kind = descriptor
+        local += signature + struct.pack(kind, check, len(packed), size)
+    record = [b"PK\1\2", 20, 20, flags, method, 0, 33, check, len(packed), size, len(name.encode()), len(record_extra), 0, 0, 0, 0]
+    return local, lambda offset: struct.pack(RECORD, *record, offset) + name.encode() + record_extra
+
+
+def crafted_archive(parts, comment=b"", in_order=True, base=0):
+    """Parts are bytes, or entries with whether the directory names them."""
+    out, records = b"", []
+    for part in parts:
+        if isinstance(part, bytes):
+            out += part
+        else:
+            (local, record), is_listed = part
+            records += [record(len(out) - base)] if is_listed else []
+            out += local
+    records = records if in_order else records[::-1]
+    directory = b"".join(records)
+    end = struct.pack(END, b"PK\5\6", 0, 0, len(records), len(records), len(directory), len(out) - base, len(comment))
+    return out + directory + end + comment
+
+
+def unclaimed(path):
+    """The ranges of a file that no entry claims, by zipfile's directory and the local headers."""
+    data, claimed = path.read_bytes(), []
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            at = info.header_offset
+            assert data[at:at + 4] == b"PK\3\4"
+            name, extra = struct.unpack_from("<HH", data, at + 26)
+            end = at + 30 + name + extra + info.compress_size
+            if info.flag_bits & 8:
+                start = end + 4 * (data[end:end + 4] == b"PK\7\x08")
+                assert struct.unpack_from("<I", data, start) == (info.CRC,)
+                narrow = struct.unpack_from("<II", data, start + 4) == (info.compress_size, info.file_size)
+                end = start + (12 if narrow and info.file_size else 20)
+            claimed.append((at, end))
+        claimed.append((archive.start_dir, data.rindex(b"PK\5\6") + 22 + len(archive.comment)))
+    found, at = [], 0
+    for start, end in sorted(claimed) + [(len(data), len(data))]:
+        found += [(start - at, at)] if start > at else []
+        at = max(at, end)
+    return found
+
+
+def test_what_no_entry_claims_is_a_row(con, tmp_path):
+    """Random archives, and two judges: how they were made, and zipfile's directory with a reader of local headers."""
+    random_, log, expected = random.Random(70), (SAMPLES / "dirty.evtx").read_bytes(), {}
+    for nth in range(400):
+        parts, problems, at_start = [], 0, random_.random() < 0.2
+        if at_start:
+            parts.append(random_.choice([b"MZ" + bytes(100), bytes(7), crafted_archive([(crafted_entry("evil.evtx", log, 8), True)])]))
+        for number in range(random_.randrange(1, 5)):
+            kind = random_.choice(["listed"] * 6 + ["hidden", "junk", "folder", "full", "renamed"])
+            options = {
+                "method": random_.choice([0, 8]),
+                "extra": bytes(random_.choice([0, 0, 13, 28, 300])),
+                "record_extra": bytes(random_.choice([0, 0, 9])),
+                "descriptor": random_.choice([None, None, (b"PK\7\x08", "<III"), (b"", "<III"), (b"PK\7\x08", "<IQQ"), (b"", "<IQQ")]),
+            }
+            text = bytes(random_.randrange(1, 3000))
+            if kind == "junk":
+                parts.append(bytes(random_.randrange(1, 40)))
+                kind = "listed"
+            if kind == "folder":
+                parts.append((crafted_entry(f"{number}/", b"", random_.choice([0, 8])), True))
+            elif kind == "full":
+                parts.append((crafted_entry(f"{number}.evtx/", log, options["method"]), True))
+                problems += 1
+            elif kind == "renamed":
+                parts.append((crafted_entry(f"{number}.text", log, local_name=f"{number}.evtx", **options), True))
+                problems += 1
+            elif kind == "hidden":
+                parts.append((crafted_entry(f"{number}.evtx", log, **options), False))
+            else:
+                parts.append((crafted_entry(f"{number}.{random_.choice(['txt', 'evtx'])}", text, **options), True))
+        parts.append((crafted_entry("z.evtx", log, 8), True))
+        base = len(parts[0]) if at_start and random_.random() < 0.5 else 0
+        tail = random_.choice([b""] * 5 + [bytes(3), b"PK", bytes(5000)])
+        path = tmp_path / f"{nth:03}.zip"
+        path.write_bytes(crafted_archive(parts, random_.choice([b"", b"a comment"]), random_.random() < 0.8, base) + tail)
+        expected[nth] = unclaimed(path), problems
+    found = collections.defaultdict(list)
+    for name, error in con.execute("SELECT filename, error FROM read_evtx($1) WHERE parse_filename(filename) LIKE '%.zip'", [str(tmp_path)]).fetchall():
+        found[int(pathlib.Path(name).stem)].append(error)
+    for nth, (ranges, problems) in expected.items():
+        told = [re.search(r"(\d+) bytes at offset (\d+) belong to no entry", error) for error in found[nth]]
+        assert sorted((int(one[2]), int(one[1])) for one in told if one) == sorted((at, length) for length, at in ranges), (nth, found[nth])
+        assert len([one for one in told if not one]) == problems, (nth, found[nth])
+    assert sum(1 for ranges, problems in expected.values() if ranges or problems) > 150
+    assert sum(1 for ranges, problems in expected.values() if not ranges and not problems) > 50
+    # Every log that the directory names was read.
+    rows = con.execute("SELECT count(*) FROM read_evtx($1) WHERE error IS NULL AND filename LIKE '%/z.evtx'", [str(tmp_path)])
+    assert rows.fetchone() == (400 * 80,)
+
+
+def test_what_hides_a_log_is_named(con, tmp_path):
+    log, path = (SAMPLES / "dirty.evtx").read_bytes(), tmp_path / "a.zip"
+    evil, good = crafted_entry("evil.evtx", log, 8), crafted_entry("good.evtx", log, 8)
+    for parts, why in [
+        ([(evil, False), (good, True)], 'bytes at offset 0 belong to no entry, and start with the entry "evil.evtx"'),
+        ([(good, True), (evil, False)], 'belong to no entry, and start with the entry "evil.evtx"'),
+        ([crafted_archive([(evil, True)]), (good, True)], 'bytes at offset 0 belong to no entry, and start with the entry "evil.evtx"'),
+        ([(crafted_entry("a.text", log, local_name="a.evtx"), True), (good, True)],
+         'of its entry "a.text", the header of its data has another name: "a.evtx"'),
+        ([(crafted_entry("a.evtx/", log), True), (good, True)], f'its folder "a.evtx/" has {len(log)} bytes of data'),
+        ([(crafted_entry("a.evtx\\", log, 8, size=0), True), (good, True)], "of data"),
+        ([(crafted_entry("a.text", b"", size=9), True), (good, True)], None),
+    ]:
+        path.write_bytes(crafted_archive(parts))
+        rows = con.execute(FILES, [str(path)]).fetchall()
+        assert rows[-1] == (f"{path}/good.evtx", 80, None)
+        errors = [error for name, _, error in rows if name == str(path)]
+        assert len(errors) == (why is not None) and (why or "") in "".join(errors), errors
+        assert all(error.startswith(f"{path}: all was read that its directory names, but ") for error in errors)
+    # The record of an entry whose data is elsewhere, or nowhere.
+    local, record = crafted_entry("a.text", log)
+    broken = crafted_archive([((local.replace(b"PK\3\4", b"PK\3\5"), record), True), (good, True)])
+    path.write_bytes(broken)
+    assert 'of its entry "a.text", it has no header where its directory says' in con.execute(FILES, [str(path)]).fetchall()[0][2]
+    # Without a log, it is an error.
+    path.write_bytes(crafted_archive([(evil, False)]))
+    with pytest.raises(duckdb.Error, match="evil.evtx"):
+        con.execute(FILES, [str(path)])
+
+
+def test_sound_archives_have_no_other_bytes(con, tmp_path):
+    """As Python writes them: in a stream, with ZIP64, updated, with folders and a comment."""
+    class Stream(io.RawIOBase):
+        def __init__(self, file):
+            self.file = file
+
+        def writable(self):
+            return True
+
+        def write(self, data):
+            return self.file.write(data)
+
+    log, path = SAMPLES / "dirty.evtx", tmp_path / "a.zip"
+    for is_stream in (False, True):
+        for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
+            for is_wide in (False, True):
+                with path.open("wb") as file:
+                    with zipfile.ZipFile(Stream(file) if is_stream else file, "w", method) as archive:
+                        archive.mkdir("folder")
+                        for name in ("a.txt", "b.evtx", "empty.txt"):
+                            with archive.open(zipfile.ZipInfo(name), "w", force_zip64=is_wide) as entry:
+                                entry.write(b"" if name == "empty.txt" else log.read_bytes())
+                        archive.comment = b"a comment"
+                with zipfile.ZipFile(path, "a", method) as archive:
+                    archive.write(log, "later.evtx")
+                rows = con.execute(FILES, [str(path)]).fetchall()
+                assert rows == [(f"{path}/b.evtx", 80, None), (f"{path}/later.evtx", 80, None)], (is_stream, method, is_wide)
 
 
 def test_a_password_is_not_shown(con, case):

@@ -169,7 +169,7 @@ impl Entry {
         let mut name = vec![0; name_len];
         let mut disagreement = None;
         if input.fill(&mut name)? {
-            disagreement = own.disagrees(&header, &name);
+            disagreement = own.disagrees(&header, &name, self.head.compressed);
         }
         let start = offset + header.len() as u64 + name_len as u64 + others;
         let end = start.saturating_add(self.head.compressed);

@@ -101,7 +101,7 @@ pub(crate) struct Directory {
     /// Their names and heads, in the order of the directory. Folders are left out.
     pub(crate) entries: Vec<(String, Head)>,
     /// Why there may be more.
-    pub(crate) failure: Option<String>,
+    pub(crate) failures: Vec<String>,
 }
 
 impl Directory {

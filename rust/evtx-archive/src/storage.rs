@@ -71,9 +71,9 @@ impl<'s> ArchiveStorage<'s> {
         let place = |offset| Place::Block { block: 0, offset };
         let mut listed = tar::directory(&mut stream, place, wanted, interrupt);
         // Damage to the stream explains damage to headers.
-        if listed.as_ref().map_or(true, |directory| directory.failure.is_some()) {
+        if listed.as_ref().map_or(true, |directory| !directory.failures.is_empty()) {
             match (stream.pass_rest(), &mut listed) {
-                (Err(StorageError::Unusable(why)), Ok(directory)) => directory.failure = Some(why),
+                (Err(StorageError::Unusable(why)), Ok(directory)) => directory.failures = vec![why],
                 (passed, _) => passed?,
             }
         }
@@ -145,7 +145,7 @@ impl<'s> ArchiveStorage<'s> {
         }
         Ok(Listing {
             files,
-            failure: directory.failure,
+            failures: directory.failures,
         })
     }
 
@@ -176,7 +176,7 @@ impl<'s> ArchiveStorage<'s> {
         };
         Listing {
             files: vec![file],
-            failure: None,
+            failures: Vec::new(),
         }
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn directory(
     };
     match reader.headers() {
         Err(StorageError::Unusable(why)) if reader.source.offset() > BLOCK as u64 => {
-            reader.directory.failure = Some(why);
+            reader.directory.failures = vec![why];
         }
         other => other?,
     }
@@ -153,7 +153,7 @@ impl Reader<'_, '_> {
                     self.name_of_all = all.path;
                     // Programs differ in whether they use it.
                     let why = format!("{ALL_READ}, but its header at offset {at} gives all later entries one name");
-                    self.directory.failure = Some(why);
+                    self.directory.failures = vec![why];
                 }
                 Ok(())
             }
@@ -435,7 +435,8 @@ mod tests {
                     let read = read.expect("entries");
                     assert_eq!(read.entries.len(), MAX_ENTRIES);
                     assert!(
-                        read.failure
+                        read.failures
+                            .first()
                             .is_some_and(|why| why.contains("more than 1000000 entries"))
                     );
                 }

@@ -1,8 +1,11 @@
 //! The directory of a ZIP archive (APPNOTE 4.3.12 to 4.3.16): which entries there are, and where.
 
+mod accounts;
+
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{StorageError, StorageFile, sort_by};
@@ -12,6 +15,7 @@ use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Own, 
 use crate::input::{Input, Source};
 use crate::memory::unusable;
 use crate::names::text;
+use accounts::{Accounts, Claim};
 
 /// The most end records of an archive that are read.
 const MAX_ENDS: usize = 4;
@@ -37,12 +41,15 @@ const LINK: u32 = 0o120_000;
 
 impl Own {
     /// How the local header of an entry differs, if it does. Bit 3 of the flags: the checksum follows the data.
-    pub(crate) fn disagrees(self, header: &[u8; LOCAL], name: &[u8]) -> Option<&'static str> {
-        let is_known = two(header, 6) & 8 == 0;
+    pub(crate) fn disagrees(self, header: &[u8; LOCAL], name: &[u8], compressed: u64) -> Option<&'static str> {
+        let (is_known, size) = (two(header, 6) & 8 == 0, four(header, 18));
         match () {
             () if crc32fast::hash(name) != self.name => Some("the header of its data has another name"),
             () if two(header, 8) != self.method => Some("the header of its data has another method"),
             () if is_known && four(header, 14) != self.checksum => Some("the header of its data has another checksum"),
+            () if is_known && size != u32::MAX && u64::from(size) != compressed => {
+                Some("the header of its data has another size")
+            }
             () => None,
         }
     }
@@ -66,6 +73,8 @@ fn four(bytes: &[u8], at: usize) -> u32 {
 struct End {
     /// Where it ends in the file, its bytes, and where it starts in the archive.
     end: u64,
+    /// Bytes between its parts, and after it, that are not part of it.
+    others: [Range<u64>; 2],
     len: u64,
     offset: u64,
     /// Its entries.
@@ -135,7 +144,7 @@ pub(crate) fn directory(
                 }
             }
             let text = "there is an end of another archive in its comment; the entries of both are read";
-            all.failure = Some(text.to_owned());
+            all.failures.push(text.to_owned());
             all
         }
     };
@@ -186,45 +195,34 @@ impl Reader<'_> {
             },
         };
         let by_length = match by_length {
-            Ok((directory, count)) if directory.failure.is_none() && end.counts(count) => {
-                return self.check_empty(directory, count, end);
+            Ok((mut directory, count, accounts)) if directory.failures.is_empty() && end.counts(count) => {
+                directory.failures = accounts.failures(end.end - end.len, &end.others)?;
+                return Ok(directory);
             }
-            Ok(read) => Ok(read),
+            Ok((directory, count, _)) => Ok((directory, count)),
             Err(StorageError::Unusable(why)) => Err(why),
             Err(error) => return Err(error),
         };
         let found = by_length.as_ref().map_or(0, |(_, count)| *count);
         let len = end.end.saturating_sub(end.offset);
         if end.offset < end.end && len != end.len && len <= MAX_DIRECTORY {
-            let (mut directory, count) = self.records(end.offset, end.end, 0, wanted)?;
+            let (mut directory, count, _) = self.records(end.offset, end.end, 0, wanted)?;
             if count > found {
-                directory.failure.get_or_insert_with(|| {
-                    format!(
+                if directory.failures.is_empty() {
+                    directory.failures.push(format!(
                         "its end says that its directory has {} bytes, and there are {len} with {count} entries",
                         end.len
-                    )
-                });
+                    ));
+                }
                 return Ok(directory);
             }
         }
         let (mut directory, count) = by_length.map_err(StorageError::Unusable)?;
-        directory.failure.get_or_insert_with(|| {
-            format!(
+        if directory.failures.is_empty() {
+            directory.failures.push(format!(
                 "its end says that it has {} entries, and its directory has {count}",
                 end.count
-            )
-        });
-        Ok(directory)
-    }
-
-    /// Adds a failure if an archive states that it has no entries, but starts with one.
-    fn check_empty(&self, mut directory: Directory, count: usize, end: &End) -> Result<Directory, StorageError> {
-        if count == 0 && end.end >= LOCAL as u64 {
-            let mut start = [0; 4];
-            self.file.read_at(&mut start, 0)?;
-            if start == *b"PK\x03\x04" {
-                directory.failure = Some("its end says that it has no entries, and it starts with one".to_owned());
-            }
+            ));
         }
         Ok(directory)
     }
@@ -236,8 +234,9 @@ impl Reader<'_> {
         end: u64,
         base: u64,
         wanted: &mut Wanted<'_>,
-    ) -> Result<(Directory, usize), StorageError> {
+    ) -> Result<(Directory, usize, Accounts<'_>), StorageError> {
         let failure = RefCell::new(None);
+        let mut accounts = Accounts::new(self.file, self.is_remote, self.interrupt);
         let mut input = Input::new(self.file, start, end, self.is_remote, self.interrupt, &failure);
         let mut directory = Directory::default();
         let mut record = [0; RECORD];
@@ -253,19 +252,38 @@ impl Reader<'_> {
                 break;
             }
             if !is_whole || !input.fill(&mut rest)? {
-                directory.failure = Some(format!("its directory is damaged behind {count} entries"));
+                directory
+                    .failures
+                    .push(format!("its directory is damaged behind {count} entries"));
                 break;
             }
             count += 1;
             if count > MAX_ENTRIES {
-                directory.failure = Some(format!("it has more than {MAX_ENTRIES} entries"));
+                directory
+                    .failures
+                    .push(format!("it has more than {MAX_ENTRIES} entries"));
                 break;
             }
-            if let Some((name, head)) = entry(&record, &rest, base) {
+            let (name, head, own) = entry(&record, &rest, base);
+            let is_folder = name.ends_with(['/', '\\']);
+            let is_opened = !is_folder && (wanted.is_wanted)(&name);
+            let claim = Claim {
+                offset: head.offset(),
+                lengths: (lengths[0] as u64, lengths[1] as u64),
+                compressed: head.compressed,
+                size: head.size.unwrap_or(0),
+                // What is opened is compared then.
+                name: (!is_opened).then(|| name.clone()),
+                has_descriptor: two(&record, 8) & 8 != 0,
+                is_folder,
+                own,
+            };
+            accounts.add(claim, &mut wanted.memory)?;
+            if !is_folder {
                 directory.push(&name, head, wanted)?;
             }
         }
-        Ok((directory, count))
+        Ok((directory, count, accounts))
     }
 
     /// The positions of end records: the last one, and those with the last one in their comment.
@@ -299,8 +317,13 @@ impl Reader<'_> {
     fn end(&self, at: usize) -> Result<End, StorageError> {
         let record = &self.tail[at..];
         let (mut parts, mut own_part) = (u32::from(two(record, 6)), u32::from(two(record, 4)));
+        let (after, size) = (
+            self.start + (at + END) as u64 + u64::from(two(record, 20)),
+            self.file.size(),
+        );
         let mut end = End {
             end: self.start + at as u64,
+            others: [0..0, after..size],
             len: u64::from(four(record, 12)),
             offset: u64::from(four(record, 16)),
             count: u64::from(two(record, 10)),
@@ -330,8 +353,10 @@ impl Reader<'_> {
                 return unusable("the ZIP64 record of its directory is damaged");
             };
             (own_part, parts) = (four(&record, 16), four(&record, 20));
+            let record_end = place.saturating_add(12).saturating_add(number::<8>(&record, 4));
             end = End {
                 end: place,
+                others: [record_end..locator_at, after..size],
                 len: number::<8>(&record, 40),
                 offset: number::<8>(&record, 48),
                 count: number::<8>(&record, 32),
@@ -345,8 +370,8 @@ impl Reader<'_> {
     }
 }
 
-/// The entry of a record and its variable fields; `None` for a folder.
-fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)> {
+/// The entry of a record and its variable fields, with what its local header should repeat.
+fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> (String, Head, Own) {
     let (name, rest) = rest.split_at(usize::from(two(record, 28)));
     let extra = &rest[..usize::from(two(record, 30))];
     let own = Own {
@@ -402,7 +427,6 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)
     let is_unix = two(record, 4) >> 8 == UNIX;
     let name = unicode.map_or_else(|| text(name), str::to_owned);
     let [size, compressed, offset] = sizes;
-    let is_folder = name.ends_with(['/', '\\']) && size == 0;
     let head = Head {
         place: Place::Local {
             offset: base.saturating_add(offset),
@@ -417,7 +441,7 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)
         refusal: (is_unix && mode & KIND == LINK).then_some(SYMBOLIC_LINK),
         limit: u64::MAX,
     };
-    (!is_folder).then_some((name, head))
+    (name, head, own)
 }
 
 /// The lengths of the name and of the extra fields after the fixed fields of a local header; `None` for other bytes.

@@ -204,11 +204,11 @@ impl Expansion<'_> {
             };
             self.add(file.path, is_named, source);
         }
-        if let Some(failure) = listed.failure {
+        for failure in listed.failures {
             if is_empty {
                 outer.failure(StorageError::Unusable(failure.clone()))?;
             }
-            self.add(outer.path, false, Source::Unreadable(failure.into()));
+            self.add(outer.path.clone(), false, Source::Unreadable(failure.into()));
         }
         Ok(())
     }

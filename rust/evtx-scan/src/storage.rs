@@ -184,11 +184,11 @@ pub fn ends_with(path: &str, end: &str) -> bool {
 pub struct Listing {
     /// The files.
     pub files: Vec<ListedFile>,
-    /// Why there may be more. Starts with [`ALL_READ`] if the files before that are all there.
-    pub failure: Option<String>,
+    /// Why there may be more. One starts with [`ALL_READ`] if the files before that are all there.
+    pub failures: Vec<String>,
 }
 
-/// How a [`failure`](Listing::failure) starts that has cost no file.
+/// How one of the [`failures`](Listing::failures) starts that has cost no file.
 pub const ALL_READ: &str = "all was read";
 
 /// A file in another file, as it is listed.

@@ -156,7 +156,9 @@ pub(super) fn entries(
     }
     let left = parts.count();
     if left > 0 {
-        directory.failure = Some(format!("its list of entries has no names for {left} of them"));
+        directory
+            .failures
+            .push(format!("its list of entries has no names for {left} of them"));
     }
     Ok(directory)
 }

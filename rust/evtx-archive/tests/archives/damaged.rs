@@ -51,11 +51,21 @@ fn what_is_no_archive_says_so() {
     }
     let error = read(&storage, "l/a.zip/b.evtx", &Archives::default(), 1).expect_err("it may be behind that");
     assert_eq!(error.to_string(), "l/a.zip: its directory is damaged behind 1 entries");
-    // Bytes in front of an archive and behind it do not matter.
+    // Bytes in front of an archive and behind it cost no entry.
     let moved = [b"#!/bin/sh", &archive[..], b"more"].concat();
+    let others = |len: usize, at: usize| {
+        let what =
+            format!(": all was read that its directory names, but {len} bytes at offset {at} belong to no entry");
+        file("a.zip", 0, &[&what])
+    };
     assert_eq!(
         rows_of(&moved),
-        [file("a.zip/a.evtx", 80, &[]), file("a.zip/b.evtx", 80, &[])]
+        [
+            others(9, 0),
+            others(4, 9 + archive.len()),
+            file("a.zip/a.evtx", 80, &[]),
+            file("a.zip/b.evtx", 80, &[])
+        ]
     );
 }
 
@@ -94,9 +104,16 @@ fn an_end_that_disagrees_with_the_directory_is_told() {
         assert_eq!(rows(&with(10, &wrong.to_le_bytes())).0, told(&why, &whole));
     }
     // Both, and the offset.
-    let why = "its end says that it has no entries, and it starts with one";
-    assert_eq!(rows(&with(8, &[0; 8])).0, told(why, &[]));
-    assert_eq!(rows(&with(8, &[0; 12])).0, told(why, &[]));
+    let others = |len: usize| {
+        let what = format!("{len} bytes at offset 0 belong to no entry, and start with the entry \"a.evtx\"");
+        [file(
+            "l/a.zip",
+            0,
+            &[&format!(": all was read that its directory names, but {what}")],
+        )]
+    };
+    assert_eq!(rows(&with(8, &[0; 8])).0, others(at));
+    assert_eq!(rows(&with(8, &[0; 12])).0, others(at));
     let nothing = end(Vec::new(), b"", 0);
     let error = read(
         &Memory::default().with("a.zip", &nothing),
@@ -125,7 +142,12 @@ fn an_end_that_disagrees_with_the_directory_is_told() {
         stored(b"i.bin", &inner),
     ]);
     assert_eq!(rows(&outer).0, whole);
-    assert_eq!(rows(&[&inner[..], &archive].concat()).0, whole);
+    let what = format!(
+        ": all was read that its directory names, but {} bytes at offset 0 belong to no entry, and start with the entry \"i.evtx\"",
+        inner.len()
+    );
+    let told = [&[file("l/a.zip", 0, &[&what])], &whole[..]].concat();
+    assert_eq!(rows(&[&inner[..], &archive].concat()).0, told);
 }
 
 #[test]
