@@ -12,7 +12,8 @@ WITH evtx_export AS (
 )
 SELECT
     TRY_CAST(RecordNumber AS UBIGINT) AS record_id, TRY_CAST(TimeCreated AS TIMESTAMP_NS) AS time_created,
-    TRY_CAST(EventId AS UINTEGER) AS event_id, TRY_CAST(coalesce((MAP {'LogAlways': '0', 'Critical': '1', 'Error': '2',
+    -- A cast rounds 4624.5.
+    CASE WHEN regexp_full_match(EventId, '\d+(\.0+)?') THEN TRY_CAST(EventId AS UINTEGER) END AS event_id, TRY_CAST(coalesce((MAP {'LogAlways': '0', 'Critical': '1', 'Error': '2',
         'Warning': '3', 'Info': '4', 'Verbose': '5', 'Success': '8', 'Failure': '16'})["Level"], "Level") AS UTINYINT) AS "level",
     Provider AS provider, Channel AS channel, Computer AS computer,
     CASE WHEN json IS NOT NULL AND user_data IS NULL THEN evtx_event_data(list_transform(list_concat(
@@ -31,6 +32,13 @@ SELECT
     NULL::USMALLINT AS qualifiers, NULL::UUID AS provider_guid, NULL::VARCHAR AS event_source_name,
     TRY_CAST(ProcessId AS UINTEGER) AS process_id, TRY_CAST(ThreadId AS UINTEGER) AS thread_id, NULL::UUID AS activity_id,
     NULL::UUID AS related_activity_id, nullif(UserId, '') AS user_sid, TRY_CAST(EventRecordId AS UBIGINT) AS event_record_id,
-    CASE WHEN event_id IS NULL OR event_data IS NULL AND user_data IS NULL THEN filename || ': cannot read a line' END AS error,
+    filename || ': cannot read a line: ' || CASE
+        WHEN EventId IS NULL OR Payload IS NULL AND Channel IS NULL THEN 'expected an event of EvtxECmd, which has EventId, Channel and Payload'
+        WHEN event_id IS NULL THEN 'EventId is not a whole number'
+        WHEN NOT regexp_full_match(EventRecordId, '\d+') THEN 'EventRecordId is not a whole number'
+        WHEN TRY_CAST(TimeCreated AS TIMESTAMP_NS) IS NULL AND TRY_CAST(TimeCreated AS TIMESTAMP) IS NULL THEN 'TimeCreated is not a time'
+        WHEN json IS NULL OR json_type(json) != 'OBJECT' THEN 'Payload is not an object'
+        WHEN json_type(json->'EventData') NOT IN ('OBJECT', 'NULL') AND json->>'EventData' != '' THEN 'EventData is not an object'
+        WHEN event_data IS NULL AND user_data IS NULL THEN 'EventData has too many fields of one name' END AS error,
     filename
 FROM evtx_export

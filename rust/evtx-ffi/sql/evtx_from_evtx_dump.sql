@@ -13,13 +13,15 @@ WITH evtx_export AS (
         "Execution": {"#attributes": {"ProcessID": "UINTEGER", "ThreadID": "UINTEGER"}}, "Computer": "VARCHAR",
         "Security": {"#attributes": {"UserID": "VARCHAR"}}},
         "EventData": "JSON", "UserData": "JSON", "RenderingInfo": {"Message": "VARCHAR"}}}').Event AS event, (event).System AS s,
-        (event).EventData AS fields, fields->'$.Data."#text"' AS texts, (event).UserData AS user_data, filename
+        (event).EventData AS fields, fields->'$.Data."#text"' AS texts, (event).UserData AS user_data,
+        coalesce((s).EventID->>'#text', (s).EventID->>'$') AS id, (s).TimeCreated."#attributes".SystemTime AS written, json, filename
     -- read_json with columns and ignore_errors loses up to 2,048 lines for one that is JSON, but no object.
     FROM read_json_objects(exports, format := 'newline_delimited', ignore_errors := true, filename := true)
 )
 SELECT
-    s.EventRecordID AS record_id, TRY_CAST(s.TimeCreated."#attributes".SystemTime AS TIMESTAMP_NS) AS time_created,
-    TRY_CAST(coalesce(s.EventID->>'#text', s.EventID->>'$') AS UINTEGER) AS event_id, s."Level" AS "level",
+    s.EventRecordID AS record_id, TRY_CAST(written AS TIMESTAMP_NS) AS time_created,
+    -- A cast rounds 4624.5.
+    CASE WHEN regexp_full_match(id, '\d+(\.0+)?') THEN TRY_CAST(id AS UINTEGER) END AS event_id, s."Level" AS "level",
     s.Provider."#attributes"."Name" AS provider, s.Channel AS channel, s.Computer AS computer,
     CASE WHEN fields IS NOT NULL THEN evtx_event_data(list_concat(
         list_transform(list_filter(coalesce(TRY_CAST(texts AS VARCHAR[]), [texts->>'$']), lambda t: t IS NOT NULL),
@@ -36,5 +38,13 @@ SELECT
     s.Execution."#attributes".ProcessID AS process_id, s.Execution."#attributes".ThreadID AS thread_id,
     s.Correlation."#attributes".ActivityID AS activity_id, s.Correlation."#attributes".RelatedActivityID AS related_activity_id,
     s."Security"."#attributes".UserID AS user_sid, s.EventRecordID AS event_record_id,
-    CASE WHEN event_id IS NULL OR event_data IS NULL AND fields IS NOT NULL THEN filename || ': cannot read a line' END AS error, filename
+    filename || ': cannot read a line: ' || CASE
+        WHEN json IS NULL THEN 'it is not JSON'
+        WHEN s IS NULL THEN 'expected an event of evtx_dump, which has Event.System'
+        WHEN len(json_keys(json->'$.Event.System')) > list_unique(json_keys(json->'$.Event.System')) THEN 'a name occurs twice in System'
+        WHEN event_id IS NULL THEN 'EventID is not a whole number'
+        WHEN NOT regexp_full_match(json->>'$.Event.System.EventRecordID', '\d+') THEN 'EventRecordID is not a whole number'
+        WHEN written IS NOT NULL AND TRY_CAST(written AS TIMESTAMP_NS) IS NULL AND TRY_CAST(written AS TIMESTAMP) IS NULL THEN 'SystemTime is not a time'
+        WHEN json_type(fields) NOT IN ('OBJECT', 'NULL') AND fields != '""' THEN 'EventData is not an object'
+        WHEN event_data IS NULL AND fields IS NOT NULL THEN 'EventData has too many fields of one name' END AS error, filename
 FROM evtx_export

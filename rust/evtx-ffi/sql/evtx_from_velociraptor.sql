@@ -13,13 +13,16 @@ WITH evtx_export AS (
         "EventData": "JSON", "UserData": "JSON", "Message": "VARCHAR", "EventTime": "VARCHAR", "Provider": "VARCHAR",
         "Channel": "VARCHAR", "Computer": "VARCHAR", "EventID": "VARCHAR", "EventRecordID": "UBIGINT", "UserSID": "VARCHAR"}') AS r,
         (r).System AS s, (r).EventData AS fields, fields->'Data' AS texts, nullif((r).UserData, '{}') AS user_data,
-        coalesce((s).Provider."Name", (r).Provider) AS source, TRY_CAST(coalesce((s).EventID->>'Value', (r).EventID) AS UINTEGER) AS id, filename
+        coalesce((s).Provider."Name", (r).Provider) AS source, coalesce((s).EventID->>'Value', (r).EventID) AS code,
+        -- A cast rounds 4624.5.
+        CASE WHEN regexp_full_match(code, '\d+(\.0+)?') THEN TRY_CAST(code AS UINTEGER) END AS id, coalesce((s).TimeCreated.SystemTime, (r).EventTime) AS written,
+        coalesce(TRY(make_timestamp_ns(TRY_CAST(TRY_CAST((s).TimeCreated.SystemTime AS DOUBLE) * 1e7 AS BIGINT) * 100)),
+                 TRY_CAST(written AS TIMESTAMP_NS)) AS time_created, json, filename
     FROM read_json_objects(exports, format := 'newline_delimited', ignore_errors := true, filename := true)
 )
 SELECT
     coalesce(s.EventRecordID, r.EventRecordID) AS record_id,
-    coalesce(TRY(make_timestamp_ns(TRY_CAST(TRY_CAST(s.TimeCreated.SystemTime AS DOUBLE) * 1e7 AS BIGINT) * 100)),
-             TRY_CAST(coalesce(s.TimeCreated.SystemTime, r.EventTime) AS TIMESTAMP_NS)) AS time_created, id AS event_id,
+    time_created, id AS event_id,
     s."Level" AS "level", source AS provider, coalesce(s.Channel, r.Channel) AS channel, coalesce(s.Computer, r.Computer) AS computer,
     CASE WHEN fields IS NOT NULL THEN evtx_event_data(list_concat(
         list_transform(CASE json_type(texts) WHEN 'ARRAY' THEN texts->'$[*]' ELSE list_filter([texts], lambda t: t IS NOT NULL) END,
@@ -33,7 +36,17 @@ SELECT
     s.Provider.EventSourceName AS event_source_name, s.Execution.ProcessID AS process_id, s.Execution.ThreadID AS thread_id,
     s.Correlation.ActivityID AS activity_id, s.Correlation.RelatedActivityID AS related_activity_id,
     coalesce(s."Security".UserID, r.UserSID) AS user_sid, coalesce(s.EventRecordID, r.EventRecordID) AS event_record_id,
-    CASE WHEN id IS NULL OR event_data IS NULL AND fields IS NOT NULL THEN filename || ': cannot read a line' END AS error, filename
+    filename || ': cannot read a line: ' || CASE
+        WHEN json IS NULL THEN 'it is not JSON'
+        WHEN s IS NULL AND (r.EventID IS NULL OR r.Computer IS NULL OR r.Channel IS NULL OR fields IS NULL AND user_data IS NULL)
+        THEN 'expected an event of Velociraptor, which has System, or Computer, Channel, EventID and EventData'
+        WHEN len(json_keys(json)) > list_unique(json_keys(json)) THEN 'a name occurs twice'
+        WHEN len(json_keys(json->'System')) > list_unique(json_keys(json->'System')) THEN 'a name occurs twice in System'
+        WHEN id IS NULL THEN 'EventID is not a whole number'
+        WHEN NOT regexp_full_match(coalesce(json->>'$.System.EventRecordID', json->>'EventRecordID'), '\d+') THEN 'EventRecordID is not a whole number'
+        WHEN time_created IS NULL AND TRY_CAST(written AS DOUBLE) IS NULL AND TRY_CAST(written AS TIMESTAMP_NS) IS NULL AND TRY_CAST(written AS TIMESTAMP) IS NULL THEN 'its time is not a time'
+        WHEN json_type(fields) NOT IN ('OBJECT', 'NULL') THEN 'EventData is not an object'
+        WHEN event_data IS NULL AND fields IS NOT NULL THEN 'EventData has too many fields of one name' END AS error, filename
 FROM evtx_export
 -- Velociraptor writes these fields as decimal numbers.
 LEFT JOIN (SELECT provider AS hex_provider, event_id AS hex_id, list(field_name) AS hex_names FROM evtx_event_catalog()

@@ -10,12 +10,14 @@ WITH evtx_export AS (
         "record_id": "UBIGINT", "provider_name": "VARCHAR", "provider_guid": "UUID", "task": "VARCHAR", "opcode": "VARCHAR",
         "keywords": "JSON", "version": "UTINYINT", "process": {"pid": "UINTEGER", "thread": {"id": "UINTEGER"}},
         "activity_id": "UUID", "related_activity_id": "UUID", "user": {"identifier": "VARCHAR"}, "event_data": "JSON",
-        "user_data": "JSON"}}') AS document, (document).winlog AS w, filename
+        "user_data": "JSON"}}') AS document, (document).winlog AS w, coalesce((w).event_id, (document)."event".code) AS id, (document)."@timestamp" AS written,
+        json, filename
     FROM read_json_objects(exports, format := 'newline_delimited', ignore_errors := true, filename := true)
 )
 SELECT
-    w.record_id, TRY_CAST(document."@timestamp" AS TIMESTAMP_NS) AS time_created,
-    TRY_CAST(coalesce(w.event_id, document."event".code) AS UINTEGER) AS event_id,
+    w.record_id, TRY_CAST(written AS TIMESTAMP_NS) AS time_created,
+    -- A cast rounds 4624.5.
+    CASE WHEN regexp_full_match(id, '\d+(\.0+)?') THEN TRY_CAST(id AS UINTEGER) END AS event_id,
     (MAP {'critical': 1, 'error': 2, 'warning': 3, 'information': 4, 'verbose': 5})[lower(document.log."level")]::UTINYINT AS "level",
     w.provider_name AS provider, w.channel, coalesce(w.computer_name, document.host."name") AS computer,
     CASE WHEN w.event_data IS NOT NULL THEN evtx_event_data(list_transform(
@@ -32,6 +34,16 @@ SELECT
     w."version", NULL::USMALLINT AS qualifiers, w.provider_guid, NULL::VARCHAR AS event_source_name,
     w."process".pid AS process_id, w."process".thread.id AS thread_id, w.activity_id, w.related_activity_id,
     w."user".identifier AS user_sid, w.record_id AS event_record_id,
-    CASE WHEN event_id IS NULL OR event_data IS NULL AND w.event_data IS NOT NULL THEN filename || ': cannot read a line' END AS error,
+    filename || ': cannot read a line: ' || CASE
+        WHEN json IS NULL THEN 'it is not JSON'
+        WHEN w IS NULL THEN 'expected an event of Winlogbeat, which has @timestamp and winlog'
+        WHEN len(json_keys(json)) > list_unique(json_keys(json)) THEN 'a name occurs twice'
+        WHEN len(json_keys(json->'winlog')) > list_unique(json_keys(json->'winlog')) THEN 'a name occurs twice in winlog'
+        WHEN event_id IS NULL THEN 'event_id is not a whole number'
+        WHEN NOT regexp_full_match(json->>'$.winlog.record_id', '\d+') THEN 'record_id is not a whole number'
+        WHEN TRY_CAST(written AS TIMESTAMP_NS) IS NULL AND TRY_CAST(written AS TIMESTAMP) IS NULL THEN '@timestamp is not a time'
+        WHEN json_type(w.event_data) NOT IN ('OBJECT', 'NULL') THEN 'event_data is not an object'
+        WHEN json_type(w.user_data) NOT IN ('OBJECT', 'NULL') THEN 'user_data is not an object'
+        WHEN event_data IS NULL AND w.event_data IS NOT NULL THEN 'event_data has too many fields of one name' END AS error,
     filename
 FROM evtx_export
