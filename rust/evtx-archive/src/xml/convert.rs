@@ -459,9 +459,12 @@ fn is_blank(text: &[u8]) -> bool {
     let mut rest = text;
     loop {
         rest = rest.trim_ascii_start();
-        rest = rest.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(rest).trim_ascii_start();
         if rest.is_empty() {
             return true;
+        }
+        if let Some(after) = rest.strip_prefix(b"\xEF\xBB\xBF") {
+            rest = after;
+            continue;
         }
         let Some(number) = rest.strip_prefix(b"Record ") else {
             return false;
