@@ -76,16 +76,17 @@ pub fn load_documents(
     }
     let mut context = Context {
         placeholders,
+        interrupt,
         budget: Budget::default(),
         names_cleared_channel: false,
     };
     let loaded = documents.into_iter().map(|document| {
-        interrupt.check()?;
         context.budget.next_rule();
         let loaded = match &document {
             Ok(document) => load(document, &mut context),
             Err(error) => Err(error.clone()),
         };
+        interrupt.check()?;
         Ok(loaded.map_err(|error| {
             let named = |key: &str| document.as_ref().ok()?.get(key)?.text().map(str::to_owned);
             let (id, title) = (named("id"), named("title"));

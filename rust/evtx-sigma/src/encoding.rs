@@ -34,7 +34,7 @@ const FEW_DASHES: usize = 3;
 pub(crate) fn encoded(value: &str, encodings: &[Encoding], budget: &Budget) -> Result<Vec<Draft>, Problem> {
     let mut drafts = vec![Draft::Segments(segments(value))];
     for (index, encoding) in encodings.iter().enumerate() {
-        budget.has_room(drafts.len(), value.len())?;
+        budget.has_room(drafts.len(), drafts.iter().map(Draft::bytes).max().unwrap_or(0))?;
         let is_last = index + 1 == encodings.len();
         let made = drafts.into_iter().map(|draft| encoding.apply(draft, is_last, budget));
         drafts = made.collect::<Result<Vec<_>, _>>()?.concat();
@@ -98,6 +98,13 @@ impl Encoding {
 }
 
 impl Draft {
+    fn bytes(&self) -> usize {
+        match self {
+            Draft::Segments(segments) => segments.iter().filter_map(Segment::text).map(str::len).sum(),
+            Draft::Bytes(bytes) => bytes.len(),
+        }
+    }
+
     /// The segments of the value. UTF-16 without Base64 after it is a text only if its bytes are UTF-8.
     pub(crate) fn into_segments(self) -> Result<Vec<Segment>, Problem> {
         match self {

@@ -59,6 +59,9 @@ pub enum Problem {
     UnknownDetection(String),
     #[error("unmapped log source: {0}")]
     UnmappedLogSource(String),
+    /// Nobody sees it: the caller checks for an interrupt after it has loaded something.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl Problem {

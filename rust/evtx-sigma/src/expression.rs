@@ -6,8 +6,11 @@ use evtx_format::{Interrupt, Interrupted};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::meta::{self, BuildError, Regex};
 use regex_automata::nfa::thompson::{self, Compiler, WhichCaptures};
-use regex_automata::util::syntax;
 use regex_automata::{Input, MatchKind};
+use regex_syntax::ast::parse::ParserBuilder;
+use regex_syntax::ast::{self, Ast, ClassSetBinaryOp, ClassSetItem};
+use regex_syntax::hir::translate::TranslatorBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::error::Problem;
 use crate::limits::Limits;
@@ -21,16 +24,6 @@ pub(crate) struct Flags {
     pub(crate) multi_line: bool,
     /// `s`: a dot matches line ends too.
     pub(crate) dot_all: bool,
-}
-
-impl Flags {
-    fn syntax(self) -> syntax::Config {
-        syntax::Config::new()
-            .case_insensitive(self.ignore_case)
-            .multi_line(self.multi_line)
-            .dot_matches_new_line(self.dot_all)
-            .nest_limit(NESTING)
-    }
 }
 
 /// A regular expression of a rule.
@@ -62,21 +55,13 @@ const SHORT: usize = 512;
 const STEP: usize = 64;
 
 impl Expression {
-    /// Compiles an expression.
-    pub(crate) fn new(text: &str, flags: Flags) -> Result<Expression, Problem> {
-        let text = translated(text)?.into_boxed_str();
-        let config = meta::Config::new()
-            .nfa_size_limit(Some(Limits::REGEX))
-            .hybrid_cache_capacity(Limits::REGEX)
-            .which_captures(WhichCaptures::None);
-        let regex = Regex::builder().configure(config).syntax(flags.syntax()).build(&text);
-        let stoppable = Arc::default();
-        Ok(Expression {
-            regex: regex.map_err(|error| problem(&error))?,
-            text,
-            flags,
-            stoppable,
-        })
+    /// Parses an expression, and refuses one that would take much work to compile. Short texts can ask for a lot:
+    /// `\p{L}` has 677 ranges, and `(a{1000}){1000}` a million states.
+    pub(crate) fn parse(text: &str, flags: Flags) -> Result<Parsed, Problem> {
+        if text.len() > Limits::REGEX_TEXT {
+            return Err(too_large("bytes", Limits::REGEX_TEXT));
+        }
+        Parsed::new(translated(text)?.into_boxed_str(), flags)
     }
 
     /// The bytes of memory that it takes, without those that it needs while it runs.
@@ -115,9 +100,8 @@ impl Expression {
 
     fn stoppable(&self) -> Option<Stoppable> {
         let program = Compiler::new()
-            .syntax(self.flags.syntax())
             .configure(thompson::Config::new().which_captures(WhichCaptures::None))
-            .build(&self.text)
+            .build_from_hir(&Parsed::new(self.text.clone(), self.flags).ok()?.hir().ok()?)
             .ok()?;
         let config = DFA::config()
             .match_kind(MatchKind::All)
@@ -130,16 +114,156 @@ impl Expression {
     }
 }
 
-/// Why an expression does not compile.
-fn problem(error: &BuildError) -> Problem {
-    if error.size_limit().is_some() {
-        let limit = Limits::REGEX;
-        return Problem::Regex(format!("is too large: its program has more than {limit} bytes"));
+/// An expression whose classes are not expanded yet.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    /// In the syntax of the crate `regex`.
+    text: Box<str>,
+    flags: Flags,
+    tree: Ast,
+    class_characters: usize,
+}
+
+impl Parsed {
+    fn new(text: Box<str>, flags: Flags) -> Result<Parsed, Problem> {
+        let parsed = ParserBuilder::new().nest_limit(NESTING).build().parse(&text);
+        let tree = parsed.map_err(|error| does_not_compile(&error))?;
+        let class_characters = ast::visit(&tree, ClassCharacters(0))?;
+        Ok(Parsed {
+            text,
+            flags,
+            tree,
+            class_characters,
+        })
     }
-    // The last line of the message says why, those before it where.
-    let text = error
-        .syntax_error()
-        .map_or_else(|| error.to_string(), ToString::to_string);
+
+    /// Expands the classes.
+    fn hir(&self) -> Result<Hir, Problem> {
+        let translated = TranslatorBuilder::new()
+            .case_insensitive(self.flags.ignore_case)
+            .multi_line(self.flags.multi_line)
+            .dot_matches_new_line(self.flags.dot_all)
+            .build()
+            .translate(&self.text, &self.tree);
+        let hir = translated.map_err(|error| does_not_compile(&error))?;
+        if states(&hir) > Limits::REGEX_STATES {
+            return Err(too_large(
+                "characters and ranges after its repetitions are written out",
+                Limits::REGEX_STATES,
+            ));
+        }
+        Ok(hir)
+    }
+
+    /// Compiles the expression. Also returns the bytes of memory that this took.
+    pub(crate) fn compile(self) -> (usize, Result<Expression, Problem>) {
+        let expanded = self.class_characters * CLASS_CHARACTER;
+        let hir = match self.hir() {
+            Ok(hir) => hir,
+            Err(problem) => return (expanded, Err(problem)),
+        };
+        let config = meta::Config::new()
+            .nfa_size_limit(Some(Limits::REGEX))
+            .hybrid_cache_capacity(Limits::REGEX)
+            .which_captures(WhichCaptures::None);
+        match Regex::builder().configure(config).build_from_hir(&hir) {
+            Ok(regex) => {
+                let (text, flags, stoppable) = (self.text, self.flags, Arc::default());
+                let expression = Expression {
+                    regex,
+                    text,
+                    flags,
+                    stoppable,
+                };
+                (expression.bytes().max(expanded), Ok(expression))
+            }
+            Err(error) => (Limits::REGEX, Err(problem(&error))),
+        }
+    }
+}
+
+/// About how many bytes of memory a character of a class takes while the class is expanded.
+const CLASS_CHARACTER: usize = 16;
+
+/// Counts characters in the ranges of classes, which without regard to case are folded one by one.
+struct ClassCharacters(usize);
+
+impl ClassCharacters {
+    /// The most that a range, a Unicode class or an operation on classes counts. About 3,000 characters have another case.
+    const MOST: usize = 4096;
+
+    fn add(&mut self, characters: usize) -> Result<(), Problem> {
+        self.0 += characters.min(Self::MOST);
+        if self.0 > Limits::REGEX_CLASS_CHARACTERS {
+            return Err(too_large("characters in its classes", Limits::REGEX_CLASS_CHARACTERS));
+        }
+        Ok(())
+    }
+}
+
+impl ast::Visitor for ClassCharacters {
+    type Output = usize;
+    type Err = Problem;
+
+    fn finish(self) -> Result<usize, Problem> {
+        Ok(self.0)
+    }
+
+    fn visit_pre(&mut self, tree: &Ast) -> Result<(), Problem> {
+        match tree {
+            Ast::ClassUnicode(_) | Ast::ClassPerl(_) => self.add(Self::MOST),
+            _ => Ok(()),
+        }
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), Problem> {
+        match item {
+            ClassSetItem::Empty(_) | ClassSetItem::Literal(_) | ClassSetItem::Union(_) => Ok(()),
+            ClassSetItem::Range(range) => self.add((range.start.c..=range.end.c).size_hint().0),
+            ClassSetItem::Ascii(class) if !class.negated => self.add(128),
+            ClassSetItem::Ascii(_) | ClassSetItem::Unicode(_) | ClassSetItem::Perl(_) | ClassSetItem::Bracketed(_) => {
+                self.add(Self::MOST)
+            }
+        }
+    }
+
+    fn visit_class_set_binary_op_pre(&mut self, _: &ClassSetBinaryOp) -> Result<(), Problem> {
+        self.add(Self::MOST)
+    }
+}
+
+/// About how many states the program of an expression has.
+fn states(hir: &Hir) -> usize {
+    let sum = |parts: &[Hir]| parts.iter().map(states).fold(0, usize::saturating_add);
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Class(Class::Unicode(class)) => class.ranges().len(),
+        HirKind::Class(Class::Bytes(class)) => class.ranges().len(),
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min.saturating_add(1));
+            states(&repetition.sub).saturating_mul(times as usize)
+        }
+        HirKind::Capture(capture) => states(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => sum(parts),
+    }
+}
+
+fn too_large(what: &str, limit: usize) -> Problem {
+    Problem::Regex(format!("is too large: the limit is {limit} {what}"))
+}
+
+/// Why a program cannot be built.
+fn problem(error: &BuildError) -> Problem {
+    match error.size_limit() {
+        Some(_) => too_large("bytes of its program", Limits::REGEX),
+        None => does_not_compile(error),
+    }
+}
+
+/// The last line of the message says why, those before it where.
+fn does_not_compile(error: &dyn std::error::Error) -> Problem {
+    let text = error.to_string();
     let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
     Problem::Regex(format!("does not compile: {why}"))
 }
@@ -302,7 +426,7 @@ mod tests {
     use super::*;
 
     fn regex(text: &str, flags: Flags) -> Result<Expression, Problem> {
-        Expression::new(text, flags)
+        Expression::parse(text, flags)?.compile().1
     }
 
     fn is_match(expression: &str, text: &str) -> bool {
@@ -377,8 +501,32 @@ mod tests {
         ] {
             assert!(regex(good, Flags::default()).is_ok(), "{good}");
         }
-        assert!(why("(.{500}){500}").contains("is too large: its program has more than 1048576 bytes"));
-        let nested = "(".repeat(10_000) + &")".repeat(10_000);
+        for (large, limit) in [
+            ("a".repeat(4097), "4096 bytes"),
+            (r"\p{L}".repeat(17), "65536 characters in its classes"),
+            (r"[a\p{L}--b]".repeat(9), "65536 characters in its classes"),
+            ("[!-\u{4fff}]".repeat(17), "65536 characters in its classes"),
+            ("[[:x[^a]:]]".repeat(17), "65536 characters in its classes"),
+            (
+                "(.{500}){500}".into(),
+                "65536 characters and ranges after its repetitions are written out",
+            ),
+            (
+                r"\p{L}{100}".into(),
+                "65536 characters and ranges after its repetitions are written out",
+            ),
+            (
+                "(a{1000}){1000}".into(),
+                "65536 characters and ranges after its repetitions are written out",
+            ),
+            (".{9000}".into(), "1048576 bytes of its program"),
+        ] {
+            assert_eq!(
+                why(&large),
+                format!("this regular expression is too large: the limit is {limit}")
+            );
+        }
+        let nested = "(".repeat(2_000) + &")".repeat(2_000);
         assert!(why(&nested).contains("exceed the maximum number of nested"));
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use evtx_format::Interrupt;
 use evtx_format::case::fold;
 use ipnet::IpNet;
 
@@ -34,6 +35,7 @@ pub struct Item {
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) placeholders: &'a Placeholders,
+    pub(crate) interrupt: Interrupt<'a>,
     pub(crate) budget: Budget,
     /// Whether the rule has [`CLEARED_CHANNEL`] for a log that was cleared, so that `Channel` is always that of `System`.
     pub(crate) names_cleared_channel: bool,
@@ -187,6 +189,8 @@ fn add_text_matchers(
     matchers: &mut Vec<Matcher>,
 ) -> Result<(), LoadError> {
     let at = |problem: Problem| value.error(problem);
+    // Encoding a text, or compiling an expression, takes up to some 10 ms.
+    context.interrupt.check().map_err(|_| at(Problem::Interrupted))?;
     match modifiers.meaning {
         Meaning::Text(place) => {
             let place = place.unwrap_or(Place::Whole);
@@ -194,12 +198,9 @@ fn add_text_matchers(
         }
         Meaning::Regex(flags) => {
             context.budget.take_needle(text.len()).map_err(at)?;
-            let compile = || {
-                let expression = Expression::new(text, flags)?;
-                let bytes = expression.bytes();
-                Ok((expression, bytes))
-            };
-            matchers.push(Matcher::Regex(context.budget.take_regex(compile).map_err(at)?));
+            let parsed = Expression::parse(text, flags).map_err(at)?;
+            let expression = context.budget.take_regex(|| parsed.compile()).map_err(at)?;
+            matchers.push(Matcher::Regex(expression));
         }
         Meaning::Network => {
             let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));

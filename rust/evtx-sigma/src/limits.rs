@@ -23,6 +23,12 @@ impl Limits {
     pub const NEEDLE_BYTES: usize = 4 << 20;
     /// Regular expressions of a rule.
     pub const REGEXES: usize = 32;
+    /// Modifiers of a field.
+    pub const MODIFIERS: usize = 16;
+    /// Placeholders in a value.
+    pub const PLACEHOLDERS: usize = 64;
+    /// Detections of a rule.
+    pub const DETECTIONS: usize = 1000;
     /// Log sources of a rule.
     pub const LOG_SOURCES: usize = 64;
     /// Tags of a rule.
@@ -35,6 +41,14 @@ impl Limits {
     pub const SEGMENTS: usize = 256;
     /// Bytes of the texts of a value with wildcards between them. They bound the work for each byte of a text.
     pub const WILDCARD_BYTES: usize = 512;
+    /// Bytes of a regular expression. In 2026, SigmaHQ's longest has 217.
+    pub const REGEX_TEXT: usize = 4096;
+    /// Characters in the classes of a regular expression. A range, a Unicode class and an operation on classes count for at
+    /// most 4,096.
+    pub const REGEX_CLASS_CHARACTERS: usize = 16 * 4096;
+    /// Characters and ranges of a regular expression after its repetitions are written out. About 32,000 of them make a
+    /// program of 1 MiB.
+    pub const REGEX_STATES: usize = 1 << 16;
     /// Bytes of the program of a regular expression, and of its cache, 1 MiB. SigmaHQ has some above 256 KiB.
     pub const REGEX: usize = 1 << 20;
     /// Bytes of memory of all regular expressions of a rule, 2 MiB. A rule of SigmaHQ has at most 1 MB.
@@ -143,16 +157,16 @@ impl Budget {
     /// Takes a regular expression, which `compile` returns with its bytes. Refused ones count for the text, too.
     pub(crate) fn take_regex<T>(
         &mut self,
-        compile: impl FnOnce() -> Result<(T, usize), Problem>,
+        compile: impl FnOnce() -> (usize, Result<T, Problem>),
     ) -> Result<T, Problem> {
         self.0[REGEXES].take(1)?;
         self.0[REGEX_BYTES].after(1)?;
-        let (regex, bytes) = compile()?;
+        let (bytes, regex) = compile();
         let taken = self.0[REGEX_BYTES].take(bytes);
         if taken.is_err() {
             self.0[REGEX_BYTES].of_text = self.0[REGEX_BYTES].of_text.saturating_sub(bytes);
         }
-        taken.map(|()| regex)
+        taken.and(regex)
     }
 
     /// Takes a name in a condition.

@@ -83,6 +83,7 @@ impl LogSources {
         let placeholders = Placeholders::new();
         let mut context = Context {
             placeholders: &placeholders,
+            interrupt,
             budget: Budget::default(),
             names_cleared_channel: false,
         };

@@ -3,6 +3,7 @@
 use crate::encoding::Encoding;
 use crate::error::Problem;
 use crate::expression::Flags;
+use crate::limits::Limits;
 use crate::matcher::{Comparison, DatePart};
 use crate::pattern::Place;
 
@@ -97,6 +98,9 @@ fn modifier(name: &str) -> Option<Modifier> {
 
 /// Reads the modifiers of an item, in their order.
 pub(crate) fn modifiers(names: &[&str]) -> Result<Modifiers, Problem> {
+    if names.len() > Limits::MODIFIERS {
+        return Err(Problem::limit("modifiers of a field", Limits::MODIFIERS));
+    }
     let mut all = Modifiers {
         all: false,
         neq: false,

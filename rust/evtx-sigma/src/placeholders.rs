@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::error::Problem;
-use crate::limits::Budget;
+use crate::limits::{Budget, Limits};
 
 /// The values of placeholders, by their names without percent signs. Values can have wildcards.
 pub type Placeholders = BTreeMap<String, Vec<String>>;
@@ -42,6 +42,9 @@ fn choices<'a>(value: &str, known: &'a Placeholders) -> Result<Vec<Cow<'a, [Stri
         if let Some(name) = name_of(rest) {
             let why = || Problem::text(format!("the placeholder %{name}% has no values"));
             let values = known.get(name).ok_or_else(why)?;
+            if choices.len() == 2 * Limits::PLACEHOLDERS {
+                return Err(Problem::limit("placeholders in a value", Limits::PLACEHOLDERS));
+            }
             choices.push(Cow::Owned(vec![std::mem::take(&mut plain)]));
             choices.push(Cow::Borrowed(&values[..]));
             rest = &rest[name.len() + 2..];

@@ -7,6 +7,7 @@ use crate::condition::{Condition, Piped, condition};
 use crate::error::{LoadError, Position, Problem};
 use crate::event::{CHANNEL, SYSTEM_CHANNEL};
 use crate::item::{CLEARED_CHANNEL, Context, Item, items, keywords};
+use crate::limits::Limits;
 use crate::matcher::Matcher;
 use crate::source::LogSource;
 use crate::yaml::{Key, Node, Value};
@@ -193,6 +194,9 @@ pub(crate) fn detections_of<'t>(
         .map(|(key, _)| key.text.split('|').next());
     context.names_cleared_channel = keys.any(|field| field == Some(CLEARED_CHANNEL));
     let named = entries.filter(|(name, _)| !others.contains(&&*name.text));
+    if let Some((_, more)) = named.clone().nth(Limits::DETECTIONS) {
+        return Err(more.error(Problem::limit("detections of a rule", Limits::DETECTIONS)));
+    }
     let detections = named.map(|(name, value)| {
         Ok(Detection {
             name: name.text.to_string(),

@@ -13,6 +13,7 @@ mod binaries;
 mod catalogs;
 mod databases;
 mod hives;
+mod rules;
 mod sevens;
 mod zips;
 
@@ -219,7 +220,7 @@ struct Kind {
     read: fn(&Files, Interrupt<'_>) -> Outcome,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     hives::KIND,
     hives::PUBLISHERS,
     binaries::KIND,
@@ -227,6 +228,7 @@ const KINDS: [Kind; 7] = [
     catalogs::KIND,
     sevens::KIND,
     zips::KIND,
+    rules::KIND,
 ];
 
 #[test]

@@ -624,3 +624,70 @@ fn bounds_what_the_rules_of_a_text_take() {
         "{refused}"
     );
 }
+
+/// Whatever is too much is an error of its rule, and the others load.
+#[test]
+fn refuses_what_would_take_much_work_before_it_is_done() {
+    let named = |name: &str, item: &str| text_of(&format!("{name}:\n  {item}\ncondition: {name}"));
+    let mut texts: Vec<_> = [
+        r"\p{L}",
+        "[!-\u{fffd}]",
+        "(?:a{1000}){1000}",
+        r"\p{L}{100}",
+        "ab",
+        "(?:",
+    ]
+    .iter()
+    .map(|piece| named("s", &format!("F|re|i: '{}'", piece.repeat(60_000 / piece.len()))))
+    .collect();
+    texts.push(named("s", r"F|re: '\p{L}{100}'"));
+    texts.push(named("s", "F|re: '(?:(?:a{1000}){1000}){1000}'"));
+    for modifier in ["base64", "wide", "base64offset", "windash"] {
+        texts.push(named("s", &format!("F{}: 'a-'", format!("|{modifier}").repeat(70))));
+    }
+    for modifier in ["wide", "base64offset", "windash"] {
+        let key = format!("F{}", format!("|{modifier}").repeat(16));
+        texts.push(named("s", &format!("{key}: '{}'", "a-".repeat(100))));
+    }
+    texts.push(named("s", &format!("F|expand: '{}'", "%p%".repeat(1000))));
+    let detections: String = (0..2000).map(|number| format!("s{number}:\n  F: x\n")).collect();
+    texts.push(text_of(&format!("{detections}condition: all of them")));
+    let good = named("s", "F|re: 'a+'");
+    let text = texts
+        .iter()
+        .flat_map(|text| [text, &good])
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("---\n");
+    let placeholders = Placeholders::from([("p".to_owned(), vec!["v".to_owned()])]);
+    let rules = load_rules(&text, &placeholders);
+    assert_eq!(rules.len(), 2 * texts.len());
+    for (index, rule) in rules.iter().enumerate() {
+        match rule {
+            Ok(_) => assert!(index % 2 == 1, "{:.200}", texts[index / 2]),
+            Err(refused) => {
+                let why = refused.to_string();
+                assert!(
+                    index % 2 == 0 && why.contains("the limit"),
+                    "{why}: {:.200}",
+                    texts[index / 2]
+                );
+            }
+        }
+    }
+}
+
+/// An interrupt ends the work between two expressions of a rule.
+#[test]
+fn stops_between_the_expressions_of_a_rule() {
+    let values = vec!["'[a-z]{100}'"; 32].join(", ");
+    let text = text_of(&format!("s:\n  F|re: [{values}]\ncondition: s"));
+    for wanted in [8, 16, 32] {
+        let asked = std::cell::Cell::new(0);
+        let ask = || asked.replace(asked.get() + 1) >= wanted;
+        let loaded = evtx_sigma::load_documents(&text, &Placeholders::new(), Interrupt::new(&ask));
+        assert!(loaded.is_err());
+        // One more after each of the loops that an interrupt ends.
+        assert!(asked.get() < wanted + 4, "{}", asked.get());
+    }
+}
