@@ -68,14 +68,23 @@ impl NestedFile for Entry {
         }
     }
 
-    fn beside(&self, glob: &str) -> Option<(String, Arc<dyn NestedFile>)> {
-        let glob = Glob::new(glob).ok()?;
+    fn beside(&self, glob: &str) -> Vec<(String, Arc<dyn NestedFile>)> {
+        let Ok(glob) = Glob::new(glob) else {
+            return Vec::new();
+        };
         let (all, start) = (&self.archive.companions, plain(glob.start()).collect::<String>());
         let from = all.partition_point(|(name, ..)| *name < start);
         let near = all[from..].iter().take_while(|(name, ..)| name.starts_with(&start));
-        let (_, name, head) = near.take(MAX_COMPANIONS).find(|(_, name, _)| glob.matches(name))?;
-        let path = format!("{}/{name}", self.archive.path);
-        Some((path, Arc::new(Entry::new(&self.archive, *head))))
+        let near: Vec<_> = near.take(MAX_COMPANIONS + 1).collect();
+        if near.len() > MAX_COMPANIONS {
+            return Vec::new();
+        }
+        let files = near.into_iter().filter(|(_, name, _)| glob.matches(name));
+        let file = |(_, name, head): &(String, String, Head)| -> (String, Arc<dyn NestedFile>) {
+            let path = format!("{}/{name}", self.archive.path);
+            (path, Arc::new(Entry::new(&self.archive, *head)))
+        };
+        files.map(file).collect()
     }
 
     fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError> {

@@ -45,8 +45,8 @@ impl NestedFile for XmlExport {
         self.path.size(storage, 0)
     }
 
-    fn beside(&self, _: &str) -> Option<(String, Arc<dyn NestedFile>)> {
-        None
+    fn beside(&self, _: &str) -> Vec<(String, Arc<dyn NestedFile>)> {
+        Vec::new()
     }
 
     fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError> {

@@ -38,6 +38,6 @@ pub use findings::FoundBurst;
 pub use rows::{EventRow, EventValue, Findings, Hit, HitList, RowMatcher, event_fields, findings_field, hits_field};
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, ENUMS, EventField, EventFieldParts, Events, MessageCatalog, OnError, Options, Rules, Table,
-    column_field, enum_of, level_field, reference, rule_reference, schema, uuid_field,
+    ColumnReference, ENUMS, EventField, EventFieldParts, Events, MessageCatalog, MessageFile, OnError, Options, Rules,
+    Table, column_field, enum_of, level_field, reference, rule_reference, schema, uuid_field,
 };

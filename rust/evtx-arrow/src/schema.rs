@@ -18,6 +18,6 @@ pub(crate) use numbering::Numbering;
 pub use options::{OnError, Options};
 pub use rules::Rules;
 pub(crate) use rules::level_number;
-pub use table::{EventField, EventFieldParts, Events, MessageCatalog, Table, schema};
+pub use table::{EventField, EventFieldParts, Events, MessageCatalog, MessageFile, Table, schema};
 pub use unify::column_field;
 pub(crate) use unify::{TEXT, column_type, unite};

@@ -1,10 +1,13 @@
 //! Finds and reads the message files (`.MTA`) next to logs.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use evtx_arrow::MessageFile;
 use evtx_format::mta::{self, Messages};
 
 use crate::file::LogFile;
+use crate::paths::has_glob;
 use crate::pool::{Lease, Pool};
 use crate::scan_path::{ScanPath, Source};
 use crate::storage::{Call, Holds, StorageError, separators};
@@ -19,10 +22,26 @@ pub struct MessageFinder {
     last: Mutex<(String, bool)>,
 }
 
-/// Messages, and the memory that is reserved for them.
+/// The most files of one language beside a log. Of more, none is read. *(choice)*
+const MAX_FILES: usize = 8;
+
+/// Which files of messages are read: those of the first language of which any can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Language {
+    /// The LCID 1033.
+    UnitedStates,
+    /// The primary language 9, with this LCID.
+    English(u32),
+    /// Another LCID.
+    Other(u32),
+    /// The LCID 0, which no language has, or a name without an LCID.
+    None,
+}
+
+/// The messages of one language, and the memory that is reserved for them.
 #[derive(Debug)]
 pub(crate) struct HeldMessages {
-    pub(crate) messages: Arc<Messages>,
+    pub(crate) messages: Arc<[MessageFile]>,
     _memory: Lease,
 }
 
@@ -45,17 +64,16 @@ impl MessageFinder {
         }
     }
 
-    /// The file of the messages of a log: the first, if there is one for each of several languages.
-    fn path(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<ScanPath>, StorageError> {
-        let (path, source) = match &log.source {
+    /// The files of the messages of a log, by language.
+    fn paths(&self, call: Call<'_>, log: &ScanPath) -> Result<BTreeMap<Language, Vec<ScanPath>>, StorageError> {
+        let (name, found) = match &log.source {
             Source::Nested(file) if file.outer_holds() == Holds::Folder => {
                 // The name of a nested file never leads out of the outer one.
                 let name = log.path.get(file.outer().len() + 1..).unwrap_or_default();
                 let pattern = Messages::pattern(name, &self.place);
-                let Some((path, file)) = pattern.and_then(|pattern| file.beside(&pattern)) else {
-                    return Ok(None);
-                };
-                (path, Source::Nested(file))
+                let found = pattern.map_or(Vec::new(), |pattern| file.beside(&pattern));
+                let nested = |(path, file)| (path, Source::Nested(file));
+                (name, found.into_iter().map(nested).collect::<Vec<_>>())
             }
             source => {
                 let outer = match source {
@@ -63,20 +81,29 @@ impl MessageFinder {
                     _ => Holds::Bytes,
                 };
                 let name = if let Holds::File(name) = outer { name } else { &log.path };
-                let Some(pattern) = Messages::pattern(name, &self.place) else {
-                    return Ok(None);
+                let found = match Messages::pattern(name, &self.place) {
+                    Some(pattern) if !self.is_empty(call, &pattern)? => call.storage.glob(&pattern)?,
+                    _ => Vec::new(),
                 };
-                if self.is_empty(call, &pattern)? {
-                    return Ok(None);
-                }
-                let found = call.storage.glob(&pattern)?.into_iter().min();
-                let Some(path) = found.and_then(|path| String::from_utf8(path).ok()) else {
-                    return Ok(None);
-                };
-                (path, Source::File)
+                let paths = found.into_iter().filter_map(|path| String::from_utf8(path).ok());
+                (name, paths.map(|path| (path, Source::File)).collect())
             }
         };
-        Ok(Some(ScanPath::new(path, false, source)))
+        let mut paths = BTreeMap::<_, Vec<_>>::new();
+        for (path, source) in found {
+            if let Some(language) = Language::of(&path, name, has_glob(&self.place)) {
+                paths
+                    .entry(language)
+                    .or_default()
+                    .push(ScanPath::new(path, false, source));
+            }
+        }
+        // Anyone can give a file the language 0, and no log of Windows has one beside others.
+        if paths.len() > 1 {
+            paths.remove(&Language::None);
+        }
+        paths.values_mut().for_each(|of| of.sort_by(|a, b| a.path.cmp(&b.path)));
+        Ok(paths)
     }
 
     /// Whether the folder of a glob is empty. Checks only folders that many logs share.
@@ -99,25 +126,97 @@ impl MessageFinder {
     }
 
     fn read(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<HeldMessages>, StorageError> {
-        let Some(path) = self.path(call, log)? else {
-            return Ok(None);
+        for paths in self.paths(call, log)?.into_values() {
+            if paths.len() > MAX_FILES {
+                return Ok(None);
+            }
+            let (mut memory, mut messages) = (self.memory.lease(), Vec::new());
+            for path in paths {
+                let file = match LogFile::open(call, &path) {
+                    Ok(file) if file.failure.is_none() => file,
+                    Ok(_) | Err(StorageError::Failed(_) | StorageError::Unusable(_)) => continue,
+                    Err(error) => return Err(error),
+                };
+                let Some(size) = usize::try_from(file.size()).ok().filter(|&size| size <= mta::MAX_FILE) else {
+                    continue;
+                };
+                // A large file must not keep another one from being compared with it.
+                if !memory.try_take(mta::memory(size)) {
+                    return Ok(None);
+                }
+                let bytes = match file.read_all(call, mta::MAX_FILE as u64) {
+                    Ok(bytes) => bytes,
+                    Err(StorageError::Failed(_) | StorageError::Unusable(_)) => continue,
+                    Err(error) => return Err(error),
+                };
+                let read = Messages::read(bytes, call.interrupt);
+                call.interrupt.check()?;
+                messages.extend(read.ok().map(|messages| MessageFile {
+                    path: path.path.as_str().into(),
+                    messages,
+                }));
+            }
+            if !messages.is_empty() {
+                return Ok(Some(HeldMessages {
+                    messages: messages.into(),
+                    _memory: memory,
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Language {
+    /// The language of a file beside a log, by its name `<log>_<LCID>.MTA`. `None` if it is that of another log: to the
+    /// pattern of `Security.evtx`, `Security_2_1033.MTA` looks like its own. `is_glob` is whether the place is a pattern.
+    fn of(path: &str, log: &str, is_glob: bool) -> Option<Language> {
+        let stem = |path: &str| {
+            let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+            name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_lowercase()
         };
-        let file = LogFile::open(call, &path)?;
-        if file.failure.is_some() {
-            return Ok(None);
+        let (name, log) = (stem(path), stem(log));
+        let number = |text: &str| {
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| text.parse().unwrap_or(u32::MAX))
+        };
+        let (before, after) = name.rsplit_once('_').unwrap_or_default();
+        let lcid = number(after);
+        if is_glob && lcid.is_some() && before != log && name.starts_with(&format!("{log}_")) {
+            return None;
         }
-        let size = usize::try_from(file.size()).ok().filter(|&size| size <= mta::MAX_FILE);
-        let Some(size) = size else { return Ok(None) };
-        let mut memory = self.memory.lease();
-        if !memory.try_take(mta::memory(size)) {
-            return Ok(None);
+        Some(match lcid.unwrap_or(0) {
+            0 => Language::None,
+            1033 => Language::UnitedStates,
+            lcid if lcid & 0x3FF == 9 => Language::English(lcid),
+            lcid => Language::Other(lcid),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_is_in_the_name() {
+        for (name, language) in [
+            ("a/LocaleMetaData/Security_1033.MTA", Some(Language::UnitedStates)),
+            (r"a\LocaleMetaData\security_01033.mta", Some(Language::UnitedStates)),
+            ("Security_2057.MTA", Some(Language::English(2057))),
+            ("Security_1031.MTA", Some(Language::Other(1031))),
+            ("Security_99999999999.MTA", Some(Language::Other(u32::MAX))),
+            ("Security_0.MTA", Some(Language::None)),
+            ("Security_.MTA", Some(Language::None)),
+            ("Security_x.MTA", Some(Language::None)),
+            ("Security.MTA", Some(Language::None)),
+            ("saved_1033.MTA", Some(Language::UnitedStates)),
+            ("Security_2_1033.MTA", None),
+        ] {
+            assert_eq!(Language::of(name, "logs/Security.evtx", true), language, "{name}");
         }
-        let bytes = file.read_all(call, mta::MAX_FILE as u64)?;
-        let messages = Messages::read(bytes, call.interrupt);
-        call.interrupt.check()?;
-        Ok(messages.ok().map(|messages| HeldMessages {
-            messages: Arc::new(messages),
-            _memory: memory,
-        }))
+        let named = Language::of("Security_2_1033.MTA", "Security.evtx", false);
+        assert_eq!(named, Some(Language::UnitedStates));
+        assert!(Language::UnitedStates < Language::English(2057) && Language::English(9) < Language::Other(1025));
     }
 }

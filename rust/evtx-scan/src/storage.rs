@@ -222,9 +222,9 @@ pub trait NestedFile: Debug + Send + Sync {
     /// [`StorageError`] if nothing of it can be read.
     fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError>;
 
-    /// The first file in the same outer file whose name matches a glob, with its path. The case of letters does not
-    /// matter.
-    fn beside(&self, glob: &str) -> Option<(String, Arc<dyn NestedFile>)>;
+    /// The files in the same outer file whose names match a glob, with their paths. The case of letters does not matter.
+    /// None if they are too many to be compared.
+    fn beside(&self, glob: &str) -> Vec<(String, Arc<dyn NestedFile>)>;
 }
 
 /// A file that was opened.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use bumpalo::collections::Vec as BumpVec;
-use evtx_format::mta::Messages;
 use evtx_format::render::program::{Language, SystemTexts};
 use evtx_format::{Error, printable};
 
@@ -16,7 +15,7 @@ use crate::filter::HeaderValues;
 use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, KeptRecord, RecordGroup, RecordView, insertions};
 use crate::scan::Scan;
-use crate::schema::HeaderValue;
+use crate::schema::{HeaderValue, MessageFile};
 
 /// The most rows in a batch, so that engines with vectors of this size take it as one.
 const BATCH_ROWS: usize = 2048;
@@ -192,7 +191,7 @@ impl BatchBuilder {
         templates: &ChunkTemplates,
         group: &RecordGroup<'_>,
         at: &ChunkPlace,
-        messages: Option<&Messages>,
+        messages: Option<&[MessageFile]>,
     ) -> Result<(), ArrowError> {
         let kept = group.kept();
         if kept.is_empty() {

@@ -7,7 +7,6 @@ use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, Origin, PromisedIds};
-use evtx_format::mta::Messages;
 use evtx_format::{Error, ErrorKind, Interrupt};
 
 use super::admission::Admission;
@@ -20,7 +19,7 @@ use crate::findings::Finding;
 use crate::read::RecordReader;
 use crate::record::{GROUP, RecordGroup};
 use crate::scan::Scan;
-use crate::schema::OnError;
+use crate::schema::{MessageFile, OnError};
 
 /// How many frames of records are read between two checks for an interrupt.
 const FRAMES: usize = 32;
@@ -43,7 +42,7 @@ pub(super) struct ChunkDecoder {
     pub(super) scan: Arc<Scan>,
     pub(super) batch: BatchBuilder,
     /// The messages beside the file, if there are any and the scan reads them.
-    pub(super) messages: Option<Arc<Messages>>,
+    pub(super) messages: Option<Arc<[MessageFile]>>,
     pub(super) admission: Admission,
     pub(super) walk: Option<ChunkWalk>,
 }

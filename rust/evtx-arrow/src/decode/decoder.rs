@@ -11,7 +11,6 @@ use evtx_format::container::image::find_chunk;
 use evtx_format::container::layout::{Block, Chunks};
 use evtx_format::container::orphans::{Orphans, find_orphan};
 use evtx_format::container::records::PromisedIds;
-use evtx_format::mta::Messages;
 use evtx_sigma::Hits;
 
 use super::admission::Admission;
@@ -28,6 +27,7 @@ use crate::filter::{HeaderValues, Scratch};
 use crate::findings::FoundBurst;
 use crate::record::ChunkTemplates;
 use crate::scan::Scan;
+use crate::schema::MessageFile;
 
 /// Decodes the blocks of files into batches, for one thread.
 ///
@@ -177,7 +177,7 @@ impl Decoder {
     }
 
     /// Begins a block of a file. `messages` are the messages beside the file. Drops the rest of the last block.
-    pub fn start(&mut self, filename: &Arc<str>, messages: Option<Arc<Messages>>, block: Block) {
+    pub fn start(&mut self, filename: &Arc<str>, messages: Option<Arc<[MessageFile]>>, block: Block) {
         self.start_file(filename);
         self.inner.messages = messages;
         self.inner.walk = None;

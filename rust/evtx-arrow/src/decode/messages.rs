@@ -1,4 +1,4 @@
-//! The messages of events: that of the event itself, that of a file beside the log, and that of a catalog.
+//! The messages of events: that of the event itself, that of a catalog, and that of files beside the log.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -7,7 +7,6 @@ use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_codes::{Answer, Code, Lookup, Source};
-use evtx_format::mta::Messages;
 use evtx_messages::{EventKey, Insertion, Message};
 use hashbrown::HashMap;
 
@@ -15,7 +14,7 @@ use crate::columns::TextBuilder;
 use crate::plan::{Keys, PlaceId};
 use crate::record::{ChunkTemplates, KeptRecord, Places, declaration, insertions};
 use crate::scan::MessagePlaces;
-use crate::schema::{MessageCatalog, MessageSource};
+use crate::schema::{MessageCatalog, MessageFile, MessageSource};
 
 /// The most kinds of events whose messages a thread keeps.
 const MAX_KINDS: usize = 1 << 14;
@@ -46,7 +45,7 @@ pub(crate) struct Event<'a> {
     /// The names of `event_data`.
     pub(crate) keys: &'a Keys,
     /// The messages beside the log.
-    pub(crate) messages: Option<&'a Messages>,
+    pub(crate) messages: Option<&'a [MessageFile]>,
 }
 
 impl MessageFinder {
@@ -93,19 +92,15 @@ impl MessageFinder {
         if event.places.get(self.places.message).is_some() {
             return Ok(Some(MessageSource::Event));
         }
-        if self.write_of_file(event, &mut Vec::new()) == Some(true) {
-            return Ok(Some(MessageSource::File));
-        }
-        Ok(self.find(event)?.map(|(message, _)| MessageSource::Catalog(message)))
+        let found = self.find(event)?.map(|(message, _)| MessageSource::Catalog(message));
+        Ok(found.or_else(|| self.write_of_files(event, &mut Vec::new())))
     }
 
-    /// Appends the message that a file or the catalog has. Returns whether there is one.
+    /// Appends the message that the catalog or a file has. Returns whether there is one. The caller named the catalog, but
+    /// anyone can put a file beside a log.
     fn write(&mut self, event: Event<'_>, out: &mut Vec<u8>) -> Result<bool, ArrowError> {
-        if self.write_of_file(event, out) == Some(true) {
-            return Ok(true);
-        }
         let Some((message, insertions)) = self.find(event)? else {
-            return Ok(false);
+            return Ok(matches!(self.write_of_files(event, out), Some(MessageSource::File(_))));
         };
         // The parameters that `evtx-codes` knows are those of the Security log. Other providers count their own.
         let of_security = self.key[self.provider_at..].eq_ignore_ascii_case(b"Microsoft-Windows-Security-Auditing");
@@ -114,11 +109,30 @@ impl MessageFinder {
         Ok(true)
     }
 
-    fn write_of_file(&self, event: Event<'_>, out: &mut Vec<u8>) -> Option<bool> {
-        let messages = event.messages?;
+    /// Appends the message that the files beside the log have, and returns them. Nothing is appended if they disagree in more
+    /// than whitespace. A file without a message contests none.
+    fn write_of_files(&self, event: Event<'_>, out: &mut Vec<u8>) -> Option<MessageSource> {
         let event_record = event.places.get(self.places.event_record)?.number()?;
         let provider = event.places.get(self.places.provider)?.text()?;
-        Some(messages.push(&provider, event.record.id, event_record, out))
+        let start = out.len();
+        let (mut end, mut paths, mut is_contested) = (start, Vec::new(), false);
+        for file in event.messages? {
+            if !file.messages.push(&provider, event.record.id, event_record, out) {
+                continue;
+            }
+            if paths.is_empty() {
+                end = out.len();
+            } else {
+                is_contested |= !visible(&out[start..end]).eq(visible(&out[end..]));
+                out.truncate(end);
+            }
+            paths.push(Arc::clone(&file.path));
+        }
+        if is_contested {
+            out.truncate(start);
+            return Some(MessageSource::Contested(paths));
+        }
+        paths.into_iter().next().map(MessageSource::File)
     }
 
     /// The message of the catalog for an event, and its insertions; `None` if it has none, or an empty one.
@@ -187,6 +201,11 @@ impl MessageFinder {
         self.kinds.insert(self.key.clone(), found.clone());
         Ok(found.map(|message| (message, insertions)))
     }
+}
+
+/// The bytes of a text without whitespace.
+fn visible(text: &[u8]) -> impl Iterator<Item = &u8> {
+    text.iter().filter(|byte| !byte.is_ascii_whitespace())
 }
 
 /// The text of a parameter of the Security log.

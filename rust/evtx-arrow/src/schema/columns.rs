@@ -103,8 +103,10 @@ pub(crate) enum Operand {
 pub(crate) enum MessageSource {
     /// The event itself, which was forwarded.
     Event,
-    /// The file of messages of its log.
-    File,
+    /// A file of messages beside its log, with this path.
+    File(Arc<str>),
+    /// Files beside its log, with these paths, of which none is used because they disagree.
+    Contested(Vec<Arc<str>>),
     /// A catalog of messages, which may say from which file it has the text.
     Catalog(Arc<Message>),
 }
@@ -114,7 +116,8 @@ impl MessageSource {
     pub(crate) fn text(&self) -> Cow<'static, str> {
         match self {
             MessageSource::Event => "event".into(),
-            MessageSource::File => "file".into(),
+            MessageSource::File(path) => format!("file: {path}").into(),
+            MessageSource::Contested(paths) => format!("contested: {}", paths.join(", ")).into(),
             MessageSource::Catalog(message) if message.file.is_empty() => "catalog".into(),
             MessageSource::Catalog(message) => format!("catalog: {}", message.file).into(),
         }
@@ -420,8 +423,8 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     fields: Event(Language::Fields);
     /// The values that fill the message: `%1` in its text stands for the first.
     insertions: Insertions;
-    /// Where the message is from: `event`, `file` (saved with the log), or `catalog: ` and the file that the catalog
-    /// took it from, if known.
+    /// Where the message is from: `event`, `catalog: ` and the file that the catalog took it from, if known, or `file: `
+    /// and the file that was saved with the log. `contested: ` and such files if they disagree, so that there is none.
     message_source: MessageSource;
     /// The index of the record's chunk in the file, from 0. NULL in an image.
     chunk_index: Header(HeaderValue::ChunkIndex);

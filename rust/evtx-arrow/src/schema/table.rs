@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use evtx_format::mta::Messages;
 use evtx_messages::Catalog;
 
 use super::columns::{
@@ -77,6 +78,15 @@ pub struct Table {
     pub(crate) events: Option<Arc<Events>>,
     pub(crate) rules: Option<Arc<Rules>>,
     pub(crate) catalog: Option<MessageCatalog>,
+}
+
+/// A file of messages beside a log, and its path.
+#[derive(Debug)]
+pub struct MessageFile {
+    /// The path, which `message_source` shows.
+    pub path: Arc<str>,
+    /// What the file has.
+    pub messages: Messages,
 }
 
 /// A catalog of messages, and the path of its file.

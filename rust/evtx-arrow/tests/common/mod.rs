@@ -15,11 +15,10 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use evtx_arrow::{DecodeError, Decoder, Options, Scan, Slots, schema};
+use evtx_arrow::{DecodeError, Decoder, MessageFile, Options, Scan, Slots, schema};
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FileHeader, NotEvtx};
 use evtx_format::container::survey::{Search, Survey};
-use evtx_format::mta::Messages;
 use evtx_reports::Report;
 use proptest::test_runner::Config;
 
@@ -105,7 +104,7 @@ pub(crate) fn scan_with_messages(
     file: &[u8],
     name: &str,
     scan: Scan,
-    messages: Option<Arc<Messages>>,
+    messages: Option<Arc<[MessageFile]>>,
     mut take: impl FnMut(RecordBatch),
 ) -> Result<(), ReadError> {
     let mut survey = Survey::new(file.len() as u64, Search::Every, scan.recovers());
@@ -291,8 +290,11 @@ pub(crate) fn report<R: Report>(
 pub(crate) fn messages(log: &[u8], mta: Option<Vec<u8>>) -> Vec<Option<String>> {
     let options = Options::default();
     let messages = mta
-        .and_then(|mta| Messages::read(mta, Interrupt::NEVER).ok())
-        .map(Arc::new);
+        .and_then(|mta| evtx_format::mta::Messages::read(mta, Interrupt::NEVER).ok())
+        .map(|messages| {
+            let path = "log_1033.MTA".into();
+            Arc::new([evtx_arrow::MessageFile { path, messages }]) as Arc<[_]>
+        });
     let mut found = Vec::new();
     // The message alone: what finds it is read all the same.
     let scan = Scan::new(options, &[column(&options, "message")]);
