@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+import threading
+import time
 
 import duckdb
 import pytest
@@ -52,3 +54,35 @@ def test_a_list_of_constants_is_a_join(con):
     for condition in ["IN (1, 2, 3, 4, 5)", "= ANY([1, 2, 3, 4, 5])"]:
         plan = con.execute(f"EXPLAIN SELECT record_id FROM {LOG} WHERE record_id {condition} LIMIT 3").fetchone()[1]
         assert "Hash Join" in plan, "DuckDB has fixed it: delete the report"
+
+
+def processor_time(con, query):
+    """The processor time of a statement that is interrupted from its start on, in seconds. Its rows or the kind of its error."""
+    done = threading.Event()
+
+    def interrupt():
+        while not done.wait(0.001):
+            con.interrupt()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    start = time.process_time()
+    try:
+        outcome = con.execute(query).fetchall()
+    except duckdb.Error as error:
+        outcome = type(error).__name__
+    taken = time.process_time() - start
+    done.set()
+    thread.join()
+    return taken, outcome
+
+
+def test_glob_does_not_notice_an_interrupt(con, tmp_path):
+    """But read_evtx lists the same folder itself, and stops soon."""
+    for number in range(20_000):
+        (tmp_path / f"{number}.evtx").touch()
+    glob, _ = processor_time(con, f"SELECT count(*) FROM glob('{tmp_path}/**/*.evtx')")
+    assert glob > 0.1, "DuckDB has fixed it: delete the report"
+    for path in (tmp_path, f"{tmp_path}/*.evtx", f"{tmp_path}/**"):
+        taken, outcome = processor_time(con, f"EXPLAIN FROM read_evtx('{path}')")
+        assert outcome == "InterruptException" and taken < glob / 4, (path, taken, glob)

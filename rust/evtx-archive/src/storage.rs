@@ -241,8 +241,8 @@ impl<'i> Asked<'i> {
 }
 
 impl Storage for ArchiveStorage<'_> {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
-        self.storage.glob(pattern)
+    fn glob(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
+        self.storage.glob(pattern, interrupt)
     }
 
     fn exists(&self, path: &str) -> Result<bool, StorageError> {

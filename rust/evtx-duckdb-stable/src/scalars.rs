@@ -9,7 +9,7 @@ use crate::api::*;
 use crate::call::{boxed, delete, guarded, registered};
 use crate::interrupts::{Interrupts, Probe};
 use crate::rows::Rows;
-use crate::storage::{Context, Files, Reading};
+use crate::storage::{Context, Files};
 use crate::types::{LogicalType, c_text};
 use crate::vectors::{lend, write_result};
 
@@ -121,11 +121,8 @@ unsafe extern "C-unwind" fn exec(info: duckdb_function_info, input: duckdb_data_
             files,
             interrupts,
         } = unsafe { &mut *duckdb_scalar_function_get_state(info).cast() };
-        interrupts.during(|interrupt| {
-            let storage = Reading { files, interrupt };
-            // SAFETY: as above.
-            unsafe { scalar.call(&lent, &storage, interrupt) }
-        })
+        // SAFETY: as above.
+        interrupts.during(|interrupt| unsafe { scalar.call(&lent, &*files, interrupt) })
     });
     if let Some(array) = called {
         write_result(info, &EvtxArrays::of(array), output);

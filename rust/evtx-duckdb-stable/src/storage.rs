@@ -190,38 +190,10 @@ impl Files {
     }
 }
 
-/// Files during a call.
-pub(crate) struct Reading<'c> {
-    pub(crate) files: &'c Files,
-    pub(crate) interrupt: Interrupt<'c>,
-}
-
-impl Storage for Reading<'_> {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
-        self.files.glob(pattern, self.interrupt)
-    }
-
-    fn exists(&self, path: &str) -> Result<bool, StorageError> {
-        self.files.exists(path)
-    }
-
-    fn is_remote(&self, path: &str) -> bool {
-        is_remote(path)
-    }
-
-    fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
-        self.files.open(path)
-    }
-
-    fn size(&self, path: &str) -> Result<u64, StorageError> {
-        self.files.size(path)
-    }
-}
-
-impl Files {
+impl Storage for Files {
     fn glob(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         if let Some(local) = self.local(pattern) {
-            let files = LocalStorage.glob_until(&local, interrupt)?;
+            let files = LocalStorage.glob(&local, interrupt)?;
             for file in files.iter().filter(|_| self.is_limited) {
                 self.exists(&String::from_utf8_lossy(file))?;
             }
@@ -244,6 +216,10 @@ impl Files {
                 opened => Ok(opened.is_ok()),
             },
         }
+    }
+
+    fn is_remote(&self, path: &str) -> bool {
+        is_remote(path)
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {

@@ -13,7 +13,7 @@ use crate::api::*;
 use crate::arguments;
 use crate::call::{boxed, delete, guarded, registered};
 use crate::interrupts::{Interrupts, Probe};
-use crate::storage::{Context, Files, Reading};
+use crate::storage::{Context, Files};
 use crate::types::{LogicalType, Value, c_text, id, text_of};
 use crate::vectors::rooms;
 
@@ -78,18 +78,14 @@ fn call(info: duckdb_bind_info, arguments: &mut EvtxArguments) -> Result<Bound, 
     let threads = context.setting(c"threads").parse().unwrap_or(1);
     let interrupts = Interrupts::new(context, function.probe.clone());
     let call = interrupts.during(|interrupt| {
-        let storage = Reading {
-            files: &files,
-            interrupt,
-        };
         let mut paths = EvtxPaths::new(arguments, &memory, &folder, &disk);
         if arguments.arguments.query().kind().is_some() {
             // SAFETY: the function has a first parameter.
             let value = Value::owned(unsafe { duckdb_bind_get_parameter(info, 0) });
             let value = value.ok_or_else(|| ScanError::Input(format!("{} needs a path", arguments.caller)))?;
-            arguments::expand(&mut paths, arguments, &value, &storage, interrupt)?;
+            arguments::expand(&mut paths, arguments, &value, &files, interrupt)?;
         }
-        EvtxCall::new(arguments, paths, threads, &storage, interrupt)
+        EvtxCall::new(arguments, paths, threads, &files, interrupt)
     })?;
     Ok(Bound {
         call,
@@ -222,10 +218,9 @@ unsafe extern "C-unwind" fn exec(info: duckdb_function_info, output: duckdb_data
             )
         };
         let worker = thread.0.get_or_insert_with(|| shared.scan.worker());
-        let next = bound.interrupts.during(|interrupt| {
-            let files = &bound.files;
-            worker.next(&Reading { files, interrupt }, interrupt, false)
-        });
+        let next = bound
+            .interrupts
+            .during(|interrupt| worker.next(&bound.files, interrupt, false));
         let (arrays, place) = next?.unwrap_or_default();
         // SAFETY: the chunk has a vector for each column.
         let vectors = shared

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_scan::{LocalStorage, Modified, Storage, StorageError, StorageFile};
+use evtx_scan::{LocalStorage, Modified, Storage, StorageError, StorageFile, has_glob};
 
 use crate::boundary::{EvtxText, release};
 
@@ -96,26 +96,41 @@ fn call(callback: impl FnOnce(&mut EvtxTexts) -> EvtxStorageCode) -> Result<Vec<
 /// A storage during the call that passed it.
 struct Borrowed(EvtxStorage);
 
-impl Storage for Borrowed {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
-        // SAFETY: as in `during`.
-        let found = call(|texts| unsafe { (self.0.glob)(self.0.state, EvtxText::of(pattern), texts) });
-        match found {
-            // DuckDB lists no folder with a name that is not UTF-8 (2.0.0 did). One such name must not hide the other files.
-            Err(StorageError::Failed(reason)) if reason.contains("invalid UTF-8") && !self.is_remote(pattern) => {
-                let files = LocalStorage.glob(pattern)?;
-                for file in files.iter().filter_map(|file| std::str::from_utf8(file).ok()) {
-                    // Fails if DuckDB's settings forbid the file.
-                    self.exists(file)?;
-                }
-                if files.is_empty() {
-                    Err(StorageError::Failed(reason))
-                } else {
-                    Ok(files)
-                }
-            }
-            found => found,
+impl Borrowed {
+    /// The local files that match a pattern, with checks for an interrupt: DuckDB has none within a folder, and fails for a
+    /// folder with a name that is not UTF-8. `None` if only DuckDB knows what the pattern means or whether it allows the files.
+    fn walk(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Option<Vec<Vec<u8>>>, StorageError> {
+        let is_special =
+            |text: &str| text.starts_with('~') || text.contains("://") || !cfg!(windows) && text.contains('\\');
+        if !has_glob(pattern) || is_special(pattern) || self.is_remote(pattern) {
+            return Ok(None);
         }
+        // DuckDB's settings can forbid the files. DuckDB's own error then does not tell what is there.
+        let is_forbidden = |path: &str| match self.exists(path) {
+            Err(StorageError::Failed(_)) => Ok(true),
+            allowed => allowed.map(|_| false),
+        };
+        if is_forbidden(pattern)? {
+            return Ok(None);
+        }
+        let files = LocalStorage.glob(pattern, interrupt)?;
+        for file in files.iter().filter_map(|file| std::str::from_utf8(file).ok()) {
+            interrupt.check()?;
+            if is_forbidden(file)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(files).filter(|files| !files.is_empty()))
+    }
+}
+
+impl Storage for Borrowed {
+    fn glob(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
+        if let Some(files) = self.walk(pattern, interrupt)? {
+            return Ok(files);
+        }
+        // SAFETY: as in `during`.
+        call(|texts| unsafe { (self.0.glob)(self.0.state, EvtxText::of(pattern), texts) })
     }
 
     fn exists(&self, path: &str) -> Result<bool, StorageError> {

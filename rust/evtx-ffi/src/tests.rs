@@ -245,6 +245,46 @@ fn next(worker: &mut EvtxWorker, storage: EvtxStorage) -> Result<(usize, EvtxPla
     failure(error).map_or(Ok((needs.get().len(), place)), Err)
 }
 
+#[test]
+fn a_folder_is_listed_by_the_core_with_checks_for_an_interrupt() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
+    unsafe extern "C" fn is_set(_: *mut c_void) -> bool {
+        LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+            .is_err()
+    }
+    unsafe extern "C" fn glob(_: *mut c_void, _: EvtxText<'_>, _: &mut EvtxTexts) -> EvtxStorageCode {
+        EvtxStorageCode::Done
+    }
+    let (mut file, arguments) = (Vec::new(), arguments(0));
+    let storage = EvtxStorage {
+        glob,
+        is_set,
+        ..storage(&mut file)
+    };
+    let pattern = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/*.sql");
+    let expanded = |left: usize| {
+        LEFT.store(left, Ordering::Relaxed);
+        let none = EvtxText::NONE;
+        let mut paths = made(|out| evtx_paths_new(Some(&arguments), none, none, none, out));
+        let error = evtx_paths_expand(Some(&mut paths), Some(&arguments), storage, EvtxText::of(pattern));
+        (
+            failure(error).map(|(kind, _)| kind),
+            paths.paths.len(),
+            left - LEFT.load(Ordering::Relaxed),
+        )
+    };
+    let (error, found, asked) = expanded(usize::MAX);
+    assert_eq!((error, found), (None, crate::macros().len()));
+    assert!(
+        asked > 4 * found,
+        "{asked}: a check for each file of the list, of those that may be read, and so on"
+    );
+    for left in 0..4 * found {
+        assert_eq!(expanded(left).0, Some(EvtxErrorKind::Interrupted), "{left}");
+    }
+}
+
 /// A log with a chunk that is damaged.
 fn damaged() -> Vec<u8> {
     let mut file = vec![0; 4096 + 65_536];

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use evtx_format::Interrupted;
+use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{LocalStorage, Storage, StorageError, StorageFile};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -116,7 +116,7 @@ impl PythonStorage {
 }
 
 impl Storage for PythonStorage {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+    fn glob(&self, pattern: &str, _interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         let Some(wildcard) = pattern.find(['*', '?', '[']) else {
             let exists = self.exists(pattern)?;
             return Ok(exists.then(|| pattern.as_bytes().to_vec()).into_iter().collect());

@@ -48,7 +48,7 @@ pub use folders::{FolderColumn, FolderPredicate};
 pub use local::{LocalFile, LocalStorage, single_stars};
 pub use messages::MessageFinder;
 pub use partitions::{ScanTask, partitions};
-pub use paths::expand;
+pub use paths::{expand, has_glob};
 pub use pool::{Lease, Pool};
 pub use providers::MessageScan;
 pub use queue::batch_index;

@@ -34,12 +34,8 @@ fn failed(path: &str, error: impl std::fmt::Display) -> StorageError {
     StorageError::Failed(format!("Cannot read \"{path}\": {error}"))
 }
 
-impl LocalStorage {
-    /// As [`glob`](Storage::glob), until an interrupt.
-    ///
-    /// # Errors
-    /// Those of `glob`.
-    pub fn glob_until(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
+impl Storage for LocalStorage {
+    fn glob(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         if Path::new(pattern).is_file() {
             return Ok(vec![pattern.as_bytes().to_vec()]);
         }
@@ -51,12 +47,6 @@ impl LocalStorage {
             }
         })?;
         Ok(files)
-    }
-}
-
-impl Storage for LocalStorage {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
-        self.glob_until(pattern, Interrupt::NEVER)
     }
 
     fn exists(&self, path: &str) -> Result<bool, StorageError> {

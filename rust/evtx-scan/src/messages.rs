@@ -82,7 +82,7 @@ impl MessageFinder {
                 };
                 let name = if let Holds::File(name) = outer { name } else { &log.path };
                 let found = match Messages::pattern(name, &self.place) {
-                    Some(pattern) if !self.is_empty(call, &pattern)? => call.storage.glob(&pattern)?,
+                    Some(pattern) if !self.is_empty(call, &pattern)? => call.storage.glob(&pattern, call.interrupt)?,
                     _ => Vec::new(),
                 };
                 let paths = found.into_iter().filter_map(|path| String::from_utf8(path).ok());
@@ -120,7 +120,7 @@ impl MessageFinder {
             return Ok(known.1);
         }
         drop(known);
-        let is_empty = call.storage.glob(&format!("{folder}/*"))?.is_empty();
+        let is_empty = call.storage.glob(&format!("{folder}/*"), call.interrupt)?.is_empty();
         *last() = (folder.to_owned(), is_empty);
         Ok(is_empty)
     }

@@ -150,7 +150,7 @@ mod tests {
     struct Sizes(HashMap<String, u64>);
 
     impl Storage for Sizes {
-        fn glob(&self, _pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+        fn glob(&self, _pattern: &str, _interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
             Ok(Vec::new())
         }
 

@@ -14,7 +14,8 @@ use crate::local::out_of_reach;
 use crate::scan_path::{ScanPath, Source};
 use crate::storage::{Holds, ScanError, Storage, StorageError, ends_with, separator, separators, sort_by};
 
-pub(crate) fn has_glob(path: &str) -> bool {
+/// Whether a path has wildcards, and so is a pattern.
+pub fn has_glob(path: &str) -> bool {
     split_verbatim(path).1.contains(['*', '?', '['])
 }
 
@@ -124,8 +125,10 @@ impl Expansion<'_> {
         if self.storage.is_remote(glob) {
             return Ok(());
         }
+        let missed = out_of_reach(glob, is_wanted, self.interrupt)?;
+        let found = if missed.is_empty() { &[] } else { found };
         let known: HashSet<&[u8]> = found.iter().map(Vec::as_slice).collect();
-        for (path, why) in out_of_reach(glob, is_wanted, self.interrupt)? {
+        for (path, why) in missed {
             // The walk follows links to folders, also to where the storage forbids access.
             if self.storage.exists(&path).is_err() {
                 continue;
@@ -139,15 +142,23 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Whether a path of a remote glob is a folder, as some file systems list these. Skips paths that end like logs.
+    /// Removes the folders from the paths of a remote glob, as some file systems list these. Keeps paths that end like logs.
+    fn remove_folders(&self, paths: &mut Vec<Vec<u8>>) {
+        if paths
+            .first()
+            .is_some_and(|first| self.storage.is_remote(&String::from_utf8_lossy(first)))
+        {
+            paths.retain(|path| !self.is_folder(path));
+        }
+    }
+
     fn is_folder(&self, path: &[u8]) -> bool {
         let Ok(path) = std::str::from_utf8(path) else {
             return false;
         };
         let storage = self.storage;
-        let has_files = || storage.glob(&format!("{}/*", literal(path)));
-        storage.is_remote(path)
-            && storage.nesting().holds(path) == Holds::Bytes
+        let has_files = || storage.glob(&format!("{}/*", literal(path)), self.interrupt);
+        storage.nesting().holds(path) == Holds::Bytes
             && !self.is_read(path)
             && has_files().is_ok_and(|files| !files.is_empty())
             && storage.open(path).is_err()
@@ -229,7 +240,7 @@ impl Expansion<'_> {
             }
             let found = if has_glob(outer) {
                 let is_remote = storage.is_remote(outer);
-                storage.glob(&any_case(outer, is_remote, separators(is_remote)))?
+                storage.glob(&any_case(outer, is_remote, separators(is_remote)), self.interrupt)?
             } else {
                 Vec::new()
             };
@@ -244,7 +255,7 @@ impl Expansion<'_> {
                 }
             }
             // Folders can have such names, too.
-            for file in storage.glob(path)? {
+            for file in storage.glob(path, self.interrupt)? {
                 self.add_file(file, false)?;
             }
             return Ok(true);
@@ -300,7 +311,7 @@ pub fn expand(
             Vec::new()
         } else {
             // An engine can refuse a folder, but allow what is in it. If it refuses both, nobody may learn what it is.
-            match storage.glob(path) {
+            match storage.glob(path, interrupt) {
                 Err(StorageError::Failed(_)) => {
                     is_refused = true;
                     Vec::new()
@@ -308,7 +319,7 @@ pub fn expand(
                 files => files?,
             }
         };
-        files.retain(|file| !found.is_folder(file));
+        found.remove_folders(&mut files);
         let is_named = !files.is_empty();
         // Names of folders can have brackets, too.
         if files.is_empty() && (!is_glob || !is_remote && !split_verbatim(path).1.contains(['*', '?'])) {
@@ -316,13 +327,23 @@ pub fn expand(
             found.is_folder = true;
             let (folder, slash) = (path.trim_end_matches(separators), separator(path, separators));
             let start = if is_remote { path } else { folder };
-            let inside = storage.glob(&format!("{}{slash}**{slash}{}", literal(start), kind.glob(storage)));
+            let inside = storage.glob(
+                &format!("{}{slash}**{slash}{}", literal(start), kind.glob(storage)),
+                interrupt,
+            );
             files = match inside {
                 // The error of the path itself.
-                Err(StorageError::Failed(_)) if is_refused => storage.glob(path)?,
+                Err(StorageError::Failed(_)) if is_refused => storage.glob(path, interrupt)?,
                 files => files?,
             };
-            files.retain(|file| kind.is_read(storage, &String::from_utf8_lossy(file)));
+            let mut read = Vec::new();
+            for file in files {
+                interrupt.check()?;
+                if kind.is_read(storage, &String::from_utf8_lossy(&file)) {
+                    read.push(file);
+                }
+            }
+            files = read;
             let all = format!("{}{slash}**{slash}*", literal(folder));
             found.add_out_of_reach(&all, &|name| kind.is_read(storage, name), &files)?;
             // The path itself is an error.
@@ -330,9 +351,9 @@ pub fn expand(
         }
         if files.is_empty() && is_glob {
             found.is_folder = false;
-            files = storage.glob(&any_case(path, is_remote, separators))?;
+            files = storage.glob(&any_case(path, is_remote, separators), interrupt)?;
             found.add_out_of_reach(path, &|_| true, &files)?;
-            files.retain(|file| !found.is_folder(file));
+            found.remove_folders(&mut files);
         } else if files.is_empty() && found.paths.is_empty() && (is_remote || !Path::new(path).is_dir()) {
             // If the path cannot be read, this fails with the reason.
             storage.open(path)?;
@@ -409,6 +430,37 @@ mod tests {
         }
         assert!(!has_glob(r"\\?\C:\case") && has_glob(r"\\?\C:\?"));
         assert_eq!(literal(r"\\?\C:\a [1]?"), r"\\?\C:\a [[]1][?]");
+    }
+
+    #[test]
+    fn a_folder_of_many_files_can_be_interrupted_at_each_of_them() {
+        let place = tempfile::tempdir().expect("a folder");
+        for number in 0..2000 {
+            std::fs::write(place.path().join(format!("{number}.evtx")), b"").expect("a file");
+        }
+        let folder = place.path().to_str().expect("a path");
+        for path in [folder.to_owned(), format!("{folder}/*.evtx"), format!("{folder}/**")] {
+            // How often the expansion asks whether to go on, if it is interrupted the last time.
+            let asked = |last: usize| {
+                let count = std::cell::Cell::new(0);
+                let is_set = || {
+                    count.set(count.get() + 1);
+                    count.get() >= last
+                };
+                let storage = &crate::local::LocalStorage;
+                let found = expand(storage, &path, FileKind::Logs, "a test", Interrupt::new(&is_set));
+                (count.get(), found.map(|found| found.len()))
+            };
+            let (all, found) = asked(usize::MAX);
+            assert_eq!(found.expect("files"), 2000);
+            // Each file is listed twice, and added.
+            assert!(all > 6000, "{path}: {all}");
+            for last in [1, 2, 100, 1999, 2001, 4100, 5900, 6000] {
+                let (count, found) = asked(last);
+                assert!(matches!(found, Err(ScanError::Interrupted(_))), "{path}: {last}");
+                assert_eq!(count, last, "{path}");
+            }
+        }
     }
 
     #[test]

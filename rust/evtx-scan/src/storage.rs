@@ -63,7 +63,7 @@ pub trait Storage {
     ///
     /// # Errors
     /// [`StorageError`] if the storage fails or is interrupted. It is not an error that no file matches.
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError>;
+    fn glob(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError>;
 
     /// Whether a path names a file.
     ///

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use evtx_scan::{Storage, StorageError, StorageFile};
 use glob::{MatchOptions, Pattern};
 
@@ -41,7 +42,7 @@ impl DroppedFiles {
 }
 
 impl Storage for DroppedFiles {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+    fn glob(&self, pattern: &str, _interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         if self.files.contains_key(pattern) {
             return Ok(vec![pattern.as_bytes().to_vec()]);
         }

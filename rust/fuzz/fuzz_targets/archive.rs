@@ -30,7 +30,7 @@ impl StorageFile for Bytes {
 }
 
 impl Storage for One {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+    fn glob(&self, pattern: &str, _interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         Ok(vec![pattern.as_bytes().to_vec()])
     }
 

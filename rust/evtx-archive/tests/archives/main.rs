@@ -71,7 +71,7 @@ impl Memory {
 }
 
 impl Storage for Memory {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+    fn glob(&self, pattern: &str, _interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         let glob = glob::Pattern::new(pattern).expect("a pattern");
         let options = glob::MatchOptions {
             require_literal_separator: true,

@@ -54,7 +54,7 @@ struct Files(BTreeMap<String, Arc<[u8]>>);
 struct MemoryFile(Arc<[u8]>);
 
 impl Storage for Files {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+    fn glob(&self, pattern: &str, _interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         let found = self.0.keys().filter(|path| *path == pattern);
         Ok(found.map(|path| path.as_bytes().to_vec()).collect())
     }

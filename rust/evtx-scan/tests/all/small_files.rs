@@ -104,8 +104,8 @@ struct Broken {
 struct BrokenFile(Arc<dyn StorageFile>, Broken);
 
 impl Storage for Broken {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
-        LocalStorage.glob(pattern)
+    fn glob(&self, pattern: &str, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
+        LocalStorage.glob(pattern, interrupt)
     }
 
     fn exists(&self, path: &str) -> Result<bool, StorageError> {

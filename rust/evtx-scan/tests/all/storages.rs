@@ -66,7 +66,7 @@ impl Memory {
 }
 
 impl Storage for Memory {
-    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+    fn glob(&self, pattern: &str, _interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>, StorageError> {
         let glob = glob::Pattern::new(pattern).expect("a pattern");
         let is_match = |path: &&String| path.as_str() == pattern || glob.matches(path);
         Ok(self
