@@ -116,6 +116,15 @@ void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 	Check(evtx_arguments_set(arguments.get(), argument.name, taken));
 }
 
+void ArgumentSetter::RefusePositional(const std::vector<Value> &values) const {
+	std::vector<std::string> texts;
+	for (const auto &value : values) {
+		AddTexts(value, caller, texts);
+	}
+	const auto lent = LendAll(texts);
+	Check(evtx_arguments_too_many(arguments.get(), Lend(lent)));
+}
+
 void ArgumentSetter::Need(std::string_view column) {
 	Check(evtx_arguments_need(arguments.get(), Lend(column)));
 }

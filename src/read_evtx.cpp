@@ -41,6 +41,13 @@ void Bind(TableFunction::BindInput &input) {
 	auto text = GetText(function.function.name);
 	ArgumentSetter arguments(function, text);
 	std::optional<Value> files;
+	if (const auto counts = input.GetArgumentCounts(); counts.positional_variadic > 0) {
+		std::vector<Value> values;
+		for (idx_t i = 0; i < counts.NamedOffset(); i++) {
+			values.push_back(input.GetConstantArgument(i));
+		}
+		arguments.RefusePositional(values);
+	}
 	if (function.files.data) {
 		files = input.GetConstantArgument(0);
 		text += '\n' + files->ToText();
@@ -121,6 +128,9 @@ void RegisterScanFunctions(duckdb::cxx::Extension &extension, Context &context) 
 		function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
 			if (known.files.data) {
 				signature.AddParameter(GetText(known.files), factory.CreateType(LogicalTypeId::ANY));
+				// Taken only to show how to write several.
+				signature.AddParameter("more", factory.CreateType(LogicalTypeId::ANY),
+				                       duckdb::cxx::FunctionParameterKind::POSITIONAL_VARIADIC);
 			}
 			for (const auto &argument : known.arguments) {
 				const auto name = View(argument.type_name);

@@ -26,6 +26,10 @@ public:
 	//! Sets the argument with a name. Returns false if there is no such argument.
 	bool Set(std::string_view name, const duckdb::cxx::Value &value);
 
+	//! Refuses the values of a call with more than one argument by position.
+	//! @throws duckdb::cxx::Exception always. It shows the list to write instead.
+	void RefusePositional(const std::vector<duckdb::cxx::Value> &values) const;
+
 	//! Sets the option that adds the column with a name, if the option does no more than that.
 	void Need(std::string_view column);
 

@@ -159,6 +159,32 @@ print(counts == [3 if duckdb.__version__ < "2" else 10, 3])
 """) == "True"
 
 
+def test_a_second_path_is_an_error_that_shows_the_list_to_write(python):
+    signatures = [file.read_text(encoding="utf-8").split("\n")[0] for file in (ROOT / "rust/evtx-ffi/sql").glob("*.sql")]
+    tables = [line[3:].split("(")[0] for line in signatures if re.search(r"\((files|table_name|exports)(, \w+ := .*)?\)$", line)]
+    searches = ["evtx_search", "evtx_search_of", "evtx_sigma_timeline", "evtx_sigma_summary", "evtx_sigma_report", "evtx_sigma_of"]
+    assert len(tables) > 15
+    assert python(f"""
+con = connect()
+listed = con.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE '%evtx%' AND function_type = 'table'")
+found = [(name, 1) for name, in listed.fetchall() if name not in ("evtx", "evtx_event_catalog")]
+assert len(found) == 8, found
+found += [(name, 1) for name in {tables!r}] + [(name, 2) for name in {searches!r}]
+for name, count in found:
+    for more in ["'more'", "['more']"]:
+        call = f"{{name}}({{', '.join(['$$no such$$'] * count)}}, {{more}}"
+        for end in [")", ", 'another')"]:
+            try:
+                con.execute(f"FROM {{call}}{{end}}")
+                raise SystemExit(call)
+            except duckdb.Error as error:
+                assert "by position" in str(error) or "write several values" in str(error), (call, error)
+                assert end != ")" or "['no such', 'more']" in str(error), (call, error)
+assert con.execute("SELECT evtx_remote_host('PC', computer := 'pc'), evtx_remote_host('PC')").fetchone() == (None, "PC")
+print("all")
+""") == "all"
+
+
 def test_files_named_like_the_macros_stay_as_they_are(python):
     assert python(f"""
 import hashlib, os

@@ -110,7 +110,7 @@ def test_columns_come_from_the_fields_of_the_event(over, provider, event_id, fie
 def test_a_remote_host_is_another_machine(over, host, shown):
     event = (1, SECURITY, 4776, {"TargetUserName": "bob", "Workstation": host}, None, "pc.corp.example")
     assert over("evtx_timeline", [event], "remote_host") == [(shown,)]
-    assert over.con.execute("SELECT evtx_remote_host($1, 'pc.corp.example')", [host]).fetchone() == (shown,)
+    assert over.con.execute("SELECT evtx_remote_host($1, computer := 'pc.corp.example')", [host]).fetchone() == (shown,)
 
 
 NOBODY = {"TargetUserSid": "S-1-0-0", "TargetUserName": "-", "TargetDomainName": "-"}

@@ -109,7 +109,7 @@ chosen AS (
     FROM valued
 ),
 found AS (
-    SELECT *, account_values[account_at] AS account, evtx_remote_host(host, computer) AS remote_host,
+    SELECT *, account_values[account_at] AS account, evtx_remote_host(host, computer := computer) AS remote_host,
         nullif(nullif(data[domains[account_at]], ''), '-') AS domain
     FROM chosen
 ),

@@ -4,6 +4,7 @@ use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, FileKind, Quer
 use serde_json::{Map, Value};
 
 use crate::boundary::{EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
+use crate::macros::{literal, too_many};
 
 /// The kind of values that an argument takes, and the kind of a value.
 #[repr(u32)]
@@ -113,19 +114,22 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
     };
     let functions = Query::ALL.iter().enumerate().map(|(number, query)| {
         let [name, description, example] = about(*query);
-        let files = query.kind().map(|kind| match kind {
-            FileKind::Logs | FileKind::Exports | FileKind::Evidence => "files",
-            FileKind::Rules => "rules",
-            FileKind::Providers => "files",
-        });
         EvtxScanFunction {
             function: EvtxFunction::new(name, description, example),
             number,
-            files: EvtxText::of_option(files),
+            files: EvtxText::of_option(files_of(*query)),
             arguments: EvtxSlice::leaked(query.arguments().map(argument).collect::<Vec<_>>()),
         }
     });
     EvtxSlice::leaked(functions.collect::<Vec<_>>())
+}
+
+/// The name of the parameter for the files of a query, if it has files. It is the only one that goes by position.
+fn files_of(query: Query) -> Option<&'static str> {
+    query.kind().map(|kind| match kind {
+        FileKind::Logs | FileKind::Exports | FileKind::Evidence | FileKind::Providers => "files",
+        FileKind::Rules => "rules",
+    })
 }
 
 /// The name of the table function of a query, its description and an example.
@@ -206,6 +210,14 @@ impl EvtxArguments {
     pub fn new(query: Query, caller: String) -> Self {
         let arguments = Arguments::new(query);
         EvtxArguments { arguments, caller }
+    }
+
+    /// The error for a call with more than one argument by position, which have these texts.
+    pub fn too_many(&self, texts: &[impl AsRef<str>]) -> ScanError {
+        let files = files_of(self.arguments.query()).unwrap_or_default();
+        let [before, after] = too_many(&self.caller, &[files]);
+        let texts: Vec<_> = texts.iter().map(|text| literal(text.as_ref())).collect();
+        ScanError::Input(format!("{before}{}{after}", texts.join(", ")))
     }
 
     /// The arguments of a query with these values. Those that are null keep their defaults.
@@ -292,6 +304,18 @@ pub extern "C" fn evtx_arguments_set(
         let argument = argument.ok_or_else(|| format!("{caller} has no argument {name}"))?;
         arguments.set(argument, value.decode()?, caller)?;
         Ok(())
+    })
+}
+
+/// Fails, because a call has more than one argument by position. Their texts are in the error.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_arguments_too_many(
+    arguments: Option<&EvtxArguments>,
+    texts: EvtxSlice<'_, EvtxText<'_>>,
+) -> EvtxFailure {
+    entry(|| {
+        let texts: Vec<&str> = texts.get().iter().map(EvtxText::text).collect::<Result<_, _>>()?;
+        Err(required(arguments)?.too_many(&texts).into())
     })
 }
 

@@ -7,6 +7,8 @@
 //! name. A table macro whose parameters are all tables (`table_…`), `exports` of other tools or `json_arguments`, is parsed when it is
 //! used, by DuckDB's `query`: to parse them all would take most of `LOAD`. In the SQL, such a parameter is always an
 //! argument of a function.
+//! Only parameters without a default go by position. DuckDB has no such macros, so each gets one more parameter before its
+//! defaults, [`BY_NAME`], and a check of it in place of its first parameter: another value than the default is an error.
 //!
 //! ```sql
 //! -- evtx_name(first, second := NULL, third := 'text')
@@ -23,8 +25,33 @@ use crate::boundary::{EvtxFunction, EvtxSlice, EvtxText};
 /// The names and the texts of the files, sorted by name.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/macros.rs"));
 
+/// The parameter that takes the first argument by position too many.
+const BY_NAME: &str = "_";
+
+/// Its default, which DuckDB shows if there are still more.
+const ADVICE: &str = "write several values as a list, [a, b], and pass other arguments by name";
+
+/// Why a function cannot take one more argument by position than its required ones: the text before the list to write
+/// instead, and the text after it.
+pub fn too_many(function: &str, required: &[&str]) -> [String; 2] {
+    let count = match required.len() {
+        1 => "one argument".to_owned(),
+        count => format!("{count} arguments"),
+    };
+    let names = required.join(" and ");
+    [
+        format!("{function} takes {count} by position: {names}. Write several values as a list, such as ["),
+        "], and pass other arguments by name".to_owned(),
+    ]
+}
+
+/// A text as a literal of SQL.
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 /// A parameter of a macro.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Parameter {
     /// Its name.
     pub name: String,
@@ -51,19 +78,72 @@ impl Macro {
     /// The definition for DuckDB, by [`Macro::body`], or by the same text with schemas before the names of other macros.
     #[must_use]
     pub fn definition(&self, body: &str) -> String {
-        if !self.is_parsed_when_used() {
-            return body.to_owned();
+        if self.is_parsed_when_used() {
+            let mut text = body.replace('\'', "''");
+            for Parameter { name, .. } in &self.parameters {
+                // An argument becomes a literal of its type. A user can have functions with DuckDB's names.
+                let quoted = format!("'''' || system.main.replace({name}::VARCHAR, '''', '''''') || ''''");
+                text = text.replace(
+                    name,
+                    &format!("' || coalesce({quoted} || '::' || system.main.typeof({name}), 'NULL') || '"),
+                );
+            }
+            return format!("FROM system.main.query({})", self.checked(&format!("'{text}'")));
         }
-        let mut text = body.replace('\'', "''");
-        for Parameter { name, .. } in &self.parameters {
-            // An argument becomes a literal of its type. A user can have functions with DuckDB's names.
-            let quoted = format!("'''' || system.main.replace({name}::VARCHAR, '''', '''''') || ''''");
-            text = text.replace(
-                name,
-                &format!("' || coalesce({quoted} || '::' || system.main.typeof({name}), 'NULL') || '"),
-            );
+        match self.parameters.first() {
+            Some(Parameter { name, .. }) if self.is_table => {
+                // DuckDB evaluates the arguments of table functions when it binds them, even if there are no rows.
+                body.replace(&format!("({name}"), &format!("({}", self.checked(name)))
+            }
+            _ => self.checked(body),
         }
-        format!("FROM system.main.query('{text}')")
+    }
+
+    /// Its parameters for DuckDB.
+    fn declared(&self) -> Vec<Parameter> {
+        let mut all = self.parameters.clone();
+        if self.is_checked() {
+            let by_name = Parameter {
+                name: BY_NAME.to_owned(),
+                default: Some(Some(ADVICE.to_owned())),
+            };
+            all.insert(self.required().len(), by_name);
+        }
+        all
+    }
+
+    /// The names of the parameters without a default, which come first.
+    fn required(&self) -> Vec<&str> {
+        let required = self.parameters.iter().filter(|parameter| parameter.default.is_none());
+        required.map(|parameter| parameter.name.as_str()).collect()
+    }
+
+    /// Whether one more argument by position could be taken for a default, or be meant as another path or table.
+    fn is_checked(&self) -> bool {
+        let required = self.required().len();
+        required > 0 && (self.is_table || required < self.parameters.len())
+    }
+
+    /// An expression, or an error if there is an argument by position too many.
+    fn checked(&self, expression: &str) -> String {
+        let required = self.required();
+        let Some(last) = required.last().filter(|_| self.is_checked()) else {
+            return expression.to_owned();
+        };
+        let [before, after] = too_many(&self.name, &required).map(|text| literal(&text));
+        // A list as it is, another value as a list of one.
+        let list = |name: &str| format!("coalesce(TRY_CAST({name} AS VARCHAR[]), [{name}::VARCHAR])");
+        let texts = format!(
+            "array_to_string(list_concat({}, {}), chr(0))",
+            list(last),
+            list(BY_NAME)
+        );
+        let texts = format!("'''' || replace(replace({texts}, '''', ''''''), chr(0), ''', ''') || ''''");
+        let advice = literal(ADVICE);
+        format!(
+            "CASE WHEN {BY_NAME}::VARCHAR IS NOT DISTINCT FROM {advice} THEN {expression}\n\
+             ELSE error({before} || {texts} || {after}) END"
+        )
     }
 
     /// The statement that makes the macro in a place: nothing, or the names of a database and a schema with a dot after
@@ -71,11 +151,14 @@ impl Macro {
     #[must_use]
     pub fn statement(&self, place: &str, body: &str) -> String {
         let body = self.definition(body);
-        let parameters = self.parameters.iter().map(|Parameter { name, default }| match default {
-            None => name.clone(),
-            Some(None) => format!("{name} := NULL"),
-            Some(Some(text)) => format!("{name} := '{}'", text.replace('\'', "''")),
-        });
+        let parameters = self
+            .declared()
+            .into_iter()
+            .map(|Parameter { name, default }| match default {
+                None => name,
+                Some(None) => format!("{name} := NULL"),
+                Some(Some(text)) => format!("{name} := {}", literal(&text)),
+            });
         let parameters = parameters.collect::<Vec<_>>().join(", ");
         // The body can end with a comment.
         let body = if self.is_table {
@@ -124,7 +207,8 @@ pub struct EvtxMacro {
 impl EvtxMacro {
     pub(crate) fn leaked(found: &Macro) -> Self {
         let leaked = |text: &str| EvtxSlice::leaked(text.as_bytes());
-        let parameters = found.parameters.iter().map(|parameter| EvtxParameter {
+        let declared = found.declared();
+        let parameters = declared.iter().map(|parameter| EvtxParameter {
             name: leaked(&parameter.name),
             is_optional: parameter.default.is_some(),
             default_text: parameter
@@ -248,6 +332,36 @@ mod tests {
                     let line = pair[0].lines().last().unwrap_or_default();
                     assert!(is_argument && !line.contains("--"), "{name} of {}: {line}", found.name);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn arguments_by_position_are_checked_where_a_table_is_bound() {
+        let checked: Vec<_> = macros().into_iter().filter(Macro::is_checked).collect();
+        assert!(checked.len() > 25);
+        for found in checked {
+            let (required, definition) = (found.required(), found.definition(&found.body));
+            assert!(definition.contains("CASE WHEN _::VARCHAR"), "{}", found.name);
+            assert_eq!(found.declared()[required.len()].name, BY_NAME);
+            if !found.is_table || found.is_parsed_when_used() {
+                continue;
+            }
+            // Its first parameter is nothing but the first argument of functions.
+            let is_letter =
+                |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+            let parts: Vec<_> = found.body.split(required[0]).collect();
+            for pair in parts.windows(2) {
+                let (before, after) = (pair[0].chars().last(), pair[1].chars().next());
+                let is_argument = before == Some('(') && matches!(after, Some(')' | ','));
+                let is_other = before != Some('(') && (is_letter(before) || is_letter(after));
+                assert!(
+                    is_argument || is_other,
+                    "{} of {}: {}",
+                    required[0],
+                    found.name,
+                    pair[0]
+                );
             }
         }
     }

@@ -1,0 +1,79 @@
+"""Only what a call needs goes by position: another argument by position is an error that shows the list to write."""
+
+import re
+
+import duckdb
+import pytest
+from conftest import ROOT, SAMPLES
+
+# The signatures, as the files of the macros have them.
+SIGNATURES = {}
+for file in (ROOT / "rust/evtx-ffi/sql").glob("*.sql"):
+    name, parameters = re.match(r"-- (\w+)\((.*)\)\n", file.read_text(encoding="utf-8")).groups()
+    SIGNATURES[name] = [parameter for parameter in parameters.split(", ") if parameter]
+TOO_MANY = ["'more'", "['more', 'b']", "NULL", "true", "5", "{'a': 1}", "'more', 'c'", "'more', 'c', 'd'"]
+
+
+def functions(con):
+    """Each table function and macro, with the names of its parameters and how many of them are required."""
+    listed = con.execute("""SELECT DISTINCT function_name, function_type, parameters FROM duckdb_functions()
+        WHERE function_name LIKE '%evtx%' AND function_type IN ('table', 'table_macro', 'macro') ORDER BY ALL""").fetchall()
+    assert {name for name, kind, _ in listed if kind != "table"} == set(SIGNATURES)
+    for name, kind, parameters in listed:
+        if kind == "table":
+            yield name, kind, parameters, sum(parameter in ("files", "rules") for parameter in parameters[:1])
+        else:
+            required = [parameter for parameter in SIGNATURES[name] if ":=" not in parameter]
+            yield name, kind, SIGNATURES[name], len(required)
+
+
+def test_no_optional_argument_goes_by_position(con):
+    calls, kinds = 0, set()
+    for name, kind, parameters, required in functions(con):
+        given = ["'no such place'"] * required
+        for more in TOO_MANY:
+            call = f"{name}({', '.join([*given, more])})"
+            with pytest.raises(duckdb.Error) as error:
+                con.execute(f"SELECT {call}" if kind == "macro" else f"FROM {call}")
+            calls += 1
+            if not required or kind == "macro" and len(parameters) == required:
+                # DuckDB knows that there is no such parameter.
+                continue
+            kinds.add(kind)
+            # Of more arguments than the macro has parameters, DuckDB itself says so, with its signature.
+            text = str(error.value)
+            assert f"{name} takes" in text or "write several values as a list" in text, call
+            if more == "'more'":
+                assert f"{name} takes {'one argument' if required == 1 else f'{required} arguments'} by position" in text, call
+                assert "['no such place', 'more']" in text, call
+    assert kinds == {"table", "table_macro", "macro"} and calls > 500
+
+
+def test_optional_arguments_go_by_name(con):
+    """They do before and after the check, and in a prepared statement."""
+    con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES}', fields := true, text := true)")
+    for name, kind, parameters, required in functions(con):
+        if kind != "table_macro" or len(parameters) == required or name.endswith("_of") and name.startswith("evtx_sigma"):
+            continue
+        values = {"files": str(SAMPLES), "table_name": "events", "pattern": "svc", "rules": str(SAMPLES / "rules")}
+        wanted = [values[parameter] for parameter in parameters[:required]]
+        places = ", ".join("?" for _ in wanted)
+        plain = con.execute(f"SELECT count(*) FROM {name}({places})", wanted).fetchone()
+        if "password := NULL" in parameters:
+            assert con.execute(f"SELECT count(*) FROM {name}({places}, password := ?)", [*wanted, "x"]).fetchone() == plain
+        listed = [[value] if parameter != "pattern" else value for parameter, value in zip(parameters, wanted, strict=False)]
+        assert con.execute(f"SELECT count(*) FROM {name}({places})", listed).fetchone() == plain
+
+
+def test_the_list_to_write_is_one(con):
+    """What the error shows can be written as it is, whatever the first path is."""
+    for first, more in [(f"'{SAMPLES}/dirty.evtx'", f"'{SAMPLES}/DC01-System.evtx'"), (f"['{SAMPLES}/dirty.evtx']", f"['{SAMPLES}/DC01-System.evtx']"),
+                        (f"'{SAMPLES}/dirty.evtx'", f"'{SAMPLES}/[D]C01-System.evtx'")]:
+        for name in ["read_evtx", "evtx_timeline"]:
+            with pytest.raises(duckdb.Error) as error:
+                con.execute(f"FROM {name}({first}, {more})")
+            shown = re.search(r"such as (\[.*?\]), and pass", str(error.value)).group(1)
+            both = con.execute(f"SELECT count(DISTINCT filename) FROM {name}({shown})").fetchone()
+            assert both == (2,), shown
+    with pytest.raises(duckdb.Error, match=re.escape("['it''s', 'a']")):
+        con.execute("FROM evtx_logons('it''s', 'a')")
