@@ -180,6 +180,7 @@ for name, count in found:
             except duckdb.Error as error:
                 assert "by position" in str(error) or "write several values" in str(error), (call, error)
                 assert end != ")" or "['no such', 'more']" in str(error), (call, error)
+assert con.execute("SELECT count(*) > 0 FROM evtx_search(['samples/dirty.evtx', 'samples/WS07-Security.evtx'], ['*svc*', 'x'])").fetchone()[0]
 assert con.execute("SELECT evtx_remote_host('PC', computer := 'pc'), evtx_remote_host('PC')").fetchone() == (None, "PC")
 print("all")
 """) == "all"

@@ -77,3 +77,38 @@ def test_the_list_to_write_is_one(con):
             assert both == (2,), shown
     with pytest.raises(duckdb.Error, match=re.escape("['it''s', 'a']")):
         con.execute("FROM evtx_logons('it''s', 'a')")
+
+
+WORDS = ["svc-backup", "POWERSHELL", "c:\\windows", "a\u0130b", "i", "[x]", "100%", "(", "4624", "no such text"]
+
+
+def test_a_search_takes_a_list_of_patterns(con):
+    """As the union of the searches for each."""
+    logs = f"'{SAMPLES}/*.evtx'"
+    for count in (1, 2, 3, len(WORDS)):
+        for start in range(0, len(WORDS), 3):
+            chosen = (WORDS[start:] + WORDS[:start])[:count]
+            union = " UNION ".join(f"FROM evtx_search({logs}, {word})" for word in map(quoted, chosen))
+            listed = f"SELECT DISTINCT * FROM evtx_search({logs}, [{', '.join(map(quoted, chosen))}])"
+            assert con.execute(f"SELECT count(*) FROM (({union}) EXCEPT ({listed}))").fetchone() == (0,), chosen
+            assert con.execute(f"SELECT count(*) FROM (({listed}) EXCEPT ({union}))").fetchone() == (0,), chosen
+    both = "FROM evtx_search({}, ['^svc-.*up$', '(?i)POWERSHELL'], regex := true)".format(logs)
+    one = " UNION ALL ".join(f"FROM evtx_search({logs}, {word}, regex := true) WHERE error IS NULL" for word in ["'^svc-.*up$'", "'(?i)POWERSHELL'"])
+    assert con.execute(f"SELECT count(*) FROM ({both}) WHERE error IS NULL").fetchone() == con.execute(f"SELECT count(*) FROM ({one})").fetchone()
+
+
+def quoted(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+@pytest.mark.parametrize(("pattern", "like"), [
+    ("*powershell*", "%powershell%"), ("powershell*", "%powershell%"), ("*svc", "%svc%"), ("c:\\*\\*.exe", "%c:\\%\\%.exe%"),
+    ("*", "%"), ("**", "%"), ("dc=*e", "%dc=%e%"), ("*s-1-5-*1*", "%s-1-5-%1%"),
+])
+def test_an_asterisk_is_any_text(con, pattern, like):
+    """As LIKE says, over the values of the events."""
+    fields = f"SELECT record_id, filename, unnest(fields, recursive := true) FROM read_evtx('{SAMPLES}/*.evtx', fields := true)"
+    expected = con.execute(f"SELECT record_id, filename, name, value FROM ({fields}) WHERE lower(value) LIKE $1 ORDER BY ALL", [like]).fetchall()
+    found = con.execute("SELECT record_id, filename, field, value FROM evtx_search($1, $2) WHERE value IS NOT NULL ORDER BY ALL",
+                        [f"{SAMPLES}/*.evtx", pattern]).fetchall()
+    assert found == expected and (expected or "dc=" in pattern)

@@ -1,7 +1,8 @@
 -- evtx_search(files, pattern, regex := 'false', password := NULL)
 --
--- A row per value of an event that contains the pattern, ignoring case, or, with regex := true, that matches the
--- regular expression: when, where, the name of the field, and its value. Damage is a row with error set.
+-- A row per value of an event that contains the pattern, or one of a list of them: when, where, the name of the field,
+-- and its value. Ignores case; * stands for any text. With regex := true, patterns are regular expressions. Damage is a
+-- row with error set.
 --
 -- SELECT * FROM evtx_search('*.evtx', 'c:\users')
 

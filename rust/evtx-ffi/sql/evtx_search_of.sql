@@ -4,19 +4,24 @@
 --
 -- SELECT * FROM evtx_search_of('events', 'c:\users')
 
+-- All patterns are one expression of RE2, which DuckDB turns into `contains` if it has no special characters.
 WITH evtx_search_hits AS (
     SELECT time_created, computer, channel, event_id, record_id, unnest(coalesce(fields, [NULL])) AS item, error, filename
     FROM query_table(table_name)
     -- An event without text could not be read.
-    WHERE regex::BOOLEAN OR contains(lower("text"), lower(pattern)) OR "text" IS NULL
+    WHERE regex::BOOLEAN OR "text" IS NULL
+       OR regexp_matches(lower("text"), '(?s)' || list_aggregate(list_transform(
+            CASE WHEN typeof(pattern) LIKE '%]' THEN TRY_CAST(pattern AS VARCHAR[]) ELSE [pattern::VARCHAR] END,
+            lambda p: replace(regexp_escape(lower(trim(p, '*'))), '\*', '.*')), 'string_agg', '|'))
 )
 SELECT time_created, computer, channel, event_id, record_id, item.name AS field, item.value AS value, error, filename
 FROM evtx_search_hits
--- RE2 compiles the expression even if regex is false, so it must be valid then.
-WHERE item IS NULL OR CASE WHEN regex::BOOLEAN
-    THEN regexp_matches(item.value, CASE WHEN regex::BOOLEAN THEN pattern ELSE '' END)
-    ELSE contains(lower(item.value), lower(pattern))
-     -- lower() turns İ into i.
-     AND (NOT contains(pattern, 'İ') OR contains(lower(replace(item.value, 'İ', chr(0))),
-                                                 lower(replace(pattern, 'İ', chr(0)))))
-END
+WHERE item IS NULL OR regexp_matches(
+    -- lower() turns İ into i.
+    CASE WHEN regex::BOOLEAN THEN item.value
+         WHEN contains(pattern::VARCHAR, 'İ') THEN lower(item.value) || chr(1) || lower(replace(item.value, 'İ', chr(0)))
+         ELSE lower(item.value) END,
+    list_aggregate(list_transform(
+        CASE WHEN typeof(pattern) LIKE '%]' THEN TRY_CAST(pattern AS VARCHAR[]) ELSE [pattern::VARCHAR] END,
+        lambda p: CASE WHEN regex::BOOLEAN THEN '(?:' || p || ')'
+            ELSE replace(regexp_escape(lower(replace(trim(p, '*'), 'İ', chr(0)))), '\*', '[^\x01]*') END), 'string_agg', '|'))
