@@ -112,3 +112,37 @@ def test_an_asterisk_is_any_text(con, pattern, like):
     found = con.execute("SELECT record_id, filename, field, value FROM evtx_search($1, $2) WHERE value IS NOT NULL ORDER BY ALL",
                         [f"{SAMPLES}/*.evtx", pattern]).fetchall()
     assert found == expected and (expected or "dc=" in pattern)
+
+
+@pytest.mark.parametrize(("provider", "similar"), [
+    ("'Security'", "Microsoft-Windows-Security-Auditing"), ("'Sysmon'", "Microsoft-Windows-Sysmon"),
+    ("'*sysmon*'", "Microsoft-Windows-Sysmon"), ("['Security', 'none']", "Microsoft-Windows-Security-Auditing"),
+    ("'Microsoft-Windows-Securty-Auditing'", "Microsoft-Windows-Security-Auditing"), ("'Service Control'", "Service Control Manager"),
+])
+def test_a_provider_that_no_record_has_is_a_row_with_similar_ones(con, provider, similar):
+    con.execute("SET threads = 4")
+    for logs in (f"'{SAMPLES}/*.evtx'", f"'{SAMPLES}/DC01-Security.evtx'"):
+        for arguments in ("", ", event_id := [4624, 1]"):
+            call = f"read_evtx({logs}, provider := {provider}{arguments}"
+            errors = [error for (error,) in con.execute(f"SELECT error FROM {call})").fetchall() if "no record was found" in error]
+            assert len(errors) == 1 and similar in errors[0], call
+            assert con.execute(f"SELECT count(*) FROM {call}, on_error := 'skip')").fetchone() == (0,)
+            with pytest.raises(duckdb.Error, match="no record was found for the provider"):
+                con.execute(f"FROM read_evtx('{SAMPLES}/DC01-Security.evtx', provider := {provider}, on_error := 'fail')").fetchall()
+
+
+def test_there_is_no_such_row_if_the_provider_is_known_or_has_records(con):
+    names = "'Microsoft-Windows-Kernel-General', 'EventLog', 'Northwind-Oddities', 'Microsoft-Windows-BitLocker-API', 'none'"
+    for provider in names.split(", "):
+        rows = con.execute(f"SELECT count(*) FROM read_evtx('{SAMPLES}/*.evtx', provider := {provider}) WHERE error LIKE '%no record was%'")
+        assert rows.fetchone() == (0,), provider
+    for more in ("WHERE event_id = 1", "WHERE error IS NULL", "WHERE computer = 'x' AND level = 3"):
+        assert con.execute(f"SELECT count(*) FROM read_evtx('{SAMPLES}/DC01-Security.evtx', provider := 'Security') {more}").fetchone() == (0,)
+
+
+def test_messages_is_no_flag(con):
+    for function in ("read_evtx", "evtx_timeline"):
+        with pytest.raises(duckdb.Error, match="messages"):
+            con.execute(f"FROM {function}('{SAMPLES}', messages := true)")
+        with pytest.raises(duckdb.Error, match="messages takes the path of a catalog, not true"):
+            con.execute(f"FROM {function}('{SAMPLES}', messages := 'true')")

@@ -65,6 +65,13 @@ pub struct DeclaredEvent {
     pub fields: Arc<[(Arc<str>, ValueType)]>,
 }
 
+/// The names of all providers, as their manifests spell them.
+pub(crate) fn providers() -> impl Iterator<Item = &'static str> {
+    BLOCKS
+        .iter()
+        .flat_map(|block| block.providers.iter().map(String::as_str))
+}
+
 /// All events, by provider without regard to case, then by ID and version.
 pub fn all_events() -> Events<'static> {
     Events::new(None, &[])

@@ -18,6 +18,8 @@
 
 mod classic;
 mod events;
+mod similar;
 
 pub use classic::classic_providers;
 pub use events::{DeclaredEvent, Events, all_events, events_of};
+pub use similar::similar_providers;

@@ -178,6 +178,7 @@ fn call_of(
         let found = expand(storage, &path, FileKind::Logs, SCAN, interrupt);
         paths.extend(found.map_err(|error| (Some(path), error))?);
     }
+    let is_partition = !tasks.is_empty();
     for task in tasks {
         if let (TaskValue::File(path, _, size, _), Files::Python(files)) = (&task, files) {
             files.know_size(path.clone(), *size);
@@ -185,9 +186,14 @@ fn call_of(
         let found = ScanTask::from(task).paths(storage, SCAN, interrupt);
         paths.extend(found.map_err(|error| (None, error))?);
     }
-    arguments
+    let mut call = arguments
         .call(paths, threads, MEMORY, storage, SCAN, interrupt)
-        .map_err(|error| (None, error))
+        .map_err(|error| (None, error))?;
+    if is_partition {
+        // Other partitions can have records of the providers.
+        call.providers = None;
+    }
+    Ok(call)
 }
 
 /// The exception for an error: that of Python's file system, if it has raised one.

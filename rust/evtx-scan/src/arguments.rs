@@ -188,7 +188,7 @@ arguments! {
     message_source = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.message_source);
     /// The path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative to its
     /// folder, in which `{log}` is the log's name.
-    messages = Some(MESSAGES), OF_EVENTS: Text(|all, text| put(&mut all.messages, Ok(text.unwrap_or_default())));
+    messages = Some(MESSAGES), OF_EVENTS: Text(|all, text| put(&mut all.messages, place_of_messages(text)));
     /// The lowest level of the rules that are wanted.
     min_level = None, OF_MATCHES: Text(|all, name| {
         put(&mut all.of_rules.min_level, name.map(|name| named("min_level", &Level::ALL, &name)).transpose())
@@ -233,6 +233,17 @@ arguments! {
 fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
     *place = value?;
     Ok(())
+}
+
+fn place_of_messages(text: Option<String>) -> Result<String, String> {
+    let text = text.unwrap_or_default();
+    if ["true", "false"].iter().any(|flag| text.eq_ignore_ascii_case(flag)) {
+        return Err(format!(
+            "messages takes the path of a catalog, not {text}. The column message is always there, and has the messages \
+             that were saved with a log"
+        ));
+    }
+    Ok(text)
 }
 
 fn sample_size(size: Option<i64>) -> Result<SampleSize, String> {
@@ -415,6 +426,7 @@ impl Arguments {
             options: self.options,
             warning: None,
             rules: Arc::default(),
+            providers: None,
         };
         if self.query == Query::Rules {
             let rules = self.of_rules.load(&call.paths, threads, storage, interrupt)?;
@@ -444,6 +456,10 @@ impl Arguments {
                 Table::of_events(self.options, events, &call.fields)
             }
         };
+        // Without a match, there can be records.
+        if self.query != Query::Matches {
+            call.providers.clone_from(&self.providers);
+        }
         if is_catalog(&call.messages) {
             let catalog = catalogs::open(&call.messages, memory, storage, interrupt);
             let catalog = catalog.map_err(|error| match self.session_messages {
@@ -506,6 +522,8 @@ pub struct ScanCall {
     pub warning: Option<String>,
     /// The rows on rules, if the call is for them.
     pub rules: Arc<[RuleRow]>,
+    /// The providers that the caller named, if the scan should say that there are no records of them.
+    pub providers: Option<Vec<String>>,
 }
 
 impl ScanCall {
@@ -538,6 +556,11 @@ impl ScanCall {
             files.joining_files()
         } else {
             files
+        };
+        let files = match &self.providers {
+            // Conditions can have dropped their records.
+            Some(providers) if conditions.is_empty() => files.naming_providers(providers.clone()),
+            _ => files,
         };
         (files, kept.into())
     }
@@ -599,6 +622,11 @@ mod tests {
             set("on_error", ArgumentValue::Text("nonsense".to_owned()))
                 .unwrap_err()
                 .starts_with("read_evtx: on_error must be")
+        );
+        let flag = set("messages", ArgumentValue::Text("true".to_owned())).unwrap_err();
+        assert!(
+            flag.starts_with("read_evtx: messages takes the path of a catalog, not true"),
+            "{flag}"
         );
         assert!(set("sample_size", ArgumentValue::Integer(-2)).is_err());
         for text in ["true", "1.5", "-1", "4294967296", "[1]", "", "7,8"] {

@@ -27,6 +27,7 @@ mod log;
 mod queue;
 mod correlate;
 mod definitions;
+mod unmatched;
 mod scan;
 mod reports;
 mod folders;

@@ -15,6 +15,7 @@ use crate::messages::MessageFinder;
 use crate::queue::{FileOptions, FileQueue, LAST_INDEX, Wanted, Work};
 use crate::scan_path::ScanPath;
 use crate::storage::{Call, ScanError, Storage};
+use crate::unmatched::Unmatched;
 
 /// A scan of files, and its progress. The threads of a query share it.
 pub struct FileScan {
@@ -25,6 +26,8 @@ pub struct FileScan {
     definitions: Lender,
     /// The files that predicates have left out of the scan. Their definitions count.
     left_out: Vec<ScanPath>,
+    /// The providers that the caller named, if the scan should say that there are none.
+    unmatched: Option<Unmatched>,
 }
 
 /// Rows of one block, or of several that follow one another.
@@ -66,6 +69,8 @@ pub struct Worker {
     run: Run,
     wanted: Wanted,
     correlating: Correlating,
+    /// Whether its part of the scan has ended.
+    has_left: bool,
 }
 
 /// What a worker does for correlations.
@@ -118,6 +123,7 @@ impl FileScan {
             queue,
             definitions: Lender::default(),
             left_out: Vec::new(),
+            unmatched: None,
         }
     }
 
@@ -130,6 +136,12 @@ impl FileScan {
     /// The scan, which may take the template definitions that it has lost from these files, too.
     pub fn leaving_out(self, left_out: Vec<ScanPath>) -> Self {
         FileScan { left_out, ..self }
+    }
+
+    /// The scan, which says so in a row if no record has one of these providers.
+    pub fn naming_providers(self, providers: Vec<String>) -> Self {
+        let unmatched = Some(Unmatched::new(providers));
+        FileScan { unmatched, ..self }
     }
 
     /// The share of the scan that was handed out to workers, 0 to 1.
@@ -148,6 +160,7 @@ impl Worker {
     pub fn new(scan: &Arc<FileScan>, arrays: MakeArrays) -> Self {
         scan.queue.join();
         scan.collected.iter().for_each(Collected::join);
+        scan.unmatched.iter().for_each(Unmatched::join);
         Worker {
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays).asking(),
             scan: Arc::clone(scan),
@@ -162,6 +175,7 @@ impl Worker {
                 long_run: false,
             },
             correlating: Correlating::Collecting,
+            has_left: false,
         }
     }
 
@@ -223,8 +237,10 @@ impl Worker {
                         return Ok(Some(batch));
                     }
                     if !self.claim(call)? {
-                        // Rows on correlations that could not be evaluated come after all others, and have no work.
+                        // Rows on correlations that could not be evaluated, and on providers without records, come after
+                        // all others, and have no work.
                         self.run.index = LAST_INDEX;
+                        self.leave()?;
                         return self.flush();
                     }
                 }
@@ -253,6 +269,11 @@ impl Worker {
         if let Some(work) = &self.work {
             // The next batch can begin with the rest of the same block.
             (self.batch.file, self.batch.index) = (work.file, work.batch_index);
+        }
+        if let Some(unmatched) = &self.scan.unmatched
+            && self.decoder.has_records()
+        {
+            unmatched.found();
         }
         let Some(rows) = self.decoder.flush()? else {
             return Ok(None);
@@ -391,6 +412,18 @@ impl Worker {
                 return Ok(Some(Work::last(file, None, vec![CHANGED.to_owned()])));
             }
         }
+    }
+
+    /// Ends the worker's part of the scan.
+    fn leave(&mut self) -> Result<(), ScanError> {
+        let scan = Arc::clone(&self.scan);
+        if let (Some(unmatched), Some(first)) = (&scan.unmatched, scan.queue.paths().first())
+            && !std::mem::replace(&mut self.has_left, true)
+            && let Some(advice) = unmatched.leave()
+        {
+            self.decoder.report_file(&first.path.as_str().into(), &advice)?;
+        }
+        Ok(())
     }
 
     /// Adds a row that says what is wrong with the current file.

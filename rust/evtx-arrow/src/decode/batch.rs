@@ -42,6 +42,8 @@ pub(crate) struct BatchBuilder {
     finder: Option<MessageFinder>,
     files: FileRows,
     rows: usize,
+    /// Whether one of them has a record without damage.
+    has_records: bool,
     pub(crate) make_arrays: MakeArrays,
 }
 
@@ -64,12 +66,18 @@ impl BatchBuilder {
             scan,
             files: FileRows::default(),
             rows: 0,
+            has_records: false,
             make_arrays: MakeArrays::CHECKED,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.rows
+    }
+
+    /// Whether a row has a record without damage.
+    pub(crate) fn has_records(&self) -> bool {
+        self.has_records
     }
 
     #[inline]
@@ -105,6 +113,7 @@ impl BatchBuilder {
 
     pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
+        self.has_records = false;
         if rows == 0 {
             return Ok(None);
         }
@@ -197,6 +206,7 @@ impl BatchBuilder {
         if kept.is_empty() {
             return Ok(());
         }
+        self.has_records |= kept.iter().any(|record| !record.is_damaged);
         let BatchBuilder {
             scan,
             builders,

@@ -209,6 +209,11 @@ impl Decoder {
         self.inner.batch.len()
     }
 
+    /// Whether the batch has a row with a record without damage.
+    pub fn has_records(&self) -> bool {
+        self.inner.batch.has_records()
+    }
+
     /// Whether the whole block was decoded. The last rows may not be flushed yet.
     pub fn is_done(&self) -> bool {
         self.left == 0
