@@ -181,7 +181,7 @@ impl Outliner<'_, '_> {
             outline.tokens.push(EMPTY);
             return Ok(());
         }
-        // A string that starts with a NUL counts as empty, but has bytes.
+        // A string that starts with a NUL can count as empty, but has bytes.
         if units.starts_with(&[0, 0]) {
             return Err(NOT_PLAIN);
         }

@@ -14,7 +14,7 @@ pub enum Form {
     XmlAttribute,
 }
 
-/// Whether a form writes a UTF-16 unit as one byte, unchanged: it is ASCII, not escaped, and not the NUL that ends a text.
+/// Whether a form writes a UTF-16 unit as one byte, unchanged: it is ASCII, not escaped, and no NUL.
 #[inline(always)]
 fn is_bare(unit: u16, form: Form) -> bool {
     let is = |byte: u8| unit == u16::from(byte);
@@ -115,7 +115,7 @@ pub(crate) fn short_hex(number: u32) -> (u128, usize) {
     (0x7830 | text << 16, 2 + digits as usize)
 }
 
-/// Appends UTF-16LE text as UTF-8, up to its first NUL. Ignores an odd byte at the end.
+/// Appends UTF-16LE text as UTF-8, without NULs: text after one must not be hidden. Ignores an odd byte at the end.
 #[inline]
 pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
     match form {
@@ -139,10 +139,8 @@ fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
                 rest = tail;
             }
             None if form == Form::Json && push_escaped(out, units) => rest = tail,
-            None => match push_slowly(out, rest, 16, form) {
-                Some(tail) => rest = tail,
-                None => return,
-            },
+            None if *units == [[0; 2]; 16] => rest = tail,
+            None => rest = push_slowly(out, rest, 16, form),
         }
     }
     if let Some((units, tail)) = rest.split_first_chunk::<8>()
@@ -237,18 +235,18 @@ const fn all(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Appends at least `units` units, one at a time. Returns the units after them; `None` at a NUL.
-fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, form: Form) -> Option<&'t [[u8; 2]]> {
+/// Appends at least `units` units, one at a time. Returns the units after them.
+fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, form: Form) -> &'t [[u8; 2]] {
     let mut taken = 0;
     while taken < units {
         let Some((unit, tail)) = rest.split_first() else {
-            return Some(rest);
+            return rest;
         };
         let unit = u16::from_le_bytes(*unit);
         rest = tail;
         taken += 1;
         let scalar = match unit {
-            0 => return None,
+            0 => continue,
             _ if is_bare(unit, form) => {
                 out.push(unit as u8);
                 continue;
@@ -274,7 +272,7 @@ fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, for
             None => push_utf8(out, char::REPLACEMENT_CHARACTER),
         }
     }
-    Some(rest)
+    rest
 }
 
 /// Appends one character.
@@ -391,10 +389,10 @@ pub fn push_hex_byte(out: &mut Vec<u8>, byte: u8, digits: &[u8; 16]) {
     out.push(digits[usize::from(byte & 15)]);
 }
 
-/// Whether UTF-16LE text is empty: it has no unit, or its first one is NUL.
+/// Whether UTF-16LE text is empty: it has no unit but NULs.
 #[inline]
 pub fn utf16_is_empty(text: &[u8]) -> bool {
-    text.len() < 2 || text[..2] == [0, 0]
+    text.as_chunks::<2>().0.iter().all(|unit| *unit == [0, 0])
 }
 
 /// Appends `"name":`, or `"name_1":` with a `number` that is not 0. Returns the offset in `out` of the end of the name.
@@ -473,14 +471,13 @@ mod tests {
         #[test]
         fn text_is_the_same_as_decoding_unit_by_unit(
             text in proptest::collection::vec(prop_oneof![any::<u16>(), 0..0x80_u16, 0xd700..0xe100_u16], 0..40),
-            nul in any::<prop::sample::Index>(),
+            (nul, nuls) in (any::<prop::sample::Index>(), 0..50_usize),
         ) {
-            let mut text: Vec<u16> = text.into_iter().map(|unit| unit.max(1)).collect();
-            let end = nul.index(text.len() + 1);
-            if let Some(unit) = text.get_mut(end) {
-                *unit = 0;
-            }
-                        let plain: String = char::decode_utf16(text[..end].iter().copied()).map(|c| c.unwrap_or('\u{fffd}')).collect();
+            let mut text = text;
+            let at = nul.index(text.len() + 1);
+            text.splice(at..at, vec![0; nuls]);
+            let characters = char::decode_utf16(text.iter().copied()).map(|c| c.unwrap_or('\u{fffd}'));
+            let plain: String = characters.filter(|c| *c != '\0').collect();
             let (json, mut of_plain) = (utf16(&text, Form::Json), Vec::new());
             push_str(&mut of_plain, &plain, Form::Json);
             prop_assert_eq!(String::from_utf8(of_plain).unwrap().to_lowercase(), json.to_lowercase());

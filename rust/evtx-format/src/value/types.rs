@@ -6,7 +6,7 @@
 #[allow(missing_docs)] // the names say it
 pub enum Scalar {
     Null = 0,
-    /// UTF-16LE text. It ends at its first NUL, or at its size.
+    /// UTF-16LE text, up to its size. NULs in it are left out.
     String = 1,
     /// Text in an unnamed 8-bit code page.
     AnsiString = 2,
