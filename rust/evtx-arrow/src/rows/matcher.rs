@@ -151,8 +151,12 @@ impl RowMatcher {
             row,
             fields: &fields,
         };
-        self.matching
-            .matches(&kind.kind, &values, interrupt, &mut self.matches)?;
+        // Damage without an event matches no rule, as in a log.
+        let is_event = |column: &usize| row.values[*column].is_some();
+        if row.values[self.columns.error].is_none() || self.telling().iter().any(is_event) {
+            self.matching
+                .matches(&kind.kind, &values, interrupt, &mut self.matches)?;
+        }
         Ok((fields, kind))
     }
 
