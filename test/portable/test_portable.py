@@ -167,9 +167,9 @@ def test_a_second_path_is_an_error_that_shows_the_list_to_write(python):
     assert python(f"""
 con = connect()
 listed = con.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE '%evtx%' AND function_type = 'table'")
-found = [(name, 1) for name, in listed.fetchall() if name not in ("evtx", "evtx_event_catalog")]
-assert len(found) == 8, found
-found += [(name, 1) for name in {tables!r}] + [(name, 2) for name in {searches!r}]
+functions = [(name, 1) for name, in listed.fetchall() if name not in ("evtx", "evtx_event_catalog")]
+assert len(functions) == 8, functions
+found = functions + [(name, 1) for name in {tables!r}] + [(name, 2) for name in {searches!r}]
 for name, count in found:
     for more in ["'more'", "['more']"]:
         call = f"{{name}}({{', '.join(['$$no such$$'] * count)}}, {{more}}"
@@ -178,6 +178,10 @@ for name, count in found:
                 con.execute(f"FROM {{call}}{{end}}")
                 raise SystemExit(call)
             except duckdb.Error as error:
+                if (name, count) in functions:
+                    # The API has neither variadic parameters nor overloads.
+                    assert "No function matches" in str(error), (call, error)
+                    continue
                 assert "by position" in str(error) or "write several values" in str(error), (call, error)
                 assert end != ")" or "['no such', 'more']" in str(error), (call, error)
 assert con.execute("SELECT count(*) > 0 FROM evtx_search(['samples/dirty.evtx', 'samples/WS07-Security.evtx'], ['*svc*', 'x'])").fetchone()[0]

@@ -33,15 +33,6 @@ fn one(value: &Value, argument: &str) -> Result<Option<String>, ScanError> {
     }
 }
 
-/// The error for a call with more than one argument by position.
-pub(crate) fn too_many(arguments: &EvtxArguments, values: &[Value]) -> ScanError {
-    let texts = values.iter().map(|value| texts(value, &arguments.caller));
-    match texts.collect::<Result<Vec<_>, _>>() {
-        Ok(texts) => arguments.too_many(&texts.concat()),
-        Err(error) => error,
-    }
-}
-
 /// Sets an argument to a value of its type.
 pub(crate) fn set(arguments: &mut EvtxArguments, argument: &Argument, value: &Value) -> Result<(), ScanError> {
     let taken = match argument.kind {

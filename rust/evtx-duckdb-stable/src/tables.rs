@@ -113,16 +113,6 @@ unsafe extern "C" fn bind(info: duckdb_bind_info) {
         let query = Function::of(info).query;
         let mut arguments = EvtxArguments::new(query, about(query)[0].to_owned());
         set_named(info, &mut arguments)?;
-        // SAFETY: the function has so many parameters by position.
-        let values = unsafe {
-            let count = duckdb_bind_get_parameter_count(info);
-            (0..count)
-                .filter_map(|index| Value::owned(duckdb_bind_get_parameter(info, index)))
-                .collect::<Vec<_>>()
-        };
-        if values.len() > 1 {
-            return Err(arguments::too_many(&arguments, &values).into());
-        }
         let bound = call(info, &mut arguments)?;
         for (name, column_type) in columns(&bound.call) {
             // SAFETY: the name ends with a NUL, and the type is one.
@@ -278,10 +268,9 @@ impl Function {
     }
 }
 
-/// A table function with so many arguments by position, and the named arguments of a query.
+/// A table function with the arguments of a query.
 fn function(
     query: Query,
-    positional: usize,
     name: &str,
     bind: unsafe extern "C" fn(duckdb_bind_info),
     data: Function,
@@ -291,7 +280,7 @@ fn function(
         let function = duckdb_create_table_function();
         duckdb_table_function_set_name(function, c_text(name).as_ptr());
         duckdb_table_function_set_extra_info(function, boxed(data), delete::<Function>());
-        for _ in 0..positional {
+        if query.kind().is_some() {
             duckdb_table_function_add_parameter(function, LogicalType::new(id::ANY).0);
         }
         for argument in query.arguments() {
@@ -307,29 +296,15 @@ fn function(
     }
 }
 
-/// The most arguments by position that a table function refuses itself, with advice. DuckDB refuses more.
-const MAX_POSITIONAL: usize = 4;
-
-/// Registers the table functions, each with an overload for every number of arguments by position: the API has no variadic
-/// ones.
+/// Registers the table functions.
 pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>) -> Result<(), String> {
-    let overloads = |query: Query| {
-        if query.kind().is_some() {
-            1..=MAX_POSITIONAL
-        } else {
-            0..=0
-        }
-    };
-    let all = Query::ALL
-        .into_iter()
-        .flat_map(|query| overloads(query).map(move |count| (query, count)));
-    for (query, positional) in all {
+    for query in Query::ALL {
         let [name, ..] = about(query);
         let data = Function {
             query,
             probe: probe.cloned(),
         };
-        let mut function = function(query, positional, name, bind, data);
+        let mut function = function(query, name, bind, data);
         // SAFETY: as in `function`.
         let state = unsafe {
             duckdb_table_function_supports_projection_pushdown(function, true);
@@ -346,7 +321,6 @@ pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>
 pub(crate) fn copy_from(format: &str, probe: Option<Arc<Probe>>) -> duckdb_table_function {
     function(
         Query::Records,
-        1,
         format,
         bind_copy,
         Function {
