@@ -256,9 +256,20 @@ fn a_folder_is_listed_by_the_core_with_checks_for_an_interrupt() {
     unsafe extern "C" fn glob(_: *mut c_void, _: EvtxText<'_>, _: &mut EvtxTexts) -> EvtxStorageCode {
         EvtxStorageCode::Done
     }
+    // No file is called like the pattern.
+    unsafe extern "C" fn exists(
+        _: *mut c_void,
+        path: EvtxText<'_>,
+        exists: &mut bool,
+        _: &mut EvtxTexts,
+    ) -> EvtxStorageCode {
+        *exists = !path.get().contains(&b'*');
+        EvtxStorageCode::Done
+    }
     let (mut file, arguments) = (Vec::new(), arguments(0));
     let storage = EvtxStorage {
         glob,
+        exists,
         is_set,
         ..storage(&mut file)
     };
