@@ -1,5 +1,7 @@
 //! The directory of a ZIP archive (APPNOTE 4.3.12 to 4.3.16): which entries there are, and where.
 
+mod fields;
+
 mod accounts;
 
 use std::cell::RefCell;
@@ -16,6 +18,8 @@ use crate::input::{Input, Source};
 use crate::memory::unusable;
 use crate::names::text;
 use accounts::{Accounts, Claim};
+pub(crate) use fields::local_header;
+use fields::{LOCAL, four, number, two};
 
 /// The most end records of an archive that are read.
 const MAX_ENDS: usize = 4;
@@ -29,8 +33,6 @@ const END: usize = 22;
 const LOCATOR: usize = 20;
 const END64: usize = 56;
 const RECORD: usize = 46;
-const LOCAL: usize = 30;
-
 /// Bytes at the end of the file that can hold the end record: with its locator and its comment.
 const TAIL: u64 = (END + LOCATOR + 0xFFFF) as u64;
 
@@ -53,20 +55,6 @@ impl Own {
             () => None,
         }
     }
-}
-
-fn number<const N: usize>(bytes: &[u8], at: usize) -> u64 {
-    let mut le = [0; 8];
-    le[..N].copy_from_slice(&bytes[at..at + N]);
-    u64::from_le_bytes(le)
-}
-
-fn two(bytes: &[u8], at: usize) -> u16 {
-    number::<2>(bytes, at) as u16
-}
-
-fn four(bytes: &[u8], at: usize) -> u32 {
-    number::<4>(bytes, at) as u32
 }
 
 /// The directory according to an end record.
@@ -442,10 +430,4 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> (String, Head, Own) {
         limit: u64::MAX,
     };
     (name, head, own)
-}
-
-/// The lengths of the name and of the extra fields after the fixed fields of a local header; `None` for other bytes.
-pub(crate) fn local_header(bytes: &[u8; LOCAL]) -> Option<(usize, u64)> {
-    let lengths = (usize::from(two(bytes, 26)), u64::from(two(bytes, 28)));
-    bytes.starts_with(b"PK\x03\x04").then_some(lengths)
 }

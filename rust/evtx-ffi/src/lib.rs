@@ -16,9 +16,9 @@
 mod boundary;
 mod storage;
 mod vectors;
+mod macros;
 mod arguments;
 mod paths;
-mod macros;
 mod scalar;
 mod casts;
 mod report;

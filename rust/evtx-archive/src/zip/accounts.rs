@@ -8,7 +8,7 @@ use std::ops::Range;
 use evtx_format::Interrupt;
 use evtx_scan::{ALL_READ, StorageError, StorageFile, sort_by};
 
-use super::{LOCAL, four, local_header, number, two};
+use super::fields::{LOCAL, four, local_header, number, two};
 use crate::head::Own;
 use crate::memory::ListMemory;
 use crate::names::text;
