@@ -43,6 +43,7 @@ void Bind(TableFunction::BindInput &input) {
 	std::optional<Value> files;
 	if (const auto counts = input.GetArgumentCounts(); counts.positional_variadic > 0) {
 		std::vector<Value> values;
+		values.reserve(counts.NamedOffset());
 		for (idx_t i = 0; i < counts.NamedOffset(); i++) {
 			values.push_back(input.GetConstantArgument(i));
 		}
