@@ -362,14 +362,14 @@ def test_damage_of_unknown_events_is_told(con, tmp_path):
 
 @pytest.mark.parametrize("detection", ["s: {TargetUserName|exists: false}, condition: s", "s: {Absent: null}, condition: s",
                                        "s: {EventID: 4624}, condition: not s"])
-def test_damage_without_an_event_matches_no_rule(con, tmp_path, detection):
+def test_damage_without_a_record_matches_no_rule(con, tmp_path, detection):
     (tmp_path / "absent.yml").write_text(f"title: absent\nlogsource: {{product: windows}}\ndetection: {{{detection}}}\n")
-    logs = [str(log) for log in sorted(SAMPLES.glob("damaged-*.evtx"))]
+    logs = [str(SAMPLES / f"damaged-{name}.evtx") for name in ("chunk", "records", "checksums")]
     con.execute("CREATE TABLE events AS FROM read_evtx(?)", [logs])
     rows = "SELECT rule_title, record_id, error IS NULL FROM {} ORDER BY ALL"
     expected = con.execute(rows.format("evtx_sigma(?, rules := ?)"), [logs, str(tmp_path)]).fetchall()
     assert con.execute(rows.format("evtx_sigma_of('events', ?)"), [str(tmp_path)]).fetchall() == expected
-    assert sum(title is not None for title, *_ in expected) > 100 and sum(title is None for title, *_ in expected) > 1
+    assert {title for title, *_ in expected} == {"absent", None}
 
 
 def test_an_interrupt_ends_it_soon(con, tmp_path):

@@ -151,9 +151,9 @@ impl RowMatcher {
             row,
             fields: &fields,
         };
-        // Damage without an event matches no rule, as in a log.
-        let is_event = |column: &usize| row.values[*column].is_some();
-        if row.values[self.columns.error].is_none() || self.telling().iter().any(is_event) {
+        // Damage without a record matches no rule, as in a log.
+        let is_there = |column: &usize| row.values[*column].is_some();
+        if !is_there(&self.columns.error) || is_there(&self.columns.record_id) || self.telling().iter().any(is_there) {
             self.matching
                 .matches(&kind.kind, &values, interrupt, &mut self.matches)?;
         }
