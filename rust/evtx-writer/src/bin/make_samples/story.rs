@@ -144,7 +144,8 @@ fn forwarded_events() -> Vec<u8> {
         .child(
             Element::new("Provider")
                 .attribute("Name", "Service Control Manager")
-                .attribute("Guid", "{555908D1-A6D7-4695-8E1E-26931D2012F4}"),
+                .attribute("Guid", "{555908D1-A6D7-4695-8E1E-26931D2012F4}")
+                .attribute("EventSourceName", "Service Control Manager"),
         )
         .child(spelled("EventID", "7045").attribute("Qualifiers", "16384"))
         .child(spelled("Version", "0"))
@@ -163,9 +164,17 @@ fn forwarded_events() -> Vec<u8> {
         .child(spelled("Channel", "System"))
         .child(spelled("Computer", DC))
         .child(Element::new("Security").attribute("UserID", "S-1-5-21-1004336348-1177238915-682003330-1203"));
-    let data = Element::new("EventData")
-        .child(spelled("Data", "WinUpdSvc").attribute("Name", "ServiceName"))
-        .child(spelled("Data", r"C:\ProgramData\upd\wusvc.exe -k netsvcs").attribute("Name", "ImagePath"));
+    let data = [
+        ("ServiceName", "WinUpdSvc"),
+        ("ImagePath", r"C:\ProgramData\upd\wusvc.exe -k netsvcs"),
+        ("ServiceType", "user mode service"),
+        ("StartType", "auto start"),
+        ("AccountName", "LocalSystem"),
+    ]
+    .into_iter()
+    .fold(Element::new("EventData"), |data, (name, content)| {
+        data.child(spelled("Data", content).attribute("Name", name))
+    });
     let message = Element::new("Message")
         .text("A service was installed in the system.\r\n\r\nService Name:  WinUpdSvc ")
         .content(Content::EntityRef("lt".to_owned()))
