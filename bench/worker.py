@@ -1,7 +1,8 @@
 """Runs queries for the benchmarks in a DuckDB with the extension. usage: worker.py EXTENSION THREADS
 
-Reads a line {"sql": ...} for each query from standard input. Answers with a line {"seconds": ..., "rows": ..., "peak": ..., "load": ...}:
-the time, the first row, the peak of the process's memory in bytes above the idle process, and the seconds that LOAD took.
+Reads a line {"sql": ...} for each query from standard input. Answers with a line {"seconds": ..., "rows": ..., "peak": ..., "grown": ..., "load": ...}:
+the time, the first row, the peak of the process's memory in bytes above the idle process and above the process before this query, and the
+seconds that LOAD took.
 """
 
 import json
@@ -27,10 +28,11 @@ def main(extension, threads):
     for line in sys.stdin:
         with open("/proc/self/clear_refs", "w", encoding="ascii") as resets:
             resets.write("5")
+        before = status("VmRSS")
         start = time.perf_counter()
         rows = connection.execute(json.loads(line)["sql"]).fetchmany(1)
         seconds = time.perf_counter() - start
-        answer = {"seconds": seconds, "rows": repr(rows), "peak": status("VmHWM") - idle, "load": load}
+        answer = {"seconds": seconds, "rows": repr(rows), "peak": status("VmHWM") - idle, "grown": status("VmHWM") - before, "load": load}
         print(json.dumps(answer), flush=True)
 
 

@@ -46,8 +46,7 @@ followed AS (
 renames AS (SELECT folder, computer, arg_max(final_name, steps) AS final_name FROM followed GROUP BY ALL),
 machines AS MATERIALIZED (
     SELECT filename, logs.last AS log_end, named.computer,
-           coalesce(renames.final_name, elsewhere.final_name, logs.final_name, named.computer) AS machine,
-           list(DISTINCT lower(split_part(named.computer, '.', 1))) OVER (PARTITION BY machine) AS own_names
+           coalesce(renames.final_name, elsewhere.final_name, logs.final_name, named.computer) AS machine
     FROM (SELECT DISTINCT filename, computer FROM hours) AS named JOIN logs USING (filename)
     LEFT JOIN renames ON renames.folder = logs.folder AND renames.computer = coalesce(logs.final_name, named.computer)
     LEFT JOIN (SELECT computer, min(final_name) AS final_name FROM renames GROUP BY computer HAVING count(DISTINCT final_name) = 1)
@@ -79,10 +78,11 @@ placed_hours AS MATERIALIZED (
     SELECT machine, hours.*, broken.record_id AS broken_id
     FROM hours JOIN machines USING (filename, computer) LEFT JOIN broken USING (filename, hour)
 ),
--- An event in several copies of a log counts once.
-evtx_case_summary_records AS MATERIALIZED (
-    SELECT DISTINCT ON (machine, channel, coalesce(event_record_id, record_id), time_created, event_id)
-        machine, own_names, log_end, events.*
+own_names AS (SELECT DISTINCT machine, lower(split_part(computer, '.', 1)) AS own_name FROM machines),
+-- A record in several copies of a log counts once. One that says anything else is no copy.
+evtx_case_summary_records AS (
+    SELECT machine, min(log_end) AS log_end, coalesce(event_record_id, record_id) AS record_id, time_created, event_id, provider,
+           channel, events.computer, user_sid, event_data, user_data
     FROM evtx_case_summary_events AS events
     JOIN machines ON machines.filename = coalesce(events.filename, '') AND machines.computer = events.computer
     WHERE time_created IS NOT NULL AND event_id IN (1, 4, 12, 21, 22, 25, 104, 106, 140, 302, 1102, 1149, 4616, 4624, 4625, 4697, 4698, 4720, 4722, 4723,
@@ -95,15 +95,15 @@ evtx_case_summary_records AS MATERIALIZED (
                         'Microsoft-Windows-TerminalServices-LocalSessionManager',
                         'Microsoft-Windows-TerminalServices-RemoteConnectionManager')
            OR provider LIKE 'MSSQL%')
-    ORDER BY events.filename
+    GROUP BY ALL
 ),
 evtx_case_summary_accounts AS MATERIALIZED (FROM evtx_accounts_of('evtx_case_summary_events')),
 -- What an event is about, and its fields in columns that all topics share.
 topics AS (
-    SELECT machine, log_end, computer, time_created AS time, provider, event_id, data, full_name AS subject,
+    SELECT rows.machine, log_end, computer, time_created AS time, provider, event_id, data, full_name AS subject,
         -- A locked account did not lock itself.
         CASE event_id WHEN 4740 THEN concat_ws('\', data['SubjectDomainName'], data['SubjectUserName']) ELSE user_name END AS user_name,
-        coalesce(event_record_id, record_id) AS record_id,
+        record_id,
         CASE provider
             WHEN 'Microsoft-Windows-Security-Auditing' THEN CASE
                 WHEN event_id = 4616 THEN 'clock'
@@ -135,16 +135,22 @@ topics AS (
             concat_ws('\', CASE WHEN event_id <> 4740 THEN nullif(nullif(data['TargetDomainName'], ''), '-') END,
                       coalesce(data['TargetUserName'], data['OldTargetUserName'])) ELSE full_name END AS target,
         -- NTLM often records the name of the other machine, but no address. Nothing comes from the machine itself.
-        CASE WHEN NOT list_contains(own_names, lower(split_part(remote_host, '.', 1))) THEN remote_host END AS source
-    FROM evtx_event_rows('evtx_case_summary_records', 'evtx_case_summary_accounts')
+        CASE WHEN own_name IS NULL THEN remote_host END AS source
+    FROM evtx_event_rows('evtx_case_summary_records', 'evtx_case_summary_accounts') AS rows
+    LEFT JOIN own_names ON own_names.machine = rows.machine AND own_name = lower(split_part(remote_host, '.', 1))
 ),
+-- The last name of a SID, on a computer and, without one, on all.
 members AS (
-    SELECT user_sid, list({computer: computer, name: user_name} ORDER BY last_seen DESC, user_name DESC) AS names
-    FROM evtx_case_summary_accounts
-    GROUP BY ALL
+    SELECT user_sid, computer, arg_max(user_name, (last_seen, user_name)) AS name
+    FROM (SELECT * REPLACE (coalesce(computer, '') AS computer) FROM evtx_case_summary_accounts)
+    GROUP BY GROUPING SETS ((user_sid, computer), (user_sid))
 ),
 facts AS MATERIALIZED (
-    SELECT topics.*,
+    SELECT topics.* REPLACE ({
+            ProcessName: data['ProcessName'], Reason: data['Reason'], param7: data['param7'], NewBias: data['NewBias'],
+            LogonType: data['LogonType'], TargetLogonId: data['TargetLogonId'], TargetLinkedLogonId: data['TargetLinkedLogonId'],
+            OldTargetUserName: data['OldTargetUserName'], NewTargetUserName: data['NewTargetUserName'], Status: data['Status'],
+            SubStatus: data['SubStatus'], param2: data['param2'], param3: data['param3'], payload: data['payload']} AS data),
         CASE topic
             WHEN 'service' THEN data['ServiceName']
             WHEN 'task' THEN data['TaskName']
@@ -152,15 +158,16 @@ facts AS MATERIALIZED (
             WHEN 'clock' THEN data['NewTime']
             -- The name of a member on this computer or on another, or in the directory.
             WHEN 'account' THEN coalesce(
-                list_filter(names, lambda entry: entry.computer = topics.computer)[1].name, names[1].name,
-                nullif(data['MemberName'], '-'), evtx_sid_name(data['MemberSid']), data['MemberSid'], data['NewTargetUserName'])
+                own.name, anywhere.name, nullif(data['MemberName'], '-'), evtx_sid_name(data['MemberSid']), data['MemberSid'], data['NewTargetUserName'])
         END AS item,
         coalesce(data['ImagePath'], data['ServiceFileName']) AS path,
         lower(split_part(split_part(target, '\', -1), '@', 1)) AS account,
         -- Infinity and 290000 BC, which no clock shows, become NULL.
         TRY_CAST(coalesce(data['NewTime'], data['WakeTime']) AS TIMESTAMP_NS) AS new_time,
         TRY_CAST(coalesce(data['OldTime'], data['PreviousTime']) AS TIMESTAMP_NS) AS old_time
-    FROM topics LEFT JOIN members ON members.user_sid = data['MemberSid']
+    FROM topics
+    LEFT JOIN members AS own ON own.user_sid = data['MemberSid'] AND own.computer = topics.computer
+    LEFT JOIN members AS anywhere ON anywhere.user_sid = data['MemberSid'] AND anywhere.computer IS NULL
     WHERE topic IS NOT NULL
 ),
 -- Events can have the same time.
@@ -350,10 +357,11 @@ successes AS (
     SELECT failed.machine, failed.source, arg_min(
         {time: facts.time, account: CASE WHEN contains(facts.target, '\') THEN facts.target ELSE coalesce(failed.target, facts.target) END},
         (facts.time, NOT contains(facts.target, '\'))) AS success
-    FROM failed_accounts AS failed JOIN facts
+    -- A failure without an account can be that of any.
+    FROM failed_accounts AS failed JOIN (SELECT *, unnest([account, NULL]) AS tried FROM facts WHERE topic IN ('logon', 'password')) AS facts
       ON facts.machine = failed.machine AND lower(coalesce(facts.source, '')) = lower(failed.source) AND facts.time > failed.first
-     AND (failed.account IS NULL OR facts.account = failed.account)
-    WHERE facts.topic IN ('logon', 'password') AND facts.event_id <> 1149
+     AND failed.account IS NOT DISTINCT FROM tried
+    WHERE facts.event_id <> 1149
       AND (NOT contains(facts.target, '\')
            OR lower(regexp_extract(facts.target, '^[^.\\]*')) = lower(regexp_extract(failed.target, '^[^.\\]*'))
            OR lower(coalesce(failed.target, '')) NOT IN (SELECT lower(user_name) FROM evtx_case_summary_accounts))

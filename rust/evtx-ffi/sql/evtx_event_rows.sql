@@ -5,14 +5,18 @@
 --
 -- SELECT event, user_name, details FROM evtx_event_rows('events', 'accounts')
 
--- The names of a SID, from the first. A SID that always has one name has one entry.
+-- The names of a SID from the first, on a computer and, without one, on all. A SID with more names than a row should carry
+-- has none.
 WITH names_of_sids AS (
-    SELECT user_sid AS sid, CASE WHEN min(lower(user_name)) = max(lower(user_name))
-        THEN [{computer: NULL, since: NULL::TIMESTAMP_NS, name: min(user_name)}]
-        ELSE list({computer: computer, since: first_seen, name: user_name} ORDER BY first_seen ASC, user_name ASC)
-        END AS names
-    FROM query_table(table_of_accounts)
+    SELECT sid, computer, list({since: since, name: name} ORDER BY since ASC, name ASC) AS names
+    FROM (SELECT user_sid AS sid, coalesce(computer, '') AS computer, first_seen AS since, user_name AS name
+          FROM query_table(table_of_accounts)
+          UNION ALL
+          SELECT user_sid, NULL, min(first_seen), min(user_name)
+          FROM query_table(table_of_accounts)
+          GROUP BY user_sid, lower(user_name), CASE WHEN is_renamed THEN first_seen END)
     GROUP BY ALL
+    HAVING count(*) <= 32
 ),
 kinds AS (
     SELECT kind.provider AS kind_of_provider, unnest(kind.event_ids) AS event_id,
@@ -136,19 +140,19 @@ identified AS (
     FROM found
 ),
 named AS (
-    SELECT *,
+    SELECT identified.*,
         coalesce(
             full_name,
             -- The name at this time, first of this computer.
-            CASE WHEN len(names) = 1 THEN names[1].name ELSE coalesce(
-                list_filter(names, lambda entry: entry.computer = computer AND entry.since <= time_created)[-1].name,
-                list_filter(names, lambda entry: entry.computer = computer)[1].name,
-                list_filter(names, lambda entry: entry.since <= time_created)[-1].name,
-                names[1].name) END,
+            CASE WHEN len(anywhere.names) > 1
+                 THEN own.names[greatest(1, len(list_filter(own.names, lambda entry: entry.since <= time_created)))].name END,
+            anywhere.names[greatest(1, len(list_filter(anywhere.names, lambda entry: entry.since <= time_created)))].name,
             -- A name that longer SIDs have too, such as NT Service account, is that of many accounts.
-            nullif(evtx_sid_name(sid), evtx_sid_name(sid || '-0')),
-            nullif(sid, '')) AS user_name
-    FROM identified LEFT JOIN names_of_sids USING (sid)
+            nullif(evtx_sid_name(identified.sid), evtx_sid_name(identified.sid || '-0')),
+            nullif(identified.sid, '')) AS user_name
+    FROM identified
+    LEFT JOIN names_of_sids AS own ON own.sid = identified.sid AND own.computer = identified.computer
+    LEFT JOIN names_of_sids AS anywhere ON anywhere.sid = identified.sid AND anywhere.computer IS NULL
 )
 SELECT
     * REPLACE (nullif(sid, 'S-1-0-0') AS user_sid), evtx_event_name(provider, event_id) AS event,
