@@ -122,7 +122,9 @@ def case(events):
     found = {}
     for event in sorted(events, key=lambda event: (starts[event.log], event.log, event.number)):
         event.place = (starts[event.log], event.record)
-        found.setdefault((event.computer, event.channel, event.record, event.time, event.provider, event.id), event)
+        # A copy says the same.
+        says = (event.provider, event.id, event.user_sid, event.level, event.process_id, tuple(sorted(event.data.items())))
+        found.setdefault((event.computer, event.channel, event.record, event.time, says), event)
     return list(found.values())
 
 
@@ -396,26 +398,28 @@ def process_user(event, names):
 
 
 def script_blocks(events, decode):
-    blocks = collections.defaultdict(list)
+    # The texts of each part, each with the first event that has it.
+    blocks = collections.defaultdict(lambda: collections.defaultdict(dict))
     for event in events:
         if event.provider in ("Microsoft-Windows-PowerShell", "PowerShellCore") and event.id == 4104:
-            script = event.data.get("ScriptBlockId")
-            blocks[event.computer, script, (event.record, event.time) if script is None else None].append(event)
-    for (computer, script, _), events in blocks.items():
-        parts = {}
-        for event in events:
-            parts.setdefault(number_of(event.data.get("MessageNumber")), event)
-        totals = [number_of(event.data.get("MessageTotal")) for event in events]
-        numbers = [number for number in parts if number is not None]
-        total = max((number for number in totals + numbers if number is not None), default=None)
-        text = "".join(event.data["ScriptBlockText"] for _, event in sorted(parts.items(), key=lambda part: (part[0] is None, part[0])) if "ScriptBlockText" in event.data)
-        found = [decode(encoded) for encoded in re.findall(r"[A-Za-z0-9+/]{24,}={0,2}", text)]
-        yield {
-            "time_created": min(event.time for event in events), "computer": computer, "user_sid": events[0].user_sid, "process_id": events[0].process_id,
-            "script_block_id": script, "path": next((event.data["Path"] for event in events if event.data.get("Path")), None),
-            "is_suspicious": min(event.level for event in events) == 3, "parts": total,
-            "missing_parts": None if total is None else total - sum(number > 0 for number in numbers), "text": text, "decoded": [one for one in found if one is not None],
-        }  # fmt: skip
+            script, total, path = event.data.get("ScriptBlockId"), number_of(event.data.get("MessageTotal")), event.data.get("Path") or None
+            own = (event.record, event.time) if script is None else None
+            texts = blocks[event.computer, event.provider, event.user_sid, event.process_id, event.level, script, own, total, path][number_of(event.data.get("MessageNumber"))]
+            texts.setdefault(event.data.get("ScriptBlockText"), []).append(event)
+    first = lambda events: min((event.time, event.record, event.log) for event in events)
+    for (computer, _, user_sid, process_id, level, script, _, total, path), numbers in blocks.items():
+        ordered = {number: sorted(texts.items(), key=lambda text: first(text[1])) for number, texts in numbers.items()}
+        for version in range(max(map(len, ordered.values()))):
+            parts = {number: texts[version] for number, texts in ordered.items() if version < len(texts)}
+            known = [number for number in parts if number is not None]
+            count = max((number for number in [total, *(known if total is not None else [])] if number is not None), default=None)
+            text = "".join(text for _, (text, _) in sorted(parts.items(), key=lambda part: (part[0] is None, part[0])) if text is not None)
+            found = [decode(encoded) for encoded in re.findall(r"[A-Za-z0-9+/]{24,}={0,2}", text)]
+            yield {
+                "time_created": min(event.time for _, events in parts.values() for event in events), "computer": computer, "user_sid": user_sid, "process_id": process_id,
+                "script_block_id": script, "path": path, "is_suspicious": level == 3, "parts": count,
+                "missing_parts": None if count is None else count - sum(number > 0 for number in known), "text": text, "decoded": [one for one in found if one is not None],
+            }  # fmt: skip
 
 
 # ---- evtx_timeline

@@ -327,6 +327,56 @@ def test_scripts_without_an_id_are_apart(over):
         assert sorted(over("evtx_script_blocks", events, "text, parts, script_block_id", copies=copies)) == [("a", 1, None), ("b", 1, None), ("cd", 2, "id")]
 
 
+def test_scripts_with_one_id_are_all_shown(over):
+    """Part 2 says two things, and the block "x" three, of which one is suspicious."""
+    events = [block(1, 1, 2, "a"), block(2, 2, 2, "b"), block(3, 2, 2, "c"), block(4, 1, 1, "harmless", "x"), block(5, 1, 1, "evil", "x"), block(6, 1, 1, "other", "x")]
+    for copies in (1, 2):
+        over("evtx_script_blocks", events, copies=copies)
+        over.con.execute("UPDATE events SET level = 3 WHERE event_data['ScriptBlockText'] = 'evil'")
+        assert sorted(over.query("evtx_script_blocks", "text, is_suspicious, parts, missing_parts")) == [
+            ("ab", False, 2, 0), ("c", False, 2, 1), ("evil", True, 1, 0), ("harmless", False, 1, 0), ("other", False, 1, 0),
+        ]
+
+
+def other_records(over):
+    """For each field, a copy of each event in another log in which that field alone differs."""
+    over.con.execute("CREATE OR REPLACE TABLE real AS FROM events")
+    names = [name for name, in over.con.execute("SELECT DISTINCT unnest(map_keys(event_data)) FROM real").fetchall()]
+    changes = {"channel": "'other' AS channel", "user_sid": "'S-1-5-21-9' AS user_sid"}
+    changes |= {name: f"map_concat(event_data, MAP {{'{name}': event_data['{name}'] || '0'}}) AS event_data" for name in names}
+    for name, change in sorted(changes.items()):
+        over.con.execute(f"CREATE OR REPLACE TABLE events AS FROM real UNION ALL SELECT * REPLACE ('0.evtx' AS filename, {change}) FROM real")
+        yield name
+
+
+@pytest.mark.parametrize(("macro", "event"), [
+    ("evtx_logons", (1, SECURITY, 4624, {"TargetLogonId": "0x1", "TargetUserName": "u", "TargetUserSid": "S-1-5-21-1", "LogonType": "3", "LogonGuid": "{1}"})),
+    ("evtx_process_tree", (1, SECURITY, 4688, {"NewProcessId": "0x1", "NewProcessName": "a", "ProcessId": "0x2", "MandatoryLabel": "S-1-16-1"})),
+    ("evtx_process_tree", (1, SYSMON, 1, {"ProcessGuid": "{1}", "ProcessId": "1", "Image": "a", "IntegrityLevel": "High"})),
+    ("evtx_script_blocks", block(1, 1, 1, "a")),
+])  # fmt: skip
+def test_a_record_that_says_something_else_is_no_copy(over, macro, event):
+    """Records with one place, and a difference in any one field."""
+    assert len(over(macro, [event], copies=3)) == 1
+    shown = [name for name in other_records(over) if len(over.query(macro)) == 2]
+    said = {"channel", "user_sid", *event[3]}
+    # A script is not a record: a part with another number is another part of it.
+    assert set(shown) == said - ({"channel", "MessageNumber"} if macro == "evtx_script_blocks" else set())
+
+
+def test_a_planted_record_hides_no_other_of_the_case_summary(over):
+    """The service, and the person who cleared the log."""
+    events = [
+        (1, "Service Control Manager", 7045, {"ServiceName": "evil", "ImagePath": "C:/Temp/beacon.exe"}),
+        (2, "Microsoft-Windows-Eventlog", 104, {"SubjectUserName": "mallory", "SubjectDomainName": "D", "Channel": "System"}),
+    ]
+    over("evtx_case_summary", events, copies=2)
+    over.con.execute("""INSERT INTO events SELECT * REPLACE ('0.evtx' AS filename, map_concat(event_data, CASE event_id WHEN 104
+        THEN MAP {'SubjectUserName': 'anna'} ELSE MAP {'ServiceName': 'Windows Update', 'ImagePath': 'svchost.exe'} END) AS event_data) FROM events""")
+    select = "[service.service FOR service IN new_services], [log.user_name FOR log IN cleared_logs]"
+    assert [tuple(map(sorted, row)) for row in over.query("evtx_case_summary", select)] == [(["Windows Update", "evil"], ["D\\anna", "D\\mallory"])]
+
+
 def test_base64_in_a_script_is_decoded(over):
     hidden = base64_of("Write-Output 'hidden'", "utf-16-le")
     events = [block(1, 1, 1, f"powershell -enc {hidden} C:/Windows/System32/WindowsPowerShell")]

@@ -6,22 +6,13 @@
 
 -- DuckDB would read the logs twice for the aggregates over each log.
 WITH evtx_logons_records AS MATERIALIZED (
-    SELECT
-        computer, event_record_id, time_created, event_id, filename, record_id = event_record_id AS is_own,
-        lower(coalesce(event_data['TargetLogonId'], event_data['SubjectLogonId'])) AS id,
-        -- 4672 names the account as the subject.
-        coalesce(event_data['TargetUserName'], event_data['SubjectUserName']) AS account,
-        coalesce(event_data['TargetDomainName'], event_data['SubjectDomainName']) AS domain,
-        coalesce(event_data['TargetUserSid'], event_data['SubjectUserSid']) AS sid,
-        TRY_CAST(event_data['LogonType'] AS INTEGER) AS type,
-        event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
-        event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
-        event_data['PrivilegeList'] AS privileges
+    SELECT computer, channel, event_record_id, time_created, event_id, user_sid, event_data, filename,
+           record_id = event_record_id AS is_own
     FROM query_table(table_name)
     WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
 ),
--- An event that stands in several copies of a log counts once.
-evtx_logons_events AS (
+-- A record in several copies of a log counts once. One that says anything else is no copy.
+evtx_logons_copies AS (
     SELECT
         * EXCLUDE (filename, is_own, is_own_log, log_time),
         -- A cleared log starts at record 1 again, in another file than the archived records. One broken time does not move
@@ -33,6 +24,20 @@ evtx_logons_events AS (
         WINDOW of_log AS (PARTITION BY computer, filename)
     )
     GROUP BY ALL
+),
+evtx_logons_events AS (
+    SELECT
+        computer, event_record_id, time_created, event_id, log_time,
+        lower(coalesce(event_data['TargetLogonId'], event_data['SubjectLogonId'])) AS id,
+        -- 4672 names the account as the subject.
+        coalesce(event_data['TargetUserName'], event_data['SubjectUserName']) AS account,
+        coalesce(event_data['TargetDomainName'], event_data['SubjectDomainName']) AS domain,
+        coalesce(event_data['TargetUserSid'], event_data['SubjectUserSid']) AS sid,
+        TRY_CAST(event_data['LogonType'] AS INTEGER) AS type,
+        event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
+        event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
+        event_data['PrivilegeList'] AS privileges
+    FROM evtx_logons_copies
 ),
 -- Leaves out the sessions of SYSTEM, LOCAL SERVICE and NETWORK SERVICE by their fixed IDs, because a machine that logs on
 -- to another has the SID of SYSTEM too. Leaves out the window manager and the font driver. An event without an ID belongs

@@ -4,20 +4,21 @@
 --
 -- SELECT time_created, tree, command_line, user_name FROM evtx_process_tree_of('events') ORDER BY computer, tree_order
 
--- Starts and ends, and boots, after which process IDs begin anew. An event of several copies of a log counts once.
+-- Starts and ends, and boots, after which process IDs begin anew. A record in several copies of a log counts once. One that
+-- says anything else is no copy.
 WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
-    SELECT computer, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data
+    SELECT computer, channel, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data
     FROM query_table(table_name)
 ),
 evtx_process_tree_events AS NOT MATERIALIZED (
-    FROM evtx_process_tree_records
+    SELECT DISTINCT * FROM evtx_process_tree_records
     WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing'
        OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
        OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General'
 ),
 evtx_process_tree_accounts AS (FROM evtx_accounts_of('evtx_process_tree_records')),
-events AS MATERIALIZED (
-    SELECT DISTINCT
+events AS (
+    SELECT
         computer, time_created, event_record_id, event_id,
         CASE event_id WHEN 1 THEN 'start' WHEN 4688 THEN 'start' WHEN 12 THEN 'boot' ELSE 'end' END AS kind,
         TRY_CAST(coalesce(event_data['NewProcessId'], event_data['ProcessId']) AS UBIGINT) AS pid,

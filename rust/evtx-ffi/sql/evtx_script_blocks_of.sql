@@ -6,32 +6,35 @@
 
 -- PowerShell 7 is the provider PowerShellCore. An event without an ID is a block of its own.
 WITH evtx_script_blocks_logged AS (
-    SELECT computer, time_created, user_sid, process_id, level, event_data['ScriptBlockId'] AS script_block_id,
+    SELECT computer, provider, user_sid, process_id, level, time_created, event_record_id, filename,
+           event_data['ScriptBlockId'] AS script_block_id,
            CASE WHEN script_block_id IS NULL THEN (event_record_id, time_created) END AS own_id,
            TRY_CAST(event_data['MessageNumber'] AS UINTEGER) AS number,
            TRY_CAST(event_data['MessageTotal'] AS UINTEGER)::BIGINT AS total,
-           event_data['ScriptBlockText'] AS part, event_data['Path'] AS path
+           -- The number of a part can exceed the total.
+           CASE WHEN number > total THEN number ELSE total END AS highest,
+           event_data['ScriptBlockText'] AS part, nullif(event_data['Path'], '') AS path
     FROM query_table(table_name)
     WHERE event_id = 4104 AND provider IN ('Microsoft-Windows-PowerShell', 'PowerShellCore')
 ),
--- A part can come from several copies of a log. Its number can exceed the total.
+-- A part can come from several copies of a log. If parts with one number say different things, there are several scripts.
 parts AS (
-    SELECT computer, script_block_id, own_id, number,
-           max(CASE WHEN number > total THEN number ELSE total END) AS total,
-           any_value(part) AS part, any_value(path) AS path, min(time_created) AS time_created,
-           any_value(user_sid) AS user_sid, any_value(process_id) AS process_id, min(level) AS level
-    FROM evtx_script_blocks_logged
-    GROUP BY computer, script_block_id, own_id, number
+    SELECT *, row_number() OVER (
+        PARTITION BY computer, provider, user_sid, process_id, level, script_block_id, own_id, total, path, number
+        ORDER BY time_created ASC, record ASC, log ASC, part ASC) AS version
+    FROM (SELECT * EXCLUDE (time_created, event_record_id, filename), min(time_created) AS time_created,
+                 min(event_record_id) AS record, min(filename) AS log
+          FROM evtx_script_blocks_logged
+          GROUP BY ALL)
 ),
 blocks AS (
-    SELECT min(time_created) AS time_created, computer, any_value(user_sid) AS user_sid,
-           any_value(process_id) AS process_id, script_block_id, nullif(any_value(path), '') AS path,
+    SELECT min(time_created) AS time_created, computer, user_sid, process_id, script_block_id, path,
            -- PowerShell logs blocks with suspicious words at level 3.
-           min(level) = 3 AS is_suspicious,
-           max(total) AS parts, max(total) - count(number) FILTER (number > 0) AS missing_parts,
+           level = 3 AS is_suspicious,
+           max(highest) AS parts, max(highest) - count(number) FILTER (number > 0) AS missing_parts,
            string_agg(part, '' ORDER BY number ASC NULLS LAST) AS text
     FROM parts
-    GROUP BY computer, script_block_id, own_id
+    GROUP BY computer, provider, user_sid, process_id, level, script_block_id, own_id, total, path, version
 )
 SELECT *,
        list_filter(
