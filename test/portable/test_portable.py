@@ -183,7 +183,9 @@ for name, count in found:
                     assert "No function matches" in str(error), (call, error)
                     continue
                 assert "by position" in str(error) or "write several values" in str(error), (call, error)
-                assert end != ")" or "['no such', 'more']" in str(error), (call, error)
+                # The older version writes a list in a list as one text.
+                shown = "['no such', '[more]']" if "[" in more and duckdb.__version__ < "2" else "['no such', 'more']"
+                assert end != ")" or shown in str(error), (call, error)
 assert con.execute("SELECT count(*) > 0 FROM evtx_search(['samples/dirty.evtx', 'samples/WS07-Security.evtx'], ['*svc*', 'x'])").fetchone()[0]
 assert con.execute("SELECT evtx_remote_host('PC', computer := 'pc'), evtx_remote_host('PC')").fetchone() == (None, "PC")
 print(len(con.execute("SELECT error FROM read_evtx('samples/DC01-Security.evtx', provider := 'Security')").fetchall()))

@@ -51,11 +51,12 @@ def test_no_optional_argument_goes_by_position(con):
 
 def test_optional_arguments_go_by_name(con):
     """They do before and after the check, and in a prepared statement."""
-    con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES}', fields := true, text := true)")
+    log = str(SAMPLES / "dirty.evtx")
+    con.execute(f"CREATE TABLE events AS FROM read_evtx('{log}', fields := true, text := true)")
     for name, kind, parameters, required in functions(con):
         if kind != "table_macro" or len(parameters) == required or name.endswith("_of") and name.startswith("evtx_sigma"):
             continue
-        values = {"files": str(SAMPLES), "table_name": "events", "pattern": "svc", "rules": str(SAMPLES / "rules")}
+        values = {"files": log, "table_name": "events", "pattern": "svc", "rules": str(SAMPLES / "rules")}
         wanted = [values[parameter] for parameter in parameters[:required]]
         places = ", ".join("?" for _ in wanted)
         plain = con.execute(f"SELECT count(*) FROM {name}({places})", wanted).fetchone()
@@ -75,8 +76,6 @@ def test_the_list_to_write_is_one(con):
             shown = re.search(r"such as (\[.*?\]), and pass", str(error.value)).group(1)
             both = con.execute(f"SELECT count(DISTINCT filename) FROM {name}({shown})").fetchone()
             assert both == (2,), shown
-    with pytest.raises(duckdb.Error, match=re.escape("['it''s', 'a']")):
-        con.execute("FROM evtx_logons('it''s', 'a')")
 
 
 WORDS = ["svc-backup", "POWERSHELL", "c:\\windows", "a\u0130b", "i", "[x]", "100%", "(", "4624", "no such text"]
