@@ -44,7 +44,8 @@ public:
 	}
 
 	void Append(duckdb::cxx::Context &context, Rows rows) {
-		Check(evtx_export_append(file.get(), rows.release()));
+		Storage storage(context);
+		Check(evtx_export_append(file.get(), rows.release(), storage.ForCore()));
 		Write(context);
 	}
 

@@ -159,15 +159,23 @@ unsafe extern "C" fn init(info: duckdb_copy_function_global_init_info) {
 }
 
 unsafe extern "C-unwind" fn sink(info: duckdb_copy_function_sink_info, input: duckdb_data_chunk) {
-    // SAFETY: the data is that of the bind.
-    let statement = unsafe { &*duckdb_copy_function_sink_get_bind_data(info).cast::<Statement>() };
+    // SAFETY: the data is that of the bind, and the context belongs to the caller.
+    let (statement, context) = unsafe {
+        let statement = &*duckdb_copy_function_sink_get_bind_data(info).cast::<Statement>();
+        (
+            statement,
+            Context::owned(duckdb_copy_function_sink_get_client_context(info)),
+        )
+    };
     let rows = Rows::copy(input, &statement.columns);
     guarded(duckdb_copy_function_sink_set_error, info, || {
         // SAFETY: the data is that of the begin.
         let target = unsafe { &*duckdb_copy_function_sink_get_global_state(info).cast::<Mutex<Target>>() };
+        let interrupts = Interrupts::new(context, statement.probe.clone());
         let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
         target.with(|target| {
-            target.export.push(&rows.batch(&statement.schema)?)?;
+            let batch = rows.batch(&statement.schema)?;
+            interrupts.during(|interrupt| target.export.push(&batch, interrupt))?;
             Ok(target.write()?)
         })
     });

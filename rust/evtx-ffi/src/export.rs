@@ -178,8 +178,15 @@ pub extern "C" fn evtx_export_path<'a>(export: Option<&'a EvtxExport>, out: Opti
 
 /// Adds rows of the same format and options, which are taken over.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_export_append(export: Option<&mut EvtxExport>, rows: EvtxOwned<EvtxRows>) -> EvtxFailure {
-    entry(|| Ok(required(export)?.append(required(rows)?.rows)?))
+pub extern "C" fn evtx_export_append(
+    export: Option<&mut EvtxExport>,
+    rows: EvtxOwned<EvtxRows>,
+    storage: EvtxStorage,
+) -> EvtxFailure {
+    entry(|| {
+        let (export, rows) = (required(export)?, required(rows)?.rows);
+        Ok(storage.during(|_, interrupt| export.append(rows, interrupt))?)
+    })
 }
 
 /// Returns a part of the file that is ready, until the next call with this file. Each part is returned once.
@@ -282,25 +289,31 @@ impl EvtxExport {
     /// Adds the rows of a batch.
     ///
     /// # Errors
-    /// A text that names the file and the row, counted from 1, and what is wrong with it.
-    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), String> {
+    /// A text that names the file and the row, counted from 1, and what is wrong with it; or [`ScanError::Interrupted`].
+    pub fn push(&mut self, batch: &RecordBatch, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
         let pushed = match &mut self.file {
-            File::Catalog(rows) => rows.push(batch),
+            File::Catalog(rows) => rows.push(batch, interrupt),
             File::Log(rows) => rows.push(batch),
             File::Finished(_) => Err("the file is finished".to_owned()),
         };
-        pushed.map_err(|why| format!("{}: {why}", self.place.named))
+        self.named(pushed, interrupt)
     }
 
-    fn append(&mut self, rows: Rows) -> Result<(), String> {
-        match (&mut self.file, rows) {
-            (File::Catalog(_), Rows::Catalog(batches)) => batches.iter().try_for_each(|batch| self.push(batch)),
-            (File::Log(file), Rows::Log(part)) => {
-                let appended = file.append(*part);
-                appended.map_err(|why| format!("{}: {why}", self.place.named))
+    fn append(&mut self, rows: Rows, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
+        let appended = match (&mut self.file, rows) {
+            (File::Catalog(catalog), Rows::Catalog(batches)) => {
+                batches.iter().try_for_each(|batch| catalog.push(batch, interrupt))
             }
+            (File::Log(file), Rows::Log(part)) => file.append(*part),
             _ => Err("the file is finished, or of another format".to_owned()),
-        }
+        };
+        self.named(appended, interrupt)
+    }
+
+    /// The result of some work on the file, whose error names the file. The error of an interrupt is that of the query.
+    fn named<T>(&self, result: Result<T, String>, interrupt: Interrupt<'_>) -> Result<T, ScanError> {
+        interrupt.check()?;
+        result.map_err(|why| ScanError::Input(format!("{}: {why}", self.place.named)))
     }
 
     /// Takes a part of the file that is ready: its offset in the file, and its bytes; none if no part is ready.
@@ -328,10 +341,7 @@ impl EvtxExport {
             }
             File::Finished(_) => return Ok(()),
         };
-        // The error of an interrupt is that of the query, not of the rows.
-        interrupt.check()?;
-        let named = |why| ScanError::Input(format!("{}: {why}", self.place.named));
-        let mut parts = VecDeque::from(parts.map_err(named)?);
+        let mut parts = VecDeque::from(self.named(parts, interrupt)?);
         // No bytes mean that no part is ready.
         parts.retain(|(_, bytes)| !bytes.is_empty());
         self.file = File::Finished(parts);

@@ -158,10 +158,11 @@ impl CatalogRows {
     /// Adds the rows of a batch, without those that have an error.
     ///
     /// # Errors
-    /// A text that names the row, counted from 1, and what is wrong with it.
-    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), String> {
+    /// A text that names the row, counted from 1, and what is wrong with it; or that the work is interrupted.
+    pub fn push(&mut self, batch: &RecordBatch, interrupt: Interrupt<'_>) -> Result<(), String> {
         let rows = Rows::of(batch).map_err(|error| error.to_string())?;
         for index in 0..batch.num_rows() {
+            interrupt.check().map_err(|error| error.to_string())?;
             self.rows += 1;
             let at = self.rows;
             if rows.text("error", index).is_some() {
@@ -456,7 +457,7 @@ mod tests {
             rows()
         );
         let mut catalog = CatalogRows::new(u64::MAX);
-        catalog.push(&batch).expect("rows");
+        catalog.push(&batch, Interrupt::NEVER).expect("rows");
         assert!(!catalog.finish(Interrupt::NEVER).expect("a file").is_empty());
     }
 
@@ -471,10 +472,16 @@ mod tests {
             RecordBatch::try_from_iter(columns.into_iter().zip(arrays)).expect("a batch")
         };
         let mut catalog = CatalogRows::new(u64::MAX);
-        catalog.push(&good).expect("rows");
-        assert_eq!(catalog.push(&of("x")).unwrap_err(), "row 3: 'x' is not a GUID");
+        catalog.push(&good, Interrupt::NEVER).expect("rows");
+        assert_eq!(
+            catalog.push(&of("x"), Interrupt::NEVER).unwrap_err(),
+            "row 3: 'x' is not a GUID"
+        );
         let guid = "54849625-5478-4994-a5ba-3e3b0328c30d";
-        assert_eq!(catalog.push(&of(guid)).unwrap_err(), "row 4: 70000 is not an event ID");
+        assert_eq!(
+            catalog.push(&of(guid), Interrupt::NEVER).unwrap_err(),
+            "row 4: 70000 is not an event ID"
+        );
         let with = |kind: &str, provider: &str, event_id: Option<u16>| {
             let text = |text: &str| Arc::new(arrow_array::StringArray::from(vec![text])) as ArrayRef;
             let number = Arc::new(arrow_array::UInt16Array::from(vec![event_id])) as ArrayRef;
@@ -488,7 +495,7 @@ mod tests {
             ("event", "", Some(1), "provider"),
         ] {
             let error = CatalogRows::new(u64::MAX)
-                .push(&with(kind, provider, event_id))
+                .push(&with(kind, provider, event_id), Interrupt::NEVER)
                 .unwrap_err();
             assert_eq!(error, format!("row 1: \"{column}\" is NULL or empty"));
         }
