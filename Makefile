@@ -53,7 +53,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
 .PHONY: release checked sanitized portable portable_checked wheel package query shell samples docs repository
-.PHONY: test test-all test-rust test-oracle test-sql test-python test-portable test-spark test-long generate soak campaign stories redactions fuzz compare-rsigma
+.PHONY: test test-all test-rust test-rust-slow test-oracle test-sql test-python test-portable test-spark test-long generate soak campaign stories redactions fuzz compare-rsigma
 .PHONY: sanitize sanitize-logs sanitize-sql sanitize-python
 .PHONY: bench bench-logs bench-phases bench-python bench-scale bench-sigma bench-web format lint clean distclean check-tools
 .DELETE_ON_ERROR:
@@ -70,6 +70,8 @@ release checked sanitized:
 # Every build for tests names the package evtx-features, or Cargo would compile the libraries once more for the tests.
 RUST_CHECKED := -DEVTX_CHECKED=ON -DEVTX_CARGO_ARGS="-p evtx-features"
 BUILD_CHECKED := $(CARGO_RUN) build --quiet $(MANIFEST) -p evtx-features
+# Makes targets, which mostly download, while a command compiles.
+beside = $(MAKE) --no-print-directory $1 & $2 && wait $$!
 $(OUT)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
 $(OUT)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CHECKED)
 $(OUT)/sanitized/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" $(RUST_CHECKED)
@@ -180,7 +182,9 @@ package:
 
 ## Use
 
-query: checked $(CLIENT_CREATED)
+query:
+	@$(call beside,$(OUT)/checked/CMakeCache.txt $(CLIENT_CREATED),$(BUILD_CHECKED) -p evtx-duckdb)
+	@$(MAKE) --no-print-directory checked
 	@$(CLIENT) tools/query.py $(CHECKED) samples/story.sql
 
 # DuckDB's command line with the extension loaded, and a view over the samples. The package's own `duckdb` is a Python script, which Ctrl-C ends.

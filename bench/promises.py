@@ -72,7 +72,7 @@ def commands():
         # Folders of tests have modules of the same name.
         yield [sys.executable, "-m", "pytest", "-q", "-s", *(f"{file}::{name}" for file, names in tests.items() for name in names)]
     for program, names in RUST.items():
-        yield [*os.environ["EVTX_CARGO_TEST"].split(), "--test", program, "--", "--exact", "--show-output", "--test-threads=1", *names]
+        yield [*os.environ["EVTX_CARGO_TEST"].split(), "--test", program, "--", "--exact", "--include-ignored", "--show-output", "--test-threads=1", *names]
 
 
 def main(arguments):

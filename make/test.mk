@@ -3,15 +3,21 @@
 CARGO_TEST := $(CARGO_RUN) test --quiet $(MANIFEST)
 PYTEST := PYTHONHASHSEED=1 EVTX_EXTENSION=$(abspath $(CHECKED)) PYTHONPATH=$(abspath $(PACKAGE)) $(VENV_PYTHON) -m pytest -q
 
-# What a newcomer needs to trust a change.
-test: test-rust test-sql
+# What a newcomer needs to trust a change. One call of Cargo builds the tests in Rust and the library for Python: of two, each would end with
+# one busy processor.
+test:
+	@$(call beside,$(VENV)/.test,$(CARGO_RUN) build --quiet $(MANIFEST) --lib --tests)
+	@$(MAKE) test-rust test-sql
 	@$(MAKE) test-python PYTHON_TESTS="-m 'not slow'"
 # Also stories, campaigns, whole machines, and the comparison with another parser.
-test-all: test-rust test-oracle test-sql test-python
+test-all: test-rust-slow test-oracle test-sql test-python
 
 # Tests print what they compared. Those over real logs print whether they were skipped.
 test-rust:
 	$(CARGO_TEST) -- --show-output
+# Also those that take more than a second or two.
+test-rust-slow:
+	$(CARGO_TEST) -- --show-output --include-ignored
 # The comparison with the crate `evtx`, and the core of the page.
 test-oracle:
 	$(CARGO_TEST) -p evtx-oracle -p evtx-web -- --show-output

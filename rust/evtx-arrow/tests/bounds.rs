@@ -247,6 +247,7 @@ fn events(name: &str, file: &[u8]) {
 
 /// One test, as the memory is that of the process. An engine's threads have larger stacks, but not all of that is ours.
 #[test]
+#[ignore = "slow"]
 fn the_work_for_crafted_logs_is_bounded() {
     let thread = std::thread::Builder::new().stack_size(MAX_STACK);
     let work = thread.spawn(read_crafted_logs).expect("a thread");

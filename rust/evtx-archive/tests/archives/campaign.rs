@@ -62,6 +62,7 @@ fn found(end: &str, bytes: &[u8], case: u64) -> usize {
 }
 
 #[test]
+#[ignore = "slow"]
 fn damaged_lists_of_7z_archives_are_told() {
     let log = &sample("WS07-Security.evtx")[..];
     let folders = [

@@ -151,6 +151,7 @@ fn an_end_that_disagrees_with_the_directory_is_told() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_byte_can_be_damaged() {
     let log = sample("WS07-Security.evtx");
     let archive = zip(&[

@@ -93,6 +93,7 @@ fn rows_do_not_depend_on_threads_when_memory_is_short() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_hundred_thousand_entries_are_listed_and_read() {
     let entries: Vec<_> = (0..100_000).map(|i| format!("folder/{i}.evtx")).collect();
     let entries: Vec<_> = entries.iter().map(|name| stored(name.as_bytes(), b"")).collect();

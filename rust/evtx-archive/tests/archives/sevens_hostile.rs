@@ -142,6 +142,7 @@ fn counts_and_sizes_of_a_header_are_checked() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_list_of_entries_is_bounded() {
     let started = ThreadTime::now();
     // Sections that come again and again, each of which would be work for every folder before it.
@@ -211,6 +212,7 @@ fn dictionaries_are_a_part_of_the_memory() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_bomb_in_a_7z_is_told() {
     let (log, zeros) = (sample("dirty.evtx"), vec![0; 300 << 20]);
     let bomb = seven_of(&[("a.evtx", &log), ("b.evtx", &zeros), ("c.evtx", &log)]);
@@ -262,6 +264,7 @@ fn an_interrupt_ends_coders_that_give_nothing() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_million_entries_and_folders_are_listed() {
     let started = ThreadTime::now();
     let list: Vec<_> = (0..1_000_000)

@@ -338,6 +338,7 @@ fn what_follows_the_end_is_read_or_told() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_bomb_in_a_tar_is_told() {
     let (log, zeros) = (sample("dirty.evtx"), vec![0; 300 << 20]);
     let bomb = [

@@ -232,6 +232,7 @@ const KINDS: [Kind; 8] = [
 ];
 
 #[test]
+#[ignore = "slow"]
 fn fixed_multiplied_files_stay_within_bounds() {
     let _turn = turn();
     for kind in KINDS {
@@ -312,6 +313,7 @@ proptest! {
     })]
 
     #[test]
+    #[ignore = "slow"]
     fn drawn_multiplied_files_stay_within_bounds(kind in 0..KINDS.len(), drawn in prop::array::uniform4(0.0..1.0_f64)) {
         let _turn = turn();
         let kind = &KINDS[kind];

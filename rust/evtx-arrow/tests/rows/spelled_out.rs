@@ -440,6 +440,7 @@ fn long_texts_are_read() {
 
 /// Every record has its own outline; the scan keeps only some.
 #[test]
+#[ignore = "slow"]
 fn a_flood_of_outlines_reads_as_trees_do() {
     let mut log = LogWriter::new(1);
     for record in 0..600 {
@@ -463,6 +464,7 @@ proptest! {
     #![proptest_config(crate::common::generated(150))]
 
     #[test]
+    #[ignore = "slow"]
     fn random_elements_read_as_their_trees_do(log in log()) {
         compare(&log.write(), "random");
     }

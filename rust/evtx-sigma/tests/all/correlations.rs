@@ -499,6 +499,7 @@ fn longest_silence(correlations: &Correlations, hits: Vec<Hits>) -> (Duration, V
 
 /// A million hits in as many groups take at most 64 MB, apart from their texts; with an interrupt, a sweep ends at once.
 #[test]
+#[ignore = "slow"]
 fn a_million_groups_take_bounded_time_and_memory() {
     let lines = [
         "type: value_count",

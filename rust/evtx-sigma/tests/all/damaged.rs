@@ -51,6 +51,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000.max(ProptestConfig::default().cases), ..ProptestConfig::default() })]
 
     #[test]
+    #[ignore = "slow"]
     fn damaged_rules_are_rules_or_errors_with_a_place(text in damaged(RULE)) {
         let placeholders = Placeholders::from([("p".to_string(), vec!["*".to_string(), String::new()])]);
         let event = [("F", Some("-a")), ("G", Some("10.1.1.1")), ("T", Some("2024-01-01 02:03:04")), ("N", None)];
