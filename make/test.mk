@@ -22,7 +22,7 @@ test-rust-slow:
 test-oracle:
 	$(CARGO_TEST) -p evtx-oracle -p evtx-web -- --show-output
 
-SQL_TEST := EVTX_CLIENT="$(abspath $(CLIENT)) test/sql/client.py" $(CARGO_TEST) -p evtx-sqltest --test sql -- $(SQL_TESTS)
+SQL_TEST := EVTX_CLIENT="$(abspath $(CLIENT)) test/sql/client.py" $(CARGO_TEST) -p evtx-features -p evtx-sqltest --test sql -- $(SQL_TESTS)
 
 # Each file in test/sql is a test; SQL_TESTS=columns runs those with "columns" in their names.
 test-sql: checked $(CLIENT_CREATED)
@@ -63,7 +63,7 @@ test_release: release $(CLIENT_CREATED)
 # The portable extension in the oldest DuckDB and the newest one: the SQL tests in the command line, Node and Python, and what only such
 # clients do.
 ON_PORTABLE = EVTX_LABELS=portable EVTX_EXTENSION=$(abspath $(PORTABLE_CHECKED)) EVTX_NODE=$(abspath $(OLD))
-SQL_TESTS_IN = $(ON_PORTABLE) EVTX_CLIENT="$1" $(CARGO_TEST) -p evtx-sqltest --test sql
+SQL_TESTS_IN = $(ON_PORTABLE) EVTX_CLIENT="$1" $(CARGO_TEST) -p evtx-features -p evtx-sqltest --test sql
 test-portable: test-sql-oldest $(VENV)/.test $(OLD)/.node
 	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/client.py)
 	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/cli.py $(OLD)/bin/duckdb)
