@@ -14,6 +14,19 @@ pub(crate) fn plain(name: &str) -> impl Iterator<Item = char> {
     name.chars().map(plain)
 }
 
+/// The name of the file that Windows makes of a name: without a stream (`a.evtx:b`), the dots and spaces at its end, and what
+/// follows a NUL.
+pub(crate) fn as_windows(name: &str) -> &str {
+    // Most names are of this kind.
+    if !name.ends_with(['.', ' ']) && !name.bytes().any(|byte| matches!(byte, 0 | b':')) {
+        return name;
+    }
+    let name = name.split('\0').next().unwrap_or_default();
+    let start = name.rfind(['/', '\\']).map_or(0, |slash| slash + 1);
+    let end = name[start..].find(':').map_or(name.len(), |colon| start + colon);
+    name[..end].trim_end_matches(['.', ' '])
+}
+
 /// A name as text: UTF-8, whether the archive says so or not, or else code page 437.
 pub(crate) fn text(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
@@ -80,6 +93,22 @@ impl Glob {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn windows_takes_the_end_off_a_name() {
+        for (name, file) in [
+            ("a.evtx", "a.evtx"),
+            ("C:\\x\\a.evtx. . ", "C:\\x\\a.evtx"),
+            ("x/a.evtx:stream", "x/a.evtx"),
+            ("x/a.evtx .:stream:$DATA", "x/a.evtx"),
+            ("x:y/a.evtx::$DATA", "x:y/a.evtx"),
+            ("a.evtx\0.txt", "a.evtx"),
+            ("..", ""),
+            ("x.evtx:y/", "x.evtx:y/"),
+        ] {
+            assert_eq!(as_windows(name), file);
+        }
+    }
 
     #[test]
     fn every_byte_of_a_name_is_a_character_of_its_own() {

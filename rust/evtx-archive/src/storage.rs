@@ -15,7 +15,7 @@ use crate::head::{Directory, ENTRY, Encryption, Head, Place, Wanted};
 use crate::input::Input;
 use crate::limits::Archives;
 use crate::memory::{ListMemory, WindowLease, unusable};
-use crate::names::{Glob, is_same, plain};
+use crate::names::{Glob, as_windows, is_same, plain};
 use crate::unpacked::Unpacked;
 use crate::{seven_zip, tar, zip};
 
@@ -90,8 +90,13 @@ impl<'s> ArchiveStorage<'s> {
     ) -> Result<Listing, StorageError> {
         let file = self.storage.open(outer)?;
         let asked = inner.map(Asked::new);
+        let is_own = is_wanted;
+        let is_wanted = |name: &str| is_own(name) || is_other(name, is_own);
         let rank = |name: &str| match &asked {
-            Some(asked) => asked.rank(name, is_wanted),
+            Some(asked) => asked.rank(name, &is_wanted).or_else(|| {
+                let is_asked = |name: &str| asked.rank(name, &is_wanted).is_some();
+                is_other(name, &is_asked).then_some(LAST_RANK)
+            }),
             None => is_wanted(name).then_some(0),
         };
         let is_listed = |name: &str| ends_with(name, ".mta") || rank(name).is_some();
@@ -134,10 +139,12 @@ impl<'s> ArchiveStorage<'s> {
         let mut files = Vec::with_capacity(wanted.len());
         for (name, head) in wanted {
             interrupt.check()?;
+            let kind = if is_own(&name) { &name } else { as_windows(&name) };
+            let holds = NESTING.holds(kind);
             files.push(ListedFile {
                 path: format!("{outer}/{name}"),
                 is_named: inner.is_some_and(|inner| is_same(&name, inner)),
-                file: match NESTING.holds(&name) {
+                file: match holds {
                     Holds::Bytes => Ok(Arc::new(Entry::new(&archive, head))),
                     _ => Err("it is an archive inside of an archive, which is not opened".to_owned()),
                 },
@@ -208,6 +215,15 @@ fn blocks<'h>(
     Ok(blocks)
 }
 
+/// Whether a name is one of these as Windows has it, and only so.
+fn is_other(name: &str, is_one: &dyn Fn(&str) -> bool) -> bool {
+    let file = as_windows(name);
+    file.len() < name.len() && is_one(file)
+}
+
+/// The rank of a name that is asked for by a pattern or a folder, or as Windows has it.
+const LAST_RANK: u8 = 2;
+
 /// A name, a pattern or a folder that is asked for in an archive.
 struct Asked<'i> {
     inner: &'i str,
@@ -234,7 +250,7 @@ impl<'i> Asked<'i> {
         match () {
             () if name == self.inner => Some(0),
             () if is_same(name, self.inner) => Some(1),
-            () if is_match || is_inside && is_wanted(name) => Some(2),
+            () if is_match || is_inside && is_wanted(name) => Some(LAST_RANK),
             () => None,
         }
     }

@@ -7,6 +7,7 @@ mod compressed;
 mod crafted;
 mod damaged;
 mod encrypted;
+mod hidden;
 mod limits;
 mod messages;
 mod packed;
