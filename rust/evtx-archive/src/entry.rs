@@ -114,13 +114,9 @@ impl NestedFile for Entry {
             }
             end = data.end;
         }
-        let (held, why) = self.hold(input, end.min(file.size()), &failure, call.interrupt)?;
-        let failure = match why {
-            Some(StorageError::Unusable(_)) if end > file.size() => {
-                Some(StorageError::Unusable("the archive is cut short".to_owned()))
-            }
-            why => why.or(disagreement.map(|why| StorageError::Unusable(why.to_owned()))),
-        };
+        let section = (end.min(file.size()), end > file.size());
+        let (held, why) = self.hold(input, section, &failure, call.interrupt)?;
+        let failure = why.or(disagreement.map(|why| StorageError::Unusable(why.to_owned())));
         Ok(OpenFile {
             file: held.into_file(),
             is_remote: false,
@@ -228,7 +224,7 @@ impl Entry {
     fn hold(
         &self,
         mut input: Input<'_>,
-        end: u64,
+        (end, is_cut): (u64, bool),
         failure: &RefCell<Option<StorageError>>,
         interrupt: Interrupt<'_>,
     ) -> Result<(EntryBytes, Option<StorageError>), StorageError> {
@@ -276,19 +272,27 @@ impl Entry {
             Err(why @ StorageError::Unusable(_)) => Some(why),
             ended => ended?,
         };
-        if why.is_none() && matches!(self.head.encryption, Encryption::Aes { .. }) {
-            // The tag follows the last byte.
-            let passed = std::io::copy(&mut plain, &mut std::io::sink());
-            let passed = passed.map_err(|error| StorageError::Unusable(error.to_string()));
-            why = failure.take().or(passed.err());
+        let mut rest = 0;
+        if why.is_none() {
+            // What its stream does not use, and the tag of AES after that.
+            match std::io::copy(&mut plain, &mut std::io::sink()) {
+                Ok(len) => rest = len,
+                Err(error) => why = failure.take().or(Some(StorageError::Unusable(error.to_string()))),
+            }
         }
         if let Some(StorageError::Interrupted(interrupted)) = why {
             return Err(interrupted.into());
         }
+        // Deflate64 takes up to three of them.
+        let unused = || StorageError::Unusable(format!("{rest} bytes of it follow the end of its compressed data"));
+        let why = why.or_else(|| (rest > 0).then(unused));
         let why = why.or_else(|| self.other_size(held.size()).map(StorageError::Unusable));
         let is_damaged = self.head.checksum != digest.map(crc32fast::Hasher::finalize);
         let damage = || is_damaged.then(|| StorageError::Unusable("its checksum does not match".to_owned()));
         let why = why.or_else(damage).map(|why| match (self.head.encryption, why) {
+            (_, StorageError::Unusable(_)) if is_cut && rest == 0 => {
+                StorageError::Unusable("the archive is cut short".to_owned())
+            }
             (Encryption::Classic { .. }, StorageError::Unusable(why)) => {
                 StorageError::Unusable(format!("{why}{OR_PASSWORD}"))
             }

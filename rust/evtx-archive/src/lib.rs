@@ -14,6 +14,7 @@ mod codec;
 mod formats;
 mod names;
 mod head;
+mod findings;
 mod zip;
 mod tar;
 mod unpacked;

@@ -11,7 +11,7 @@ use crate::block::{Block, Coding, Item};
 use crate::codec::Method;
 use crate::entry::{Archive, Entry};
 use crate::formats::{Format, NESTING, format_of, method_of};
-use crate::head::{Directory, ENTRY, Encryption, Head, Place, Wanted};
+use crate::head::{Directory, ENTRY, Encryption, Head, MESSAGES, Place, Wanted};
 use crate::input::Input;
 use crate::limits::Archives;
 use crate::memory::{ListMemory, WindowLease, unusable};
@@ -99,7 +99,7 @@ impl<'s> ArchiveStorage<'s> {
             }),
             None => is_wanted(name).then_some(0),
         };
-        let is_listed = |name: &str| ends_with(name, ".mta") || rank(name).is_some();
+        let is_listed = |name: &str| ends_with(name, MESSAGES) || rank(name).is_some();
         let memory = || ListMemory::new(&self.archives.budget, file.size());
         let mut listed = Wanted {
             memory: memory(),
@@ -109,7 +109,7 @@ impl<'s> ArchiveStorage<'s> {
         let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
         for (name, head) in directory.entries {
             interrupt.check()?;
-            if ends_with(&name, ".mta") {
+            if ends_with(&name, MESSAGES) {
                 companions.push((plain(&name).collect::<String>(), name.clone(), head));
             }
             let Some(rank) = rank(&name).filter(|&rank| rank <= lowest) else {

@@ -10,16 +10,17 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_scan::{StorageError, StorageFile, sort_by};
+use evtx_scan::{ALL_READ, StorageError, StorageFile, ends_with, sort_by};
 
 use crate::codec::Method;
-use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Own, Place, SYMBOLIC_LINK, Wanted};
+use crate::head::{
+    Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, MESSAGES, Own, Place, SYMBOLIC_LINK, Wanted,
+};
 use crate::input::{Input, Source};
 use crate::memory::unusable;
-use crate::names::text;
 use accounts::{Accounts, Claim};
 pub(crate) use fields::local_header;
-use fields::{LOCAL, four, number, two};
+use fields::{LOCAL, ZIP64, extra_fields, four, is_folder, names, number, two, wanted_name};
 
 /// The most end records of an archive that are read.
 const MAX_ENDS: usize = 4;
@@ -35,23 +36,29 @@ const END64: usize = 56;
 const RECORD: usize = 46;
 /// Bytes at the end of the file that can hold the end record: with its locator and its comment.
 const TAIL: u64 = (END + LOCATOR + 0xFFFF) as u64;
+/// If it is not there, so many bytes before that are searched for one that other bytes follow, in pieces.
+const MAX_BEHIND: u64 = 64 << 20;
+const PIECE: u64 = 8 << 20;
 
 const UNIX: u16 = 3;
 /// The kind of file in a Unix mode, and that of a link.
 const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
 
+/// Why an entry contradicts the directory whose local header names another file.
+const OTHER_NAME: &str = "the header of its data has another name";
+/// The same of one that states another size.
+const OTHER_SIZE: &str = "the header of its data has another size";
+
 impl Own {
     /// How the local header of an entry differs, if it does. Bit 3 of the flags: the checksum follows the data.
     pub(crate) fn disagrees(self, header: &[u8; LOCAL], name: &[u8], compressed: u64) -> Option<&'static str> {
         let (is_known, size) = (two(header, 6) & 8 == 0, four(header, 18));
         match () {
-            () if crc32fast::hash(name) != self.name => Some("the header of its data has another name"),
+            () if crc32fast::hash(name) != self.name => Some(OTHER_NAME),
             () if two(header, 8) != self.method => Some("the header of its data has another method"),
             () if is_known && four(header, 14) != self.checksum => Some("the header of its data has another checksum"),
-            () if is_known && size != u32::MAX && u64::from(size) != compressed => {
-                Some("the header of its data has another size")
-            }
+            () if (is_known || size != 0) && size != u32::MAX && u64::from(size) != compressed => Some(OTHER_SIZE),
             () => None,
         }
     }
@@ -88,13 +95,13 @@ struct Reader<'r> {
     file: &'r dyn StorageFile,
     is_remote: bool,
     interrupt: Interrupt<'r>,
-    /// The last bytes of the file, and where they start in it.
+    /// Bytes of the file that can hold its end record, and where they start in it.
     tail: Vec<u8>,
     start: u64,
 }
 
-/// Reads the directory of an archive. If an end record has another one in its comment, either can be meant: the
-/// result then has the entries of both, and a failure.
+/// Reads the directory of an archive: that of the last end record that has one. If an end record has another one in its
+/// comment, either can be meant: the result then has the entries of both, and a failure.
 ///
 /// # Errors
 /// Those of the storage, and [`StorageError::Unusable`] if there is no directory, or if it is too large.
@@ -104,38 +111,60 @@ pub(crate) fn directory(
     wanted: &mut Wanted<'_>,
     interrupt: Interrupt<'_>,
 ) -> Result<Directory, StorageError> {
-    let size = file.size();
-    if size == 0 {
+    if file.size() == 0 {
         return unusable("the file is empty");
     }
-    let start = size.saturating_sub(TAIL);
-    let mut tail = vec![0; (size - start) as usize];
-    file.read_at(&mut tail, start)?;
-    let reader = Reader {
+    let size = file.size();
+    let mut reader = Reader {
         file,
         is_remote,
         interrupt,
-        tail,
-        start,
+        tail: Vec::new(),
+        start: size,
     };
-    let ends = reader.ends()?;
-    let mut read = |&at: &usize| reader.end(at).and_then(|end| reader.directory(&end, wanted));
-    let mut directory = match ends.as_slice() {
-        [one] => read(one)?,
-        several => {
-            let mut all = Directory::default();
-            for read in several.iter().map(&mut read) {
-                match read {
-                    Ok(own) => all.entries.extend(own.entries),
-                    Err(StorageError::Unusable(_)) => {}
-                    Err(error) => return Err(error),
-                }
+    let (mut found, mut why, mut in_comments): (Option<Directory>, _, _) = (None, None, 0);
+    while found.is_none() && why.is_none() && reader.next_piece()? {
+        for (at, end) in reader.ends() {
+            in_comments += usize::from(end == size);
+            // Only the comment of an end record can hold another one.
+            if found.is_some() && end != size {
+                continue;
             }
-            let text = "there is an end of another archive in its comment; the entries of both are read";
-            all.failures.push(text.to_owned());
-            all
+            match (
+                reader.end(at).and_then(|end| reader.directory(&end, wanted)),
+                &mut found,
+            ) {
+                (Ok(own), Some(all)) => all.entries.extend(own.entries),
+                (Ok(mut own), none) => {
+                    if end > size {
+                        let text = format!("{ALL_READ} that its directory names, but its comment is cut short");
+                        own.failures.push(text);
+                    }
+                    *none = Some(own);
+                }
+                // Bytes of other data can look like a record.
+                (Err(StorageError::Unusable(own)), _) if reader.is_tail() => why = why.or(Some(own)),
+                (Err(StorageError::Unusable(_)), _) => {}
+                (Err(error), _) => return Err(error),
+            }
         }
+    }
+    let Some(mut directory) = found else {
+        return unusable(match (why, &reader.magic()?) {
+            (Some(why), _) => why,
+            (None, b"PK\x03\x04") => "the archive is cut short: it has no directory at its end".to_owned(),
+            (None, b"PK\x07\x08") => "it is a part of an archive of several files".to_owned(),
+            (None, _) => "it is not a ZIP archive".to_owned(),
+        });
     };
+    if in_comments > 1 {
+        let text = "there is an end of another archive in its comment; the entries of both are read";
+        directory.failures = vec![text.to_owned()];
+    } else if let Some(why) = why {
+        directory
+            .failures
+            .push(format!("its last end record cannot be used: {why}"));
+    }
     directory.limit_overlaps(interrupt)?;
     Ok(directory)
 }
@@ -184,7 +213,7 @@ impl Reader<'_> {
         };
         let by_length = match by_length {
             Ok((mut directory, count, accounts)) if directory.failures.is_empty() && end.counts(count) => {
-                directory.failures = accounts.failures(end.end - end.len, &end.others)?;
+                directory.failures = accounts.failures(end.end - end.len, &end.others, wanted.is_wanted)?;
                 return Ok(directory);
             }
             Ok((directory, count, _)) => Ok((directory, count)),
@@ -212,7 +241,13 @@ impl Reader<'_> {
                 end.count
             ));
         }
-        Ok(directory)
+        match directory.failures.pop() {
+            Some(why) if count == 0 => unusable(why),
+            why => {
+                directory.failures.extend(why);
+                Ok(directory)
+            }
+        }
     }
 
     /// Reads and counts the records of a directory. `base` is how many bytes precede the archive.
@@ -252,53 +287,81 @@ impl Reader<'_> {
                     .push(format!("it has more than {MAX_ENTRIES} entries"));
                 break;
             }
-            let (name, head, own) = entry(&record, &rest, base);
-            let is_folder = name.ends_with(['/', '\\']);
-            let is_opened = !is_folder && (wanted.is_wanted)(&name);
+            let (mut names, head, own) = entry(&record, &rest, base);
+            // A log must not be lost by a second name.
+            let chosen = wanted_name(&names, wanted.is_wanted);
+            let name = names.swap_remove(chosen.unwrap_or(0));
+            let is_folder = is_folder(&name);
+            if chosen.is_some() {
+                directory.push(&name, head, wanted)?;
+            }
             let claim = Claim {
                 offset: head.offset(),
                 lengths: (lengths[0] as u64, lengths[1] as u64),
                 compressed: head.compressed,
                 size: head.size.unwrap_or(0),
-                // What is opened is compared then.
-                name: (!is_opened).then(|| name.clone()),
                 has_descriptor: two(&record, 8) & 8 != 0,
+                is_stored: two(&record, 10) == 0,
+                // Messages are only opened if somebody asks for them.
+                is_opened: chosen.is_some() && !ends_with(&name, MESSAGES),
                 is_folder,
                 own,
+                name,
             };
-            accounts.add(claim, &mut wanted.memory)?;
-            if !is_folder {
-                directory.push(&name, head, wanted)?;
-            }
+            accounts.add(claim, wanted)?;
         }
         Ok((directory, count, accounts))
     }
 
-    /// The positions of end records: the last one, and those with the last one in their comment.
-    fn ends(&self) -> Result<Vec<usize>, StorageError> {
-        let places = (0..=self.tail.len().saturating_sub(END)).rev();
-        let ends = places.filter_map(|at| {
-            let record = self.tail.get(at..at + END)?;
-            let behind = at + END + usize::from(two(record, 20));
-            (record.starts_with(b"PK\x05\x06") && behind <= self.tail.len()).then_some((at, behind))
-        });
-        let mut found: Vec<usize> = Vec::new();
-        for (at, behind) in ends {
-            if found.is_empty() || behind == self.tail.len() && found.len() < MAX_ENDS {
-                found.push(at);
+    /// Reads the piece of the file that precedes the last one. Returns false if there is none, or enough was read.
+    fn next_piece(&mut self) -> Result<bool, StorageError> {
+        self.interrupt.check()?;
+        let (size, is_first) = (self.file.size(), self.tail.is_empty());
+        if !is_first && (self.start == 0 || size - self.start > MAX_BEHIND) {
+            return Ok(false);
+        }
+        // A record needs the locator in front of it.
+        let end = size.min(self.start.saturating_add((LOCATOR + END) as u64));
+        self.start = end.saturating_sub(if is_first { TAIL } else { PIECE });
+        self.tail.resize((end - self.start) as usize, 0);
+        self.file.read_at(&mut self.tail, self.start)?;
+        Ok(true)
+    }
+
+    /// Whether the piece is the end of the file.
+    fn is_tail(&self) -> bool {
+        self.start + self.tail.len() as u64 == self.file.size()
+    }
+
+    /// The last end records of the piece, each with the offset at which its comment ends. Those whose comment is cut short
+    /// count if there are no other ones.
+    fn ends(&self) -> Vec<(usize, u64)> {
+        let size = self.file.size();
+        let (mut ends, mut counts) = (Vec::new(), [0; 3]);
+        for at in memchr::memmem::rfind_iter(&self.tail, b"PK\x05\x06") {
+            let Some(record) = self.tail.get(at..at + END) else {
+                continue;
+            };
+            let end = self.start + (at + END) as u64 + u64::from(two(record, 20));
+            let count = &mut counts[(end.cmp(&size) as i8 + 1) as usize];
+            let is_in_next = at < LOCATOR && self.start > 0;
+            if *count < MAX_ENDS && !is_in_next {
+                *count += 1;
+                ends.push((at, end));
             }
         }
-        if found.is_empty() {
-            let mut head = [0; 4];
-            let head = &mut head[..self.file.size().min(4) as usize];
-            self.file.read_at(head, 0)?;
-            return unusable(match &*head {
-                b"PK\x03\x04" => "the archive is cut short: it has no directory at its end",
-                b"PK\x07\x08" => "it is a part of an archive of several files",
-                _ => "it is not a ZIP archive",
-            });
+        if ends.iter().any(|&(_, end)| end <= size) {
+            ends.retain(|&(_, end)| end <= size);
         }
-        Ok(found)
+        ends
+    }
+
+    /// The first bytes of the file.
+    fn magic(&self) -> Result<[u8; 4], StorageError> {
+        let mut magic = [0; 4];
+        let len = self.file.size().min(4) as usize;
+        self.file.read_at(&mut magic[..len], 0)?;
+        Ok(magic)
     }
 
     /// The directory according to the end record at a place, or its ZIP64 record.
@@ -358,8 +421,8 @@ impl Reader<'_> {
     }
 }
 
-/// The entry of a record and its variable fields, with what its local header should repeat.
-fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> (String, Head, Own) {
+/// The names and the entry of a record and its variable fields, with what its local header should repeat.
+fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> (Vec<String>, Head, Own) {
     let (name, rest) = rest.split_at(usize::from(two(record, 28)));
     let extra = &rest[..usize::from(two(record, 30))];
     let own = Own {
@@ -371,30 +434,19 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> (String, Head, Own) {
     let mut method = two(record, 10);
     let mut checksum = Some(four(record, 16));
     let mut sizes = [24, 20, 42].map(|at| u64::from(four(record, at)));
-    let mut unicode = None;
     let mut aes = None;
-    let mut fields = extra;
-    while let Some((head, behind)) = fields.split_at_checked(4) {
-        let len = usize::from(two(head, 2));
-        let Some((field, next)) = behind.split_at_checked(len) else {
-            break;
-        };
-        match two(head, 0) {
-            // Those of the sizes and the offset that do not fit the record.
-            0x0001 => {
+    for (id, field) in extra_fields(extra) {
+        match id {
+            // Those of the sizes and the offset that are all ones in the record.
+            ZIP64 => {
                 let mut wide = field.chunks_exact(8).map(|bytes| number::<8>(bytes, 0));
                 for size in sizes.iter_mut().filter(|size| **size == u64::from(u32::MAX)) {
                     *size = wide.next().unwrap_or(*size);
                 }
             }
-            // The name as UTF-8, if the name of the record is still the one that it is for.
-            0x7075 if len > 5 && four(field, 1) == crc32fast::hash(name) => {
-                unicode = std::str::from_utf8(&field[5..]).ok();
-            }
-            0x9901 if len >= 7 => aes = Some((two(field, 0), field[4], two(field, 5))),
+            0x9901 if field.len() >= 7 => aes = Some((two(field, 0), field[4], two(field, 5))),
             _ => {}
         }
-        fields = next;
     }
     let encryption = match aes {
         _ if flags & 1 == 0 => Encryption::None,
@@ -413,7 +465,6 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> (String, Head, Own) {
     };
     let mode = four(record, 38) >> 16;
     let is_unix = two(record, 4) >> 8 == UNIX;
-    let name = unicode.map_or_else(|| text(name), str::to_owned);
     let [size, compressed, offset] = sizes;
     let head = Head {
         place: Place::Local {
@@ -429,5 +480,5 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> (String, Head, Own) {
         refusal: (is_unix && mode & KIND == LINK).then_some(SYMBOLIC_LINK),
         limit: u64::MAX,
     };
-    (name, head, own)
+    (names(name, own.name, extra), head, own)
 }

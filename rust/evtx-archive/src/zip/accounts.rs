@@ -6,18 +6,13 @@
 use std::ops::Range;
 
 use evtx_format::Interrupt;
-use evtx_scan::{ALL_READ, StorageError, StorageFile, sort_by};
+use evtx_scan::{StorageError, StorageFile};
 
-use super::fields::{LOCAL, four, local_header, number, two};
-use crate::head::Own;
+use super::fields::{LOCAL, ZIP64, extra_fields, four, has_paths, local_header, names, number, two, wanted_name};
+use super::{OTHER_NAME, OTHER_SIZE};
+use crate::findings::{Findings, gaps, quoted, unclaimed};
+use crate::head::{Own, Wanted};
 use crate::memory::ListMemory;
-use crate::names::text;
-
-/// The most findings of an archive with a row each.
-const MAX_TOLD: usize = 100;
-
-/// The most characters of a name in a finding.
-const MAX_NAME: usize = 200;
 
 /// Bytes that are read at once, at least and at most. Each piece that follows the last one is larger: headers of small entries
 /// are near each other.
@@ -31,6 +26,10 @@ const DESCRIPTOR: u64 = 24;
 /// request. A descriptor and a few extra fields are smaller.
 const REMOTE_SLACK: u64 = 64;
 
+/// How a local header starts, and how many bytes of data in an archive are searched for it.
+const HEADER: &[u8] = b"PK\x03\x04";
+const MAX_SEARCHED: u64 = 64 << 20;
+
 /// Size of a compressed folder that has nothing in it, at most: its data is an empty stream, perhaps encrypted.
 const EMPTY: u64 = 64;
 
@@ -39,8 +38,7 @@ const MARKERS: [&[u8; 4]; 2] = [b"PK\x07\x08", b"PK00"];
 
 /// What the directory says of an entry.
 pub(super) struct Claim {
-    /// Its name, if it is not opened.
-    pub(super) name: Option<String>,
+    pub(super) name: String,
     /// Where its local header is in the file.
     pub(super) offset: u64,
     /// The bytes of its name and of its extra fields.
@@ -48,6 +46,9 @@ pub(super) struct Claim {
     pub(super) compressed: u64,
     pub(super) size: u64,
     pub(super) has_descriptor: bool,
+    pub(super) is_stored: bool,
+    /// Whether somebody asks for it. Its header is then compared when it is opened, and so is its data, unless it is stored.
+    pub(super) is_opened: bool,
     pub(super) is_folder: bool,
     pub(super) own: Own,
 }
@@ -64,8 +65,47 @@ pub(super) struct Accounts<'a> {
     last: Option<Claim>,
     /// The bytes of entries. Those that follow each other are one range.
     spans: Vec<Range<u64>>,
-    told: Vec<String>,
-    untold: u64,
+    findings: Findings,
+    /// How many bytes of data were searched.
+    searched: u64,
+    /// How many bytes of extra fields may still be read, and whether there were more: those of local headers that overlap.
+    extra: u64,
+    is_shared: bool,
+}
+
+/// A local header.
+struct Local {
+    header: [u8; LOCAL],
+    name: Vec<u8>,
+    extra: Vec<u8>,
+    /// Where the data of its entry starts.
+    data: u64,
+}
+
+impl Local {
+    /// Whether its compressed size is in a field of ZIP64.
+    fn is_wide(&self) -> bool {
+        four(&self.header, 18) == u32::MAX
+    }
+
+    /// Its compressed size; 0 if it is not known.
+    fn compressed(&self) -> u64 {
+        if !self.is_wide() {
+            return four(&self.header, 18).into();
+        }
+        // After the size, if that is there, too (APPNOTE 4.5.3).
+        let at = if four(&self.header, 22) == u32::MAX { 8 } else { 0 };
+        let field = extra_fields(&self.extra).find(|(id, _)| *id == ZIP64);
+        let field = field.filter(|(_, field)| field.len() >= at + 8);
+        field.map_or(0, |(_, field)| number::<8>(field, at))
+    }
+
+    /// The name by which somebody asks for its entry, if there is one, or its first name.
+    fn name(&self, is_wanted: &dyn Fn(&str) -> bool) -> (String, bool) {
+        let mut names = names(&self.name, crc32fast::hash(&self.name), &self.extra);
+        let wanted = wanted_name(&names, is_wanted);
+        (names.swap_remove(wanted.unwrap_or(0)), wanted.is_some())
+    }
 }
 
 impl<'a> Accounts<'a> {
@@ -78,8 +118,10 @@ impl<'a> Accounts<'a> {
             start: 0,
             last: None,
             spans: Vec::new(),
-            told: Vec::new(),
-            untold: 0,
+            findings: Findings::default(),
+            searched: 0,
+            extra: file.size().saturating_mul(2),
+            is_shared: false,
         }
     }
 
@@ -87,55 +129,39 @@ impl<'a> Accounts<'a> {
     ///
     /// # Errors
     /// Those of the storage, and [`StorageError::Unusable`] if the list takes too much memory.
-    pub(super) fn add(&mut self, claim: Claim, memory: &mut ListMemory) -> Result<(), StorageError> {
+    pub(super) fn add(&mut self, claim: Claim, wanted: &mut Wanted<'_>) -> Result<(), StorageError> {
         self.interrupt.check()?;
-        if let (true, Some(name)) = (claim.is_folder, &claim.name) {
+        if claim.is_folder && (claim.size > 0 || claim.compressed > EMPTY) {
             let data = claim.size.max(claim.compressed);
-            if claim.size > 0 || claim.compressed > EMPTY {
-                self.tell(&format!("its folder {} has {data} bytes of data", quoted(name)));
-            }
+            self.findings
+                .tell(&format!("its folder {} has {data} bytes of data", quoted(&claim.name)));
         }
-        let span = self.settle(claim.offset)?;
+        let span = self.settle(claim.offset, wanted.is_wanted)?;
         self.last = Some(claim);
-        self.push(span, Some(memory))
+        self.push(span, Some(&mut wanted.memory))
     }
 
     /// What the archive has besides its directory, which starts at an offset, and `others`, which its end does not claim.
     ///
     /// # Errors
     /// Those of the storage.
-    pub(super) fn failures(mut self, directory: u64, others: &[Range<u64>]) -> Result<Vec<String>, StorageError> {
-        let span = self.settle(directory)?;
+    pub(super) fn failures(
+        mut self,
+        directory: u64,
+        others: &[Range<u64>],
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<String>, StorageError> {
+        let span = self.settle(directory, is_wanted)?;
         self.push(span, None)?;
-        let mut spans = std::mem::take(&mut self.spans);
-        sort_by(&mut spans, |a, b| a.start.cmp(&b.start), self.interrupt)?;
-        let mut at = 0;
-        for span in spans {
-            self.interrupt.check()?;
-            self.unclaimed(at..span.start)?;
-            at = at.max(span.end);
+        let spans = std::mem::take(&mut self.spans);
+        gaps(spans, directory, self.interrupt, |gap| self.unclaimed(gap, is_wanted))?;
+        for others in others.iter().filter(|others| !others.is_empty()) {
+            self.unclaimed(others.clone(), is_wanted)?;
         }
-        self.unclaimed(at..directory)?;
-        for others in others {
-            self.unclaimed(others.clone())?;
+        if self.is_shared {
+            self.findings.tell("the headers of its entries overlap");
         }
-        if self.untold > 0 {
-            let text = format!(
-                "{ALL_READ} that its directory names, but it has {} more such places",
-                self.untold
-            );
-            self.told.push(text);
-        }
-        Ok(self.told)
-    }
-
-    fn tell(&mut self, what: &str) {
-        if self.told.len() < MAX_TOLD {
-            self.told
-                .push(format!("{ALL_READ} that its directory names, but {what}"));
-        } else {
-            self.untold += 1;
-        }
+        Ok(self.findings.into_texts())
     }
 
     fn push(&mut self, span: Option<Range<u64>>, memory: Option<&mut ListMemory>) -> Result<(), StorageError> {
@@ -153,26 +179,26 @@ impl<'a> Accounts<'a> {
     }
 
     /// Reports bytes that belong to nothing.
-    fn unclaimed(&mut self, bytes: Range<u64>) -> Result<(), StorageError> {
-        let len = bytes.end.saturating_sub(bytes.start);
-        if len == 0 || self.untold > 0 {
-            self.untold += u64::from(len > 0);
+    fn unclaimed(&mut self, bytes: Range<u64>, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), StorageError> {
+        let len = bytes.end - bytes.start;
+        if self.findings.is_full() {
+            self.findings.tell("");
             return Ok(());
         }
         let head = self.read(bytes.start, 4)?;
         if len == 4 && bytes.start == 0 && MARKERS.iter().any(|marker| head == Some(*marker)) {
             return Ok(());
         }
-        let mut what = format!("{len} bytes at offset {} belong to no entry", bytes.start);
-        if let Some((_, name, _)) = self.local(bytes.start)?.filter(|_| len > LOCAL as u64) {
-            what += &format!(", and start with the entry {}", quoted(&text(&name)));
+        let mut what = unclaimed(&bytes);
+        if let Some(local) = self.local(bytes.start)?.filter(|_| len > LOCAL as u64) {
+            what += &format!(", and start with the entry {}", quoted(&local.name(is_wanted).0));
         }
-        self.tell(&what);
+        self.findings.tell(&what);
         Ok(())
     }
 
     /// The bytes of the last entry, where something else starts at `next`.
-    fn settle(&mut self, next: u64) -> Result<Option<Range<u64>>, StorageError> {
+    fn settle(&mut self, next: u64, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Range<u64>>, StorageError> {
         let Some(claim) = self.last.take() else {
             return Ok(None);
         };
@@ -184,41 +210,116 @@ impl<'a> Accounts<'a> {
         if self.is_remote && next.checked_sub(least).is_some_and(|rest| rest <= extra + REMOTE_SLACK) {
             return Ok(Some(claim.offset..next));
         }
-        let local = self.local(claim.offset)?;
-        let (end, disagreement) = match &local {
-            None => (least, Some("it has no header where its directory says")),
-            Some((header, name, start)) => {
-                let end = start.saturating_add(claim.compressed);
-                let has_descriptor = claim.has_descriptor || two(header, 6) & 8 != 0;
-                let descriptor = if has_descriptor {
-                    self.descriptor(end, &claim)?
-                } else {
-                    0
-                };
-                (
-                    end.saturating_add(descriptor),
-                    claim.own.disagrees(header, name, claim.compressed),
-                )
+        let Some(local) = self.local(claim.offset)? else {
+            if !claim.is_opened {
+                self.disagrees(&claim, "it has no header where its directory says");
             }
+            return Ok(Some(claim.offset..least));
         };
-        if let (Some(why), Some(name)) = (disagreement, claim.name) {
-            let other = local.filter(|(_, own, _)| text(own) != name);
-            let other = other.map_or(String::new(), |(_, own, _)| format!(": {}", quoted(&text(&own))));
-            self.tell(&format!("of its entry {}, {why}{other}", quoted(&name)));
+        let mut end = local.data.saturating_add(claim.compressed);
+        let (said, stated) = (local.compressed(), claim.compressed);
+        let why = if claim.is_opened {
+            None
+        } else {
+            claim.own.disagrees(&local.header, &local.name, stated)
+        };
+        let why = why.or((said > 0 && local.is_wide() && said != stated).then_some(OTHER_SIZE));
+        // Its names are those of the directory, if these two agree.
+        if why.is_some() || !claim.is_opened && has_paths(&local.extra) {
+            let (other, is_other) = local.name(is_wanted);
+            let (is_same, other) = (other == claim.name, quoted(&other));
+            match (why, is_same) {
+                (Some(why), true) => self.disagrees(&claim, why),
+                (Some(why), false) => self.disagrees(&claim, &format!("{why}: {other}")),
+                (None, false) if is_other => self.disagrees(&claim, &format!("{OTHER_NAME}: {other}")),
+                (None, _) => {}
+            }
+        }
+        if claim.has_descriptor || two(&local.header, 6) & 8 != 0 {
+            // Only the data itself says where it ends.
+            let is_open = said == 0 && stated > 0;
+            let mut hidden = None;
+            if is_open && !claim.is_opened && !self.is_remote {
+                hidden = self.search(local.data..end, is_wanted)?;
+            }
+            let descriptor = self.descriptor(end, &claim)?;
+            if let Some(name) = hidden {
+                self.disagrees(&claim, &format!("the data contains the entry {}", quoted(&name)));
+            } else if is_open && descriptor == 0 && (!claim.is_opened || claim.is_stored) {
+                self.disagrees(&claim, "no descriptor follows the data");
+            }
+            end = end.saturating_add(descriptor);
         }
         Ok(Some(claim.offset..end))
     }
 
-    /// A local header, the name after it, and where its data starts; `None` if there is none.
-    #[expect(clippy::type_complexity)]
-    fn local(&mut self, offset: u64) -> Result<Option<([u8; LOCAL], Vec<u8>, u64)>, StorageError> {
+    /// Reports how an entry contradicts the directory.
+    fn disagrees(&mut self, claim: &Claim, why: &str) {
+        self.findings
+            .tell(&format!("of its entry {}, {why}", quoted(&claim.name)));
+    }
+
+    /// Searches the data of an entry for the header of another one that somebody asks for, and returns its name. A program that
+    /// reads the archive as a stream sees that one, if the directory claims more data than there is.
+    fn search(&mut self, data: Range<u64>, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<String>, StorageError> {
+        let (mut at, end) = (data.start, data.end.min(self.file.size()));
+        let mut hits = Vec::new();
+        while at < end && self.searched < MAX_SEARCHED && !self.findings.is_full() {
+            self.interrupt.check()?;
+            let len = (end - at).min(MAX_PIECE as u64);
+            let Some(bytes) = self.read(at, len as usize)? else {
+                break;
+            };
+            hits.clear();
+            hits.extend(memchr::memmem::find_iter(bytes, HEADER));
+            self.searched += len;
+            for &hit in &hits {
+                self.interrupt.check()?;
+                let Some(local) = self.local(at + hit as u64)? else {
+                    continue;
+                };
+                if let (name, true) = local.name(is_wanted) {
+                    return Ok(Some(name));
+                }
+                // Headers can overlap.
+                self.searched += (local.name.len() + local.extra.len()) as u64;
+                if self.searched >= MAX_SEARCHED {
+                    break;
+                }
+            }
+            // A signature can start in the last bytes.
+            let overlap = HEADER.len() as u64 - 1;
+            at += if at + len < end { len - overlap } else { len };
+        }
+        Ok(None)
+    }
+
+    /// The local header at an offset, if there is one.
+    fn local(&mut self, offset: u64) -> Result<Option<Local>, StorageError> {
         let header = self.read(offset, LOCAL)?.and_then(|bytes| bytes.first_chunk().copied());
         let lengths = header.and_then(|header| Some((header, local_header(&header)?)));
-        let Some((header, (len, extra))) = lengths else {
+        let Some((header, (name, extra))) = lengths else {
             return Ok(None);
         };
-        let name = self.read(offset + LOCAL as u64, len)?.map(<[u8]>::to_vec);
-        Ok(name.map(|name| (header, name, offset + LOCAL as u64 + len as u64 + extra)))
+        let start = offset + LOCAL as u64;
+        let data = start + name as u64 + extra;
+        let Some(name) = self.read(start, name)?.map(<[u8]>::to_vec) else {
+            return Ok(None);
+        };
+        let mut fields = Vec::new();
+        if extra <= self.extra {
+            self.extra -= extra;
+            let read = self.read(start + name.len() as u64, extra as usize)?;
+            fields.extend_from_slice(read.unwrap_or_default());
+        } else {
+            self.is_shared = true;
+        }
+        Ok(Some(Local {
+            header,
+            name,
+            extra: fields,
+            data,
+        }))
     }
 
     /// How many bytes the descriptor of an entry takes whose data ends at an offset. Its signature may be left out, and its
@@ -268,13 +369,5 @@ impl<'a> Accounts<'a> {
         }
         let from = (offset - self.start) as usize;
         Ok(self.piece.get(from..from + len))
-    }
-}
-
-/// A name in quotes, cut if it is long.
-fn quoted(name: &str) -> String {
-    match name.char_indices().nth(MAX_NAME) {
-        Some((end, _)) => format!("{:?}…", &name[..end]),
-        None => format!("{name:?}"),
     }
 }

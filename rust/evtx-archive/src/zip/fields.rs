@@ -1,4 +1,9 @@
-//! The numbers of a ZIP archive, which are little-endian, and its local headers.
+//! The numbers of a ZIP archive, which are little-endian, its local headers, and the names of entries.
+
+use evtx_scan::ends_with;
+
+use crate::head::MESSAGES;
+use crate::names::text;
 
 pub(crate) const LOCAL: usize = 30;
 
@@ -20,4 +25,64 @@ pub(super) fn four(bytes: &[u8], at: usize) -> u32 {
 pub(crate) fn local_header(bytes: &[u8; LOCAL]) -> Option<(usize, u64)> {
     let lengths = (usize::from(two(bytes, 26)), u64::from(two(bytes, 28)));
     bytes.starts_with(b"PK\x03\x04").then_some(lengths)
+}
+
+/// The ID of the sizes and the offset that do not fit their fields (APPNOTE 4.5.3).
+pub(super) const ZIP64: u16 = 0x0001;
+/// The ID of a Unicode path, and its version (APPNOTE 4.6.9).
+const UNICODE_PATH: u16 = 0x7075;
+const UNICODE_VERSION: u8 = 1;
+
+/// The extra fields of a header: their IDs, and their bytes.
+pub(super) fn extra_fields(mut extra: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let (head, behind) = extra.split_at_checked(4)?;
+        let (field, next) = behind.split_at_checked(usize::from(two(head, 2)))?;
+        extra = next;
+        Some((two(head, 0), field))
+    })
+}
+
+/// Whether there are Unicode paths among extra fields.
+pub(super) fn has_paths(extra: &[u8]) -> bool {
+    extra_fields(extra).any(|(id, _)| id == UNICODE_PATH)
+}
+
+/// The names of an entry, whose header has a name with this CRC-32. The first one is the name that APPNOTE 4.6.9 prefers: a
+/// Unicode path of a known version, if it repeats the checksum. Other programs use another one: they know no such
+/// paths, or do not compare the checksum.
+pub(super) fn names(name: &[u8], checksum: u32, extra: &[u8]) -> Vec<String> {
+    let mut names = vec![text(name)];
+    let mut is_preferred = false;
+    let paths = extra_fields(extra).filter(|(id, field)| *id == UNICODE_PATH && field.len() > 5);
+    for (_, field) in paths {
+        names.push(text(&field[5..]));
+        let is_valid = field[0] == UNICODE_VERSION && four(field, 1) == checksum;
+        if is_valid && !is_preferred && std::str::from_utf8(&field[5..]).is_ok() {
+            let last = names.len() - 1;
+            names.swap(0, last);
+            is_preferred = true;
+        }
+    }
+    names
+}
+
+/// Whether a name is that of a folder.
+pub(super) fn is_folder(name: &str) -> bool {
+    name.ends_with(['/', '\\'])
+}
+
+/// The name among those of an entry by which somebody asks for it as a file, if there is one: that of a log before that of
+/// messages, which may never be opened.
+pub(super) fn wanted_name(names: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Option<usize> {
+    let is_file = |name: &String| !is_folder(name) && is_wanted(name);
+    let first = names.iter().position(is_file)?;
+    let is_log = |name: &String| !ends_with(name, MESSAGES) && is_file(name);
+    let after = || names[first..].iter().position(is_log);
+    let hop = if ends_with(&names[first], MESSAGES) {
+        after()
+    } else {
+        None
+    };
+    Some(first + hop.unwrap_or(0))
 }

@@ -11,10 +11,10 @@ const CASES: u64 = 3000;
 static SLOWEST: AtomicUsize = AtomicUsize::new(0);
 
 /// Numbers that look random, the same in every run (xorshift).
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
