@@ -30,7 +30,7 @@ impl Coding {
     fn section(&self, size: u64) -> Range<u64> {
         match self {
             Coding::Whole(_) => 0..size,
-            Coding::Folder(folder, _) => folder.start..folder.start.saturating_add(folder.packed),
+            Coding::Folder(folder, _) => folder.section(),
         }
     }
 

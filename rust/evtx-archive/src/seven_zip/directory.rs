@@ -1,6 +1,7 @@
 //! The list of entries of an archive: where it is, and how it is compressed.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
@@ -12,6 +13,7 @@ use super::folder::Folder;
 use super::keys::Keys;
 use super::streams::{START, Streams};
 use crate::codec::Method;
+use crate::findings::{Findings, gaps, unclaimed};
 use crate::head::{Directory, Wanted};
 use crate::input::{Input, Source};
 use crate::limits::Archives;
@@ -67,15 +69,25 @@ pub(crate) fn directory(
         keys: &keys,
         interrupt,
     };
-    let (mut list, mut advice) = (reader.list(wanted)?, "");
+    let (place, mut list) = reader.list(wanted)?;
+    let (mut spans, mut advice) = (vec![0..START, place], "");
     // An archive without entries has no list.
     if list.is_empty() {
-        return Ok((Directory::default(), Vec::new(), keys));
+        let directory = Directory {
+            failures: reader.others(spans)?,
+            ..Directory::default()
+        };
+        return Ok((directory, Vec::new(), keys));
     }
     for _ in 0..MAX_LAYERS {
         match reader.layer(&list, wanted).map_err(|error| advised(error, advice))? {
-            Layer::List(directory, folders) => return Ok((directory, folders, keys)),
+            Layer::List(mut directory, streams) => {
+                streams.claim(&mut spans, &mut wanted.memory)?;
+                directory.failures.extend(reader.others(spans)?);
+                return Ok((directory, streams.folders, keys));
+            }
             Layer::Packed(folder) => {
+                spans.push(folder.section());
                 if folder.is_encrypted() {
                     advice = "; or the password is wrong";
                 }
@@ -90,8 +102,8 @@ pub(crate) fn directory(
 
 /// What a list of entries is.
 enum Layer {
-    /// Entries, and their folders.
-    List(Directory, Vec<Folder>),
+    /// Entries, and the streams that they come out of.
+    List(Directory, Streams),
     /// A compressed list.
     Packed(Folder),
 }
@@ -132,8 +144,26 @@ impl Reader<'_> {
         }
     }
 
-    /// The list of entries as it is in the file.
-    fn list(&self, wanted: &mut Wanted<'_>) -> Result<Vec<u8>, StorageError> {
+    /// What the archive has besides these sections: bytes after its end, or between its parts.
+    fn others(&self, spans: Vec<Range<u64>>) -> Result<Vec<String>, StorageError> {
+        let mut findings = Findings::default();
+        gaps(spans, self.file.size(), self.interrupt, |gap| {
+            let mut start = [0; SIGNATURE.len()];
+            let mut what = unclaimed(&gap);
+            if gap.end - gap.start >= START && !findings.is_full() {
+                self.file.read_at(&mut start, gap.start)?;
+                if start == SIGNATURE {
+                    what += ", and start with another 7z archive";
+                }
+            }
+            findings.tell(&what);
+            Ok(())
+        })?;
+        Ok(findings.into_texts())
+    }
+
+    /// The list of entries as it is in the file, and where it is.
+    fn list(&self, wanted: &mut Wanted<'_>) -> Result<(Range<u64>, Vec<u8>), StorageError> {
         let (at, len, checksum) = self.start()?;
         let end = at.saturating_add(len);
         if end > self.file.size() {
@@ -149,15 +179,15 @@ impl Reader<'_> {
             return unusable(CUT);
         }
         check(&list, Some(checksum).filter(|_| len > 0))?;
-        Ok(list)
+        Ok((at..end, list))
     }
 
     fn layer(&self, list: &[u8], wanted: &mut Wanted<'_>) -> Result<Layer, StorageError> {
         let mut bytes = Bytes(list);
         match bytes.number()? {
             HEADER => {
-                let (directory, folders) = self.header(&mut bytes, wanted)?;
-                Ok(Layer::List(directory, folders))
+                let (directory, streams) = self.header(&mut bytes, wanted)?;
+                Ok(Layer::List(directory, streams))
             }
             ENCODED => {
                 let mut folders = Streams::read(&mut bytes, &mut wanted.memory, self.interrupt)?.folders;
@@ -185,8 +215,8 @@ impl Reader<'_> {
         let (size, window) = (folder.size as usize, folder.windows() as usize);
         wanted.memory.take(size + window)?;
         let (failure, interrupt) = (RefCell::new(None), self.interrupt);
-        let end = folder.start.saturating_add(folder.packed);
-        let input = Input::new(self.file, folder.start, end, self.is_remote, interrupt, &failure);
+        let packed = folder.section();
+        let input = Input::new(self.file, packed.start, packed.end, self.is_remote, interrupt, &failure);
         let decoder = folder.decoder(Box::new(input), self.archives, self.keys, interrupt)?;
         let mut stream = Unpacked::new(decoder, &failure, folder.packed, self.archives, interrupt);
         let mut list = Vec::with_capacity(size);
@@ -208,7 +238,7 @@ impl Reader<'_> {
     }
 
     /// Reads a list: properties of the archive, streams, and files.
-    fn header(&self, bytes: &mut Bytes<'_>, wanted: &mut Wanted<'_>) -> Result<(Directory, Vec<Folder>), StorageError> {
+    fn header(&self, bytes: &mut Bytes<'_>, wanted: &mut Wanted<'_>) -> Result<(Directory, Streams), StorageError> {
         let (mut streams, mut directory, mut last) = (Streams::default(), Directory::default(), END);
         loop {
             let property = bytes.number()?;
@@ -217,7 +247,7 @@ impl Reader<'_> {
             }
             last = property;
             match property {
-                END => return Ok((directory, streams.folders)),
+                END => return Ok((directory, streams)),
                 ARCHIVE => {
                     while bytes.number()? != END {
                         self.interrupt.check()?;

@@ -1,6 +1,7 @@
 //! Folders: what a chain of coders makes of packed bytes.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 
 use evtx_format::Interrupt;
 use evtx_scan::StorageError;
@@ -170,6 +171,11 @@ fn in_order(coders: Vec<Coder>, source: &[Option<usize>], last: usize) -> Result
 }
 
 impl Folder {
+    /// Where its packed bytes are in the file.
+    pub(crate) fn section(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.packed)
+    }
+
     /// The ID of a coder that is not supported.
     pub(super) fn unsupported(&self) -> Option<u64> {
         self.coders.as_ref().err().copied()

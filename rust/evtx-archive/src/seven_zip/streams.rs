@@ -1,5 +1,7 @@
 //! The streams of a header: packed bytes, the folders that decode them, and what comes out of each.
 
+use std::ops::Range;
+
 use evtx_format::Interrupt;
 use evtx_scan::StorageError;
 
@@ -84,6 +86,24 @@ impl Streams {
             streams.parts = split(&streams.folders, &vec![1; streams.folders.len()], &mut None, interrupt)?;
         }
         Ok(streams)
+    }
+
+    /// Adds where the packed bytes are of folders that entries come out of.
+    ///
+    /// # Errors
+    /// [`StorageError::Unusable`] if the sections take too much memory.
+    pub(super) fn claim(&self, spans: &mut Vec<Range<u64>>, memory: &mut ListMemory) -> Result<(), StorageError> {
+        for parts in self.parts.chunk_by(|a, b| a.folder == b.folder) {
+            let section = self.folders[parts[0].folder as usize].section();
+            match spans.last_mut() {
+                Some(last) if last.end == section.start => last.end = section.end,
+                _ => {
+                    memory.take(size_of_val(&section))?;
+                    spans.push(section);
+                }
+            }
+        }
+        Ok(())
     }
 }
 

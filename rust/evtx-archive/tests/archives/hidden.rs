@@ -423,6 +423,91 @@ fn bytes_after_the_end_of_a_zip_do_not_hide_it() {
 }
 
 #[test]
+fn bytes_that_no_folder_of_a_7z_claims_are_told() {
+    let log = &sample("dirty.evtx")[..];
+    let (folder, list) = (solid(&[log]), [named("a.evtx", Kind::Stream)]);
+    let packed = folder.packed.clone();
+    let own = streams(std::slice::from_ref(&folder));
+    let sound = header(&own, &files(&list));
+    let honest = sealed(&packed, &sound);
+    let hidden = copied(&[log]).packed;
+    let other = seven_of(&[("b.evtx", log)]);
+    let told = |len: usize, at: usize, more: &str| {
+        let what = format!("{len} bytes at offset {at} belong to no entry{more}");
+        file(
+            "l/a.7z",
+            0,
+            &[&format!(": all was read that its directory names, but {what}")],
+        )
+    };
+    let at_end = 32 + packed.len();
+    let mut shifted = own.clone();
+    shifted.splice(1..2, number(hidden.len() as u64));
+    // A second packed stream, which no folder takes.
+    let more = [
+        &[6, 0, 2, 9][..],
+        &number(packed.len() as u64),
+        &number(hidden.len() as u64),
+    ]
+    .concat();
+    let mut second = own.clone();
+    second.splice(..4 + number(packed.len() as u64).len(), more);
+    // A folder without entries, and one of a list that is compressed itself.
+    let empty = Folder {
+        parts: Vec::new(),
+        ..copied(&[log])
+    };
+    let both = streams(&[folder.clone(), empty]);
+    let mut packed_list = solid(&[&sound]);
+    let start = packed.len() as u64;
+    let mut outer = streams(std::slice::from_ref(&packed_list));
+    outer.splice(1..2, number(start));
+    let compressed_list = sealed(
+        &[&packed[..], &std::mem::take(&mut packed_list.packed)].concat(),
+        &[&[0x17][..], &outer].concat(),
+    );
+    for (bytes, rows) in [
+        (honest.clone(), None),
+        (compressed_list.clone(), None),
+        (
+            [&honest[..], &other].concat(),
+            Some(told(other.len(), honest.len(), ", and start with another 7z archive")),
+        ),
+        (
+            [&compressed_list[..], &[0; 3]].concat(),
+            Some(told(3, compressed_list.len(), "")),
+        ),
+        (
+            sealed(&[&packed[..], &hidden].concat(), &sound),
+            Some(told(hidden.len(), at_end, "")),
+        ),
+        (
+            sealed(&[&hidden[..], &packed].concat(), &header(&shifted, &files(&list))),
+            Some(told(hidden.len(), 32, "")),
+        ),
+        (
+            sealed(&[&packed[..], &hidden].concat(), &header(&second, &files(&list))),
+            Some(told(hidden.len(), at_end, "")),
+        ),
+        (
+            sealed(&[&packed[..], &hidden].concat(), &header(&both, &files(&list))),
+            Some(told(hidden.len(), at_end, "")),
+        ),
+    ] {
+        let storage = Memory::default().with("l/a.7z", &bytes);
+        let found = read(&storage, "l", &Archives::default(), 1).expect("rows");
+        let whole = [rows.as_slice(), &[file("l/a.7z/a.evtx", 80, &[])]].concat();
+        assert_eq!(found, whole);
+    }
+    // An archive whose list is empty, and is not where it starts.
+    let nothing = sealed(&hidden, &[]);
+    let storage = Memory::default().with("l/a.7z", &nothing);
+    let rows = read(&storage, "l", &Archives::default(), 1).expect("rows");
+    assert_eq!(rows, [told(hidden.len(), 32, "")]);
+}
+
+/// Archives made of honest entries and of tricks that hide one. The logs that were put in are known.
+#[test]
 fn every_log_of_a_random_zip_is_read_or_told() {
     let log = sample("dirty.evtx");
     let text = b"nothing to see".repeat(50);
