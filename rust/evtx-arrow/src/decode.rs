@@ -15,3 +15,4 @@ mod decoder;
 pub use decoder::Decoder;
 pub use definitions::Definitions;
 pub use error::DecodeError;
+pub use place::Doubt;

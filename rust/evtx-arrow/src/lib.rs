@@ -28,7 +28,7 @@ mod rows;
 mod tests;
 
 pub use columns::{Indices, MakeArrays, Strings};
-pub use decode::{DecodeError, Decoder, Definitions};
+pub use decode::{DecodeError, Decoder, Definitions, Doubt};
 pub use events::{
     CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, PlaceReader, PlaceValues, Slots,
     SlotsError, TooManyEvents,

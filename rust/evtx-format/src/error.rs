@@ -111,6 +111,9 @@ pub enum ErrorKind {
         "the event has another record ID or time than the record, as if it was forwarded, or another record overwritten"
     )]
     OtherEvent,
+    /// Of a log that was made of another file.
+    #[error("the event may be text, not an event")]
+    Doubted,
     /// No value table fills the substitution.
     #[error("a substitution stands outside of a template")]
     SubstitutionOutsideTemplate,
@@ -147,7 +150,7 @@ impl ErrorKind {
     pub fn is_readable(self) -> bool {
         matches!(
             self,
-            ErrorKind::Misplaced | ErrorKind::LentDefinition | ErrorKind::OtherEvent
+            ErrorKind::Misplaced | ErrorKind::LentDefinition | ErrorKind::OtherEvent | ErrorKind::Doubted
         )
     }
 }

@@ -4,6 +4,7 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use evtx_arrow::Doubt;
 use evtx_format::container::chunk::{CHUNK_SIZE, is_zeros, slots_before_zeros};
 use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::layout::{previous_chunk, slot_offset, slots_of};
@@ -139,6 +140,11 @@ impl LogFile {
     /// What of another file could not become a part of this one: a text for a row each.
     pub(crate) fn damage(&self) -> &[String] {
         self.file.damage()
+    }
+
+    /// The records that may be no events.
+    pub(crate) fn doubts(&self) -> Arc<[Doubt]> {
+        self.file.doubts()
     }
 
     pub(crate) fn modified(&self) -> Option<Modified> {

@@ -43,6 +43,7 @@ mod partitions;
 pub use arguments::{
     ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Password, Query, ScanCall, rules_of_rows,
 };
+pub use evtx_arrow::Doubt;
 pub use file::estimate_records;
 pub use file_kind::FileKind;
 pub use folders::{FolderColumn, FolderPredicate};

@@ -293,6 +293,7 @@ impl Worker {
         {
             let messages = log.messages.as_ref().map(|held| Arc::clone(&held.messages));
             let path = self.scan.queue.path(work.file).path.as_str();
+            self.decoder.doubt(log.file.doubts());
             self.decoder.start(&path.into(), messages, block.clone());
         }
     }

@@ -6,7 +6,7 @@ use std::fs::Metadata;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use evtx_arrow::{DecodeError, Poisoned};
+use evtx_arrow::{DecodeError, Doubt, Poisoned};
 use evtx_format::{Interrupt, Interrupted, printable};
 
 /// How long a thread waits for another one before it checks for an interrupt.
@@ -250,6 +250,11 @@ pub trait StorageFile: Send + Sync {
     /// What of another file could not become a part of this one, which was made of it: a text for a row each.
     fn damage(&self) -> &[String] {
         &[]
+    }
+
+    /// The records of this one that may be no events, by record ID.
+    fn doubts(&self) -> Arc<[Doubt]> {
+        Arc::default()
     }
 
     /// Fills a buffer with the bytes from an offset on, in bytes from the start of the file.

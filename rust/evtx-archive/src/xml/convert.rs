@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use evtx_format::{Interrupt, MAX_OPEN_ELEMENTS};
-use evtx_scan::{OpenFile, StorageError, StorageFile};
+use evtx_scan::{Doubt, OpenFile, StorageError, StorageFile};
 use evtx_writer::LogWriter;
 use memchr::{memchr, memmem};
 
@@ -36,6 +36,7 @@ struct ConvertedLog {
     header: Vec<u8>,
     chunks: Arc<dyn StorageFile>,
     damage: Vec<String>,
+    doubts: Arc<[Doubt]>,
 }
 
 impl StorageFile for ConvertedLog {
@@ -45,6 +46,10 @@ impl StorageFile for ConvertedLog {
 
     fn damage(&self) -> &[String] {
         &self.damage
+    }
+
+    fn doubts(&self) -> Arc<[Doubt]> {
+        Arc::clone(&self.doubts)
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
@@ -86,6 +91,8 @@ pub(super) fn convert(
             is_unread: false,
             unended: Unended::default(),
             has_lost_type: false,
+            doubted: Doubted::No,
+            doubts: Vec::new(),
             records: 0,
             last_id: 0,
             damage: Vec::new(),
@@ -102,7 +109,9 @@ pub(super) fn convert(
             Ok(outcome) => {
                 let why = conversion.text.ended.take().or(export.failure.clone());
                 if let Outcome::NotEvents = outcome {
-                    return why.map_or_else(|| unusable("it has no events as XML"), Err);
+                    let damage = conversion.damage.first().map(|damage| format!(": {damage}"));
+                    let text = format!("it has no events as XML{}", damage.unwrap_or_default());
+                    return why.map_or_else(|| unusable(text), Err);
                 }
                 why
             }
@@ -118,6 +127,15 @@ enum Outcome {
     NotNumbered,
     /// The file has neither an event nor an empty root.
     NotEvents,
+}
+
+/// Whether the text may belong to a part of XML without markup, whose end is lost.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Doubted {
+    No,
+    /// Up to the next end of a comment.
+    ToComment,
+    ToEnd,
 }
 
 struct Conversion<'c> {
@@ -138,6 +156,9 @@ struct Conversion<'c> {
     unended: Unended,
     /// Whether a document type did not end.
     has_lost_type: bool,
+    doubted: Doubted,
+    /// The events that stand in such text, for each part.
+    doubts: Vec<Doubt>,
     records: u64,
     last_id: u64,
     damage: Vec<String>,
@@ -157,11 +178,11 @@ impl Conversion<'_> {
                 break;
             }
             is_empty = false;
-            let offset = self.text.offset();
+            let (offset, doubted) = (self.text.offset(), self.doubted);
             match self.event()? {
                 Ok(head) => {
                     is_after_damage = false;
-                    if !self.write(head, offset)? {
+                    if !self.write(head, offset, doubted)? {
                         return Ok(Outcome::NotNumbered);
                     }
                 }
@@ -190,6 +211,7 @@ impl Conversion<'_> {
             header: self.log.header(),
             chunks: self.held.into_file(),
             damage: self.damage,
+            doubts: self.doubts.into(),
         };
         OpenFile {
             file: Arc::new(log),
@@ -229,7 +251,7 @@ impl Conversion<'_> {
                 if bytes.is_empty() && is_end {
                     break false;
                 }
-                self.text.pass(text);
+                self.pass(text);
                 continue;
             }
             let len = match lex(bytes, self.unended) {
@@ -272,13 +294,24 @@ impl Conversion<'_> {
                     is_filler &= self.skip(opaque)?;
                     continue;
                 }
+                Lexed::Endless(opaque) => {
+                    self.doubt(opaque, self.text.offset());
+                    is_filler = false;
+                    1
+                }
                 Lexed::Cut if !is_end && bytes.len() < MAX_EVENT => {
                     self.text.more()?;
                     continue;
                 }
                 Lexed::DocumentType if !self.has_lost_type => match document_type(bytes) {
-                    Some(len) => {
+                    Some((len, has_defaults)) => {
                         is_filler &= self.open.is_empty();
+                        if has_defaults {
+                            let at = self.text.offset();
+                            self.lose(&format!(
+                                "the DOCTYPE at byte {at} declares attributes for elements without them, or may: they are not read"
+                            ));
+                        }
                         len
                     }
                     None if !is_end && bytes.len() < MAX_EVENT => {
@@ -287,6 +320,7 @@ impl Conversion<'_> {
                     }
                     None => {
                         self.has_lost_type = true;
+                        self.doubt_from("DOCTYPE", self.text.offset(), Doubted::ToEnd);
                         continue;
                     }
                 },
@@ -298,7 +332,7 @@ impl Conversion<'_> {
                     1
                 }
             };
-            self.text.pass(len);
+            self.pass(len);
             around = around.map(|(open, scope)| (open.min(self.open.len()), scope.min(self.scopes.len())));
         };
         if let Some((open, scope)) = around {
@@ -314,6 +348,37 @@ impl Conversion<'_> {
         Ok(is_filler && starts > 0)
     }
 
+    /// Passes text.
+    fn pass(&mut self, len: usize) {
+        if self.doubted == Doubted::ToComment
+            && memmem::find(&self.text.bytes()[..len], Opaque::Comment.end()).is_some()
+        {
+            self.doubted = Doubted::No;
+        }
+        self.text.pass(len);
+    }
+
+    /// Says that an opaque part does not end as it should. The events from there on may be in it.
+    fn doubt(&mut self, opaque: Opaque, offset: u64) {
+        let is_unended = self.unended[opaque as usize];
+        let doubted = if is_unended { Doubted::ToEnd } else { Doubted::ToComment };
+        self.doubt_from(opaque.name(), offset, doubted);
+    }
+
+    fn doubt_from(&mut self, what: &str, offset: u64, doubted: Doubted) {
+        if doubted <= self.doubted {
+            return;
+        }
+        self.doubted = doubted;
+        self.lose(&format!("the {what} at byte {offset} does not end"));
+        let next = self.last_id + 1;
+        self.doubts.pop_if(|doubt| doubt.records.is_empty());
+        self.doubts.push(Doubt {
+            records: next..next,
+            why: format!("the event may be text: the {what} before it, at byte {offset}, does not end"),
+        });
+    }
+
     /// Closes all but so many open elements.
     fn close(&mut self, len: usize) {
         if let Some(&(_, scope)) = self.open.get(len) {
@@ -325,6 +390,7 @@ impl Conversion<'_> {
     /// Passes an opaque part that goes on after the window. Returns whether it is one that may stand between events. If its end
     /// is lost, only its start is passed.
     fn skip(&mut self, opaque: Opaque) -> Result<bool, StorageError> {
+        let start = self.text.offset();
         self.text.pass(opaque.start().len());
         let (mark, mut is_sound) = (self.text.offset(), opaque != Opaque::Section);
         loop {
@@ -339,7 +405,7 @@ impl Conversion<'_> {
             // Two hyphens, or one before the end.
             let seen = &bytes[..bytes.len().min(len + 1)];
             is_sound &= opaque != Opaque::Comment || memmem::find(seen, b"--").is_none();
-            self.text.pass(len + end);
+            self.pass(len + end);
             if end > 0 {
                 return Ok(is_sound);
             }
@@ -349,6 +415,7 @@ impl Conversion<'_> {
             }
         }
         self.text.seek(mark);
+        self.doubt(opaque, start);
         Ok(false)
     }
 
@@ -374,6 +441,7 @@ impl Conversion<'_> {
                     Err(why) => break Some(why),
                 },
                 Lexed::Broken(why) => break Some(why.to_owned()),
+                Lexed::Endless(opaque) => break Some(format!("a {} in it does not end", opaque.name())),
                 Lexed::DocumentType => break Some("a declaration stands in it".to_owned()),
                 Lexed::Open(_) | Lexed::Cut if bytes.len() >= MAX_EVENT => {
                     break Some(format!("it has more than {MAX_EVENT} bytes"));
@@ -402,12 +470,12 @@ impl Conversion<'_> {
                 self.lose(&format!("the event at byte {offset} has {what}"));
             }
         }
-        self.text.pass(at);
+        self.pass(at);
         Ok(Ok(self.parser.head))
     }
 
     /// Writes the event that was read. Returns false if it is the second, and has no larger ID than the first.
-    fn write(&mut self, head: Head, offset: u64) -> Result<bool, StorageError> {
+    fn write(&mut self, head: Head, offset: u64, doubted: Doubted) -> Result<bool, StorageError> {
         let id = head
             .id
             .filter(|&id| self.is_numbered && id > self.last_id && id < u64::MAX / 2);
@@ -419,6 +487,11 @@ impl Conversion<'_> {
             Ok(()) => {
                 self.last_id = id;
                 self.records += 1;
+                if doubted != Doubted::No
+                    && let Some(doubt) = self.doubts.last_mut()
+                {
+                    doubt.records.end = id + 1;
+                }
             }
             Err(why) => self.lose(&format!("the event at byte {offset} cannot be read: {why}")),
         }

@@ -6,7 +6,7 @@ use evtx_format::MAX_OPEN_ELEMENTS;
 use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_writer::SpelledEvent;
 use jiff::Timestamp;
-use memchr::memchr;
+use memchr::{memchr, memchr3};
 use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesRef, BytesStart};
 
@@ -102,9 +102,25 @@ enum Place {
     RecordId,
 }
 
+/// A text whose line breaks are `\n` (2.11).
+fn lines(text: Cow<'_, str>) -> Cow<'_, str> {
+    match memchr(b'\r', text.as_bytes()) {
+        Some(_) => text.replace("\r\n", "\n").replace('\r', "\n").into(),
+        None => text,
+    }
+}
+
+/// The value of an attribute, in which references are not replaced. White space is spaces (3.3.3).
+fn spaced(value: &str) -> Cow<'_, str> {
+    match memchr3(b'\r', b'\n', b'\t', value.as_bytes()) {
+        Some(_) => value.replace("\r\n", " ").replace(['\r', '\n', '\t'], " ").into(),
+        None => value.into(),
+    }
+}
+
 /// The length of a text, if it is a line break and the indent of a tag.
 fn indent(text: &str) -> Option<usize> {
-    let after = text.strip_prefix('\r').unwrap_or(text).strip_prefix('\n')?;
+    let after = text.strip_prefix('\n')?;
     after
         .bytes()
         .all(|byte| byte == b' ' || byte == b'\t')
@@ -132,12 +148,12 @@ impl Parser {
             Token::Start(tag, is_empty) => self.start(tag, is_empty, scopes)?,
             Token::End(name) => self.end(name, scopes)?,
             Token::Text(text) => {
-                let text = self.decoded(text);
+                let text = lines(self.decoded(text));
                 self.text(&text)?;
             }
             Token::Section(text) => {
                 self.is_content = true;
-                let text = self.decoded(text);
+                let text = lines(self.decoded(text));
                 self.run += &text;
             }
             Token::Comment(true) => {}
@@ -272,7 +288,8 @@ impl Parser {
         for (nth, attribute) in tag.attributes().enumerate() {
             let attribute = attribute.map_err(|error| error.to_string())?;
             let key = attribute.key.into_inner();
-            let value = unescape(&attribute.value).map_err(|error| error.to_string())?;
+            let value = spaced(&attribute.value);
+            let value = unescape(&value).map_err(|error| error.to_string())?;
             if nth == MAX_ATTRIBUTES {
                 return Err(format!("an element has more than {MAX_ATTRIBUTES} attributes"));
             }

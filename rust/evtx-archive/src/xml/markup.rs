@@ -30,6 +30,8 @@ pub(super) enum Lexed<'t> {
     Cut,
     /// It starts as an opaque part, whose end is not there.
     Open(Opaque),
+    /// It starts as an opaque part that does not end as it should.
+    Endless(Opaque),
     /// A declaration of a document type starts.
     DocumentType,
     /// It is not XML.
@@ -73,6 +75,15 @@ impl Opaque {
             Opaque::Comment => b"-->",
             Opaque::Section => b"]]>",
             Opaque::Instruction => b"?>",
+        }
+    }
+
+    /// What it is called.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Opaque::Comment => "comment",
+            Opaque::Section => "CDATA section",
+            Opaque::Instruction => "processing instruction",
         }
     }
 
@@ -154,7 +165,7 @@ fn special(text: &[u8], unended: Unended) -> Lexed<'_> {
             continue;
         };
         if unended[opaque as usize] {
-            return Lexed::Broken("a part of it does not end");
+            return Lexed::Endless(opaque);
         }
         return match opaque.find_end(content) {
             End::At(len) => {
@@ -168,7 +179,7 @@ fn special(text: &[u8], unended: Unended) -> Lexed<'_> {
                 };
                 Lexed::Token(token, start.len() + len + opaque.end().len())
             }
-            End::Lost => Lexed::Broken("a comment does not end"),
+            End::Lost => Lexed::Endless(opaque),
             End::Unknown => Lexed::Open(opaque),
         };
     }
@@ -179,29 +190,38 @@ fn special(text: &[u8], unended: Unended) -> Lexed<'_> {
     }
 }
 
-/// The bytes of a declaration of a document type that a text starts with (2.8); `None` if the text ends first, or is
-/// something else.
-pub(super) fn document_type(text: &[u8]) -> Option<usize> {
+/// The bytes of a declaration of a document type that a text starts with (2.8), and whether it gives attributes to
+/// elements without them, or can by an entity (3.3.2, 2.8). `None` if the text ends first, or is something else.
+pub(super) fn document_type(text: &[u8]) -> Option<(usize, bool)> {
     let mut at = TYPE.len();
     let (mut is_subset, mut is_declaration) = (false, false);
+    let (mut is_list, mut has_defaults) = (false, false);
     loop {
         let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
         at += match rest[0] {
-            quote @ (b'"' | b'\'') if is_declaration || !is_subset => memchr(quote, &rest[1..])? + 2,
+            quote @ (b'"' | b'\'') if is_declaration || !is_subset => {
+                has_defaults |= is_list;
+                memchr(quote, &rest[1..])? + 2
+            }
             b'<' if is_subset && !is_declaration => match special(rest, Unended::default()) {
                 Lexed::Token(_, len) => len,
                 Lexed::Broken(_) if rest.starts_with(b"<!") && !rest.starts_with(b"<!--") => {
                     is_declaration = true;
+                    is_list = rest.starts_with(b"<!ATTLIST");
                     2
                 }
                 _ => return None,
             },
             b'<' => return None,
             b'>' if is_declaration => {
-                is_declaration = false;
+                (is_declaration, is_list) = (false, false);
                 1
             }
-            b'>' if !is_subset => return Some(at + 1),
+            b'>' if !is_subset => return Some((at + 1, has_defaults)),
+            b'%' if is_subset && !is_declaration => {
+                has_defaults = true;
+                1
+            }
             b'[' if !is_subset => {
                 is_subset = true;
                 1
@@ -253,7 +273,10 @@ mod tests {
         ] {
             assert_eq!(lex(text.as_bytes(), Unended::default()), Lexed::Open(opaque), "{text}");
         }
-        for text in ["< a>", "<a <b>", "<a b='<'>", "</a<", "<!x", "<!-- <!-- -->", "<1>"] {
+        let text = b"<!-- <!-- -->";
+        assert_eq!(lex(text, Unended::default()), Lexed::Endless(Opaque::Comment));
+        assert_eq!(lex(b"<?a ?>", [true; 3]), Lexed::Endless(Opaque::Instruction));
+        for text in ["< a>", "<a <b>", "<a b='<'>", "</a<", "<!x", "<1>"] {
             assert!(
                 matches!(lex(text.as_bytes(), Unended::default()), Lexed::Broken(_)),
                 "{text}"
@@ -263,12 +286,29 @@ mod tests {
 
     #[test]
     fn a_document_type_ends_outside_of_its_subset() {
-        for text in [
-            "<!DOCTYPE a>",
-            "<!DOCTYPE a SYSTEM \"]>\">",
-            "<!DOCTYPE a [<!ENTITY b \"<Event>]>\"> %c; <!-- ' --> <? ' ?> <!ELEMENT d EMPTY>] >",
+        for (text, has_defaults) in [
+            ("<!DOCTYPE a>", false),
+            ("<!DOCTYPE a SYSTEM \"]>\">", false),
+            (
+                "<!DOCTYPE a [<!ENTITY b \"<Event>]>\"> <!-- ' --> <? ' ?> <!ELEMENT d EMPTY>] >",
+                false,
+            ),
+            (
+                "<!DOCTYPE a [<!-- <!ATTLIST b c CDATA 'd'> --><!ENTITY e \"<!ATTLIST b c CDATA 'd'>%f;\">]>",
+                false,
+            ),
+            (
+                "<!DOCTYPE a [<!ATTLIST b c CDATA #IMPLIED d (e|f) #REQUIRED><!ENTITY % g 'h'>]>",
+                false,
+            ),
+            ("<!DOCTYPE a [<!ATTLIST b xmlns CDATA #FIXED 'c'>]>", true),
+            ("<!DOCTYPE a [<!ENTITY % b '<!ATTLIST c d CDATA \"e\">'> %b; ]>", true),
         ] {
-            assert_eq!(document_type(text.as_bytes()), Some(text.len()), "{text}");
+            assert_eq!(
+                document_type(text.as_bytes()),
+                Some((text.len(), has_defaults)),
+                "{text}"
+            );
             for end in TYPE.len()..text.len() {
                 assert_eq!(document_type(&text.as_bytes()[..end]), None, "{}", &text[..end]);
             }

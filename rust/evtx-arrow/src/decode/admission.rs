@@ -181,6 +181,9 @@ impl Admission {
                 damage.or(error(ErrorKind::LentDefinition))
             };
         }
+        if damage.is_none() && self.place.doubt(&found.record).is_some() {
+            damage = Some(Error::new(0, ErrorKind::Doubted));
+        }
         if damage.is_some() && !self.reports_damage(reader.scan, reader.chunk, reader.interrupt)? {
             damage = None;
         }

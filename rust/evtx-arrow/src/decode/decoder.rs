@@ -19,7 +19,7 @@ use super::chunk::{Arenas, ChunkDecoder, Progress};
 use super::definitions::{Definitions, LostDefinition};
 use super::error::DecodeError;
 use super::pass::Pass;
-use super::place::ChunkPlace;
+use super::place::{ChunkPlace, Doubt};
 use super::relevance::{Relevance, is_relevant};
 use super::walk::OrphanChunk;
 use crate::columns::MakeArrays;
@@ -73,6 +73,7 @@ impl Decoder {
                 slot: None,
                 is_stray: false,
                 first: 0,
+                doubts: Arc::default(),
             },
             strays: Arc::default(),
             templates: ChunkTemplates::default(),
@@ -144,6 +145,11 @@ impl Decoder {
         if let Pass::Matches(detector) = &mut self.inner.admission.pass {
             detector.file = file as u32;
         }
+    }
+
+    /// Sets the doubts about the records of the next block, by record ID. Their rows say them.
+    pub fn doubt(&mut self, doubts: Arc<[Doubt]>) {
+        self.inner.admission.place.doubts = doubts;
     }
 
     /// If the scan correlates: the matches that correlations need, since the last call.

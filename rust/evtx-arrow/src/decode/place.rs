@@ -1,11 +1,21 @@
 //! Where a chunk is, and how the text of an error names the place.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use evtx_format::Error;
 use evtx_format::container::record::Record;
+use evtx_format::{Error, ErrorKind};
 
 use crate::filter::HeaderValues;
+
+/// Records of a log that was made of another file, where they may be no events.
+#[derive(Debug, Clone)]
+pub struct Doubt {
+    /// The IDs of the records.
+    pub records: Range<u64>,
+    /// Why they may be none.
+    pub why: String,
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkPlace {
@@ -17,6 +27,8 @@ pub(crate) struct ChunkPlace {
     pub(super) is_stray: bool,
     /// The chunk offset of its first byte. Not 0 for orphans: nobody knows what was before them.
     pub(super) first: u32,
+    /// The doubts about the file, by record ID.
+    pub(super) doubts: Arc<[Doubt]>,
 }
 
 impl ChunkPlace {
@@ -53,9 +65,22 @@ impl ChunkPlace {
         }
     }
 
+    /// The doubt about a record.
+    #[inline]
+    pub(super) fn doubt(&self, record: &Record) -> Option<&Doubt> {
+        let after = self.doubts.partition_point(|doubt| doubt.records.start <= record.id);
+        let doubt = self.doubts.get(after.checked_sub(1)?)?;
+        doubt.records.contains(&record.id).then_some(doubt)
+    }
+
     /// The text of an error in a record. An error without an offset, such as a text that is too long, gets the record's.
     #[cold]
     pub(super) fn describe_in(&self, record: &Record, error: Error) -> String {
+        if error.kind == ErrorKind::Doubted
+            && let Some(doubt) = self.doubt(record)
+        {
+            return format!("{}: {}", self.filename, doubt.why);
+        }
         let is_placed = error.offset != 0 && error.offset >= self.first;
         let offset = if is_placed { error.offset } else { record.offset };
         self.describe(&Error { offset, ..error })
