@@ -193,8 +193,8 @@ def shown_elsewhere(row, name, value):
     return (
         # The name of the template, which the provider's manifest has.
         name == "EventData.Name"
-        # A text beside elements, which event_data leaves out.
-        or (row["provider"], name) == ("Northwind-Oddities", "Deep")
+        # An attribute of an element of EventData, which event_data leaves out.
+        or (row["provider"], name) == ("Northwind-Oddities", "Leaf.Name")
         # Codes, SIDs and GUIDs in words, under the same name.
         or (row["provider"] in WITH_CODES and re.search(r"%%\d|%?\{", value) and f" ¦ {name}: " in f" ¦ {row['details']}")
         # The remote host has no prefix, and the account of 4769 no realm, because this is the domain.

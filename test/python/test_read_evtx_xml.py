@@ -720,6 +720,85 @@ def test_fields_have_the_types_of_the_declarations(con, tmp_path):
     assert found.fetchall() == expected and len(expected) > 10
 
 
+def random_mixed(random, depth=0):
+    """An element with text beside its elements, at random."""
+    name = random.choice(["Data", "Data", "ComplexData", "Leaf", "Other"])
+    attribute = random.choice(["", f" Name='N{random.randrange(3)}'"])
+    parts = [random.choice(["", "", "\n ", "text", "<![CDATA[ <b> ]]>", "&#13; &lt;", "1"])]
+    for _ in range(random.randrange(3) if depth < 3 else 0):
+        parts += [random_mixed(random, depth + 1), random.choice(["", "", " ", "tail", "&amp;"])]
+    return f"<{name}{attribute}>{''.join(parts)}</{name}>"
+
+
+def values_of(element):
+    """The values of an element of ElementTree that are not blank: their names and texts, in order."""
+    def runs(element, name):
+        texts = [element.text] + [child.tail for child in element]
+        found, unnamed = [], 0
+        for text, child in zip(texts, [*element, None]):
+            if text and text.strip(" \t\r\n"):
+                found.append((name, text))
+            if child is None:
+                continue
+            own = child.tag.split("}")[1]
+            given = child.get("Name") if own in ("Data", "ComplexData") else None
+            if not given and own == "Data":
+                unnamed += 1
+                given = f"param{unnamed}"
+            found += runs(child, given or own)
+        return found
+    return runs(element, element.tag.split("}")[1])
+
+
+def test_text_beside_elements_is_a_value_of_its_element(con, tmp_path):
+    """Each text is in event_data and in fields, with one name; read from XML, and from the log that is made of it."""
+    random_, export, log = random.Random(71), tmp_path / "mixed.xml", tmp_path / "mixed.evtx"
+    # Each twice: a record like the one before it is read in another way.
+    events = [event(nth, data + random_mixed(random_) + random.choice(["", "tail"])) for nth in range(1, 401, 2) for data in [
+        "".join(random.choice(["", "\n", "lead"]) + random_mixed(random_) for _ in range(random_.randrange(3)))]]
+    events = [one.replace(f">{nth}</EventRecordID>", f">{nth + again}</EventRecordID>")
+              for one, nth in zip(events, range(1, 401, 2)) for again in (0, 1)]
+    export.write_text("".join(events))
+    con.execute(f"COPY (SELECT record FROM read_evtx_xml({quoted(export)}, record := true)) TO {quoted(log)} (FORMAT evtx)")
+    def data_of(text):
+        return values_of(ElementTree.fromstring(text).find(f"{{{NAMESPACE}}}EventData"))
+
+    # The crate indents the texts.
+    crate = [[(name, text.strip()) for name, text in data_of(record["data"])] for record in evtx.PyEvtxParser(str(log)).records()]
+    assert crate == [[(name, text.strip()) for name, text in data_of(one)] for one in events]
+    count = 0
+    for function, path in [("read_evtx_xml", export), ("read_evtx", log)]:
+        found = con.execute(f"SELECT event_data, fields, insertions, text FROM {function}({quoted(path)}, fields := true, insertions := true, "
+                            f"text := true)").fetchall()
+        for (data, fields, insertions, text), xml in zip(found, events, strict=True):
+            expected = data_of(xml)
+            blank = lambda value: not (value or "").strip(" \t\r\n")
+            # Attributes are in fields only, and blank values of leaves have a name, too.
+            own = [(item["name"], item["value"]) for item in fields if not blank(item["value"]) and not item["name"].endswith(".Name")]
+            own = own[[name for name, _ in own].index("Computer") + 1:]
+            assert own == expected, xml
+            # Siblings are numbered, and here all unnamed values of the event.
+            base = lambda name: re.sub(r"^param\d+", "param", re.sub(r"(?<!param)_\d+$", "", name))
+            in_map = [(base(name), value) for name, value in (data or {}).items() if not blank(value)]
+            assert in_map == [(base(name), value) for name, value in expected], xml
+            assert [value for value in insertions if not blank(value)] == [value for _, value in expected], xml
+            assert all(value in text for _, value in expected)
+            count += len(expected)
+    assert count > 1000
+
+
+def test_text_beside_elements_has_a_column(con, tmp_path):
+    path = tmp_path / "mixed.xml"
+    path.write_text(event(4, "hello<Data Name='a'>x<b>y</b>z</Data>tail<Leaf Name='n'>v</Leaf>"))
+    data = {"EventData": "hello", "a": "x", "b": "y", "a_1": "z", "EventData_1": "tail", "Leaf": "v"}
+    found = con.execute(f"SELECT EventData, a, b, a_1, EventData_1, Leaf, event_data FROM read_evtx_xml({quoted(path)}, event_id := 4)").fetchall()
+    assert found == [(*data.values(), data)]
+    con.execute(f"CREATE TABLE mixed AS FROM read_evtx_xml({quoted(path)}, fields := true, text := true)")
+    for name, value in data.items():
+        found = con.execute(f"SELECT field FROM evtx_search_of('mixed', '{value}') WHERE value = '{value}'").fetchall()
+        assert found == [(name.removesuffix("_1"),)]
+
+
 def test_an_export_becomes_a_log(con, tmp_path):
     """The column record writes the events to a log."""
     export, log = tmp_path / "export.xml", tmp_path / "copy.evtx"

@@ -1,5 +1,5 @@
-//! The values of an event that are neither at a place of `System` nor leaves of `EventData` or `UserData`: attributes,
-//! text next to elements, and other children of `Event`, such as `RenderingInfo`.
+//! The values of an event that are neither at a place of `System` nor entries of `EventData` or `UserData`: attributes, and
+//! other children of `Event`, such as `RenderingInfo`.
 
 use evtx_format::MAX_NAMES;
 use evtx_format::binxml::tree::{Element, Node};
@@ -86,9 +86,8 @@ impl<'e> ChildOfEvent<'e> {
                 each(value(Some(attribute.name), attribute.content));
             }
         }
-        let is_leaf = element.elements().next().is_none();
         let is_user_data = self.has_entries && element.name == "UserData" && std::ptr::eq(element, self.element);
-        let has_text = !(is_leaf && self.has_entries || self.is_place(element, None));
+        let has_text = !self.has_entries && !self.is_place(element, None);
         let is_element = |node: &Node<'_>| node.elements().next().is_some();
         for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
             for inner in run.iter().flat_map(Node::elements) {

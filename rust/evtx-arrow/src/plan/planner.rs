@@ -29,6 +29,7 @@ impl Plan {
             needs: Vec::new(),
             text: 0,
             names: 0,
+            namer: FieldNamer::default(),
             overflows: false,
             other_values: Vec::new(),
             other_text: 0,
@@ -91,6 +92,8 @@ struct Planner<'t> {
     /// Bytes of the constants of the current entries so far, and of their names.
     text: usize,
     names: usize,
+    /// Numbers those without a name.
+    namer: FieldNamer,
     /// Whether they end before the last, because one of the two is too large.
     overflows: bool,
     /// The values that are neither at a place of `System` nor entries, and bytes of their names and constants so far.
@@ -329,10 +332,11 @@ impl Planner<'_> {
         }
     }
 
-    /// The leaves of [`EventData`](is_event_data) or `UserData`, as entries. Their keys are their names: unnamed entries
-    /// become `param1`, `param2`, …; repeated names get the suffixes `_1`, `_2`, …
+    /// The leaves of [`EventData`](is_event_data) or `UserData`, and the texts beside elements, as entries. Their keys are their
+    /// names: unnamed entries become `param1`, `param2`, …; repeated names get the suffixes `_1`, `_2`, …
     fn entries(&mut self, element: &Element<'_>) -> Result<EventData, Irregular> {
         (self.text, self.names, self.overflows) = (0, 0, false);
+        self.namer = FieldNamer::default();
         let mut leaves = Vec::new();
         for root in element.elements().filter(|_| element.name == "UserData") {
             self.attributes_of_root(root, &mut leaves)?;
@@ -341,30 +345,38 @@ impl Planner<'_> {
             if !has_certain_child(element) && !element.content.iter().all(|node| node.elements().next().is_some()) {
                 return Err(Irregular);
             }
-            self.leaves(element, None, &mut leaves)?;
+            self.leaves(element, element.name.to_owned(), None, &mut leaves)?;
         } else if element.content.iter().any(is_substitution) {
             // The substitution can hold text or elements, depending on the record.
             return Err(Irregular);
         } else if element.content.iter().any(Node::is_text) {
             let (source, declared) = self.leaf_value(element)?;
             let name = element.name.to_owned();
-            leaves.push(Leaf { name, source, declared });
+            leaves.push(Leaf {
+                name,
+                number: None,
+                source,
+                declared,
+            });
         }
-        let is_clear = !leaves.iter().any(|leaf| Param::resembles(&leaf.name));
-        let (mut namer, mut guarded) = (FieldNamer::default(), false);
+        let numbers = leaves.iter().filter_map(|leaf| leaf.number);
+        let is_clear = (1..).zip(numbers).all(|(nth, number)| nth == number)
+            && !leaves.iter().any(|leaf| Param::resembles(&leaf.name));
+        let mut guarded = false;
         let mut names = Numbering::new(|name: &str| self.keys.key(name));
         names.reserve(leaves.len());
         let mut keyed: Box<[Option<EntryId>]> = vec![None; self.projection.keys.len()].into();
         let mut columns: Box<[Option<EntryId>]> = vec![None; self.projection.columns.len()].into();
         let mut folded = Numbering::new(str::to_lowercase);
         let entries = (0..).map(EntryId).zip(leaves).map(|(id, leaf)| {
-            let Leaf { name, source, declared } = leaf;
-            let (name_len, is_unnamed) = (name.len(), name.is_empty());
-            let name = if is_unnamed {
-                Param(namer.next_param()).to_string()
-            } else {
-                name
-            };
+            let Leaf {
+                name,
+                number,
+                source,
+                declared,
+            } = leaf;
+            let (name_len, is_unnamed) = (name.len(), number.is_some());
+            let name = number.map_or(name, |number| Param(number).to_string());
             let (name, key, is_numbered) = names.take_folded(name);
             if let Some(wanted) = self.projection.key_index(&name) {
                 keyed[wanted] = Some(id);
@@ -401,6 +413,7 @@ impl Planner<'_> {
         for attribute in root.attributes.iter().filter(|attribute| root.is_value(attribute)) {
             let leaf = Leaf {
                 name: format!("{}.{}", root.name, attribute.name),
+                number: None,
                 source: Extractor {
                     guard,
                     attribute: true,
@@ -426,36 +439,69 @@ impl Planner<'_> {
         !self.overflows
     }
 
-    /// Adds the leaves below an element, with their names; `Data` without a name gets an empty one.
+    /// Adds the leaves below an element with a name, and its texts beside elements; `Data` without a name gets a number.
     ///
     /// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](evtx_format::MAX_OPEN_ELEMENTS) bounds the levels.
-    fn leaves(&mut self, element: &Element<'_>, guard: Guard, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
+    fn leaves(
+        &mut self,
+        element: &Element<'_>,
+        name: String,
+        guard: Guard,
+        leaves: &mut Vec<Leaf>,
+    ) -> Result<(), Irregular> {
+        // All texts of `Data` without a name share a number.
+        let mut number = None;
         self.need_content(element.content, RequiredShape::Single);
-        for node in element.content {
-            if let Node::Repeated(copies) = node
-                && let Some(leaf) = array_leaf(copies)
+        let is_element = |node: &Node<'_>| node.elements().next().is_some();
+        for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
+            if !is_element(&run[0]) {
+                if let Some(source) = text_beside(run, guard)? {
+                    if name.is_empty() {
+                        number.get_or_insert_with(|| self.namer.next_param());
+                    }
+                    let leaf = Leaf {
+                        name: name.clone(),
+                        number,
+                        source,
+                        declared: TEXT,
+                    };
+                    if !self.add(leaf, leaves) {
+                        return Ok(());
+                    }
+                }
+                continue;
+            }
+            if let [Node::Repeated(copies)] = run
+                && let Some(mut leaf) = array_leaf(copies)
             {
+                leaf.number = leaf.name.is_empty().then(|| self.namer.next_param());
                 if !self.add(leaf, leaves) {
                     return Ok(());
                 }
                 continue;
             }
-            for child in node.elements() {
+            for child in run.iter().flat_map(Node::elements) {
                 let guard = deeper(guard, child)?;
+                let name = leaf_name(child)?;
                 if child.elements().next().is_some() {
                     if !has_certain_child(child) {
                         return Err(Irregular);
                     }
-                    self.leaves(child, guard, leaves)?;
+                    self.leaves(child, name, guard, leaves)?;
                     if self.overflows {
                         return Ok(());
                     }
                     continue;
                 }
-                let name = leaf_name(child)?;
                 let (mut source, declared) = self.leaf_value(child)?;
                 source.guard = guard;
-                if !self.add(Leaf { name, source, declared }, leaves) {
+                let leaf = Leaf {
+                    number: name.is_empty().then(|| self.namer.next_param()),
+                    name,
+                    source,
+                    declared,
+                };
+                if !self.add(leaf, leaves) {
                     return Ok(());
                 }
             }
@@ -522,9 +568,22 @@ fn is_event_data(element: &Element<'_>) -> bool {
     )
 }
 
-/// The name of a leaf: its `Name` attribute, or the name of the element; empty for `Data` without a `Name`.
+/// Text beside the elements of an element; `None` if it is blank. Fails if only the record says whether it is.
+fn text_beside(run: &[Node<'_>], guard: Guard) -> Result<Option<Extractor>, Irregular> {
+    if run.iter().any(is_substitution) {
+        return Err(Irregular);
+    }
+    let text = plain(run, MAX_TEXT);
+    let is_blank = text.bytes().all(|byte| byte.is_ascii_whitespace());
+    Ok((!is_blank).then(|| Extractor {
+        guard,
+        ..Constant::from(text.into_bytes()).into()
+    }))
+}
+
+/// The name of a leaf: that of the element, or the attribute `Name` of `Data`; empty for `Data` without one.
 fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
-    let content = leaf.attribute("Name").unwrap_or_default();
+    let content = leaf.attribute("Name").filter(|_| leaf.is_called()).unwrap_or_default();
     if content.iter().any(is_substitution) {
         return Err(Irregular);
     }
@@ -535,9 +594,11 @@ fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
     Ok(name)
 }
 
-/// An element of `EventData` or `UserData` that has no elements in it.
+/// An element of `EventData` or `UserData` that has no elements in it, or a text beside elements.
 struct Leaf {
+    /// Empty if it has a number.
     name: String,
+    number: Option<usize>,
     source: Extractor,
     declared: ValueType,
 }
@@ -589,6 +650,7 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     };
     Some(Leaf {
         name,
+        number: None,
         source: constant.into(),
         declared: ValueType {
             array: true,

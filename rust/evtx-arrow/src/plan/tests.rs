@@ -203,7 +203,7 @@ fn values_that_are_no_entries_have_names() {
         event(element("UserData", [Element::new("Root").attribute_substitution("a", Substitution::new(0, 1)).attribute_substitution("b", Substitution::new(1, 1))])), two()
             => Yes "{Root.b=y} {Root=}";
         event(element("EventData", [constant("a", "x").attribute("Type", "T").child(certificate()).text("z")])), vec![]
-            => Yes "(a.Type=T) (a=x) (Certificate.subject=s) (a=z)";
+            => Yes "(a.Type=T) (Certificate.subject=s)";
         // All values of other children.
         event(element("RenderingInfo", [other("Message", "m"), element("Keywords", [other("Keyword", "k")])])), vec![]
             => Yes "(RenderingInfo.Message=m) (RenderingInfo.Keyword=k)";
@@ -248,8 +248,22 @@ fn children_of_event_data_and_text_beside_them() {
     let with_text = |child: Element| element("Event", [element("EventData", [child]).content(substitution(0))]);
     check! {
         // A record that leaves the child out has a text.
-        with_text(data("a", 1).depends_on(1)), vec![string("x"), string("y")] => Irregular "map a=y [a]=y";
-        with_text(data("a", 1)), vec![string("x"), string("y")] => Yes "map a=y [a]=y";
+        with_text(data("a", 1).depends_on(1)), vec![string("x"), string("y")] => Irregular "map a=y EventData=x [a]=y";
+        // A text can be blank.
+        with_text(data("a", 1)), vec![string("x"), string("y")] => Irregular "map a=y EventData=x [a]=y";
+        with_text(data("a", 1)), vec![string(" \n"), string("y")] => Irregular "map a=y [a]=y";
+        with_text(data("a", 1)), vec![Value::Null, string("y")] => Irregular "map a=y [a]=y";
+        // Each is a value of the element that it is in.
+        element("Event", [Element::new("EventData").text("p").child(data("a", 0)).text("\n").child(data("b", 1)).text("q")]),
+        vec![string("x"), string("y")] => Yes "map EventData=p a=x b=y EventData_1=q [a]=x [b]=y";
+        with_data([Element::new("Data").attribute("Name", "a").text("p").child(leaf("In", 0)).depends_on(1)]),
+        vec![string("x"), string("y")] => Yes "map a=p In=x [a]=p";
+        with_data([Element::new("Data").attribute("Name", "a").text("p").child(leaf("In", 0)).depends_on(1)]),
+        vec![string("x"), Value::Null] => Yes "map";
+        with_data([Element::new("Data").text("p").child(leaf("In", 0)).text("q"), leaf("Data", 1)]),
+        vec![string("x"), string("y")] => Yes "map param1=p In=x param1_1=q param2=y";
+        // Not each attribute `Name` names values.
+        with_data([leaf("In", 0).attribute("Name", "a")]), vec![string("x")] => Yes "map In=x";
         // Copies that an array makes do not end the entries.
         with_data([data("a", 0), data("b", 1)]), vec![strings(&["x", "y"]), string("z")]
             => Yes "map a=[\"x\",\"y\"] b=z [a]=[\"x\",\"y\"] [b]=z";

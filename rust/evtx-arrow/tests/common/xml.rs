@@ -138,21 +138,56 @@ impl Element {
             .find_map(|child| child.xpath(rest))
     }
 
-    /// The leaves below the element: the name that each carries, `None` for `Data` without one, and its text.
+    /// The leaves below the element, and the texts beside elements: the name that each carries, `None` for `Data` without one, and
+    /// the text.
     pub(crate) fn leaves<'e>(&'e self, leaves: &mut Vec<(Option<&'e str>, String)>) {
-        for child in self.children() {
-            if child.children().next().is_some() {
-                child.leaves(leaves);
+        leaves.extend(self.numbered().into_iter().map(|(name, _, text)| (name, text)));
+    }
+
+    /// The same, with the number of each `Data` without a name.
+    pub(crate) fn numbered(&self) -> Vec<(Option<&str>, usize, String)> {
+        let mut leaves = Vec::new();
+        self.leaves_of(Some(&self.name), &mut 0, &mut leaves);
+        leaves
+    }
+
+    fn leaves_of<'e>(
+        &'e self,
+        own: Option<&'e str>,
+        unnamed: &mut usize,
+        leaves: &mut Vec<(Option<&'e str>, usize, String)>,
+    ) {
+        let is_text = |node: &Node| matches!(node, Node::Text(_));
+        let mut number = 0;
+        let is_leaf = self.children().next().is_none();
+        for run in self.content.chunk_by(|a, b| is_text(a) && is_text(b)) {
+            if let [Node::Element(child)] = run {
+                let given = child
+                    .attributes
+                    .iter()
+                    .find(|(key, value)| key == "Name" && !value.is_empty());
+                let given = given.filter(|_| is_called(child)).map(|(_, value)| value.as_str());
+                let name = given.or((child.name != "Data").then_some(child.name.as_str()));
+                if child.children().next().is_some() {
+                    child.leaves_of(name, unnamed, leaves);
+                } else {
+                    *unnamed += usize::from(name.is_none());
+                    leaves.push((name, *unnamed, child.text()));
+                }
                 continue;
             }
-            let name = child
-                .attributes
-                .iter()
-                .find(|(key, value)| key == "Name" && !value.is_empty());
-            let name = name
-                .map(|(_, value)| value.as_str())
-                .or((child.name != "Data").then_some(child.name.as_str()));
-            leaves.push((name, child.text()));
+            let texts = run.iter().map(|node| match node {
+                Node::Text(text) => text.as_str(),
+                Node::Element(_) => "",
+            });
+            let text: String = texts.collect();
+            if !is_leaf && !text.trim().is_empty() {
+                if own.is_none() && number == 0 {
+                    *unnamed += 1;
+                    number = *unnamed;
+                }
+                leaves.push((own, number, text));
+            }
         }
     }
 }
@@ -168,21 +203,20 @@ pub(crate) fn user_leaves(xml: &str) -> Vec<(String, String)> {
     let Some(element) = event.children().find(|child| child.name == "UserData") else {
         return Vec::new();
     };
-    let mut leaves = Vec::new();
-    element.leaves(&mut leaves);
+    let leaves = element.numbered();
     let roots = element.children();
     let attributes = roots.flat_map(|root| root.attributes.iter().map(move |(key, value)| (root, key, value)));
     let is_name = |root: &Element, key: &str| key == "Name" && is_called(root);
     let attributes =
         attributes.filter(|(root, key, value)| !(key.starts_with("xmlns") || value.is_empty() || is_name(root, key)));
-    let attributes = attributes.map(|(root, key, value)| (Some(format!("{}.{key}", root.name)), value.clone()));
-    let mut unnamed = 0;
+    let attributes = attributes.map(|(root, key, value)| (format!("{}.{key}", root.name), value.clone()));
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut keys = HashSet::new();
-    let leaves = leaves.into_iter().map(|(name, text)| (name.map(str::to_owned), text));
-    let keyed = attributes.chain(leaves).map(|(name, text)| {
-        unnamed += usize::from(name.is_none());
-        let base = name.unwrap_or_else(|| format!("param{unnamed}"));
+    let leaves = leaves.into_iter().map(|(name, number, text)| {
+        let name = name.map_or_else(|| format!("param{number}"), str::to_owned);
+        (name, text)
+    });
+    let keyed = attributes.chain(leaves).map(|(base, text)| {
         let mut key = base.clone();
         while !keys.insert(key.clone()) {
             let count = seen.entry(base.clone()).or_insert(0);

@@ -142,20 +142,15 @@ fn check_event_data(found: Option<&[(String, Option<String>)]>, event: &Element)
         leaves.push((Some(&*element.name), element.text()));
     }
     let mut leaves = &leaves[..];
-    let mut unnamed = 0;
+    let numbered = element.numbered();
+    let mut numbers = numbered.iter().filter(|leaf| leaf.0.is_none()).map(|leaf| leaf.1);
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (key, value) in found {
         let value = value.as_deref().ok_or("a NULL value")?;
         let Some((name, text)) = leaves.first() else {
             return Err(format!("no element for entry {key}"));
         };
-        let base = name.map_or_else(
-            || {
-                unnamed += 1;
-                format!("param{unnamed}")
-            },
-            str::to_owned,
-        );
+        let base = name.map_or_else(|| format!("param{}", numbers.next().unwrap_or_default()), str::to_owned);
         let count = seen.entry(base.clone()).or_insert(0);
         let expected = if *count == 0 { base } else { format!("{base}_{count}") };
         *count += 1;
