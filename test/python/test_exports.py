@@ -2,19 +2,23 @@
 
 Two versions of the crate: the Python package, which writes JSON as evtx_dump did before 0.15, and the one that `json` is from.
 EVTX_CORPUS names a folder with more logs. The exports of the other tools are judged by test/sql/exports.test, by hand-made lines.
+Python's json says which of their lines, once changed, are not JSON or have a name twice.
 """
 
+import bz2
 import collections
 import copy
+import gzip
 import json
 import os
 import pathlib
+import random
 import re
 
 import evtx
 import pytest
 from client import quoted
-from conftest import SAMPLES, loaded
+from conftest import ROOT, SAMPLES, interrupted, loaded, write_zip
 
 FOLDERS = [SAMPLES, *(os.environ[name] for name in ("EVTX_CORPUS", "EVTX_VARIED") if os.environ.get(name))]
 LOGS = [log for folder in FOLDERS for log in sorted(pathlib.Path(folder).rglob("*.evtx"))]
@@ -125,8 +129,10 @@ def test_bad_lines_are_rows(con, tmp_path):
     assert [row for row in found if row[-1] is None] == [(42, 7, 9, {"A": "1", "A_1": "b"}, None)] * 2
     errors = [row for row in found if row[-1] is not None]
     assert [row[:-1] for row in errors] == [(None, None, None, None)] * len(bad)
-    why = ["it is not JSON"] * 3 + ["expected an event of evtx_dump, which has Event.System"] * 4
-    assert sorted(row[-1] for row in errors) == sorted(f"{export}: cannot read a line: {one}" for one in why)
+    why = ["it is not JSON"] * 2 + ["it is not UTF-8 after 31 bytes"] + ["expected an event of evtx_dump, which has Event.System"] * 4
+    offsets = [len(good) + 1 + sum(len(line) + 1 for line in bad[:nth]) for nth in range(len(bad))]
+    assert [row[-1] for row in errors] == [
+        f"{export}: cannot read line {nth} at byte {offset}: {one}" for nth, (offset, one) in enumerate(zip(offsets, why), 2)]
 
 
 # An event of each tool, and where it has what.
@@ -198,7 +204,7 @@ def test_what_is_no_event_of_the_tool_says_what_was_expected(con, tmp_path, macr
     event = (4624, 7, True, "P", "Security", "PC", NAMES, None)
     assert found[:len(own)] == found[len(own) + len(others):] == [event] * len(own)
     for other, row in zip(others, found[len(own):]):
-        assert row[-1] and f"cannot read a line: expected an event of {tool}, which has " in row[-1], (other, row)
+        assert row[-1] and re.search(rf": cannot read line \d+ at byte \d+: expected an event of {tool}, which has ", row[-1]), (other, row)
 
 
 @pytest.mark.parametrize("macro", EXPORTS)
@@ -212,6 +218,8 @@ def test_values_of_another_kind_are_errors(con, tmp_path, macro):
     cases += [(data, json.dumps(value) if is_text else value, "not an object") for value in [[1, 2], "text", 5, 1.5, True]]
     if is_text:
         cases += [(data, json.dumps({"EventData": value}), "not an object") for value in [[1, 2], "text", 5]]
+    if macro == "evtx_from_evtx_dump":
+        cases += [(("Event", "System", "Keywords"), value, "not a whole number") for value in ["x", "0x", -1]]
     # What sound exports have.
     cases += [(time, value, None) for value in ["1601-01-01T00:00:00Z", "2024-03-05T08:58:00.1234567Z", "2024-03-05T08:58:00+01:00"]]
     cases += [(number, value, None) for value in [4624, "4624", 4624.0, 0]]
@@ -244,4 +252,200 @@ def test_names_that_occur_again(con, tmp_path, macro):
     if macro != "evtx_from_evtxecmd":
         place = PLACES[macro][2][-1]
         [row] = read_lines(con, macro, [json.dumps(event).replace(f'"{place}"', f'"{place}": 1102, "{place}"')], tmp_path)
-        assert "a name occurs twice" in row[-1]
+        assert f"the name {place} occurs twice" in row[-1]
+
+
+# The lines of test/data/exports that are events, and the types that each macro takes out of them.
+TYPES = {"evtx_from_winlogbeat": "winlogbeat", "evtx_from_evtx_dump": "evtx_dump", "evtx_from_velociraptor": "velociraptor", "evtx_from_evtxecmd": "evtxecmd"}
+NUMBERS = {"UTINYINT": 2**8, "USMALLINT": 2**16, "UINTEGER": 2**32, "UBIGINT": 2**64}
+GUID = re.compile(r"(\{)?[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?(1)\})")
+# Names whose values the macros check themselves, as the tests above show.
+OTHERWISE = {"EventID", "Value", "event_id", "code", "EventId", "TimeCreated", "SystemTime", "@timestamp"}
+VALUES = [5, 255, 300, 2**32, 2**64, -1, 4624.5, 7.0, "7", "7.0", "x", "", None, True, [], [1], {}, {"a": 1}, "{fc65ddd8-d6ef-4962-83d5-6e5cfe9ce148}"]
+
+
+def sound_events(macro):
+    [export] = (ROOT / "test" / "data" / "exports").glob(TYPES[macro] + ".*json*")
+    return [json.loads(line) for line in export.read_text(encoding="utf-8").splitlines()[:3]]
+
+
+def types_of(macro):
+    if macro == "Payload":
+        return {"EventData": "JSON", "UserData": "JSON"}
+    return json.loads((ROOT / "rust" / "evtx-ffi" / "sql" / f"{TYPES[macro]}.json").read_text(encoding="utf-8"))
+
+
+def is_of(expected, value, name=""):
+    """Whether a value is of a type. NULL and an empty text are no value."""
+    if value is None or value == "":
+        return True
+    if isinstance(expected, dict):
+        return isinstance(value, dict) and all(is_of(own, value.get(inner), inner) for inner, own in expected.items())
+    if expected in NUMBERS:
+        is_number = isinstance(value, (int, float, str)) and not isinstance(value, bool)
+        return is_number and re.fullmatch(r"\d+(\.0+)?", str(value)) is not None and float(value) < NUMBERS[expected]
+    if expected == "UUID":
+        return isinstance(value, str) and GUID.fullmatch(value) is not None
+    if expected == "JSON":
+        return not re.fullmatch("(Event|User)Data|(event|user)_data", name) or isinstance(value, dict)
+    return not isinstance(value, (dict, list))
+
+
+def repeated(pairs, name=""):
+    """The names that occur twice in an object, unless they are fields."""
+    names = [name for name, _ in pairs]
+    if name in ("EventData", "event_data"):
+        names = [name for name in names if name in ("Data", "Binary", "Name", "#text", "#attributes")]
+    found = {name for name in names if names.count(name) > 1}
+    for inner, value in pairs:
+        for item in value if isinstance(value, list) else [value]:
+            found |= repeated(item, inner) if isinstance(item, tuple) else set()
+    return found
+
+
+def plain(value):
+    """What json.loads would give for pairs."""
+    if isinstance(value, tuple):
+        return {name: plain(inner) for name, inner in reversed(value)}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def judged(macro, line):
+    """What the error of a line has to contain: a list of texts, of which one is enough; empty for a line without an error."""
+    def no_constant(name):
+        raise ValueError(name)
+
+    try:
+        document = json.loads(line, object_pairs_hook=tuple, parse_constant=no_constant)
+    except ValueError:
+        return ["it is not JSON"]
+    if not isinstance(document, tuple):
+        return ["expected"]
+    found = [f"the name {name} occurs twice" for name in repeated(document)]
+    document = plain(document)
+    # A second value of the name can have another type.
+    if found or not is_of(types_of(macro), document):
+        found += ["is not ", "is larger than ", "expected"]
+    if macro == "evtx_from_evtxecmd":
+        values = [document.get(name) for name in ("RecordNumber", "EventRecordId", "ProcessId", "ThreadId")]
+        if not all(value is None or re.fullmatch(r"\d*", value if isinstance(value, str) else json.dumps(value)) for value in values):
+            found.append("is not a whole number")
+        payload = document.get("Payload")
+        if payload is not None and not isinstance(payload, (dict, list)):
+            payload = judged("Payload", payload if isinstance(payload, str) else json.dumps(payload))
+            found += [f"Payload: {why}" if why.startswith("the name") else "Payload: " for why in payload]
+    return found
+
+
+def places(value, place=()):
+    """The places of all values in a document, without fields."""
+    yield place
+    for name, inner in value.items() if isinstance(value, dict) else []:
+        if place[-1:] not in [("EventData",), ("event_data",)]:
+            yield from places(inner, place + (name,))
+
+
+def at(event, place):
+    for name in place:
+        event = event[name]
+    return event
+
+
+def twice(draw, event):
+    """A line in which a name of some object occurs again, by the text of its JSON."""
+    place = draw.choice([place for place in places(event) if place and place[-1] not in OTHERWISE or place[-1:] == ("TimeCreated",)])
+    marked = json.dumps(changed(event, place, "MARK"))
+    own = json.dumps(at(event, place))
+    other = draw.choice(["1", "null", '{"a": {}}', own])
+    name = place[-1]
+    written = draw.choice([name, "\\u%04x" % ord(name[0]) + name[1:]])
+    return marked.replace('"MARK"', f'{own}, "{written}": {other}')
+
+
+def drawn(draw, macro):
+    event = copy.deepcopy(draw.choice(sound_events(macro)))
+    kind = draw.choice(["sound", "twice", "type", "type", "damaged"])
+    inner = json.loads(event["Payload"]) if macro == "evtx_from_evtxecmd" and draw.random() < 0.5 else None
+    if kind == "twice":
+        return json.dumps({**event, "Payload": twice(draw, inner)}) if inner else twice(draw, event)
+    if kind == "type":
+        # A value that is left out makes another event of some.
+        all_places = [place for place in places(inner or event) if place and not OTHERWISE & {*place}]
+        place = draw.choice(all_places)
+        value = draw.choice([value for value in VALUES if value not in (None, "") or len(place) > 2])
+        event = {**event, "Payload": json.dumps(changed(inner, place, value))} if inner else changed(event, place, value)
+        return json.dumps(event)
+    line = json.dumps(event)
+    if kind == "damaged":
+        where = draw.randrange(len(line))
+        line = line[:where] + draw.choice(["", line[where + 1:], draw.choice('{}[],:"0x\\ ') + line[where + 1:]])
+    return line
+
+
+@pytest.mark.parametrize("macro", EXPORTS)
+def test_drawn_lines_have_an_error_if_python_finds_one(con, tmp_path, macro):
+    """Names that occur twice at any depth, values of another type at any place, and damaged JSON."""
+    draw = random.Random(20)
+    lines = [line for line in (drawn(draw, macro) for _ in range(1500)) if line.strip()]
+    found = read_lines(con, macro, lines, tmp_path)
+    assert len(found) == len(lines)
+    errors = {int(re.search(r": cannot read line (\d+) at byte", row[-1])[1]): row[-1] for row in found if row[-1]}
+    kinds = collections.Counter()
+    for number, line in enumerate(lines, 1):
+        expected, error = judged(macro, line), errors.pop(number, None)
+        kinds[expected[0].split()[0] if expected else None] += 1
+        if expected:
+            assert error and any(why in error for why in expected), (line, error, expected)
+        elif error:
+            # What the macros check themselves: the damage made another time, ID or name.
+            assert re.search("(is not a time|EventI[Dd]|event_id|Keywords|expected|Payload)", error), (line, error)
+    assert not errors
+    assert min(kinds[kind] for kind in (None, "it", "the")) > 50 and sum(kinds.values()) > 1400, kinds
+
+
+@pytest.mark.parametrize("macro", EXPORTS)
+def test_a_line_that_is_too_long_hides_no_other(con, tmp_path, macro):
+    """Compressed, in an archive, in UTF-16, and with a byte order mark, too."""
+    event = EXPORTS[macro][0]
+    own, long = json.dumps(event), json.dumps({**event, "more": "a" * (33 << 20)})
+    text = "\n".join([own, long, own, ""])
+    files = {"export.json": text.encode("utf-8-sig"), "export.jsonl.gz": gzip.compress(text.encode(), 1), "export.ndjson.bz2": bz2.compress(text.encode(), 1)}
+    files["wide.json"] = text.encode("utf-16")
+    if macro != "evtx_from_evtx_dump":
+        del files["export.ndjson.bz2"], files["wide.json"]
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "plain").write_text(text)
+    write_zip(tmp_path / "export.zip", {"inner/export.jsonl": tmp_path / "plain", "inner/log.txt": tmp_path / "plain"})
+    paths = [str(tmp_path / name) for name in [*files, "export.zip"]]
+    rows = con.execute(f"SELECT event_id, error, filename FROM {macro}({paths})").fetchall()
+    assert len(rows) == 3 * len(paths)
+    for path in paths:
+        name = path + "/inner/export.jsonl" * path.endswith(".zip")
+        mark = {"export.json": 3, "wide.json": 2}.get(pathlib.Path(path).name, 0)
+        offset = mark + (len(own) + 1) * (2 if path.endswith("wide.json") else 1)
+        expected = [(4624, None, name), (4624, None, name), (None, f"{name}: cannot read line 2 at byte {offset}: it has more than 32 MiB", name)]
+        assert [row for row in rows if row[1] is None and row[2] == name] + [row for row in rows if row[1] and row[2] == name] == expected
+
+
+@pytest.mark.parametrize("line", ['{"a": 1}\n', '{"a": "' + "x" * (30 << 20) + '"}\n', "[" * 500 + "]" * 500 + "\n", '{' + ",".join(f'"{nth}":0' for nth in range(2_000_000)) + "}\n"])
+def test_reading_lines_can_be_interrupted(con, tmp_path, line):
+    export = tmp_path / "export.json"
+    export.write_text(line * max(1, (100 << 20) // len(line)))
+    con.execute("SET threads = 1")
+    with interrupted(con, after=0.1):
+        con.execute(f"SELECT count(error) FROM evtx_json_lines({[str(export)] * 20})").fetchall()
+
+
+def test_lines_of_a_folder_are_counted_by_any_number_of_threads(con, tmp_path):
+    """Files with one line, with many, and without any: all have their numbers and their order."""
+    expected = []
+    for nth in range(40):
+        count = [0, 1, 50_000, 3][nth % 4]
+        name = tmp_path / f"{nth:02}.jsonl"
+        name.write_text("".join(f'{{"nth": {at}}}\n' for at in range(count)))
+        expected += [(str(name), at + 1, at) for at in range(count)]
+    for threads in (1, 4):
+        con.execute(f"SET threads = {threads}")
+        assert con.execute(f"SELECT filename, line_number, (json->>'nth')::INTEGER FROM evtx_json_lines('{tmp_path}')").fetchall() == expected
+        assert con.execute(f"SELECT count(*) FROM evtx_json_lines('{tmp_path}')").fetchone() == (len(expected),)

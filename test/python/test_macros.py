@@ -719,7 +719,7 @@ USUAL = {"files": "'{samples}'", "table_name": "'events'", "rules": "'{samples}/
 CALLS = {
     "evtx_from_evtx_dump": "'{data}/exports/evtx_dump.jsonl'", "evtx_from_evtxecmd": "'{data}/exports/evtxecmd.json'",
     "evtx_from_evtxecmd_csv": "'{data}/exports/evtxecmd.csv'", "evtx_from_velociraptor": "'{data}/exports/velociraptor.json'",
-    "evtx_from_winlogbeat": "'{data}/exports/winlogbeat.ndjson'", "evtx_message_catalog": "'{data}/messages'", "evtx_offset_rows": "'zones'",
+    "evtx_from_winlogbeat": "'{data}/exports/winlogbeat.ndjson'", "evtx_json_lines": "'{data}/exports/evtx_dump.jsonl'", "evtx_message_catalog": "'{data}/messages'", "evtx_offset_rows": "'zones'",
     "evtx_search": "'{samples}', 'alice'", "evtx_search_of": "'texts', 'alice'", "evtx_sigma": "'{samples}', rules := '{samples}/correlations'",
     "evtx_sigma_rows": """'events', '{{"rules": "{samples}/rules"}}'""",
     **dict.fromkeys(["evtx_sigma_of", "evtx_sigma_report", "evtx_sigma_summary", "evtx_sigma_timeline"], "'{first}', '{samples}/rules'"),

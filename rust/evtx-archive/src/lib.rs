@@ -22,9 +22,12 @@ mod seven_zip;
 mod block;
 mod entry;
 mod storage;
+mod encoding;
 mod xml;
+mod lines;
 
 pub use formats::NESTING;
 pub use limits::Archives;
+pub use lines::LineScan;
 pub use storage::ArchiveStorage;
 pub use xml::XmlExport;

@@ -1,7 +1,7 @@
 -- evtx_evtxecmd_rows(table_name)
 --
--- A table of EvtxECmd's columns, all of them text, and filename, with the columns of read_evtx: what evtx_from_evtxecmd and
--- evtx_from_evtxecmd_csv have in common.
+-- A table of EvtxECmd's columns, all of them text, and of the places and errors of its lines, with the columns of read_evtx: what
+-- evtx_from_evtxecmd and evtx_from_evtxecmd_csv have in common.
 --
 -- SELECT * FROM evtx_evtxecmd_rows('timeline')
 
@@ -32,13 +32,14 @@ SELECT
     NULL::USMALLINT AS qualifiers, NULL::UUID AS provider_guid, NULL::VARCHAR AS event_source_name,
     TRY_CAST(ProcessId AS UINTEGER) AS process_id, TRY_CAST(ThreadId AS UINTEGER) AS thread_id, NULL::UUID AS activity_id,
     NULL::UUID AS related_activity_id, nullif(UserId, '') AS user_sid, TRY_CAST(EventRecordId AS UBIGINT) AS event_record_id,
-    filename || ': cannot read a line: ' || CASE
+    coalesce(CASE WHEN is_json THEN place || CASE
         WHEN EventId IS NULL OR Payload IS NULL AND Channel IS NULL THEN 'expected an event of EvtxECmd, which has EventId, Channel and Payload'
         WHEN event_id IS NULL THEN 'EventId is not a whole number'
-        WHEN NOT regexp_full_match(EventRecordId, '\d+') THEN 'EventRecordId is not a whole number'
+        WHEN NOT regexp_full_match(concat(RecordNumber, EventRecordId, ProcessId, ThreadId), '\d*')
+        THEN 'RecordNumber, EventRecordId, ProcessId or ThreadId is not a whole number'
         WHEN TRY_CAST(TimeCreated AS TIMESTAMP_NS) IS NULL AND TRY_CAST(TimeCreated AS TIMESTAMP) IS NULL THEN 'TimeCreated is not a time'
-        WHEN json IS NULL OR json_type(json) != 'OBJECT' THEN 'Payload is not an object'
-        WHEN json_type(json->'EventData') NOT IN ('OBJECT', 'NULL') AND json->>'EventData' != '' THEN 'EventData is not an object'
-        WHEN event_data IS NULL AND user_data IS NULL THEN 'EventData has too many fields of one name' END AS error,
+        WHEN Payload IS NULL THEN 'Payload is not an object' END END,
+        line_error, place || 'Payload: ' || evtx_json_error(Payload, '{"EventData": "JSON", "UserData": "JSON"}'),
+        CASE WHEN event_data IS NULL AND user_data IS NULL THEN place || 'EventData has too many fields of one name' END) AS error,
     filename
 FROM evtx_export

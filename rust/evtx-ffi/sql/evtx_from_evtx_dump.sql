@@ -5,18 +5,11 @@
 -- SELECT * FROM evtx_from_evtx_dump('Security.jsonl') WHERE event_id = 4624
 
 WITH evtx_export AS (
-    SELECT from_json(json, '{"Event": {"System": {
-        "Provider": {"#attributes": {"Name": "VARCHAR", "Guid": "UUID", "EventSourceName": "VARCHAR"}},
-        "EventID": "JSON", "Version": "UTINYINT", "Level": "UTINYINT", "Task": "USMALLINT", "Opcode": "UTINYINT",
-        "Keywords": "VARCHAR", "TimeCreated": {"#attributes": {"SystemTime": "VARCHAR"}}, "EventRecordID": "UBIGINT",
-        "Correlation": {"#attributes": {"ActivityID": "UUID", "RelatedActivityID": "UUID"}}, "Channel": "VARCHAR",
-        "Execution": {"#attributes": {"ProcessID": "UINTEGER", "ThreadID": "UINTEGER"}}, "Computer": "VARCHAR",
-        "Security": {"#attributes": {"UserID": "VARCHAR"}}},
-        "EventData": "JSON", "UserData": "JSON", "RenderingInfo": {"Message": "VARCHAR"}}}').Event AS event, (event).System AS s,
+    SELECT from_json(json, '{{evtx_dump.json}}').Event AS event, (event).System AS s,
         (event).EventData AS fields, fields->'$.Data."#text"' AS texts, (event).UserData AS user_data,
-        coalesce((s).EventID->>'#text', (s).EventID->>'$') AS id, (s).TimeCreated."#attributes".SystemTime AS written, json, filename
-    -- read_json with columns and ignore_errors loses up to 2,048 lines for one that is JSON, but no object.
-    FROM read_json_objects(exports, format := 'newline_delimited', ignore_errors := true, filename := true)
+        coalesce((s).EventID->>'#text', (s).EventID->>'$') AS id, (s).TimeCreated."#attributes".SystemTime AS written, json, error AS line_error, filename,
+        filename || ': cannot read line ' || line_number || ' at byte ' || line_offset || ': ' AS place
+    FROM evtx_json_lines(exports, types := '{{evtx_dump.json}}')
 )
 SELECT
     s.EventRecordID AS record_id, TRY_CAST(written AS TIMESTAMP_NS) AS time_created,
@@ -38,13 +31,10 @@ SELECT
     s.Execution."#attributes".ProcessID AS process_id, s.Execution."#attributes".ThreadID AS thread_id,
     s.Correlation."#attributes".ActivityID AS activity_id, s.Correlation."#attributes".RelatedActivityID AS related_activity_id,
     s."Security"."#attributes".UserID AS user_sid, s.EventRecordID AS event_record_id,
-    filename || ': cannot read a line: ' || CASE
-        WHEN json IS NULL THEN 'it is not JSON'
+    coalesce(CASE WHEN json IS NOT NULL THEN place || CASE
         WHEN s IS NULL THEN 'expected an event of evtx_dump, which has Event.System'
-        WHEN len(json_keys(json->'$.Event.System')) > list_unique(json_keys(json->'$.Event.System')) THEN 'a name occurs twice in System'
         WHEN event_id IS NULL THEN 'EventID is not a whole number'
-        WHEN NOT regexp_full_match(json->>'$.Event.System.EventRecordID', '\d+') THEN 'EventRecordID is not a whole number'
         WHEN written IS NOT NULL AND TRY_CAST(written AS TIMESTAMP_NS) IS NULL AND TRY_CAST(written AS TIMESTAMP) IS NULL THEN 'SystemTime is not a time'
-        WHEN json_type(fields) NOT IN ('OBJECT', 'NULL') AND fields != '""' THEN 'EventData is not an object'
-        WHEN event_data IS NULL AND fields IS NOT NULL THEN 'EventData has too many fields of one name' END AS error, filename
+        WHEN keywords IS NULL AND s.Keywords != '' THEN 'Keywords is not a whole number' END END,
+        line_error, CASE WHEN event_data IS NULL AND fields IS NOT NULL THEN place || 'EventData has too many fields of one name' END) AS error, filename
 FROM evtx_export

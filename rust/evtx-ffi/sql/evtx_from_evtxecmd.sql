@@ -5,9 +5,8 @@
 -- SELECT * FROM evtx_from_evtxecmd('*_EvtxECmd_Output.json') WHERE event_id = 4624
 
 WITH evtx_export_rows AS (
-    SELECT unnest(from_json(json, '{"RecordNumber": "VARCHAR", "EventRecordId": "VARCHAR", "TimeCreated": "VARCHAR",
-        "EventId": "VARCHAR", "Level": "VARCHAR", "Provider": "VARCHAR", "Channel": "VARCHAR", "Computer": "VARCHAR",
-        "UserId": "VARCHAR", "Keywords": "VARCHAR", "ProcessId": "VARCHAR", "ThreadId": "VARCHAR", "Payload": "VARCHAR"}')), filename
-    FROM read_json_objects(exports, format := 'newline_delimited', ignore_errors := true, filename := true)
+    SELECT unnest(from_json(json, '{{evtxecmd.json}}')), json IS NOT NULL AS is_json, error AS line_error, filename,
+        filename || ': cannot read line ' || line_number || ' at byte ' || line_offset || ': ' AS place
+    FROM evtx_json_lines(exports, types := '{{evtxecmd.json}}')
 )
 FROM evtx_evtxecmd_rows('evtx_export_rows')

@@ -6,8 +6,9 @@
 
 WITH evtx_export_rows AS (
     -- Not every version of EvtxECmd has these.
-    SELECT NULL::VARCHAR AS ProcessId, NULL::VARCHAR AS ThreadId, NULL::VARCHAR AS Keywords WHERE false
+    SELECT NULL::VARCHAR AS ProcessId, NULL::VARCHAR AS ThreadId, NULL::VARCHAR AS Keywords, NULL::VARCHAR AS line_error WHERE false
     UNION ALL BY NAME
+    SELECT *, true AS is_json, filename || ': cannot read a line: ' AS place
     FROM read_csv(exports, header := true, all_varchar := true, union_by_name := true, filename := true, delim := ',',
                   quote := '"', escape := '"')
 )

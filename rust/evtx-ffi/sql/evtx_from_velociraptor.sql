@@ -5,20 +5,15 @@
 -- SELECT * FROM evtx_from_velociraptor('Windows.EventLogs.Evtx.json') WHERE event_id = 4624
 
 WITH evtx_export AS (
-    SELECT from_json(json, '{"System": {"Provider": {"Name": "VARCHAR", "Guid": "UUID", "EventSourceName": "VARCHAR"},
-        "EventID": "JSON", "Version": "UTINYINT", "Level": "UTINYINT", "Task": "USMALLINT", "Opcode": "UTINYINT",
-        "Keywords": "UBIGINT", "TimeCreated": {"SystemTime": "VARCHAR"}, "EventRecordID": "UBIGINT",
-        "Correlation": {"ActivityID": "UUID", "RelatedActivityID": "UUID"}, "Channel": "VARCHAR", "Computer": "VARCHAR",
-        "Execution": {"ProcessID": "UINTEGER", "ThreadID": "UINTEGER"}, "Security": {"UserID": "VARCHAR"}},
-        "EventData": "JSON", "UserData": "JSON", "Message": "VARCHAR", "EventTime": "VARCHAR", "Provider": "VARCHAR",
-        "Channel": "VARCHAR", "Computer": "VARCHAR", "EventID": "VARCHAR", "EventRecordID": "UBIGINT", "UserSID": "VARCHAR"}') AS r,
+    SELECT from_json(json, '{{velociraptor.json}}') AS r,
         (r).System AS s, (r).EventData AS fields, fields->'Data' AS texts, nullif((r).UserData, '{}') AS user_data,
         coalesce((s).Provider."Name", (r).Provider) AS source, coalesce((s).EventID->>'Value', (r).EventID) AS code,
         -- A cast rounds 4624.5.
         CASE WHEN regexp_full_match(code, '\d+(\.0+)?') THEN TRY_CAST(code AS UINTEGER) END AS id, coalesce((s).TimeCreated.SystemTime, (r).EventTime) AS written,
         coalesce(TRY(make_timestamp_ns(TRY_CAST(TRY_CAST((s).TimeCreated.SystemTime AS DOUBLE) * 1e7 AS BIGINT) * 100)),
-                 TRY_CAST(written AS TIMESTAMP_NS)) AS time_created, json, filename
-    FROM read_json_objects(exports, format := 'newline_delimited', ignore_errors := true, filename := true)
+                 TRY_CAST(written AS TIMESTAMP_NS)) AS time_created, json, error AS line_error, filename,
+        filename || ': cannot read line ' || line_number || ' at byte ' || line_offset || ': ' AS place
+    FROM evtx_json_lines(exports, types := '{{velociraptor.json}}')
 )
 SELECT
     coalesce(s.EventRecordID, r.EventRecordID) AS record_id,
@@ -36,17 +31,12 @@ SELECT
     s.Provider.EventSourceName AS event_source_name, s.Execution.ProcessID AS process_id, s.Execution.ThreadID AS thread_id,
     s.Correlation.ActivityID AS activity_id, s.Correlation.RelatedActivityID AS related_activity_id,
     coalesce(s."Security".UserID, r.UserSID) AS user_sid, coalesce(s.EventRecordID, r.EventRecordID) AS event_record_id,
-    filename || ': cannot read a line: ' || CASE
-        WHEN json IS NULL THEN 'it is not JSON'
+    coalesce(CASE WHEN json IS NOT NULL THEN place || CASE
         WHEN s IS NULL AND (r.EventID IS NULL OR r.Computer IS NULL OR r.Channel IS NULL OR fields IS NULL AND user_data IS NULL)
         THEN 'expected an event of Velociraptor, which has System, or Computer, Channel, EventID and EventData'
-        WHEN len(json_keys(json)) > list_unique(json_keys(json)) THEN 'a name occurs twice'
-        WHEN len(json_keys(json->'System')) > list_unique(json_keys(json->'System')) THEN 'a name occurs twice in System'
         WHEN id IS NULL THEN 'EventID is not a whole number'
-        WHEN NOT regexp_full_match(coalesce(json->>'$.System.EventRecordID', json->>'EventRecordID'), '\d+') THEN 'EventRecordID is not a whole number'
-        WHEN time_created IS NULL AND TRY_CAST(written AS DOUBLE) IS NULL AND TRY_CAST(written AS TIMESTAMP_NS) IS NULL AND TRY_CAST(written AS TIMESTAMP) IS NULL THEN 'its time is not a time'
-        WHEN json_type(fields) NOT IN ('OBJECT', 'NULL') THEN 'EventData is not an object'
-        WHEN event_data IS NULL AND fields IS NOT NULL THEN 'EventData has too many fields of one name' END AS error, filename
+        WHEN time_created IS NULL AND (abs(TRY_CAST(written AS DOUBLE)) < 1e12) IS NOT TRUE AND TRY_CAST(written AS TIMESTAMP_NS) IS NULL AND TRY_CAST(written AS TIMESTAMP) IS NULL THEN 'its time is not a time' END END,
+        line_error, CASE WHEN event_data IS NULL AND fields IS NOT NULL THEN place || 'EventData has too many fields of one name' END) AS error, filename
 FROM evtx_export
 -- Velociraptor writes these fields as decimal numbers.
 LEFT JOIN (SELECT provider AS hex_provider, event_id AS hex_id, list(field_name) AS hex_names FROM evtx_event_catalog()

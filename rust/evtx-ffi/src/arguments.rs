@@ -127,7 +127,7 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
 /// The name of the parameter for the files of a query, if it has files. It is the only one that goes by position.
 fn files_of(query: Query) -> Option<&'static str> {
     query.kind().map(|kind| match kind {
-        FileKind::Logs | FileKind::Exports | FileKind::Evidence | FileKind::Providers => "files",
+        FileKind::Logs | FileKind::Exports | FileKind::Lines | FileKind::Evidence | FileKind::Providers => "files",
         FileKind::Rules => "rules",
     })
 }
@@ -185,6 +185,12 @@ pub fn about(query: Query) -> [&'static str; 3] {
             "Reads events of Windows that were exported as XML, by Event Viewer, wevtutil, Get-WinEvent or evtx_dump, a row \
              per event, with the columns of read_evtx. Takes a path, a glob, a folder, or a list of them.",
             "SELECT time_created, provider, event_id, event_data FROM read_evtx_xml('exports/*.xml')",
+        ],
+        Query::Lines => [
+            "evtx_json_lines",
+            "Reads exports with JSON in each line, a row per line: the JSON with its place in the file, or the reason why it cannot \
+             be read. Takes a path, a glob, a folder, or a list of them.",
+            "SELECT line_number, error FROM evtx_json_lines('exports/*.jsonl') WHERE error IS NOT NULL",
         ],
         Query::DeclaredEvents => [
             "evtx_event_catalog",

@@ -24,6 +24,7 @@ mod casts;
 mod report;
 mod answers;
 mod details;
+mod json_error;
 mod redaction;
 mod matching;
 mod scalars;

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, SchemaRef, TimeUnit};
+use evtx_archive::LineScan;
 use evtx_arrow::enum_of;
-use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport, message_schema};
+use evtx_reports::{
+    ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport, line_schema, message_schema,
+};
 use evtx_scan::{MessageScan, Query, ReportScan, ReportThreads, ScanCall};
 
 /// The name of the SQL type of a column that DuckDB imports.
@@ -82,6 +85,10 @@ pub(crate) fn report_of(query: Query) -> Option<ReportFunction> {
         Query::Messages => Some(ReportFunction {
             schema: message_schema(),
             make: Box::new(|call, columns| Box::new(MessageScan::new(call.paths.clone(), columns))),
+        }),
+        Query::Lines => Some(ReportFunction {
+            schema: line_schema(),
+            make: Box::new(|call, columns| Box::new(LineScan::new(call.paths.clone(), call.types.clone(), columns))),
         }),
         Query::DeclaredEvents => function(|_, _| DeclaredEventReport::new(duckdb_type)),
     }

@@ -7,14 +7,14 @@ use crate::report::quoted_type;
 use crate::scalar::{EvtxVector, Scalar, ScalarFunction};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
-use crate::{answers, details, matching, redaction};
+use crate::{answers, details, json_error, matching, redaction};
 
 /// All scalar functions.
 pub fn scalar_functions() -> &'static [ScalarFunction] {
     static FUNCTIONS: OnceLock<Vec<ScalarFunction>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         let codes = answers::functions();
-        let others = [details::function()];
+        let others = [details::function(), json_error::function()];
         let functions = codes.chain(others).chain(redaction::functions());
         functions.chain(matching::functions()).collect()
     })

@@ -14,11 +14,15 @@ mod chunks;
 mod declared;
 mod rules;
 mod messages;
+mod json;
+mod lines;
 mod log;
 
 pub use chunks::ChunkReport;
 pub use declared::DeclaredEventReport;
 pub use files::FileReport;
+pub use json::{JsonCheck, JsonTypes, check_json};
+pub use lines::{LineRow, line_batch, line_schema};
 pub use log::{LogOptions, LogPart, LogRows};
 pub use messages::{CatalogRow, CatalogRows, message_batch, message_schema};
 pub use report::{ListReport, Report, TypeName};

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Rules, Scan, Table, reference};
 use evtx_format::Interrupt;
-use evtx_reports::RuleRow;
+use evtx_reports::{JsonTypes, RuleRow};
 use evtx_sigma::{Level, Placeholders, Status};
 
 use crate::catalogs::{self, is_catalog};
@@ -39,13 +39,15 @@ pub enum Query {
     Messages,
     /// A row per event of an export as XML.
     Exports,
+    /// A row per line of an export as JSON.
+    Lines,
     /// A row per field of each declared event. It reads no files.
     DeclaredEvents,
 }
 
 impl Query {
     /// All queries.
-    pub const ALL: [Query; 9] = [
+    pub const ALL: [Query; 10] = [
         Query::Records,
         Query::Matches,
         Query::Rules,
@@ -54,6 +56,7 @@ impl Query {
         Query::Chunks,
         Query::Messages,
         Query::Exports,
+        Query::Lines,
         Query::DeclaredEvents,
     ];
 
@@ -63,6 +66,7 @@ impl Query {
             Query::Rules => Some(FileKind::Rules),
             Query::Messages => Some(FileKind::Providers),
             Query::Exports => Some(FileKind::Exports),
+            Query::Lines => Some(FileKind::Lines),
             Query::DeclaredEvents => None,
             Query::Files => Some(FileKind::Evidence),
             Query::Records | Query::Matches | Query::Fields | Query::Chunks => Some(FileKind::Logs),
@@ -89,7 +93,9 @@ const OF_FILES: &[Query] = &[
     Query::Chunks,
     Query::Messages,
     Query::Exports,
+    Query::Lines,
 ];
+const OF_LINES: &[Query] = &[Query::Lines];
 
 /// What an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,6 +230,8 @@ arguments! {
     });
     /// Adds a column `text`: all values of the event, a line for each, to search them at once.
     text = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.text);
+    /// The types that values should have, as `from_json` takes them. A value of another type is in `error`.
+    types = None, OF_LINES: Text(|all, text| put(&mut all.types, json_types(text)));
     /// Compares checksums; one that does not match is damage.
     verify = Some("false"), OF_LOGS: Flag(|all| &mut all.options.verify);
     /// Adds a column `xml`: the whole event as XML.
@@ -244,6 +252,11 @@ fn place_of_messages(text: Option<String>) -> Result<String, String> {
         ));
     }
     Ok(text)
+}
+
+fn json_types(text: Option<String>) -> Result<JsonTypes, String> {
+    let types = text.map_or_else(|| Ok(JsonTypes::default()), |text| text.parse());
+    types.map_err(|why| format!("types must be JSON with the names of types: {why}"))
 }
 
 fn sample_size(size: Option<i64>) -> Result<SampleSize, String> {
@@ -280,6 +293,7 @@ pub struct Arguments {
     session_messages: Option<String>,
     hive_partitioning: bool,
     password: Option<Password>,
+    types: JsonTypes,
     of_rules: RuleArguments,
 }
 
@@ -297,6 +311,7 @@ impl Arguments {
             session_messages: None,
             hive_partitioning: false,
             password: None,
+            types: JsonTypes::default(),
             of_rules: RuleArguments::default(),
         }
     }
@@ -427,6 +442,7 @@ impl Arguments {
             warning: None,
             rules: Arc::default(),
             providers: None,
+            types: self.types.clone(),
         };
         if self.query == Query::Rules {
             let rules = self.of_rules.load(&call.paths, threads, storage, interrupt)?;
@@ -524,6 +540,8 @@ pub struct ScanCall {
     pub rules: Arc<[RuleRow]>,
     /// The providers that the caller named, if the scan should say that there are no records of them.
     pub providers: Option<Vec<String>>,
+    /// The types that the values of lines should have.
+    pub types: JsonTypes,
 }
 
 impl ScanCall {

@@ -17,6 +17,8 @@ pub enum FileKind {
     Logs,
     /// Exports of events as XML.
     Exports,
+    /// Exports with JSON in each line.
+    Lines,
     /// Event logs, and what looks like other evidence in a folder or an archive. That is only reported.
     Evidence,
     /// Sigma rules.
@@ -31,6 +33,7 @@ impl FileKind {
         match self {
             FileKind::Logs | FileKind::Evidence => &[".evtx"],
             FileKind::Exports => &[".xml"],
+            FileKind::Lines => &[".json", ".jsonl", ".ndjson"],
             FileKind::Rules => &[".yml", ".yaml"],
             FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".mun", ".db"],
         }
@@ -81,7 +84,7 @@ impl FileKind {
     pub(crate) fn plural(self) -> &'static str {
         match self {
             FileKind::Logs | FileKind::Evidence => "logs",
-            FileKind::Exports => "exports",
+            FileKind::Exports | FileKind::Lines => "exports",
             FileKind::Rules => "rules",
             FileKind::Providers => "binaries of providers",
         }

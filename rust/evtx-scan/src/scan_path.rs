@@ -154,7 +154,7 @@ impl ScanPath {
     ///
     /// # Errors
     /// [`ScanError`] if the caller named the file, or has interrupted the work.
-    pub(crate) fn failure(&self, error: StorageError) -> Result<String, ScanError> {
+    pub fn failure(&self, error: StorageError) -> Result<String, ScanError> {
         match error {
             StorageError::Unusable(why) if matches!(self.source, Source::Skipped(..)) => Ok(format!("not read: {why}")),
             StorageError::Unusable(why) if !self.explicitly_named && why.starts_with(ALL_READ) => Ok(why),
@@ -209,7 +209,7 @@ impl ScanPath {
     ///
     /// # Errors
     /// [`ScanError`] if the storage failed for a file that the caller named, or the caller has interrupted the work.
-    pub(crate) fn damage(&self, error: StorageError) -> Result<String, ScanError> {
+    pub fn damage(&self, error: StorageError) -> Result<String, ScanError> {
         match error {
             StorageError::Unusable(why) => Ok(format!("cannot be read: {why}")),
             error => self.failure(error),

@@ -1,0 +1,730 @@
+//! A check of JSON: whether a text is JSON, whether a name occurs twice in an object, and whether values have the types that the
+//! reader of the text expects. One pass, which keeps only the names of open objects.
+
+use std::fmt::Write;
+use std::hash::BuildHasher;
+use std::str::FromStr;
+
+use evtx_format::{Interrupt, Interrupted};
+use hashbrown::{DefaultHashBuilder, HashTable};
+use serde_json::Value;
+
+/// How deep values may be nested. Exports have some ten levels.
+const MAX_DEPTH: usize = 1000;
+
+/// How many bytes are read between two checks for an interrupt.
+const UNCHECKED: usize = 1 << 16;
+
+/// How many characters of a name are in an error.
+const MAX_NAME: usize = 100;
+
+/// Objects with fewer names compare each with all others.
+const FEW: usize = 16;
+
+/// The objects with the fields of an event. An event can have several fields of one name, and readers number them.
+const FIELDS: [&str; 2] = ["EventData", "event_data"];
+
+/// Names in such an object that are not fields.
+const PARTS: [&str; 5] = ["Data", "Binary", "Name", "#text", "#attributes"];
+
+/// The objects with the element in `UserData` of an event.
+const ELEMENTS: [&str; 2] = ["UserData", "user_data"];
+
+/// The types that the values of a JSON document should have, as `from_json` takes them: `{"Version": "UTINYINT"}`. Values
+/// without a type can have any.
+#[derive(Debug, Clone)]
+pub struct JsonTypes(Type);
+
+/// The type of a value.
+#[derive(Debug, Clone)]
+enum Type {
+    Any,
+    /// An object whose names can occur again.
+    Fields,
+    Object(Vec<(Box<str>, Type)>),
+    Text,
+    Guid,
+    /// A whole number up to this one.
+    Whole(u64),
+}
+
+impl Default for JsonTypes {
+    fn default() -> Self {
+        JsonTypes(Type::Any)
+    }
+}
+
+impl FromStr for JsonTypes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let types: Value = serde_json::from_str(text).map_err(|why| why.to_string())?;
+        Ok(JsonTypes(Type::of("", &types)?))
+    }
+}
+
+impl Type {
+    fn of(name: &str, value: &Value) -> Result<Type, String> {
+        Ok(match value {
+            Value::Object(members) => {
+                let member = |(name, value): (&String, &Value)| Ok((name.as_str().into(), Type::of(name, value)?));
+                Type::Object(members.iter().map(member).collect::<Result<_, String>>()?)
+            }
+            Value::String(text) => match text.as_str() {
+                "JSON" if FIELDS.contains(&name) => Type::Fields,
+                "JSON" if ELEMENTS.contains(&name) => Type::Object(Vec::new()),
+                "JSON" => Type::Any,
+                "VARCHAR" => Type::Text,
+                "UUID" => Type::Guid,
+                "UTINYINT" => Type::Whole(u8::MAX.into()),
+                "USMALLINT" => Type::Whole(u16::MAX.into()),
+                "UINTEGER" => Type::Whole(u32::MAX.into()),
+                "UBIGINT" => Type::Whole(u64::MAX),
+                other => return Err(format!("unknown type {other}")),
+            },
+            other => return Err(format!("expected a type or an object of types, not {other}")),
+        })
+    }
+
+    /// The type of a member.
+    fn member(&self, name: &[u8]) -> &Type {
+        let members = match self {
+            Type::Object(members) => &members[..],
+            _ => &[],
+        };
+        let found = members.iter().find(|(known, _)| known.as_bytes() == name);
+        found.map_or(&Type::Any, |(_, own)| own)
+    }
+
+    /// What is wrong with a value, if anything is. NULL and empty texts stand for no value.
+    fn refusal(&self, value: &Found<'_>) -> Option<String> {
+        if matches!(value, Found::Null | Found::Text(b"")) {
+            return None;
+        }
+        let (is_right, expected) = match (self, value) {
+            (Type::Any, _) => (true, ""),
+            (Type::Fields | Type::Object(_), value) => (matches!(value, Found::Object), "not an object"),
+            (Type::Text, value) => (!matches!(value, Found::Object | Found::List), "not a text"),
+            (Type::Guid, Found::Text(text)) => (is_guid(text), "not a GUID"),
+            (Type::Guid, _) => (false, "not a GUID"),
+            (Type::Whole(most), Found::Text(text) | Found::Number(text)) => match whole(text) {
+                Some(number) if number > u128::from(*most) => return Some(format!("larger than {most}")),
+                number => (number.is_some(), "not a whole number"),
+            },
+            (Type::Whole(_), _) => (false, "not a whole number"),
+        };
+        (!is_right).then(|| expected.to_owned())
+    }
+}
+
+/// A whole number: digits, perhaps with a fraction of zeros.
+fn whole(text: &[u8]) -> Option<u128> {
+    let text = str::from_utf8(text).ok()?;
+    let (digits, zeros) = text.split_once('.').unwrap_or((text, "0"));
+    let is_whole = |text: &str, allowed: fn(u8) -> bool| !text.is_empty() && text.bytes().all(allowed);
+    if !is_whole(digits, |byte| byte.is_ascii_digit()) || !is_whole(zeros, |byte| byte == b'0') {
+        return None;
+    }
+    Some(digits.parse().unwrap_or(u128::MAX))
+}
+
+fn is_guid(text: &[u8]) -> bool {
+    let inner = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}"));
+    let text = inner.unwrap_or(text);
+    text.len() == 36
+        && text.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// A value of a document. Texts are as they are written, without quotes.
+enum Found<'t> {
+    Object,
+    List,
+    Text(&'t [u8]),
+    Number(&'t [u8]),
+    Flag,
+    Null,
+}
+
+/// What a check finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JsonCheck {
+    /// Nothing is wrong.
+    Sound,
+    /// The text is JSON. Holds the first thing that is wrong with its names and values.
+    Odd(String),
+    /// The text is not JSON. Holds why.
+    NotJson(String),
+}
+
+/// Checks a text. Without types, only whether it is JSON.
+///
+/// # Errors
+/// [`Interrupted`].
+pub fn check_json(text: &str, types: Option<&JsonTypes>, interrupt: Interrupt<'_>) -> Result<JsonCheck, Interrupted> {
+    let mut scanner = Scanner {
+        bytes: text.as_bytes(),
+        at: 0,
+        looked: 0,
+        names: Vec::with_capacity(64),
+        unescaped: Vec::new(),
+        open: Vec::with_capacity(16),
+        odd: types.is_none().then(String::new),
+        interrupt,
+    };
+    match scanner.document(types.map_or(&Type::Any, |types| &types.0)) {
+        Ok(()) => Ok(scanner
+            .odd
+            .filter(|odd| !odd.is_empty())
+            .map_or(JsonCheck::Sound, JsonCheck::Odd)),
+        Err(Stop::NotJson) => Ok(JsonCheck::NotJson("it is not JSON".to_owned())),
+        Err(Stop::TooDeep) => Ok(JsonCheck::NotJson(format!("it nests more than {MAX_DEPTH} values"))),
+        Err(Stop::Interrupted(interrupted)) => Err(interrupted),
+    }
+}
+
+/// Why a scan ends early.
+enum Stop {
+    NotJson,
+    TooDeep,
+    Interrupted(Interrupted),
+}
+
+/// A name in the text, or among those without their escapes.
+#[derive(Clone, Copy)]
+struct Name {
+    start: u32,
+    len: u32,
+    is_unescaped: bool,
+    /// Its length and some of its letters: names that differ here need no other look.
+    mark: u32,
+}
+
+fn mark_of(name: &[u8]) -> u32 {
+    let letter = |at: usize| name.get(at).copied().unwrap_or_default();
+    u32::from_le_bytes([
+        name.len() as u8,
+        letter(0),
+        letter(name.len() / 2),
+        letter(name.len().wrapping_sub(1)),
+    ])
+}
+
+/// How many bytes of a text come before a quote, an escape, or a byte that needs one. All of them if there is none.
+fn plain(text: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    let (words, rest) = text.as_chunks();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let (quote, escape) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5C));
+        // The lowest high bit is that of the first such byte.
+        let found = quote.wrapping_sub(ONES) & !quote
+            | escape.wrapping_sub(ONES) & !escape
+            | word.wrapping_sub(ONES * 0x20) & !word;
+        let found = found & (ONES << 7);
+        if found != 0 {
+            return at * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_other = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
+    words.len() * 8 + rest.iter().position(is_other).unwrap_or(rest.len())
+}
+
+/// An open object or list.
+struct Level<'y> {
+    /// The type of an object; `None` for a list.
+    object: Option<&'y Type>,
+    /// The index of its first name.
+    first: usize,
+}
+
+struct Scanner<'t, 'y, 'i> {
+    bytes: &'t [u8],
+    at: usize,
+    /// Where the interrupt was checked.
+    looked: usize,
+    /// The names of the open objects, one after the other.
+    names: Vec<Name>,
+    /// The names that are written with escapes, without these.
+    unescaped: Vec<u8>,
+    open: Vec<Level<'y>>,
+    /// The first thing that is wrong with names and values. Then no more is looked for.
+    odd: Option<String>,
+    interrupt: Interrupt<'i>,
+}
+
+impl<'t, 'y> Scanner<'t, 'y, '_> {
+    fn document(&mut self, types: &'y Type) -> Result<(), Stop> {
+        let mut expected = types;
+        loop {
+            self.space();
+            let mut is_closed = true;
+            let value = match self.peek() {
+                Some(open @ (b'{' | b'[')) => {
+                    is_closed = false;
+                    self.at += 1;
+                    if open == b'{' { Found::Object } else { Found::List }
+                }
+                Some(b'"') => Found::Text(self.text()?.0),
+                Some(b'-' | b'0'..=b'9') => Found::Number(self.number()?),
+                Some(b't') => self.word(b"true", Found::Flag)?,
+                Some(b'f') => self.word(b"false", Found::Flag)?,
+                Some(b'n') => self.word(b"null", Found::Null)?,
+                _ => return Err(Stop::NotJson),
+            };
+            if self.odd.is_none()
+                && let Some(why) = expected.refusal(&value)
+            {
+                let place = self.place();
+                let place = if place.is_empty() { "it" } else { &place };
+                self.odd = Some(format!("{place} is {why}"));
+            }
+            if self.at - self.looked >= UNCHECKED {
+                self.looked = self.at;
+                self.interrupt.check().map_err(Stop::Interrupted)?;
+            }
+            if !is_closed {
+                if self.open.len() == MAX_DEPTH {
+                    return Err(Stop::TooDeep);
+                }
+                let is_object = matches!(value, Found::Object);
+                self.open.push(Level {
+                    object: is_object.then_some(expected),
+                    first: self.names.len(),
+                });
+                self.space();
+                match (self.peek(), is_object) {
+                    (Some(b'}'), true) | (Some(b']'), false) => {}
+                    (_, true) => {
+                        expected = self.name(expected)?;
+                        continue;
+                    }
+                    (_, false) => {
+                        expected = &Type::Any;
+                        continue;
+                    }
+                }
+            }
+            // After a value.
+            loop {
+                self.space();
+                let Some(level) = self.open.last() else {
+                    return if self.at == self.bytes.len() {
+                        Ok(())
+                    } else {
+                        Err(Stop::NotJson)
+                    };
+                };
+                let (byte, object) = (self.peek(), level.object);
+                self.at += 1;
+                match (byte, object) {
+                    (Some(b','), Some(object)) => {
+                        self.space();
+                        expected = self.name(object)?;
+                        break;
+                    }
+                    (Some(b','), None) => {
+                        expected = &Type::Any;
+                        break;
+                    }
+                    (Some(b'}'), Some(object)) => self.end_object(object)?,
+                    (Some(b']'), None) => {}
+                    _ => return Err(Stop::NotJson),
+                }
+                self.open.pop();
+            }
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn word(&mut self, word: &[u8], value: Found<'t>) -> Result<Found<'t>, Stop> {
+        if !self.bytes[self.at..].starts_with(word) {
+            return Err(Stop::NotJson);
+        }
+        self.at += word.len();
+        Ok(value)
+    }
+
+    fn digits(&mut self) -> Result<(), Stop> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at > start { Ok(()) } else { Err(Stop::NotJson) }
+    }
+
+    fn number(&mut self) -> Result<&'t [u8], Stop> {
+        let start = self.at;
+        self.at += usize::from(self.peek() == Some(b'-'));
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            self.at += usize::from(matches!(self.peek(), Some(b'-' | b'+')));
+            self.digits()?;
+        }
+        Ok(&self.bytes[start..self.at])
+    }
+
+    /// A text without its quotes, and whether it has escapes.
+    fn text(&mut self) -> Result<(&'t [u8], bool), Stop> {
+        self.at += 1;
+        let (start, mut has_escapes) = (self.at, false);
+        loop {
+            self.at += plain(&self.bytes[self.at..]);
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    has_escapes = true;
+                    self.escape()?;
+                }
+                _ => return Err(Stop::NotJson),
+            }
+        }
+        self.at += 1;
+        Ok((&self.bytes[start..self.at - 1], has_escapes))
+    }
+
+    /// Passes an escape, and returns its character.
+    fn escape(&mut self) -> Result<char, Stop> {
+        let letter = self.bytes.get(self.at + 1).copied();
+        self.at += 2;
+        Ok(match letter {
+            Some(letter @ (b'"' | b'\\' | b'/')) => letter.into(),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                let mut units = vec![self.unit()?];
+                if (0xD800..0xDC00).contains(&units[0]) && self.bytes[self.at..].starts_with(b"\\u") {
+                    self.at += 2;
+                    units.push(self.unit()?);
+                }
+                let mut decoded = char::decode_utf16(units);
+                match (decoded.next(), decoded.next()) {
+                    (Some(Ok(letter)), None) => letter,
+                    _ => return Err(Stop::NotJson),
+                }
+            }
+            _ => return Err(Stop::NotJson),
+        })
+    }
+
+    /// The four digits after `\u`.
+    fn unit(&mut self) -> Result<u16, Stop> {
+        let digits = self.bytes.get(self.at..self.at + 4).ok_or(Stop::NotJson)?;
+        self.at += 4;
+        digits.iter().try_fold(0, |unit, digit| {
+            let digit = char::from(*digit).to_digit(16).ok_or(Stop::NotJson)?;
+            Ok(unit << 4 | digit as u16)
+        })
+    }
+
+    /// Passes the name of a member and the colon, and returns the type of its value.
+    fn name(&mut self, object: &'y Type) -> Result<&'y Type, Stop> {
+        if self.peek() != Some(b'"') {
+            return Err(Stop::NotJson);
+        }
+        let start = self.at + 1;
+        let (text, has_escapes) = self.text()?;
+        self.space();
+        if self.peek() != Some(b':') {
+            return Err(Stop::NotJson);
+        }
+        let end = self.at + 1;
+        if self.odd.is_some() {
+            self.at = end;
+            return Ok(&Type::Any);
+        }
+        let mut name = Name {
+            start: start as u32,
+            len: text.len() as u32,
+            is_unescaped: has_escapes,
+            mark: 0,
+        };
+        if has_escapes {
+            let first = self.unescaped.len();
+            self.at = start;
+            while self.at < start + text.len() {
+                if self.bytes[self.at] == b'\\' {
+                    let letter = self.escape()?;
+                    self.unescaped.extend(letter.encode_utf8(&mut [0; 4]).as_bytes());
+                } else {
+                    self.unescaped.push(self.bytes[self.at]);
+                    self.at += 1;
+                }
+            }
+            name.start = first as u32;
+            name.len = (self.unescaped.len() - first) as u32;
+        }
+        name.mark = mark_of(self.letters(name));
+        self.names.push(name);
+        self.at = end;
+        Ok(object.member(self.letters(name)))
+    }
+
+    /// The start of a name, for a person.
+    fn shown(&self, name: Name) -> String {
+        let name = String::from_utf8_lossy(self.letters(name));
+        name.chars().take(MAX_NAME).collect()
+    }
+
+    fn letters(&self, name: Name) -> &[u8] {
+        let text = if name.is_unescaped {
+            &self.unescaped[..]
+        } else {
+            self.bytes
+        };
+        &text[name.start as usize..(name.start + name.len) as usize]
+    }
+
+    /// Forgets the names of an object that ends. Keeps the first one that occurs again.
+    fn end_object(&mut self, object: &Type) -> Result<(), Stop> {
+        let first = self.open.last().map_or(0, |level| level.first);
+        if self.odd.is_none()
+            && let Some(name) = self.repeated(&self.names[first..], matches!(object, Type::Fields))?
+        {
+            let name = self.shown(name);
+            // The last name is not that of an outer object.
+            self.names.truncate(first);
+            let place = self.place();
+            let place = if place.is_empty() {
+                place
+            } else {
+                format!(" in {place}")
+            };
+            self.odd = Some(format!("the name {name} occurs twice{place}"));
+        }
+        self.names.truncate(first);
+        if self.names.is_empty() {
+            self.unescaped.clear();
+        }
+        Ok(())
+    }
+
+    /// The first name that occurs again. Only parts count if the others are fields.
+    fn repeated(&self, names: &[Name], are_fields: bool) -> Result<Option<Name>, Stop> {
+        let is_part = |name: &Name| PARTS.iter().any(|part| part.as_bytes() == self.letters(*name));
+        if are_fields {
+            let parts: Vec<_> = names.iter().copied().filter(is_part).collect();
+            return self.repeated(&parts, false);
+        }
+        if names.len() <= FEW {
+            let is_again = |&at: &usize| {
+                let own = names[at];
+                let is_same = |other: &Name| other.mark == own.mark && self.letters(*other) == self.letters(own);
+                names[..at].iter().any(is_same)
+            };
+            return Ok((1..names.len()).find(is_again).map(|at| names[at]));
+        }
+        let hasher = DefaultHashBuilder::default();
+        let mut known: HashTable<u32> = HashTable::new();
+        let hash = |&at: &u32| hasher.hash_one(self.letters(names[at as usize]));
+        for (at, name) in names.iter().enumerate() {
+            self.interrupt.check_step(at).map_err(Stop::Interrupted)?;
+            let (own, at) = (self.letters(*name), at as u32);
+            if known
+                .find(hash(&at), |&other| self.letters(names[other as usize]) == own)
+                .is_some()
+            {
+                return Ok(Some(*name));
+            }
+            known.insert_unique(hash(&at), at, hash);
+        }
+        Ok(None)
+    }
+
+    /// The names that lead to the value that is read: `Event.System`.
+    fn place(&self) -> String {
+        let mut place = String::new();
+        let ends = self
+            .open
+            .iter()
+            .skip(1)
+            .map(|level| level.first)
+            .chain([self.names.len()]);
+        for (level, end) in self.open.iter().zip(ends) {
+            // A list has no names.
+            if let Some(name) = self.names[level.first.min(end)..end].last() {
+                let dot = if place.is_empty() { "" } else { "." };
+                _ = write!(place, "{dot}{}", self.shown(*name));
+            }
+        }
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str, types: &str) -> JsonCheck {
+        let types = types.parse().expect("types");
+        check_json(text, Some(&types), Interrupt::NEVER).expect("no interrupt")
+    }
+
+    #[test]
+    fn json_is_what_serde_says() {
+        let texts = [
+            "0",
+            "-0.5e+7",
+            "01",
+            "1.",
+            ".5",
+            "-",
+            "1e",
+            "+1",
+            "true",
+            "tru",
+            "null",
+            "nul",
+            "\"\"",
+            "\"a",
+            "\"\\u00e4\"",
+            "\"\\ud83d\\ude00\"",
+            "\"\\ud83d\"",
+            "\"\\ude00\"",
+            "\"\\ud83d\\u0041\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\",
+            "\"\t\"",
+            "[]",
+            "[1,]",
+            "[,]",
+            "[1 2]",
+            "[",
+            "]",
+            "{}",
+            "{\"a\":1}",
+            "{\"a\":1,}",
+            "{\"a\" 1}",
+            "{a:1}",
+            "{\"a\":}",
+            "{\"a\":1]",
+            "[1}",
+            " [ { \"a\" : [ ] } , 2 ] \r\n",
+            "1 2",
+            "",
+            " ",
+            "NaN",
+            "Infinity",
+            "{\"a\":{\"b\":[{}]}}",
+        ];
+        for text in texts {
+            let ours = !matches!(checked(text, "{}"), JsonCheck::NotJson(_));
+            let theirs = serde_json::from_str::<Value>(text).is_ok();
+            assert_eq!(ours, theirs, "{text}");
+            let grammar = check_json(text, None, Interrupt::NEVER).expect("no interrupt");
+            assert_eq!(grammar == JsonCheck::Sound, theirs, "{text}");
+        }
+        let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(matches!(checked(&deep(MAX_DEPTH), "\"JSON\""), JsonCheck::Sound));
+        assert!(matches!(
+            checked(&deep(MAX_DEPTH + 1), "\"JSON\""),
+            JsonCheck::NotJson(_)
+        ));
+    }
+
+    #[test]
+    fn names_that_occur_twice_are_named_with_their_place() {
+        let many: String = (0..100).map(|nth| format!("\"{nth}\":0,")).collect();
+        for (text, expected) in [
+            ("{\"a\":1,\"b\":{\"a\":2},\"c\":[{\"a\":1},{\"a\":2}]}", None),
+            ("{\"a\":1,\"a\":2}", Some("the name a occurs twice")),
+            ("{\"a\":1,\"\\u0061\":2}", Some("the name a occurs twice")),
+            ("{\"\\u00e4\":1,\"ä\":2}", Some("the name ä occurs twice")),
+            (
+                "{\"x\":{\"y\":[0,{\"z\":{}},{\"a\":1,\"b\":2,\"a\":3}]}}",
+                Some("the name a occurs twice in x.y"),
+            ),
+            (
+                &format!("{{\"o\":{{{many}\"7\":1}}}}"),
+                Some("the name 7 occurs twice in o"),
+            ),
+            (&format!("{{{many}\"100\":1}}"), None),
+            ("{\"EventData\":{\"a\":1,\"a\":2}}", None),
+            (
+                "{\"EventData\":{\"Data\":1,\"Data\":2}}",
+                Some("the name Data occurs twice in EventData"),
+            ),
+            (
+                "{\"EventData\":{\"a\":{\"b\":1,\"b\":2}}}",
+                Some("the name b occurs twice in EventData.a"),
+            ),
+            (
+                "{\"EventData\":{},\"EventData\":{}}",
+                Some("the name EventData occurs twice"),
+            ),
+        ] {
+            let expected = expected.map_or(JsonCheck::Sound, |text: &str| JsonCheck::Odd(text.to_owned()));
+            assert_eq!(checked(text, "{\"EventData\":\"JSON\"}"), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_have_their_types() {
+        let types =
+            "{\"o\":{\"n\":\"UTINYINT\",\"g\":\"UUID\",\"t\":\"VARCHAR\",\"UserData\":\"JSON\",\"j\":\"JSON\"}}";
+        for (value, expected) in [
+            ("null", None),
+            ("\"\"", None),
+            ("5", Some("o is not an object")),
+            ("[]", Some("o is not an object")),
+            (
+                "{\"n\":255,\"g\":\"{00000000-0000-0000-0000-00000000000F}\",\"t\":1.5,\"UserData\":{\"n\":{}},\"j\":[{}],\"x\":{}}",
+                None,
+            ),
+            ("{\"n\":\"7.0\",\"g\":null,\"t\":false,\"UserData\":\"\"}", None),
+            ("{\"n\":256}", Some("o.n is larger than 255")),
+            ("{\"n\":1e400}", Some("o.n is not a whole number")),
+            ("{\"n\":-1}", Some("o.n is not a whole number")),
+            ("{\"n\":0.5}", Some("o.n is not a whole number")),
+            ("{\"n\":true}", Some("o.n is not a whole number")),
+            ("{\"n\":[1]}", Some("o.n is not a whole number")),
+            (
+                "{\"g\":\"00000000-0000-0000-0000-0000000000\"}",
+                Some("o.g is not a GUID"),
+            ),
+            ("{\"g\":0}", Some("o.g is not a GUID")),
+            ("{\"t\":{}}", Some("o.t is not a text")),
+            ("{\"UserData\":5}", Some("o.UserData is not an object")),
+        ] {
+            let expected = expected.map_or(JsonCheck::Sound, |text: &str| JsonCheck::Odd(text.to_owned()));
+            assert_eq!(checked(&format!("{{\"o\":{value}}}"), types), expected, "{value}");
+        }
+        assert_eq!(checked("7", types), JsonCheck::Odd("it is not an object".to_owned()));
+        for types in ["{\"a\":\"TEXT\"}", "[1]", "{"] {
+            assert!(types.parse::<JsonTypes>().is_err(), "{types}");
+        }
+    }
+
+    #[test]
+    fn a_check_can_be_interrupted() {
+        let names: String = (0..100_000).map(|nth| format!("\"{nth}\":0,")).collect();
+        for text in [format!("{{{names}\"x\":1}}"), format!("[{}0]", "0,".repeat(200_000))] {
+            let interrupt = Interrupt::new(&|| true);
+            assert!(check_json(&text, Some(&JsonTypes::default()), interrupt).is_err());
+        }
+    }
+}

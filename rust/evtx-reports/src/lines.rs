@@ -1,0 +1,58 @@
+//! The lines of exports as a table.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use evtx_format::printable;
+
+use crate::table::{self, columns};
+
+/// A line of a file, or what of the file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // the columns below describe them
+pub struct LineRow {
+    pub json: Option<String>,
+    /// The number of the line and its offset; `None` for the file as a whole.
+    pub place: Option<(u64, u64)>,
+    /// Why it cannot be read, or what is odd about it.
+    pub why: Option<String>,
+    pub filename: Arc<str>,
+}
+
+impl LineRow {
+    fn error(&self) -> Option<String> {
+        let (why, path) = (self.why.as_ref()?, &self.filename);
+        Some(match self.place {
+            Some((line, offset)) => format!("{path}: cannot read line {line} at byte {offset}: {why}"),
+            None => format!("{path}: {why}"),
+        })
+    }
+}
+
+// The first column is that of a query that only counts rows: it takes no look at the lines.
+columns! { LineRow:
+    /// The number of the line, from 1.
+    line_number: UInt64(|row| row.place.map(|(line, _)| line));
+    /// Where the line starts in the file, in bytes.
+    line_offset: UInt64(|row| row.place.map(|(_, offset)| offset));
+    /// The line. NULL if it is not JSON.
+    json: Text(|row| row.json.as_deref().map(Into::into));
+    /// NULL, or what is wrong with the line: it is not JSON or too long, a name occurs twice, or a value has another type.
+    error: Text(|row| row.error().map(|error| printable(&error).into_owned().into()));
+    /// The path of the file.
+    filename: Text(|row| Some((&*row.filename).into()));
+}
+
+/// The schema of the table of lines.
+pub fn line_schema() -> SchemaRef {
+    table::schema::<LineRow>()
+}
+
+/// Rows as a batch.
+///
+/// # Errors
+/// The error of Arrow if it refuses an array of the batch.
+pub fn line_batch(rows: &[LineRow]) -> Result<RecordBatch, ArrowError> {
+    table::batch(rows)
+}
