@@ -32,6 +32,8 @@ pub(super) const ZIP64: u16 = 0x0001;
 /// The ID of a Unicode path, and its version (APPNOTE 4.6.9).
 const UNICODE_PATH: u16 = 0x7075;
 const UNICODE_VERSION: u8 = 1;
+/// How many Unicode paths of an entry are read. It should have one.
+const MAX_PATHS: usize = 16;
 
 /// The extra fields of a header: their IDs, and their bytes.
 pub(super) fn extra_fields(mut extra: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
@@ -55,7 +57,7 @@ pub(super) fn names(name: &[u8], checksum: u32, extra: &[u8]) -> Vec<String> {
     let mut names = vec![text(name)];
     let mut is_preferred = false;
     let paths = extra_fields(extra).filter(|(id, field)| *id == UNICODE_PATH && field.len() > 5);
-    for (_, field) in paths {
+    for (_, field) in paths.take(MAX_PATHS) {
         names.push(text(&field[5..]));
         let is_valid = field[0] == UNICODE_VERSION && four(field, 1) == checksum;
         if is_valid && !is_preferred && std::str::from_utf8(&field[5..]).is_ok() {
