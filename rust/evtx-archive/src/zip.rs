@@ -20,7 +20,7 @@ use crate::input::{Input, Source};
 use crate::memory::unusable;
 use accounts::{Accounts, Claim};
 pub(crate) use fields::local_header;
-use fields::{LOCAL, ZIP64, extra_fields, four, is_folder, names, number, two, wanted_name};
+use fields::{LOCAL, OTHER_NAME, OTHER_SIZE, ZIP64, extra_fields, four, is_folder, names, number, two, wanted_name};
 
 /// The most end records of an archive that are read.
 const MAX_ENDS: usize = 4;
@@ -44,11 +44,6 @@ const UNIX: u16 = 3;
 /// The kind of file in a Unix mode, and that of a link.
 const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
-
-/// Why an entry contradicts the directory whose local header names another file.
-const OTHER_NAME: &str = "the header of its data has another name";
-/// The same of one that states another size.
-const OTHER_SIZE: &str = "the header of its data has another size";
 
 impl Own {
     /// How the local header of an entry differs, if it does. Bit 3 of the flags: the checksum follows the data.

@@ -8,8 +8,9 @@ use std::ops::Range;
 use evtx_format::Interrupt;
 use evtx_scan::{StorageError, StorageFile};
 
-use super::fields::{LOCAL, ZIP64, extra_fields, four, has_paths, local_header, names, number, two, wanted_name};
-use super::{OTHER_NAME, OTHER_SIZE};
+use super::fields::{
+    LOCAL, OTHER_NAME, OTHER_SIZE, ZIP64, extra_fields, four, has_paths, local_header, names, number, two, wanted_name,
+};
 use crate::findings::{Findings, gaps, quoted, unclaimed};
 use crate::head::{Own, Wanted};
 use crate::memory::ListMemory;

@@ -69,6 +69,11 @@ pub(super) fn names(name: &[u8], checksum: u32, extra: &[u8]) -> Vec<String> {
     names
 }
 
+/// Why an entry contradicts the directory whose local header names another file.
+pub(super) const OTHER_NAME: &str = "the header of its data has another name";
+/// The same of one that states another size.
+pub(super) const OTHER_SIZE: &str = "the header of its data has another size";
+
 /// Whether a name is that of a folder.
 pub(super) fn is_folder(name: &str) -> bool {
     name.ends_with(['/', '\\'])
