@@ -133,6 +133,9 @@ impl Redactor {
         begin(&mut self.record, cut.id, cut.written);
         let mut editor = Editor::new(&mut self.record, rules, &mut self.scratch, Some(&mut self.definitions));
         copy_stream(&mut editor, Source::record(record), cut.binxml())?;
+        if let Kind::Fields(fields) = rules {
+            fields.check_numbers(&editor.walk.plan)?;
+        }
         let found = editor.found;
         // Definitions were checked when they were redacted.
         if let Kind::Values(values) = rules {

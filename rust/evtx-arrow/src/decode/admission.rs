@@ -413,7 +413,7 @@ fn recovers<'r>(
         } else {
             group.keep_parts(0);
         }
-        reader.add_texts(group, record.binxml(), !has_event);
+        reader.add_texts(templates, group, record.binxml(), !has_event);
     }
     if is_carved && is_unreadable && !is_orphaned {
         // These bytes only looked like a record.

@@ -78,7 +78,9 @@ impl Compiled {
             let sources = places.filter_map(|(place, source)| source.as_ref().filter(|_| place.repeats()));
             sources.flat_map(Extractor::substitutions).collect()
         });
-        let user_data = user_data(tree, root).filter(|_| plan.may_have_user_data());
+        // The program of one writes only that.
+        let mut user_data = user_data(tree, root).filter(|_| plan.may_have_user_data());
+        let user_data = user_data.next().filter(|_| user_data.next().is_none());
         Compiled {
             number: next_number(),
             guid: [0; 16],
@@ -131,12 +133,11 @@ impl Compiled {
     }
 }
 
-pub(crate) fn user_data<'a>(tree: &'a Element<'a>, root: TreeRoot) -> Option<&'a Element<'a>> {
-    match root {
-        TreeRoot::Event => tree.elements().find(|child| child.name == "UserData"),
-        TreeRoot::Child => Some(tree),
-        TreeRoot::InUserData => None,
-    }
+/// The `UserData` elements of a tree.
+pub(crate) fn user_data<'a>(tree: &'a Element<'a>, root: TreeRoot) -> impl Iterator<Item = &'a Element<'a>> {
+    let of_event = (root == TreeRoot::Event).then(|| tree.elements()).into_iter().flatten();
+    let own = (root == TreeRoot::Child).then_some(tree);
+    of_event.chain(own).filter(|element| element.name == "UserData")
 }
 
 /// The key of the cache: the GUID of a template, which other templates can have too, and the role of its root.

@@ -7,6 +7,8 @@
 use std::ops::Range;
 
 use evtx_format::MAX_TEXT;
+#[cfg(doc)]
+use evtx_format::binxml::fields::FieldNamer;
 use evtx_format::binxml::instance::{SubstitutionSet, ValueDescriptors, ValueTable};
 use evtx_format::value::{Scalar, Value, ValueType};
 
@@ -35,6 +37,8 @@ pub(crate) struct Plan {
     pub(super) user_data: Option<Conditional<()>>,
     /// Whether the tree has a `System` element.
     pub(crate) system: bool,
+    /// Whether the tree has an `EventData` element, or another one [with fields](FieldNamer::has_fields).
+    pub(crate) has_fields: bool,
     /// Whether the columns depend on the values of a record in a way that a plan cannot express. Such a plan supports no
     /// record. Its places are only used for records whose tree cannot be read.
     pub(super) irregular: bool,
@@ -284,6 +288,12 @@ impl Plan {
     #[inline]
     pub(crate) fn user_entries(&self, values: ValueTable<'_>) -> Option<&EventData> {
         self.user_entries.as_ref()?.get(values)
+    }
+
+    /// Whether the tree may have entries, apart from those of a stream.
+    #[inline]
+    pub(crate) fn may_have_entries(&self) -> bool {
+        self.event_data.is_some() || self.user_entries.is_some()
     }
 
     /// Whether some of the values that columns read may be arrays.

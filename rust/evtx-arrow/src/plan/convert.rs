@@ -59,6 +59,22 @@ impl<'r> Resolved<'_, 'r> {
         }
     }
 
+    /// The value as the plan of a record's tree has it.
+    pub(super) fn constant(self) -> Constant {
+        let time = match self {
+            Resolved::Constant(constant) => return constant.clone(),
+            Resolved::Value(value) => is_time(&value).then(|| nanos(&value)),
+            Resolved::Pieces(..) => None,
+        };
+        let mut text = Vec::new();
+        self.push_entry(&mut text);
+        Constant {
+            time,
+            items: self.items().into_iter().flatten().map(Self::constant).collect(),
+            ..text.into()
+        }
+    }
+
     /// The 16 bytes of a GUID, in the order of its text.
     #[inline(always)]
     pub(crate) fn uuid(&self) -> Option<[u8; 16]> {

@@ -1,11 +1,12 @@
 //! Compiles the plan of a tree.
 
 use evtx_format::binxml::fields::{FieldNamer, Param};
+use evtx_format::binxml::instance::ValueTable;
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::render::json;
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, ValueType};
-use evtx_format::{MAX_NAMES, MAX_TEXT};
+use evtx_format::{MAX_NAMES, MAX_NODES, MAX_TEXT};
 
 use super::column_plan::{Conditional, Entry, EntryId, EventData, Plan, RequiredShape};
 use super::content::{Guard, Irregular, deeper, has_certain_child, has_substitutions, is_substitution, plain};
@@ -19,25 +20,11 @@ use crate::schema::{Numbering, Place};
 impl Plan {
     /// The plan of a tree. Its substitutions are open in the tree of a template, and filled in the tree of a record.
     pub(crate) fn new(projection: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
-        let mut planner = Planner {
-            projection,
-            keys,
-            plan: Plan {
-                places: projection.places.iter().map(|_| None).collect(),
-                ..Plan::default()
-            },
-            needs: Vec::new(),
-            text: 0,
-            names: 0,
-            namer: FieldNamer::default(),
-            overflows: false,
-            other_values: Vec::new(),
-            other_text: 0,
-        };
+        let mut planner = Planner::new(projection, keys);
         planner.attributes(tree);
         match root {
             TreeRoot::Event => planner.event(tree),
-            TreeRoot::Child => planner.child_of_event(tree, None),
+            TreeRoot::Child => planner.children_of_event(&[tree]),
             TreeRoot::InUserData => planner.in_user_data(tree),
         }
         for (substitution, need) in planner.needs.iter().enumerate() {
@@ -63,7 +50,34 @@ impl Plan {
         planner.plan.irregular |= planner.plan.overflows;
         planner.plan
     }
+
+    /// The plan of what several parts of a record have: the entries of `EventData`, and those of `UserData`, as constants.
+    pub(crate) fn merged(
+        projection: &Projection,
+        keys: &Keys,
+        [event_data, user_data]: [&[Filled<'_, '_>]; 2],
+    ) -> Self {
+        let mut planner = Planner::new(projection, keys);
+        let mut merge = |parts: &[Filled<'_, '_>]| {
+            let entries = (parts.len() > 1).then(|| planner.merged(parts))?;
+            planner.plan.overflows |= planner.overflows;
+            Some(Conditional {
+                guard: None,
+                given: entries.ok()?,
+            })
+        };
+        let (event_data, user_entries) = (merge(event_data), merge(user_data));
+        Plan {
+            repeats_values: planner.plan.overflows,
+            event_data,
+            user_entries,
+            ..planner.plan
+        }
+    }
 }
+
+/// The entries of a part of a record, and their values.
+pub(crate) type Filled<'p, 'r> = (&'p EventData, ValueTable<'r>);
 
 impl From<Constant> for Extractor {
     fn from(constant: Constant) -> Self {
@@ -101,7 +115,25 @@ struct Planner<'t> {
     other_text: usize,
 }
 
-impl Planner<'_> {
+impl<'t> Planner<'t> {
+    fn new(projection: &'t Projection, keys: &'t Keys) -> Self {
+        Planner {
+            projection,
+            keys,
+            plan: Plan {
+                places: projection.places.iter().map(|_| None).collect(),
+                ..Plan::default()
+            },
+            needs: Vec::new(),
+            text: 0,
+            names: 0,
+            namer: FieldNamer::default(),
+            overflows: false,
+            other_values: Vec::new(),
+            other_text: 0,
+        }
+    }
+
     fn event(&mut self, event: &Element<'_>) {
         let mut children = Vec::new();
         for node in event.content {
@@ -109,11 +141,10 @@ impl Planner<'_> {
                 children.push(substitution.index);
                 self.need(substitution.index, RequiredShape::Child);
             }
-            for child in node.elements() {
-                self.child_of_event(child, None);
-            }
         }
         self.plan.children = children.into();
+        let elements: Vec<_> = event.elements().collect();
+        self.children_of_event(&elements);
         // Columns read the elements of the tree first, then the streams in its substitutions. This is the order in the
         // event only if the substitutions come last.
         let last = event.content.iter().rposition(|node| node.elements().next().is_some());
@@ -129,9 +160,18 @@ impl Planner<'_> {
         found.ok()
     }
 
-    fn child_of_event(&mut self, element: &Element<'_>, guard: Guard) {
-        let guard = deeper(guard, element);
-        let Some(guard) = self.regular(guard) else { return };
+    fn children_of_event(&mut self, elements: &[&Element<'_>]) {
+        elements.iter().for_each(|element| self.child_of_event(element));
+        let named = |is_it: fn(&str) -> bool| -> Vec<_> {
+            let elements = elements.iter().copied();
+            elements.filter(|element| is_it(element.name)).collect()
+        };
+        self.event_data(&named(FieldNamer::has_fields));
+        self.user_data(&named(|name| name == "UserData"));
+    }
+
+    fn child_of_event(&mut self, element: &Element<'_>) {
+        let guard = element.dependency;
         self.plan.system |= element.name == "System";
         for (i, place) in self.projection.places.iter().enumerate() {
             if place.elements[0] == element.name && self.plan.places[i].is_none() {
@@ -139,50 +179,46 @@ impl Planner<'_> {
                 self.plan.places[i] = self.regular(source).flatten();
             }
         }
-        let is_first_event_data = self.plan.event_data.is_none();
-        let is_first_user_data = self.plan.user_entries.is_none() && self.plan.user_stream.is_none();
-        if self.projection.event_data && is_event_data(element) {
-            match &self.plan.event_data {
-                // If a record leaves the first out, the second counts.
-                Some(first) => self.plan.irregular |= first.guard.is_some(),
-                None => {
-                    let event_data = self.entries(element);
-                    let given = self.regular(event_data);
-                    self.plan.event_data = given.map(|given| Conditional { guard, given });
-                    self.plan.overflows = self.overflows;
-                }
-            }
-        }
-        if self.projection.user_entries && element.name == "UserData" {
-            let of_entries = self.plan.user_entries.as_ref().map(|first| first.guard);
-            let first = of_entries.or_else(|| self.plan.user_stream.as_ref().map(|first| first.guard));
-            match (first, element.content) {
-                (Some(first), _) => self.plan.irregular |= first.is_some(),
-                (None, &[Node::Substitution(substitution)]) => {
-                    self.need(substitution.index, RequiredShape::InUserData);
-                    let given = substitution.index;
-                    self.plan.user_stream = Some(Conditional { guard, given });
-                }
-                (None, _) => self.user_entries(element, guard),
-            }
-        }
         if self.projection.other_values {
-            let has_entries =
-                is_event_data(element) && is_first_event_data || element.name == "UserData" && is_first_user_data;
+            let has_entries = FieldNamer::has_fields(element.name) || element.name == "UserData";
             self.other_values(element, has_entries, guard);
-        }
-        if self.projection.user_data && element.name == "UserData" {
-            match &self.plan.user_data {
-                Some(first) => self.plan.irregular |= first.guard.is_some(),
-                None => self.plan.user_data = Some(Conditional { guard, given: () }),
-            }
         }
     }
 
-    fn user_entries(&mut self, user_data: &Element<'_>, guard: Guard) {
-        let leaves = self.entries(user_data);
-        let given = self.regular(leaves);
-        self.plan.user_entries = given.map(|given| Conditional { guard, given });
+    fn event_data(&mut self, elements: &[&Element<'_>]) {
+        self.plan.has_fields = !elements.is_empty();
+        if self.projection.event_data && self.plan.has_fields {
+            let entries = self.entries_of(elements);
+            self.plan.event_data = self.regular(entries);
+            self.plan.overflows = self.overflows;
+        }
+    }
+
+    fn user_data(&mut self, elements: &[&Element<'_>]) {
+        let [first, others @ ..] = elements else { return };
+        let guard = first.dependency;
+        if self.projection.user_data {
+            self.plan.user_data = Some(Conditional { guard, given: () });
+        }
+        // The tree of a record has the elements of their streams.
+        let is_open = |element: &&Element<'_>| element.dependency.is_some() || has_substitutions(element);
+        self.plan.irregular |= !others.is_empty() && elements.iter().any(is_open);
+        if !self.projection.user_entries {
+            return;
+        }
+        match first.content {
+            &[Node::Substitution(substitution)] => {
+                self.need(substitution.index, RequiredShape::InUserData);
+                let given = substitution.index;
+                self.plan.user_stream = Some(Conditional { guard, given });
+            }
+            _ => self.user_entries(elements),
+        }
+    }
+
+    fn user_entries(&mut self, elements: &[&Element<'_>]) {
+        let entries = self.entries_of(elements);
+        self.plan.user_entries = self.regular(entries);
         // The tree of a record may not be too long.
         self.plan.irregular |= self.overflows;
     }
@@ -197,7 +233,7 @@ impl Planner<'_> {
             };
             let content = [Node::Element(&root)];
             let user_data = Element::new("UserData", &[], &content);
-            self.user_entries(&user_data, None);
+            self.user_entries(&[&user_data]);
             if self.projection.other_values {
                 self.other_values(&user_data, true, None);
             }
@@ -332,92 +368,101 @@ impl Planner<'_> {
         }
     }
 
-    /// The leaves of [`EventData`](is_event_data) or `UserData`, and the texts beside elements, as entries. Their keys are their
-    /// names: unnamed entries become `param1`, `param2`, …; repeated names get the suffixes `_1`, `_2`, …
-    fn entries(&mut self, element: &Element<'_>) -> Result<EventData, Irregular> {
+    /// The entries of one element, or of several, which every record must have then.
+    fn entries_of(&mut self, elements: &[&Element<'_>]) -> Result<Conditional<EventData>, Irregular> {
+        let guard = match elements {
+            [element] => element.dependency,
+            _ if elements.iter().any(|element| element.dependency.is_some()) => return Err(Irregular),
+            _ => None,
+        };
         (self.text, self.names, self.overflows) = (0, 0, false);
         self.namer = FieldNamer::default();
         let mut leaves = Vec::new();
+        for element in elements {
+            self.leaves_of(element, &mut leaves)?;
+            if self.overflows {
+                break;
+            }
+        }
+        let given = entries(self.projection, self.keys, leaves)?;
+        Ok(Conditional { guard, given })
+    }
+
+    /// The entries of several parts of a record.
+    fn merged(&mut self, parts: &[Filled<'_, '_>]) -> Result<EventData, Irregular> {
+        (self.text, self.names, self.overflows) = (0, 0, false);
+        let mut leaves = Vec::new();
+        let mut last_number = 0;
+        'parts: for &(of_part, values) in parts {
+            // The numbers of a part follow those of the parts before it.
+            let before = last_number;
+            for entry in &of_part.entries {
+                let Some(found) = entry.source.find(values) else {
+                    continue;
+                };
+                let key = self.keys.name(&entry.key);
+                // The texts of an element share a number, so a suffix can follow it.
+                let own = key.split('_').next().filter(|_| entry.name_len == 0);
+                let number = own.and_then(Param::number).map(|own| before + own);
+                last_number = last_number.max(number.unwrap_or_default());
+                let leaf = Leaf {
+                    name: key.get(..entry.name_len).unwrap_or_default().to_owned(),
+                    number,
+                    source: found.constant().into(),
+                    declared: entry.declared,
+                };
+                // Many parts can be of one stream.
+                self.overflows = leaves.len() >= MAX_NODES;
+                if !self.add(leaf, &mut leaves) {
+                    break 'parts;
+                }
+            }
+        }
+        entries(self.projection, self.keys, leaves)
+    }
+
+    /// Adds the leaves of an element that has entries.
+    fn leaves_of(&mut self, element: &Element<'_>, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
         for root in element.elements().filter(|_| element.name == "UserData") {
-            self.attributes_of_root(root, &mut leaves)?;
+            self.attributes_of_root(root, leaves)?;
         }
         if element.elements().next().is_some() {
             if !has_certain_child(element) && !element.content.iter().all(|node| node.elements().next().is_some()) {
                 return Err(Irregular);
             }
-            self.leaves(element, element.name.to_owned(), None, &mut leaves)?;
+            self.leaves(element, element.name.to_owned(), None, leaves)?;
         } else if element.content.iter().any(is_substitution) {
             // The substitution can hold text or elements, depending on the record.
             return Err(Irregular);
         } else if element.content.iter().any(Node::is_text) {
             let (source, declared) = self.leaf_value(element)?;
             let name = element.name.to_owned();
-            leaves.push(Leaf {
+            let leaf = Leaf {
                 name,
                 number: None,
                 source,
                 declared,
-            });
+            };
+            self.add(leaf, leaves);
         }
-        let numbers = leaves.iter().filter_map(|leaf| leaf.number);
-        let is_clear = (1..).zip(numbers).all(|(nth, number)| nth == number)
-            && !leaves.iter().any(|leaf| Param::resembles(&leaf.name));
-        let mut guarded = false;
-        let mut names = Numbering::new(|name: &str| self.keys.key(name));
-        names.reserve(leaves.len());
-        let mut keyed: Box<[Option<EntryId>]> = vec![None; self.projection.keys.len()].into();
-        let mut columns: Box<[Option<EntryId>]> = vec![None; self.projection.columns.len()].into();
-        let mut folded = Numbering::new(str::to_lowercase);
-        let entries = (0..).map(EntryId).zip(leaves).map(|(id, leaf)| {
-            let Leaf {
-                name,
-                number,
-                source,
-                declared,
-            } = leaf;
-            let (name_len, is_unnamed) = (name.len(), number.is_some());
-            let name = number.map_or(name, |number| Param(number).to_string());
-            let (name, key, is_numbered) = names.take_folded(name);
-            if let Some(wanted) = self.projection.key_index(&name) {
-                keyed[wanted] = Some(id);
-            }
-            let mut depends = is_unnamed || is_numbered;
-            if !columns.is_empty() {
-                let (_, column, is_numbered) = folded.take_folded(name);
-                if let Some(&wanted) = self.projection.columns.get(&*column) {
-                    columns[wanted] = Some(id);
-                }
-                depends |= is_numbered;
-            }
-            // If an entry before this one is left out, the name of this one changes.
-            let irregular = depends && guarded;
-            guarded |= source.guard.is_some();
-            if irregular {
-                Err(Irregular)
-            } else {
-                Ok(Entry {
-                    key,
-                    name_len,
-                    source,
-                    declared,
-                })
-            }
-        });
-        let entries = entries.collect::<Result<_, _>>()?;
-        Ok(EventData::new(entries, keyed, columns).splitting(is_clear))
+        Ok(())
     }
 
     /// Adds the attributes of an element of `UserData`, which some providers fill: entries with the names of other values.
     fn attributes_of_root(&mut self, root: &Element<'_>, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
         let guard = deeper(None, root)?;
         for attribute in root.attributes.iter().filter(|attribute| root.is_value(attribute)) {
+            let source = self.source(attribute.content, MAX_TEXT);
+            if matches!(&source.content, Content::Constant(constant) if constant.text.is_empty()) {
+                continue;
+            }
             let leaf = Leaf {
                 name: format!("{}.{}", root.name, attribute.name),
                 number: None,
                 source: Extractor {
                     guard,
                     attribute: true,
-                    ..self.source(attribute.content, MAX_TEXT)
+                    ..source
                 },
                 declared: declared(attribute.content),
             };
@@ -559,13 +604,56 @@ impl Planner<'_> {
     }
 }
 
-/// Whether the leaves of an element are the entries of `event_data`: an event has one of these. Source: the type `EventType`
-/// of Windows' schema of events.
-fn is_event_data(element: &Element<'_>) -> bool {
-    matches!(
-        element.name,
-        "EventData" | "DebugData" | "BinaryEventData" | "ProcessingErrorData"
-    )
+/// Leaves as entries. Their keys are their names: unnamed entries become `param1`, `param2`, …; repeated names get the suffixes
+/// `_1`, `_2`, …
+fn entries(projection: &Projection, keys: &Keys, leaves: Vec<Leaf>) -> Result<EventData, Irregular> {
+    let numbers = leaves.iter().filter_map(|leaf| leaf.number);
+    let is_clear = (1..).zip(numbers).all(|(nth, number)| nth == number)
+        && !leaves.iter().any(|leaf| Param::resembles(&leaf.name));
+    let mut guarded = false;
+    let mut names = Numbering::new(|name: &str| keys.key(name));
+    names.reserve(leaves.len());
+    let mut keyed: Box<[Option<EntryId>]> = vec![None; projection.keys.len()].into();
+    let mut columns: Box<[Option<EntryId>]> = vec![None; projection.columns.len()].into();
+    let mut folded = Numbering::new(str::to_lowercase);
+    let entries = (0..).map(EntryId).zip(leaves).map(|(id, leaf)| {
+        let Leaf {
+            name,
+            number,
+            source,
+            declared,
+        } = leaf;
+        let (name_len, is_unnamed) = (name.len(), number.is_some());
+        let name = number.map_or(name, |number| Param(number).to_string());
+        let (name, key, is_numbered) = names.take_folded(name);
+        if let Some(wanted) = projection.key_index(&name) {
+            keyed[wanted] = Some(id);
+        }
+        let mut depends = is_unnamed || is_numbered;
+        if !columns.is_empty() {
+            let (_, column, is_numbered) = folded.take_folded(name);
+            if let Some(&wanted) = projection.columns.get(&*column) {
+                columns[wanted] = Some(id);
+            }
+            depends |= is_numbered;
+        }
+        // If an entry before this one is left out, the name of this one changes. An empty attribute is.
+        let may_be_empty = source.attribute && source.substitutions().next().is_some();
+        let irregular = depends && guarded || is_numbered && may_be_empty;
+        guarded |= source.guard.is_some();
+        if irregular {
+            Err(Irregular)
+        } else {
+            Ok(Entry {
+                key,
+                name_len,
+                source,
+                declared,
+            })
+        }
+    });
+    let entries = entries.collect::<Result<_, _>>()?;
+    Ok(EventData::new(entries, keyed, columns).splitting(is_clear))
 }
 
 /// Text beside the elements of an element; `None` if it is blank. Fails if only the record says whether it is.

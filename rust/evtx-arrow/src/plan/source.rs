@@ -32,7 +32,7 @@ pub(crate) enum Piece {
 }
 
 /// A text that is the same for every record.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Constant {
     pub(crate) text: Box<str>,
     /// If it is the text of a time: nanoseconds since 1970-01-01 UTC, or `None` out of their range. The text of a time

@@ -377,11 +377,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             }
         }
         let plan = &templates.get(at)?.plan;
+        let others = usize::from(!plan.may_have_entries());
         for child in 0..plan.children.len() {
             let substitution = templates.get(at)?.plan.children[child];
             if let Some(stream) = values.stream(substitution) {
                 outcome = outcome.and(self.stream(templates, record, stream, TreeRoot::Child));
             }
+        }
+        if record.current().parts.len() > 1 + others {
+            self.merge_entries(templates, record);
         }
         outcome
     }
@@ -389,7 +393,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// Adds the texts in the values of a record to its parts, as the unnamed `Data` of an `EventData`: the definition that names them
     /// is lost. `with_event` is whether the values of the event count, or only those in its streams.
     #[cold]
-    pub(crate) fn add_texts(&self, record: &mut RecordGroup<'r>, binxml: Range<usize>, with_event: bool) {
+    pub(crate) fn add_texts(
+        &self,
+        templates: &ChunkTemplates,
+        record: &mut RecordGroup<'r>,
+        binxml: Range<usize>,
+        with_event: bool,
+    ) {
         let mut texts = Vec::new();
         if let Some((instance, _)) = self.reader.leading_instance(binxml) {
             if with_event {
@@ -410,6 +420,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let content = self.arena.alloc_slice_fill_iter(texts.into_iter().map(node));
         let tree = self.arena.alloc(Element::new("EventData", &[], content));
         self.tree(record, tree, TreeRoot::Child, None);
+        self.merge_entries(templates, record);
+    }
+
+    /// Merges the entries of the parts, which can take much memory.
+    #[cold]
+    fn merge_entries(&self, templates: &ChunkTemplates, record: &mut RecordGroup<'r>) {
+        record.merge_entries(templates, &self.scan.plans.keys);
+        self.builds_trees.set(true);
     }
 
     /// Replaces the parts of the current record by the tree of its event. If that is damaged, the event stays.
@@ -445,7 +463,10 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                     self.check(templates, part.values, with_parts, depth)?;
                 }
                 PartContent::Tree(_, Some((_, values))) => self.check(templates, values, None, depth)?,
-                PartContent::Tree(_, None) | PartContent::Outlined(..) | PartContent::Damaged(..) => {}
+                PartContent::Tree(_, None)
+                | PartContent::Outlined(..)
+                | PartContent::Damaged(..)
+                | PartContent::Merged => {}
             }
         }
         Ok(())

@@ -7,15 +7,16 @@ use std::ops::Range;
 
 use evtx_format::binxml::Fragment;
 use evtx_format::binxml::instance::{Instance, ValueTable};
-use evtx_format::binxml::tree::Element;
+use evtx_format::binxml::tree::{Attribute, Element};
 use evtx_format::bytes::Cursor;
 use evtx_format::render::program::{Language, Members, OnName, Program, Streams, SystemTexts, push_tree};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
 use super::reader::RecordReader;
 use crate::columns::Rendering;
-use crate::plan::{Compiled, TreeRoot, user_data};
+use crate::plan::{Compiled, Plan, TreeRoot, user_data};
 use crate::record::{ChunkTemplates, Outlined, Part, PartContent, RecordView};
+use crate::schema::Numbering;
 
 /// The line before the XML of an event.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
@@ -67,7 +68,13 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     fn push_event(&mut self, record: RecordView<'x, 'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
         const EMPTY: Element<'_> = Element::new("Event", &[], &[]);
         // A record without an event renders as an empty `Event` element.
-        let root = record.event().and_then(Source::of_part).unwrap_or(Source::Tree(&EMPTY));
+        let mut root = record.event().and_then(Source::of_part).unwrap_or(Source::Tree(&EMPTY));
+        let is_list = matches!(language, Language::Text | Language::Fields);
+        let has_fields = |(_, plan): &(_, &Plan)| plan.has_fields;
+        // The numbers of values without a name continue from one part to the next, which no program can write.
+        if is_list && record.with_plans(self.templates).filter(has_fields).count() > 1 {
+            root = self.tree(&root)?.map_or(root, Source::Tree);
+        }
         match language {
             Language::Xml => {
                 out.extend_from_slice(XML_DECLARATION);
@@ -92,26 +99,76 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     }
 
     fn push_user_data(&mut self, record: RecordView<'x, 'r>, out: &mut Vec<u8>) -> Result<bool> {
-        let part = record
-            .with_plans(self.templates)
-            .find(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
-        let Some((part, source)) = part.and_then(|(part, _)| Some((part, Source::of_part(part)?))) else {
-            return Ok(false);
-        };
+        let parts = record.with_plans(self.templates);
+        let has_it = parts.filter(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
+        let mut sources = has_it.filter_map(|(part, _)| Some((Source::of_part(part)?, part.root)));
+        let Some(first) = sources.next() else { return Ok(false) };
+        let others: Vec<_> = sources.collect();
         let start = out.len();
-        let is_written = match self.program(&source, |compiled| compiled.user_data.as_ref()) {
+        if !others.is_empty()
+            && let Some(elements) = self.every_user_data(record, &[&[first][..], &others].concat())
+        {
+            push_tree(Language::Json, self.merged(&elements), out, self.limit)?;
+            return Ok(&out[start..] != b"null");
+        }
+        let is_written = match self.program(&first.0, |compiled| compiled.user_data.as_ref()) {
             Some((program, values)) => self.run(program, values, out)?,
             None => false,
         };
         if !is_written {
             out.truncate(start);
-            let tree = self.tree(&source)?;
-            if let Some(element) = tree.and_then(|tree| user_data(tree, part.root)) {
-                push_tree(Language::Json, element, out, self.limit)?;
-            }
+            let tree = self.tree(&first.0)?;
+            let elements: Vec<_> = tree.into_iter().flat_map(|tree| user_data(tree, first.1)).collect();
+            push_tree(Language::Json, self.merged(&elements), out, self.limit)?;
         }
         // An empty element, which renders as `null`, has no text.
         Ok(&out[start..] != b"null" && out.len() > start)
+    }
+
+    /// The `UserData` elements in several parts of a record; `None` if the trees cannot be read.
+    #[cold]
+    fn every_user_data(
+        &self,
+        record: RecordView<'x, 'r>,
+        sources: &[(Source<'r>, TreeRoot)],
+    ) -> Option<Vec<&'r Element<'r>>> {
+        let of =
+            |source: &Source<'r>, root| -> Option<Vec<_>> { Some(user_data(self.tree(source).ok()??, root).collect()) };
+        // The tree of the event has those in its streams.
+        let event = record.event().and_then(Source::of_part);
+        event.and_then(|event| of(&event, TreeRoot::Event)).or_else(|| {
+            let all: Option<Vec<_>> = sources.iter().map(|(source, root)| of(source, *root)).collect();
+            Some(all?.concat())
+        })
+    }
+
+    /// Several elements as one, with the attributes and the content of all. The later ones of attributes with the same name
+    /// get a number, as children do.
+    fn merged(&self, elements: &[&'r Element<'r>]) -> &'r Element<'r> {
+        if let [element] = elements {
+            return element;
+        }
+        let arena = self.reader.arena;
+        let mut names = Numbering::new(str::to_owned);
+        let mut attributes: Vec<Attribute<'r>> = Vec::new();
+        for attribute in elements.iter().flat_map(|element| element.attributes) {
+            let is_there = |other: &Attribute<'_>| other.name == attribute.name;
+            if !(attribute.is_namespace() && attributes.iter().any(is_there)) {
+                let (name, _) = names.take(attribute.name.to_owned());
+                attributes.push(Attribute {
+                    name: arena.alloc_str(&name),
+                    ..*attribute
+                });
+            }
+        }
+        let content = elements.iter().flat_map(|element| element.content.iter().copied());
+        let content: Vec<_> = content.collect();
+        let name = elements.first().map_or("UserData", |element| element.name);
+        arena.alloc(Element::new(
+            name,
+            arena.alloc_slice_copy(&attributes),
+            arena.alloc_slice_copy(&content),
+        ))
     }
 
     /// The program that `select` takes from the compiled template of an element, if it supports the element's values.
@@ -217,6 +274,7 @@ impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Source<'r> {
     Outlined(Outlined<'r>),
     Instance(Instance<'r>, TreeRoot),
@@ -230,7 +288,7 @@ impl<'r> Source<'r> {
             PartContent::Instance(instance) => Some(Source::Instance(instance, part.root)),
             PartContent::Tree(tree, ..) => Some(Source::Tree(tree)),
             PartContent::Outlined(..) => part.outlined().map(Source::Outlined),
-            PartContent::Damaged(..) => None,
+            PartContent::Damaged(..) | PartContent::Merged => None,
         }
     }
 }

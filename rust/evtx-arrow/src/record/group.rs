@@ -6,8 +6,9 @@ use evtx_format::Error;
 use evtx_format::container::records::FoundRecord;
 
 use super::parts::{Part, PartContent, RecordView};
+use super::templates::ChunkTemplates;
 use crate::findings::Finding;
-use crate::plan::{Plan, Projection, TreeRoot};
+use crate::plan::{Keys, Plan, Projection, TreeRoot};
 
 /// The most records of a group. They stay in the first-level cache.
 pub(crate) const GROUP: usize = 32;
@@ -123,6 +124,14 @@ impl<'r> RecordGroup<'r> {
         self.observe_plan(&plan);
         self.parts.push(Part::of_own_plan(self.own_plans.len(), root, content));
         self.own_plans.push(plan);
+    }
+
+    /// If several parts of the current record have entries, adds a part with those of all.
+    #[cold]
+    pub(crate) fn merge_entries(&mut self, templates: &ChunkTemplates, keys: &Keys) {
+        if let Some(plan) = self.current().merged_entries(templates, keys) {
+            self.push_tree(TreeRoot::Child, PartContent::Merged, plan);
+        }
     }
 
     /// The current record, as far as it was read.

@@ -9,7 +9,9 @@ use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
 
 use super::templates::{ChunkTemplates, TemplateId};
-use crate::plan::{Compiled, Entry, EntryId, EventData, KeyId, Lookup, PlaceId, Plan, Projection, Resolved, TreeRoot};
+use crate::plan::{
+    Compiled, Entry, EntryId, EventData, KeyId, Keys, Lookup, PlaceId, Plan, Projection, Resolved, TreeRoot,
+};
 
 #[derive(Clone, Copy)]
 pub(crate) struct RecordView<'p, 'r> {
@@ -119,6 +121,8 @@ pub(crate) enum PartContent<'r> {
     Outlined(SpelledOut),
     /// An instance whose tree cannot be read. Only places are read from it, and entries that need no tree.
     Damaged(Instance<'r>),
+    /// The entries of several parts.
+    Merged,
 }
 
 /// An element that a record spells out: the chunk offsets of its start and its end.
@@ -164,7 +168,10 @@ impl<'p, 'r> RecordView<'p, 'r> {
             .any(|(part, plan)| part.template().is_none() || plan.may_have_arrays(part.values))
     }
 
-    pub(crate) fn with_plans(self, templates: &'p ChunkTemplates) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
+    pub(crate) fn with_plans(
+        self,
+        templates: &'p ChunkTemplates,
+    ) -> impl DoubleEndedIterator<Item = (&'p Part<'r>, &'p Plan)> {
         self.parts.iter().filter_map(move |part| match part.plan {
             PlanAt::Own(at) => Some((part, &self.own_plans[at])),
             PlanAt::Template(template) => Some((part, &templates.get(template).ok()?.plan)),
@@ -202,10 +209,11 @@ impl<'p, 'r> RecordView<'p, 'r> {
         }
     }
 
-    /// The entries of `event_data`, and the part that has their values.
+    /// The entries of `event_data`, and the part that has their values: the last, which has those of all others.
     #[inline]
     pub(crate) fn event_data(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
         self.with_plans(templates)
+            .rev()
             .find_map(|(part, plan)| Some((part.entries(plan, plan.event_data(part.values))?, part)))
     }
 
@@ -213,28 +221,30 @@ impl<'p, 'r> RecordView<'p, 'r> {
     #[inline]
     pub(crate) fn user_entries(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
         self.with_plans(templates)
+            .rev()
             .find_map(|(part, plan)| Some((part.entries(plan, plan.user_entries(part.values))?, part)))
     }
 
-    /// The other values of each part that has some, in order, with the entries of a second `EventData` or `UserData`.
+    /// If several parts have entries of `EventData` or of `UserData`: the plan with those of all, in order.
+    pub(super) fn merged_entries(self, templates: &'p ChunkTemplates, keys: &Keys) -> Option<Plan> {
+        let filled = |entries: fn(&'p Plan, ValueTable<'r>) -> Option<&'p EventData>| -> Vec<_> {
+            let parts = self.with_plans(templates);
+            let filled = |(part, plan): (&'p Part<'r>, &'p Plan)| {
+                let entries = part.entries(plan, entries(plan, part.values))?;
+                Some((entries, part.values))
+            };
+            parts.filter_map(filled).collect()
+        };
+        let (event_data, user_data) = (filled(Plan::event_data), filled(Plan::user_entries));
+        let are_several = event_data.len() > 1 || user_data.len() > 1;
+        are_several.then(|| Plan::merged(self.projection, keys, [&event_data, &user_data]))
+    }
+
+    /// The other values of each part that has some, in order.
     pub(crate) fn other_values(self, templates: &'p ChunkTemplates) -> Vec<Keyed<'p, 'r>> {
-        let mut others = Vec::new();
-        let (mut has_event_data, mut has_user_data) = (false, false);
-        for (part, plan) in self.with_plans(templates).filter(|(part, _)| !part.is_damaged()) {
-            let mut add = |entries| others.push(Keyed::new(entries, part.values));
-            if let Some(entries) = plan.event_data(part.values)
-                && std::mem::replace(&mut has_event_data, true)
-            {
-                add(entries);
-            }
-            if let Some(entries) = plan.user_entries(part.values)
-                && std::mem::replace(&mut has_user_data, true)
-            {
-                add(entries);
-            }
-            plan.other_values.iter().for_each(add);
-        }
-        others
+        let sound = self.with_plans(templates).filter(|(part, _)| !part.is_damaged());
+        let others = sound.filter_map(|(part, plan)| Some(Keyed::new(plan.other_values.as_ref()?, part.values)));
+        others.collect()
     }
 
     /// Whether the text of `event_data` is longer than [`MAX_TEXT`] bytes, or its names or constants are too long.

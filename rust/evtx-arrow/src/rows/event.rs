@@ -196,7 +196,9 @@ impl<'a> RowFields<'a> {
             match (key.as_str(), value) {
                 ("#attributes", Json::Object(attributes)) => {
                     let is_namespace = |name: &str| name == "xmlns" || name.starts_with("xmlns:");
+                    let keys: HashSet<String> = attributes.keys().cloned().collect();
                     for (name, value) in attributes.into_iter().filter(|(name, _)| !is_namespace(name)) {
+                        let name = base(&name, |name| keys.contains(name));
                         self.add(format!("{element}.{name}"), text(value));
                     }
                 }

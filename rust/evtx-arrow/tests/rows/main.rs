@@ -13,5 +13,6 @@ mod paths;
 mod recovery;
 mod redacted;
 mod repeated_values;
+mod several;
 mod sigma;
 mod spelled_out;

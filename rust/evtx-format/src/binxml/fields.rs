@@ -47,6 +47,15 @@ impl FieldNamer {
         element == "Data"
     }
 
+    /// Whether a child of `Event` has fields by name. Windows writes one of these elements. The fields of several are those of
+    /// one element. Source: the type `EventType` of Windows' schema of events.
+    pub fn has_fields(element: &str) -> bool {
+        matches!(
+            element,
+            "EventData" | "DebugData" | "BinaryEventData" | "ProcessingErrorData"
+        )
+    }
+
     /// The number of the next unnamed sibling, from 1.
     pub fn next_param(&mut self) -> usize {
         self.unnamed += 1;

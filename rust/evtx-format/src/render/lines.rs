@@ -3,7 +3,7 @@
 //! - An element yields its attributes, as `Element.attribute`, then its content in order. Each run of text between
 //!   child elements is a value named after the element. Empty values are left out.
 //! - `Data` and `ComplexData` are named by their attribute `Name`, other `Data` siblings `param1`, `param2`, … in
-//!   order.
+//!   order. Those in several `EventData` of an event count as siblings.
 //! - An array that repeats its element yields one value per item. Without a name, each item is the next `param`.
 //! - Namespace declarations are left out.
 //! - A payload that is text yields the text.
@@ -32,7 +32,7 @@ fn ends(language: Language) -> (&'static [u8], &'static [u8]) {
 /// Compiles a root element, which is never repeated or left out, to [`Language::Text`] or [`Language::Fields`].
 pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
     let name = Unnamed::default().name(compiler, root);
-    element(compiler, root, name, true);
+    element(compiler, root, name, true, &mut Unnamed::default());
 }
 
 /// The name of the values of an element.
@@ -89,10 +89,10 @@ impl Unnamed {
     }
 }
 
-/// Compiles an element whose values are called `name`.
+/// Compiles an element whose values are called `name`. `unnamed` numbers its children.
 ///
 /// Recurses once per level of the tree. [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
-fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root: bool) {
+fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root: bool, unnamed: &mut Unnamed) {
     let mut has_attributes = false;
     for attribute in element.attributes {
         compiler.take_single(attribute.content);
@@ -111,7 +111,8 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
         }
         return;
     }
-    let mut children = Unnamed::default();
+    let is_event = root && element.name == "Event";
+    let mut of_fields = Unnamed::default();
     let is_element = |node: &Node<'_>| matches!(node, Node::Element(_) | Node::Repeated(_));
     for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
         if compiler.is_full() {
@@ -119,12 +120,16 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
         }
         match run {
             [Node::Element(child)] => {
-                let name = children.name(compiler, child);
+                let name = unnamed.name(compiler, child);
+                let has_fields = is_event && FieldNamer::has_fields(child.name);
+                let mut own = Unnamed::default();
+                let inner = if has_fields { &mut of_fields } else { &mut own };
                 compiler.guarded(child.dependency, |compiler| {
-                    self::element(compiler, child, name, false);
+                    self::element(compiler, child, name, false, inner);
                 });
+                of_fields.any_guarded |= has_fields && child.dependency.is_some();
             }
-            [Node::Repeated(copies)] => repeated(compiler, copies, &mut children),
+            [Node::Repeated(copies)] => repeated(compiler, copies, unnamed),
             [Node::Substitution(substitution)] => {
                 let is_all = element.content.len() == 1;
                 // This operation repeats only the value, not the element, and cannot number items.
@@ -168,7 +173,7 @@ fn repeated(compiler: &mut Compiler, copies: &[Element<'_>], siblings: &mut Unna
             _ => siblings.name(compiler, copy),
         };
         last = Some((copy, name));
-        element(compiler, copy, name, false);
+        element(compiler, copy, name, false, &mut Unnamed::default());
     }
 }
 

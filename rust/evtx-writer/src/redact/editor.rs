@@ -96,7 +96,7 @@ pub(super) struct Editor<'e> {
     pub(super) own: &'e mut Own,
     rules: &'e Kind,
     pub(super) scratch: &'e mut Folded,
-    walk: Walk,
+    pub(super) walk: Walk,
     is_changed: bool,
     /// Those of earlier records; none in a definition.
     definitions: Option<&'e mut Definitions>,
@@ -229,6 +229,9 @@ impl Target for Editor<'_> {
                 definition
             }
         };
+        for (count, more) in self.walk.plan.counted.iter_mut().zip(definition.plan.counted) {
+            *count += more;
+        }
         if let Some(id) = definition.id
             && let Some(place) = self.own.out.last_chunk_mut()
         {

@@ -24,6 +24,8 @@ pub(super) struct Fields {
     names: Vec<(String, Option<String>)>,
     /// Whether a name ends with a number, so that fields have to be counted.
     has_numbers: bool,
+    /// The first name that can mean a field by its number.
+    numbered: Option<String>,
 }
 
 /// What is known of the fields of a definition: which values they are made of.
@@ -34,6 +36,9 @@ pub(super) struct Plan {
     pub(super) needed: Vec<u16>,
     /// The values that the definition shows.
     pub(super) used: HashSet<u16>,
+    /// How many elements the event has whose fields are counted together: those [with fields](FieldNamer::has_fields), and
+    /// `UserData`.
+    pub(super) counted: [usize; 2],
     /// Whether a text is in a `Data` element without a name that follows one with a value. An array there moves its number.
     has_late_text: bool,
 }
@@ -119,15 +124,39 @@ impl Fields {
             .collect();
         let rules = names.iter().enumerate();
         let ends_with_number = |(name, _): &(String, Option<String>)| name.ends_with(|c: char| c.is_ascii_digit());
+        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        let is_numbered = |name: &str| {
+            let number = name.rsplit_once('_').is_some_and(|(_, number)| is_number(number));
+            number || Param::number(&name.to_lowercase()).is_some()
+        };
         Fields {
             rules: rules.map(|(rule, (name, _))| (name.to_lowercase(), rule)).collect(),
             has_numbers: names.iter().any(ends_with_number),
+            numbered: names
+                .iter()
+                .map(|(name, _)| name)
+                .find(|name| is_numbered(name))
+                .cloned(),
             names,
         }
     }
 
     fn rule(&self, name: &str) -> Option<usize> {
         self.rules.get(&name.to_lowercase()).copied()
+    }
+
+    /// Fails if a name has a number, and an event has elements whose fields are counted together: each is copied alone.
+    pub(super) fn check_numbers(&self, event: &Plan) -> Result<()> {
+        match &self.numbered {
+            Some(name) if event.counted.iter().any(|&count| count > 1) => {
+                let name = typed::short(name);
+                let why = format!(
+                    "the field {name} cannot be redacted: the event has several EventData or UserData, whose fields are numbered together. Name it without a number, or as Data"
+                );
+                Err(WriteError::NotRedacted(why.into()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The name of the field that a value is, if it has a rule.
@@ -276,6 +305,10 @@ impl Walk {
         match named {
             Named::Element => {
                 self.begin_stream(fields)?;
+                if self.open.is_empty() || self.open.len() == 1 && self.open[0].name == "Event" {
+                    self.plan.counted[0] += usize::from(FieldNamer::has_fields(&name));
+                    self.plan.counted[1] += usize::from(name == "UserData");
+                }
                 let (is_called, is_numbered) = (FieldNamer::is_called(&name), FieldNamer::is_numbered(&name));
                 self.attribute = None;
                 self.open.push(Open {

@@ -385,6 +385,35 @@ fn data_without_names_are_numbered_as_in_event_data() {
     assert_eq!(data, json!({"Data": {"#text": ["", "a", "u1", "u2"]}}));
 }
 
+/// The fields of all are numbered together, but each definition and each stream is redacted alone.
+#[test]
+fn no_number_means_a_field_of_several_elements() {
+    let element = |text: &str| {
+        let data = Element::new("EventData").child(Element::new("Data").attribute("Name", "Field").text(text));
+        data.child(Element::new("Data").text(text))
+    };
+    let inner = Template::new([8; 16], element("alice"));
+    let in_stream = |fragment| {
+        let root = Element::new("Event").child(element("alice"));
+        let root = root.content(Content::Substitution(Substitution::new(0, 0x21)));
+        let values = vec![Value::BinXml(Stream::new(vec![fragment]))];
+        Event::new(&Template::new([7; 16], root), values)
+    };
+    let root = Element::new("Event").child(element("alice")).child(element("alice"));
+    for event in [
+        Event::new(&Template::new([7; 16], root), vec![]),
+        in_stream(Fragment::Element(element("alice"))),
+        in_stream(Fragment::Instance(Event::new(&inner, vec![]))),
+    ] {
+        for name in ["Field_1", "param2", "Other_2"] {
+            let refused = event_data(&event, Rules::fields(&[(name, Some("u1"))])).expect_err("a number");
+            assert!(refused.contains("numbered together"), "{refused}");
+        }
+        let both = [("Field", Some("u1")), ("Data", Some("u2"))];
+        event_data(&event, Rules::fields(&both)).expect("redacted");
+    }
+}
+
 #[test]
 fn a_definition_that_changes_gets_a_guid_of_its_own() {
     let guid = |record: &[u8]| {
