@@ -10,14 +10,15 @@ WITH evtx_export AS (
         coalesce((s).Provider."Name", (r).Provider) AS source, coalesce((s).EventID->>'Value', (r).EventID) AS code,
         -- A cast rounds 4624.5.
         CASE WHEN regexp_full_match(code, '\d+(\.0+)?') THEN TRY_CAST(code AS UINTEGER) END AS id, coalesce((s).TimeCreated.SystemTime, (r).EventTime) AS written,
-        coalesce(TRY(make_timestamp_ns(TRY_CAST(TRY_CAST((s).TimeCreated.SystemTime AS DOUBLE) * 1e7 AS BIGINT) * 100)),
-                 TRY_CAST(written AS TIMESTAMP_NS)) AS time_created, json, error AS line_error, filename,
+        json, error AS line_error, filename,
         filename || ': cannot read line ' || line_number || ' at byte ' || line_offset || ': ' AS place
     FROM evtx_json_lines(exports, types := '{{velociraptor.json}}')
 )
 SELECT
     coalesce(s.EventRecordID, r.EventRecordID) AS record_id,
-    time_created, id AS event_id,
+    -- DuckDB 1.5 finds no alias in TRY.
+    coalesce(TRY(make_timestamp_ns(TRY_CAST(TRY_CAST(s.TimeCreated.SystemTime AS DOUBLE) * 1e7 AS BIGINT) * 100)),
+             TRY_CAST(written AS TIMESTAMP_NS)) AS time_created, id AS event_id,
     s."Level" AS "level", source AS provider, coalesce(s.Channel, r.Channel) AS channel, coalesce(s.Computer, r.Computer) AS computer,
     CASE WHEN fields IS NOT NULL THEN evtx_event_data(list_concat(
         list_transform(CASE json_type(texts) WHEN 'ARRAY' THEN texts->'$[*]' ELSE list_filter([texts], lambda t: t IS NOT NULL) END,
