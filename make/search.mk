@@ -5,7 +5,7 @@ LONG_SECONDS ?= 600
 SEED := $(or $(SEED),$(shell date +%s))
 
 # Every search reads the logs that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or the samples.
-test-long: generate soak campaign stories redactions
+test-long: generate soak campaign stories redactions crowds
 
 # The tests that generate tokens, events, rules and conditions, with another seed than `make test`. 300,000 cases find what one in 10,000 has.
 generate:
@@ -33,6 +33,13 @@ REDACTIONS ?= $(shell expr $(LONG_SECONDS) / 2)
 redactions: checked package $(VENV)/.test
 	@echo "seed $(SEED)"
 	EVTX_REDACTIONS=$(REDACTIONS) EVTX_REDACTIONS_SEED=$(SEED) $(PYTEST) test/python/test_redaction.py
+
+# Other logs than `make test` in which every record has something new, and larger ones: each takes about six seconds.
+.PHONY: crowds
+CROWDS ?= $(shell expr $(LONG_SECONDS) / 6)
+crowds: checked package $(VENV)/.test
+	@echo "seed $(SEED)"
+	EVTX_CROWDS=$(CROWDS) EVTX_CROWDS_SEED=$(SEED) EVTX_CROWDS_RECORDS=40000 $(PYTEST) test/python/test_crowds.py
 
 # The seconds that `make fuzz` runs each target, and the targets.
 FUZZ_SECONDS ?= 60

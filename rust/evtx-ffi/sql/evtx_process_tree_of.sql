@@ -32,37 +32,41 @@ events AS (
         event_data['Hashes'] AS hashes
     FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_accounts')
 ),
--- Numbers the events by time, and counts the boots before each.
+-- Numbers the events by time. Below, only the last step has more of an event than numbers and what is compared.
 numbered AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
-                                          event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number,
-           count(*) FILTER (kind = 'boot') OVER (
-               PARTITION BY computer
-               ORDER BY time_created ASC NULLS LAST, event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS boot
+                                          event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number
     FROM events
+),
+-- Counts the boots before each event.
+booted AS MATERIALIZED (
+    SELECT number, computer, kind, event_id, pid, parent_pid, guid, parent_guid, time_created,
+           count(*) FILTER (kind = 'boot') OVER (PARTITION BY computer ORDER BY number ASC NULLS LAST) AS boot
+    FROM numbered
 ),
 -- Events in both logs have the same ID and program, at most a second apart. Here and below, the greatest number so far is
 -- that of the last event before.
 twins AS MATERIALIZED (
     SELECT security.number, sysmon.number AS twin
     FROM (
-        SELECT *, max(CASE WHEN event_id = 1 THEN number END) OVER (
+        SELECT number, event_id, max(CASE WHEN event_id = 1 THEN number END) OVER (
             PARTITION BY computer, pid
             ORDER BY CASE event_id WHEN 4688 THEN time_created + INTERVAL 1 SECOND ELSE time_created END ASC NULLS LAST
         ) AS candidate
-        FROM numbered
+        FROM booted
         WHERE kind = 'start'
-    ) security
-    JOIN numbered sysmon ON sysmon.number = security.candidate
+    ) candidates
+    JOIN numbered security ON security.number = candidates.number
+    JOIN numbered sysmon ON sysmon.number = candidates.candidate
     WHERE security.event_id = 4688 AND lower(sysmon.process) = lower(security.process)
       AND sysmon.time_created >= security.time_created - INTERVAL 1 SECOND
 ),
 -- Starts, each with its end if that is the next event of the process ID.
 starts AS MATERIALIZED (
-    SELECT * FROM (
+    SELECT * EXCLUDE (kind, event_id, time_created) FROM (
         SELECT *, lead(kind) OVER same_id AS next_kind, lead(time_created) OVER same_id AS next_time,
                lead(number) OVER same_id AS next_number
-        FROM numbered
+        FROM booted
         WHERE kind <> 'boot' AND number NOT IN (SELECT number FROM twins)
         WINDOW same_id AS (PARTITION BY computer, boot, pid ORDER BY number ASC NULLS LAST)
     ) WHERE kind = 'start'
@@ -88,17 +92,18 @@ candidates AS MATERIALIZED (
 links AS (
     SELECT number, max(by_guid) AS by_guid, max(by_pid) AS by_pid FROM candidates WHERE own IS NULL GROUP BY number
 ),
-linked AS MATERIALIZED (
-    SELECT starts.*, coalesce(
+edges AS MATERIALIZED (
+    SELECT starts.number, starts.next_kind, starts.next_time, coalesce(
         links.by_guid,
         CASE WHEN (parent.next_kind = 'end' AND parent.next_number < starts.number) IS NOT TRUE
-              AND (starts.parent_process IS NULL OR lower(starts.parent_process) = lower(parent.process))
+              AND (own.parent_process IS NULL OR lower(own.parent_process) = lower(other.process))
              THEN parent.number END) AS parent
     FROM starts
     LEFT JOIN links ON links.number = starts.number
     LEFT JOIN starts parent ON parent.number = links.by_pid
+    LEFT JOIN numbered own ON own.number = starts.number
+    LEFT JOIN numbered other ON other.number = parent.number
 ),
-edges AS MATERIALIZED (SELECT number, parent FROM linked),
 -- Follows a branch for 50 generations.
 walked AS (
     SELECT number, 0 AS depth, [number] AS path FROM edges WHERE parent IS NULL
@@ -106,18 +111,23 @@ walked AS (
     SELECT edges.number, depth + 1, list_append(path, edges.number)
     FROM walked JOIN edges ON edges.parent = walked.number
     WHERE depth < 50
+),
+ordered AS (
+    SELECT edges.*, walked.depth,
+           row_number() OVER (ORDER BY walked.path ASC NULLS LAST, edges.number ASC NULLS LAST) AS tree_order
+    FROM edges LEFT JOIN walked ON walked.number = edges.number
 )
 SELECT
-    row_number() OVER (ORDER BY walked.path ASC NULLS LAST, linked.number ASC NULLS LAST) AS tree_order,
+    ordered.tree_order,
     linked.time_created,
-    CASE WHEN linked.next_kind = 'end' THEN linked.next_time END AS end_time,
-    linked.computer, walked.depth,
-    repeat('. ', walked.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,
+    CASE WHEN ordered.next_kind = 'end' THEN ordered.next_time END AS end_time,
+    linked.computer, ordered.depth,
+    repeat('. ', ordered.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,
     linked.process, linked.command_line, linked.user_name, linked.pid, linked.parent_pid,
     coalesce(parent.process, linked.parent_process) AS parent_process, parent.command_line AS parent_command_line,
     linked.logon_id, linked.hashes, linked.guid AS process_guid,
     CASE WHEN twins.twin IS NULL THEN [linked.event_id] ELSE [1, 4688] END AS event_ids
-FROM linked
-LEFT JOIN walked ON walked.number = linked.number
-LEFT JOIN linked parent ON parent.number = linked.parent
+FROM numbered linked
+JOIN ordered ON ordered.number = linked.number
+LEFT JOIN numbered parent ON parent.number = ordered.parent
 LEFT JOIN (SELECT DISTINCT twin FROM twins) twins ON twins.twin = linked.number
