@@ -207,9 +207,9 @@ fn values_that_are_no_entries_have_names() {
         // All values of other children.
         event(element("RenderingInfo", [other("Message", "m"), element("Keywords", [other("Keyword", "k")])])), vec![]
             => Yes "(RenderingInfo.Message=m) (RenderingInfo.Keyword=k)";
-        // A second element whose leaves are no entries.
-        element("Event", ["x", "y"].map(|text| element("EventData", [constant("a", text)]))), vec![]
-            => Yes "(EventData.a=y)";
+        // The leaves of a second element are entries, too.
+        element("Event", ["x", "y"].map(|text| element("EventData", [constant("a", text).attribute("Type", text)]))), vec![]
+            => Yes "(a.Type=x) (a.Type=y)";
         // `System` beyond its places.
         element("Event", [element("System", [other("Channel", "c"), other("Channel", "d"), other("New", "n")])]), vec![]
             => Yes "(System.Channel=d) (System.New=n)";
@@ -309,7 +309,7 @@ fn a_map_is_what_event_data_holds() {
         Element::new("Event"), vec![] => Yes "";
         element("Event", [element("Other", [constant("a", "x")])]), vec![] => Yes "";
         element("Event", [element("EventData", [constant("a", "1")]), element("EventData", [constant("a", "2")])]),
-        vec![] => Yes "map a=1 [a]=1";
+        vec![] => Yes "map a=1 a_1=2 [a]=1";
         with_data([Element::new("Named").text("x"), Element::new("b").text("y")]), vec![]
             => Yes "map Named=x b=y [b]=y";
         // What an event has in place of `EventData`.
@@ -455,19 +455,20 @@ fn a_map_ends_behind_its_longest_names_and_constants() {
 
 #[test]
 fn children_come_behind_what_the_event_spells_out() {
-    let child = || stream(element("EventData", [constant("a", "in")]));
+    let child = |name: &str| stream(element(name, [constant("a", "in")]));
     let spelled = || element("EventData", [constant("a", "out")]);
     let event = |content: Vec<Content>| content.into_iter().fold(Element::new("Event"), Element::content);
     let user = |guard: u16| Element::new("UserData").depends_on(guard);
     check! {
         // The plan of the event's own template does not look into its children.
-        event(vec![Content::Element(spelled()), substitution(0)]), vec![child()] => Yes "map a=out [a]=out";
+        event(vec![Content::Element(spelled()), substitution(0)]), vec![child("Other")] => Yes "map a=out [a]=out";
         event(vec![substitution(0)]), vec![Value::Null] => Yes "";
-        event(vec![substitution(0), Content::Element(spelled())]), vec![child()] => Irregular "map a=in [a]=in";
+        event(vec![substitution(0), Content::Element(spelled())]), vec![child("EventData")]
+            => Irregular "map a=in a_1=out [a]=in";
         element("Event", [Element::new("UserData")]), vec![] => Yes "user";
         element("Event", [user(0)]), vec![Value::Null] => Yes "";
         element("Event", [user(0)]), vec![Value::UInt8(1)] => Yes "user";
         element("Event", [user(0), Element::new("UserData")]), vec![Value::Null] => Irregular "user";
-        element("Event", [Element::new("UserData"), user(0)]), vec![Value::Null] => Yes "user";
+        element("Event", [Element::new("UserData"), user(0)]), vec![Value::Null] => Irregular "user";
     }
 }
