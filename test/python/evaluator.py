@@ -330,7 +330,8 @@ def processes(events):
         path = data.get("NewProcessName", data.get("Image"))
         if event.id == 4688:
             near = [other for other in sysmon[event.computer, pid, (path or "").lower()] if abs(other.time - event.time) <= SECOND]
-            if near:
+            lines = {line.strip() for line in (data.get("CommandLine"), near[-1].data.get("CommandLine")) if line} if near else ()
+            if near and len(lines) < 2:
                 twins.add(id(near[-1]))
                 continue
         process = Process(event, pid, number_of(data.get("ParentProcessId" if event.id == 1 else "ProcessId")), guid_of(data.get("ProcessGuid")), path,

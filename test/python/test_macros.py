@@ -532,6 +532,14 @@ def test_a_process_of_both_logs_is_one_row(over):
     assert over.query("evtx_process_tree", columns, "ORDER BY tree_order ASC") == [([1, 4688], False), ([1, 4688], True), ([4688], False), ([1], False)]
 
 
+def test_another_command_line_is_another_process(over):
+    """A planted log does not replace what a process did."""
+    at, provider, event_id, fields = sysmon(1.1, 16, "{A}", 4, "{0}", "C:\\a.exe")
+    events = [security(1, 16, 4, "C:\\a.exe", CommandLine="a.exe -evil"), (at, provider, event_id, fields | {"CommandLine": "harmless"})]
+    found = over("evtx_process_tree", events, "command_line, event_ids", "ORDER BY command_line ASC")
+    assert found == [("a.exe -evil", [4688]), ("harmless", [1])]
+
+
 def test_parents_that_are_their_own_children_do_no_harm(over):
     events = [sysmon(1, 1, "{A}", 2, "{B}", "a.exe"), sysmon(2, 2, "{B}", 1, "{A}", "b.exe"), sysmon(3, 3, "{C}", 3, "{C}", "c.exe")]
     assert tree(over, events) == ["a.exe", ". b.exe", "c.exe"]

@@ -44,8 +44,8 @@ booted AS MATERIALIZED (
            count(*) FILTER (kind = 'boot') OVER (PARTITION BY computer ORDER BY number ASC NULLS LAST) AS boot
     FROM numbered
 ),
--- Events in both logs have the same ID and program, at most a second apart. Here and below, the greatest number so far is
--- that of the last event before.
+-- Events in both logs have the same ID, program and command line, at most a second apart. Here and below, the greatest number
+-- so far is that of the last event before.
 twins AS MATERIALIZED (
     SELECT security.number, sysmon.number AS twin
     FROM (
@@ -59,6 +59,7 @@ twins AS MATERIALIZED (
     JOIN numbered security ON security.number = candidates.number
     JOIN numbered sysmon ON sysmon.number = candidates.candidate
     WHERE security.event_id = 4688 AND lower(sysmon.process) = lower(security.process)
+      AND (trim(sysmon.command_line) = trim(security.command_line)) IS NOT FALSE
       AND sysmon.time_created >= security.time_created - INTERVAL 1 SECOND
 ),
 -- Starts, each with its end if that is the next event of the process ID.

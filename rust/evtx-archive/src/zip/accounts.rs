@@ -276,7 +276,11 @@ impl<'a> Accounts<'a> {
             self.searched += len;
             for &hit in &hits {
                 self.interrupt.check()?;
-                let Some(local) = self.local(at + hit as u64)? else {
+                // What looks like a header here may be none, so it takes nothing of the limit of extra fields.
+                let limit = (std::mem::replace(&mut self.extra, u64::MAX), self.is_shared);
+                let local = self.local(at + hit as u64)?;
+                (self.extra, self.is_shared) = limit;
+                let Some(local) = local else {
                     continue;
                 };
                 if let (name, true) = local.name(is_wanted) {

@@ -234,6 +234,19 @@ fn a_log_after_the_stream_of_another_entry_is_told() {
 }
 
 /// A Unicode path (APPNOTE 4.6.9) for a name.
+/// Text that looks like headers takes nothing of what may be read of them.
+#[test]
+fn text_that_looks_like_headers_is_no_damage() {
+    let log = sample("dirty.evtx");
+    for text in [b"abc PK\x03\x04 def".repeat(3), b"PK\x03\x04".repeat(20_000)] {
+        let parts = [(&b"r.txt"[..], 0, &text), (b"a.evtx", 8, &log)].map(|(name, method, bytes)| Part {
+            is_streamed: true,
+            ..new(name, method, bytes)
+        });
+        assert_eq!(errors_of(&archive(&parts)), (80, Vec::new()));
+    }
+}
+
 fn unicode(version: u8, of: &[u8], path: &[u8]) -> Vec<u8> {
     let field = [&[version][..], &crc32fast::hash(of).to_le_bytes(), path].concat();
     [&[0x75, 0x70][..], &(field.len() as u16).to_le_bytes(), &field].concat()
