@@ -277,10 +277,7 @@ impl<'a> Accounts<'a> {
             for &hit in &hits {
                 self.interrupt.check()?;
                 // What looks like a header here may be none, so it takes nothing of the limit of extra fields.
-                let limit = (std::mem::replace(&mut self.extra, u64::MAX), self.is_shared);
-                let local = self.local(at + hit as u64)?;
-                (self.extra, self.is_shared) = limit;
-                let Some(local) = local else {
+                let Some(local) = self.local_within(at + hit as u64, u64::MAX)? else {
                     continue;
                 };
                 if let (name, true) = local.name(is_wanted) {
@@ -299,8 +296,21 @@ impl<'a> Accounts<'a> {
         Ok(None)
     }
 
-    /// The local header at an offset, if there is one.
+    /// The local header at an offset, if there is one. Its extra fields are read as long as the limit lasts.
     fn local(&mut self, offset: u64) -> Result<Option<Local>, StorageError> {
+        let local = self.local_within(offset, self.extra)?;
+        if let Some(local) = &local {
+            let extra = local.data - offset - (LOCAL + local.name.len()) as u64;
+            match self.extra.checked_sub(extra) {
+                Some(left) => self.extra = left,
+                None => self.is_shared = true,
+            }
+        }
+        Ok(local)
+    }
+
+    /// The same, with its extra fields if they have at most so many bytes.
+    fn local_within(&mut self, offset: u64, limit: u64) -> Result<Option<Local>, StorageError> {
         let header = self.read(offset, LOCAL)?.and_then(|bytes| bytes.first_chunk().copied());
         let lengths = header.and_then(|header| Some((header, local_header(&header)?)));
         let Some((header, (name, extra))) = lengths else {
@@ -312,12 +322,9 @@ impl<'a> Accounts<'a> {
             return Ok(None);
         };
         let mut fields = Vec::new();
-        if extra <= self.extra {
-            self.extra -= extra;
+        if extra <= limit {
             let read = self.read(start + name.len() as u64, extra as usize)?;
             fields.extend_from_slice(read.unwrap_or_default());
-        } else {
-            self.is_shared = true;
         }
         Ok(Some(Local {
             header,
