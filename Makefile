@@ -71,7 +71,7 @@ release checked sanitized:
 RUST_CHECKED := -DEVTX_CHECKED=ON -DEVTX_CARGO_ARGS="-p evtx-features"
 BUILD_CHECKED := $(CARGO_RUN) build --quiet $(MANIFEST) -p evtx-features
 # Makes targets, which mostly download, while a command compiles.
-beside = $(MAKE) --no-print-directory $1 & $2 && wait $$!
+beside = $(MAKE) $1 & $2 && wait $$!
 $(OUT)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
 $(OUT)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CHECKED)
 $(OUT)/sanitized/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" $(RUST_CHECKED)
@@ -184,7 +184,7 @@ package:
 
 query:
 	@$(call beside,$(OUT)/checked/CMakeCache.txt $(CLIENT_CREATED),$(BUILD_CHECKED) -p evtx-duckdb)
-	@$(MAKE) --no-print-directory checked
+	@$(MAKE) checked
 	@$(CLIENT) tools/query.py $(CHECKED) samples/story.sql
 
 # DuckDB's command line with the extension loaded, and a view over the samples. The package's own `duckdb` is a Python script, which Ctrl-C ends.
