@@ -82,7 +82,6 @@ def test_glob_does_not_notice_an_interrupt(con, tmp_path):
     for number in range(20_000):
         (tmp_path / f"{number}.evtx").touch()
     glob, _ = processor_time(con, f"SELECT count(*) FROM glob('{tmp_path}/**/*.evtx')")
-    assert glob > 0.1, "DuckDB has fixed it: delete the report"
     for path in (tmp_path, f"{tmp_path}/*.evtx", f"{tmp_path}/**"):
         taken, outcome = processor_time(con, f"EXPLAIN FROM read_evtx('{path}')")
-        assert outcome == "InterruptException" and taken < glob / 4, (path, taken, glob)
+        assert outcome == "InterruptException" and taken < glob / 4, f"{path}: {taken} s. If glob takes {glob} s, DuckDB has fixed it: delete the report"
