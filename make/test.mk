@@ -20,7 +20,7 @@ test-rust-slow:
 	$(CARGO_TEST) -- --show-output --include-ignored
 # The comparison with the crate `evtx`, and the core of the page.
 test-oracle:
-	$(CARGO_TEST) -p evtx-oracle -p evtx-web -- --show-output
+	$(CARGO_TEST) -p evtx-features -p evtx-oracle -p evtx-web -- --show-output
 
 SQL_TEST := EVTX_CLIENT="$(abspath $(CLIENT)) test/sql/client.py" $(CARGO_TEST) -p evtx-features -p evtx-sqltest --test sql -- $(SQL_TESTS)
 
