@@ -14,8 +14,9 @@ pub(crate) enum Format {
 }
 
 /// Archives, by the ends of their names.
-const ARCHIVES: [(&str, Format); 12] = [
+const ARCHIVES: [(&str, Format); 13] = [
     (".zip", Format::Zip),
+    (".zipx", Format::Zip),
     (".7z", Format::SevenZip),
     (".tar", Format::Tar(Method::Stored)),
     (".tar.gz", Format::Tar(Method::Gzip)),

@@ -22,6 +22,8 @@ fn logs_in_an_archive_are_files() {
         file("case/1.ZIP/C/empty.evtx", 0, &[empty]),
     ];
     let archives = Archives::default();
+    let rows = read(&Memory::default().with("a.zipx", &archive), "a.zipx", &archives, 1).expect("rows");
+    assert_eq!(rows[0], file("a.zipx/B/dirty.evtx", 80, &[]));
     for threads in [1, 3] {
         for pattern in ["case/1.ZIP", "case/*.zip"] {
             assert_eq!(read(&storage, pattern, &archives, threads).expect("rows"), whole);
