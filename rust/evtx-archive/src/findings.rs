@@ -3,13 +3,42 @@
 use std::ops::Range;
 
 use evtx_format::Interrupt;
-use evtx_scan::{ALL_READ, StorageError, sort_by};
+use evtx_scan::{StorageError, sort_by};
 
 /// The most findings of an archive with a row each.
 const MAX_TOLD: usize = 100;
 
 /// The most characters of a name in a finding.
 const MAX_NAME: usize = 200;
+
+/// How findings start about an archive with a directory, and about one without. Both start with [`evtx_scan::ALL_READ`].
+pub(crate) const NAMED: &str = "all was read that its directory names, but ";
+pub(crate) const ALL: &str = "all was read, but ";
+
+/// How logs and archives start that can hold logs.
+const STARTS: [(&[u8], &str); 4] = [
+    (b"ElfFile\0", "a log"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"7z\xBC\xAF\x27\x1C", "a 7z archive"),
+    (b"\xFD7zXZ\0", "an XZ file"),
+];
+
+/// Fewer bytes hold no log, even if it is compressed.
+const MIN_HIDDEN: usize = 256;
+
+/// The log or archive in bytes that belong to no file, such as a comment, if there is one.
+pub(crate) fn hidden(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.len() < MIN_HIDDEN {
+        return None;
+    }
+    let is_here = |start: &[u8]| memchr::memmem::find(bytes, start).is_some();
+    STARTS.iter().find(|(start, _)| is_here(start)).map(|&(_, what)| what)
+}
+
+/// What is wrong with a folder that has data: some programs make a file of it.
+pub(crate) fn full_folder(name: &str, data: u64) -> String {
+    format!("its folder {} has {data} bytes of data", quoted(name))
+}
 
 /// Texts for rows, and how many more there would be.
 #[derive(Default)]
@@ -23,8 +52,7 @@ impl Findings {
         if self.is_full() {
             self.untold += 1;
         } else {
-            self.told
-                .push(format!("{ALL_READ} that its directory names, but {what}"));
+            self.told.push(what.to_owned());
         }
     }
 
@@ -33,15 +61,12 @@ impl Findings {
         self.told.len() >= MAX_TOLD
     }
 
-    pub(crate) fn into_texts(mut self) -> Vec<String> {
+    /// The texts, each after the same start.
+    pub(crate) fn into_texts(mut self, start: &str) -> Vec<String> {
         if self.untold > 0 {
-            let text = format!(
-                "{ALL_READ} that its directory names, but it has {} more such places",
-                self.untold
-            );
-            self.told.push(text);
+            self.told.push(format!("it has {} more such places", self.untold));
         }
-        self.told
+        self.told.into_iter().map(|what| format!("{start}{what}")).collect()
     }
 }
 

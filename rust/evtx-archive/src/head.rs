@@ -9,9 +9,6 @@ use crate::memory::ListMemory;
 pub(crate) const MAX_ENTRIES: usize = 1_000_000;
 pub(crate) const MAX_DIRECTORY: u64 = 256 << 20;
 
-/// How the names of entries end that have the messages of a log. They are listed with every log.
-pub(crate) const MESSAGES: &str = ".mta";
-
 /// Why a symbolic link is not read.
 pub(crate) const SYMBOLIC_LINK: &str = "it is a symbolic link, which is not followed";
 

@@ -1,6 +1,9 @@
 //! Names in archives. The case of ASCII letters does not matter, and `\` is the same as `/`.
 
-use evtx_scan::single_stars;
+use evtx_scan::{ends_with, single_stars};
+
+/// How the names of entries end that have the messages of a log. They are listed with every log.
+pub(crate) const MESSAGES: &str = ".mta";
 
 /// A name in an archive as it is compared: ASCII letters in lower case, and `/` for `\`.
 pub(crate) fn plain(name: &str) -> impl Iterator<Item = char> {
@@ -25,6 +28,26 @@ pub(crate) fn as_windows(name: &str) -> &str {
     let start = name.rfind(['/', '\\']).map_or(0, |slash| slash + 1);
     let end = name[start..].find(':').map_or(name.len(), |colon| start + colon);
     name[..end].trim_end_matches(['.', ' '])
+}
+
+/// Whether a name is that of a folder: nothing, or only dots and spaces, follows its last slash.
+pub(crate) fn is_folder(name: &str) -> bool {
+    as_windows(name).ends_with(['/', '\\'])
+}
+
+/// The name among those of an entry by which somebody asks for it as a file, if there is one: that of a log before that of
+/// messages, which may never be opened.
+pub(crate) fn wanted_name(names: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Option<usize> {
+    let is_file = |name: &String| !is_folder(name) && is_wanted(name);
+    let first = names.iter().position(is_file)?;
+    let is_log = |name: &String| !ends_with(name, MESSAGES) && is_file(name);
+    let after = || names[first..].iter().position(is_log);
+    let hop = if ends_with(&names[first], MESSAGES) {
+        after()
+    } else {
+        None
+    };
+    Some(first + hop.unwrap_or(0))
 }
 
 /// A name as text: UTF-8, whether the archive says so or not, or else code page 437.
@@ -107,6 +130,16 @@ mod tests {
             ("x.evtx:y/", "x.evtx:y/"),
         ] {
             assert_eq!(as_windows(name), file);
+        }
+    }
+
+    #[test]
+    fn nothing_follows_the_last_slash_of_a_folder() {
+        for name in ["a/", "a\\", "a/.", "a/..", "a\\ . ", "a/:b", "a/\0b"] {
+            assert!(is_folder(name), "{name:?}");
+        }
+        for name in ["a", "a/b", "a/.b", "a/b.", "..", ""] {
+            assert!(!is_folder(name), "{name:?}");
         }
     }
 

@@ -11,11 +11,11 @@ use crate::block::{Block, Coding, Item};
 use crate::codec::Method;
 use crate::entry::{Archive, Entry};
 use crate::formats::{Format, NESTING, format_of, method_of};
-use crate::head::{Directory, ENTRY, Encryption, Head, MESSAGES, Place, Wanted};
+use crate::head::{Directory, ENTRY, Encryption, Head, Place, Wanted};
 use crate::input::Input;
 use crate::limits::Archives;
 use crate::memory::{ListMemory, WindowLease, unusable};
-use crate::names::{Glob, as_windows, is_same, plain};
+use crate::names::{Glob, MESSAGES, as_windows, is_same, plain};
 use crate::unpacked::Unpacked;
 use crate::{seven_zip, tar, zip};
 

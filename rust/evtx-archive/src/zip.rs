@@ -10,17 +10,17 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_scan::{ALL_READ, StorageError, StorageFile, ends_with, sort_by};
+use evtx_scan::{StorageError, StorageFile, ends_with, sort_by};
 
 use crate::codec::Method;
-use crate::head::{
-    Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, MESSAGES, Own, Place, SYMBOLIC_LINK, Wanted,
-};
+use crate::findings::{NAMED, hidden};
+use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Own, Place, SYMBOLIC_LINK, Wanted};
 use crate::input::{Input, Source};
 use crate::memory::unusable;
+use crate::names::{MESSAGES, is_folder, wanted_name};
 use accounts::{Accounts, Claim};
 pub(crate) use fields::local_header;
-use fields::{LOCAL, OTHER_NAME, OTHER_SIZE, ZIP64, extra_fields, four, is_folder, names, number, two, wanted_name};
+use fields::{LOCAL, OTHER_NAME, OTHER_SIZE, ZIP64, extra_fields, four, names, number, two};
 
 /// The most end records of an archive that are read.
 const MAX_ENDS: usize = 4;
@@ -132,8 +132,10 @@ pub(crate) fn directory(
                 (Ok(own), Some(all)) => all.entries.extend(own.entries),
                 (Ok(mut own), none) => {
                     if end > size {
-                        let text = format!("{ALL_READ} that its directory names, but its comment is cut short");
-                        own.failures.push(text);
+                        own.failures.push(format!("{NAMED}its comment is cut short"));
+                    }
+                    if let Some(what) = hidden(reader.comment(at, end)) {
+                        own.failures.push(format!("{NAMED}its comment contains {what}"));
                     }
                     *none = Some(own);
                 }
@@ -262,11 +264,13 @@ impl Reader<'_> {
         let mut count = 0_usize;
         while input.offset() < end {
             self.interrupt.check()?;
+            let at = input.offset();
             let is_whole = input.fill(&mut record)? && record.starts_with(b"PK\x01\x02");
             let lengths = [28, 30, 32].map(|at| usize::from(two(&record, at)));
             rest.resize(lengths.iter().sum(), 0);
             // A signature may follow the entries.
             if record.starts_with(b"PK\x05\x05") && count > 0 {
+                accounts.signature(at..end, two(&record, 4).into())?;
                 break;
             }
             if !is_whole || !input.fill(&mut rest)? {
@@ -297,13 +301,14 @@ impl Reader<'_> {
                 size: head.size.unwrap_or(0),
                 has_descriptor: two(&record, 8) & 8 != 0,
                 is_stored: two(&record, 10) == 0,
+                is_encrypted: two(&record, 8) & 1 != 0,
                 // Messages are only opened if somebody asks for them.
                 is_opened: chosen.is_some() && !ends_with(&name, MESSAGES),
                 is_folder,
                 own,
                 name,
             };
-            accounts.add(claim, wanted)?;
+            accounts.add(claim, &rest, wanted)?;
         }
         Ok((directory, count, accounts))
     }
@@ -349,6 +354,13 @@ impl Reader<'_> {
             ends.retain(|&(_, end)| end <= size);
         }
         ends
+    }
+
+    /// The comment of an end record at a place, which ends at an offset, or what there is of it.
+    fn comment(&self, at: usize, end: u64) -> &[u8] {
+        let rest = &self.tail[at + END..];
+        let len = (end - self.start) as usize - (at + END);
+        &rest[..len.min(rest.len())]
     }
 
     /// The first bytes of the file.
@@ -399,10 +411,9 @@ impl Reader<'_> {
                 return unusable("the ZIP64 record of its directory is damaged");
             };
             (own_part, parts) = (four(&record, 16), four(&record, 20));
-            let record_end = place.saturating_add(12).saturating_add(number::<8>(&record, 4));
             end = End {
                 end: place,
-                others: [record_end..locator_at, after..size],
+                others: [place + END64 as u64..locator_at, after..size],
                 len: number::<8>(&record, 40),
                 offset: number::<8>(&record, 48),
                 count: number::<8>(&record, 32),

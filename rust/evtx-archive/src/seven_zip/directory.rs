@@ -13,7 +13,7 @@ use super::folder::Folder;
 use super::keys::Keys;
 use super::streams::{START, Streams};
 use crate::codec::Method;
-use crate::findings::{Findings, gaps, unclaimed};
+use crate::findings::{Findings, NAMED, gaps, hidden, unclaimed};
 use crate::head::{Directory, Wanted};
 use crate::input::{Input, Source};
 use crate::limits::Archives;
@@ -82,6 +82,11 @@ pub(crate) fn directory(
     for _ in 0..MAX_LAYERS {
         match reader.layer(&list, wanted).map_err(|error| advised(error, advice))? {
             Layer::List(mut directory, streams) => {
+                if let Some(what) = hidden(&list) {
+                    directory
+                        .failures
+                        .push(format!("{NAMED}its list of entries contains {what}"));
+                }
                 streams.claim(&mut spans, &mut wanted.memory)?;
                 directory.failures.extend(reader.others(spans)?);
                 return Ok((directory, streams.folders, keys));
@@ -159,7 +164,7 @@ impl Reader<'_> {
             findings.tell(&what);
             Ok(())
         })?;
-        Ok(findings.into_texts())
+        Ok(findings.into_texts(NAMED))
     }
 
     /// The list of entries as it is in the file, and where it is.

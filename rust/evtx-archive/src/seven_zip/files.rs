@@ -6,8 +6,10 @@ use evtx_scan::StorageError;
 use super::bytes::{Bytes, damaged};
 use super::streams::{Streams, is_here};
 use crate::codec::Method;
+use crate::findings::{Findings, NAMED, full_folder};
 use crate::head::{Directory, Encryption, Head, MAX_ENTRIES, Place, SYMBOLIC_LINK, Wanted};
 use crate::memory::ListMemory;
+use crate::names::is_folder;
 
 // IDs of properties.
 const END: u64 = 0x00;
@@ -117,7 +119,7 @@ pub(super) fn entries(
 ) -> Result<Directory, StorageError> {
     let mut files = Files::read(bytes, &mut wanted.memory, interrupt)?;
     let (mut parts, mut empty) = (streams.parts.iter(), 0..);
-    let mut directory = Directory::default();
+    let (mut directory, mut findings) = (Directory::default(), Findings::default());
     for nth in 0..files.count {
         interrupt.check()?;
         let name = files.name()?;
@@ -152,8 +154,12 @@ pub(super) fn entries(
         }
         let attributes = files.attributes.get(nth).copied().unwrap_or(0);
         head.refusal = is_link(attributes, head.compressed).then_some(SYMBOLIC_LINK);
+        if head.compressed > 0 && is_folder(&name) {
+            findings.tell(&full_folder(&name, head.compressed));
+        }
         directory.push(&name, head, wanted)?;
     }
+    directory.failures = findings.into_texts(NAMED);
     let left = parts.count();
     if left > 0 {
         directory

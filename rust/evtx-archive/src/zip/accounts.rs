@@ -9,16 +9,20 @@ use evtx_format::Interrupt;
 use evtx_scan::{StorageError, StorageFile};
 
 use super::fields::{
-    LOCAL, OTHER_NAME, OTHER_SIZE, ZIP64, extra_fields, four, has_paths, local_header, names, number, two, wanted_name,
+    LOCAL, OTHER_NAME, OTHER_SIZE, ZIP64, extra_fields, four, has_paths, local_header, names, number, two,
 };
-use crate::findings::{Findings, gaps, quoted, unclaimed};
+use crate::findings::{Findings, NAMED, full_folder, gaps, hidden, quoted, unclaimed};
 use crate::head::{Own, Wanted};
 use crate::memory::ListMemory;
+use crate::names::wanted_name;
 
 /// Bytes that are read at once, at least and at most. Each piece that follows the last one is larger: headers of small entries
 /// are near each other.
 const PIECE: usize = 1 << 10;
 const MAX_PIECE: usize = 1 << 20;
+
+/// What precedes a digital signature: its own signature and its length.
+const SIGNATURE: u64 = 6;
 
 /// The largest descriptor after the data of an entry (APPNOTE 4.3.9): a signature, a checksum and two sizes of ZIP64.
 const DESCRIPTOR: u64 = 24;
@@ -34,6 +38,9 @@ const MAX_SEARCHED: u64 = 64 << 20;
 /// Size of a compressed folder that has nothing in it, at most: its data is an empty stream, perhaps encrypted.
 const EMPTY: u64 = 64;
 
+/// What compression adds to the size of a small entry, at most.
+const EXPANSION: u64 = 1024;
+
 /// Data that stands at the start of a part of a split archive, or of what could have become one (APPNOTE 8.5.3, 8.5.4).
 const MARKERS: [&[u8; 4]; 2] = [b"PK\x07\x08", b"PK00"];
 
@@ -48,10 +55,23 @@ pub(super) struct Claim {
     pub(super) size: u64,
     pub(super) has_descriptor: bool,
     pub(super) is_stored: bool,
+    pub(super) is_encrypted: bool,
     /// Whether somebody asks for it. Its header is then compared when it is opened, and so is its data, unless it is stored.
     pub(super) is_opened: bool,
     pub(super) is_folder: bool,
     pub(super) own: Own,
+}
+
+impl Claim {
+    /// The most bytes of compressed data that an entry of this size can need. Encryption adds a header and a checksum. Methods
+    /// add less than a byte to each byte of what they cannot compress.
+    fn most(&self) -> u64 {
+        let header = if self.is_encrypted { 64 } else { 0 };
+        match self.is_stored {
+            true => self.size.saturating_add(header),
+            false => self.size.saturating_mul(2).saturating_add(header + EXPANSION),
+        }
+    }
 }
 
 /// Compares a directory with the rest of its archive.
@@ -126,20 +146,45 @@ impl<'a> Accounts<'a> {
         }
     }
 
-    /// Takes what the directory says of an entry.
+    /// Takes what the directory says of an entry, and its name, extra fields and comment there.
     ///
     /// # Errors
     /// Those of the storage, and [`StorageError::Unusable`] if the list takes too much memory.
-    pub(super) fn add(&mut self, claim: Claim, wanted: &mut Wanted<'_>) -> Result<(), StorageError> {
+    pub(super) fn add(&mut self, claim: Claim, record: &[u8], wanted: &mut Wanted<'_>) -> Result<(), StorageError> {
         self.interrupt.check()?;
         if claim.is_folder && (claim.size > 0 || claim.compressed > EMPTY) {
             let data = claim.size.max(claim.compressed);
-            self.findings
-                .tell(&format!("its folder {} has {data} bytes of data", quoted(&claim.name)));
+            self.findings.tell(&full_folder(&claim.name, data));
+        } else if !claim.is_opened && claim.compressed > claim.most() {
+            let (data, size) = (claim.compressed, claim.size);
+            self.disagrees(
+                &claim,
+                &format!("the data has {data} bytes, too many for a size of {size}"),
+            );
+        }
+        if let Some(what) = hidden(record) {
+            self.disagrees(&claim, &format!("the record in the directory contains {what}"));
         }
         let span = self.settle(claim.offset, wanted.is_wanted)?;
         self.last = Some(claim);
         self.push(span, Some(&mut wanted.memory))
+    }
+
+    /// Takes a digital signature with so many bytes (APPNOTE 4.3.13) at the start of a range, and reports what follows it.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub(super) fn signature(&mut self, bytes: Range<u64>, len: u64) -> Result<(), StorageError> {
+        let end = bytes.start.saturating_add(SIGNATURE + len).min(bytes.end);
+        let signature = self.read(bytes.start, (end - bytes.start) as usize)?;
+        if let Some(what) = signature.and_then(hidden) {
+            self.findings
+                .tell(&format!("the signature of its directory contains {what}"));
+        }
+        if end < bytes.end {
+            self.findings.tell(&unclaimed(&(end..bytes.end)));
+        }
+        Ok(())
     }
 
     /// What the archive has besides its directory, which starts at an offset, and `others`, which its end does not claim.
@@ -162,7 +207,7 @@ impl<'a> Accounts<'a> {
         if self.is_shared {
             self.findings.tell("the headers of its entries overlap");
         }
-        Ok(self.findings.into_texts())
+        Ok(self.findings.into_texts(NAMED))
     }
 
     fn push(&mut self, span: Option<Range<u64>>, memory: Option<&mut ListMemory>) -> Result<(), StorageError> {
@@ -217,6 +262,12 @@ impl<'a> Accounts<'a> {
             }
             return Ok(Some(claim.offset..least));
         };
+        if let Some(what) = hidden(&local.extra) {
+            self.disagrees(
+                &claim,
+                &format!("the extra fields in the header of its data contain {what}"),
+            );
+        }
         let mut end = local.data.saturating_add(claim.compressed);
         let (said, stated) = (local.compressed(), claim.compressed);
         let why = if claim.is_opened {

@@ -1,8 +1,5 @@
 //! The numbers of a ZIP archive, which are little-endian, its local headers, and the names of entries.
 
-use evtx_scan::ends_with;
-
-use crate::head::MESSAGES;
 use crate::names::text;
 
 pub(crate) const LOCAL: usize = 30;
@@ -73,23 +70,3 @@ pub(super) fn names(name: &[u8], checksum: u32, extra: &[u8]) -> Vec<String> {
 pub(super) const OTHER_NAME: &str = "the header of its data has another name";
 /// The same of one that states another size.
 pub(super) const OTHER_SIZE: &str = "the header of its data has another size";
-
-/// Whether a name is that of a folder.
-pub(super) fn is_folder(name: &str) -> bool {
-    name.ends_with(['/', '\\'])
-}
-
-/// The name among those of an entry by which somebody asks for it as a file, if there is one: that of a log before that of
-/// messages, which may never be opened.
-pub(super) fn wanted_name(names: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Option<usize> {
-    let is_file = |name: &String| !is_folder(name) && is_wanted(name);
-    let first = names.iter().position(is_file)?;
-    let is_log = |name: &String| !ends_with(name, MESSAGES) && is_file(name);
-    let after = || names[first..].iter().position(is_log);
-    let hop = if ends_with(&names[first], MESSAGES) {
-        after()
-    } else {
-        None
-    };
-    Some(first + hop.unwrap_or(0))
-}

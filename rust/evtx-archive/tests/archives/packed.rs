@@ -103,7 +103,7 @@ fn bits(bits: &[bool]) -> Vec<u8> {
 }
 
 /// A property of files: its ID, its size, and its bytes.
-fn property(id: u8, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn property(id: u8, bytes: &[u8]) -> Vec<u8> {
     [&[id][..], &number(bytes.len() as u64), bytes].concat()
 }
 
