@@ -1,6 +1,7 @@
 """Archives: finding and naming entries, encryption, hostile input, and logs larger than memory."""
 
 import collections
+import contextlib
 import gzip
 import io
 import os
@@ -9,6 +10,7 @@ import random
 import re
 import shutil
 import struct
+import subprocess
 import tarfile
 import zipfile
 import zlib
@@ -393,6 +395,161 @@ def test_sound_archives_have_no_other_bytes(con, tmp_path):
                     archive.write(log, "later.evtx")
                 rows = con.execute(FILES, [str(path)]).fetchall()
                 assert rows == [(f"{path}/b.evtx", 80, None), (f"{path}/later.evtx", 80, None)], (is_stream, method, is_wide)
+
+
+def raw_member(name, kind, data=b"", size=None):
+    """A header of a tar as it is, and its data."""
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, len(data) if size is None else size
+    return info.create_ustar_header(info.get_info(), "utf-8", "surrogateescape") + data + bytes(-len(data) % 512)
+
+
+def pax_header(kind=b"x", *records):
+    """A header with attributes, in this order; they may repeat."""
+    out = b""
+    for key, value in records:
+        record = f" {key}=".encode() + value + b"\n"
+        length = next(n for n in range(len(record), len(record) + 20) if len(str(n)) + len(record) == n)
+        out += str(length).encode() + record
+    return raw_member("PaxHeaders/x", kind, out)
+
+
+def honest_member(random_, number, log):
+    """A member as tarfile and GNU tar write them."""
+    name = random_.choice(["", "./", "C/Windows/", "folder/" * 20, "Prüfung/"]) + str(number) + random_.choice([".evtx", ".txt", ".EVTX"])
+    kind = random_.choice(["file"] * 6 + ["folder", "link", "symlink", "comment", "list", "label", "size"])
+    if kind == "comment":
+        return pax_header(random_.choice([b"x", b"g"]), ("comment", bytes(random_.randrange(300)))) + raw_member(f"{number}.txt", b"0", b"nothing")
+    if kind == "list":
+        return raw_member("folder", b"D", b"".join(b"Y%d.evtx\0" % n for n in range(random_.randrange(100))) + b"\0")
+    if kind == "label":
+        return raw_member("a label", b"V")
+    info = tarfile.TarInfo(name)
+    data = log if kind in ("file", "size") and name.lower().endswith("evtx") else b"nothing" * random_.randrange(300)
+    if kind in ("folder", "link", "symlink"):
+        info.type, data = {"folder": tarfile.DIRTYPE, "link": tarfile.LNKTYPE, "symlink": tarfile.SYMTYPE}[kind], b""
+        info.name, info.linkname = f"{name}.d", "C/" * 60
+    info.size = len(data)
+    form = random_.choice([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+    if kind == "size":
+        info.pax_headers, form = {"size": str(len(data))}, tarfile.PAX_FORMAT
+    if form == tarfile.USTAR_FORMAT and len(info.linkname) > 100:
+        form = tarfile.GNU_FORMAT
+    return info.tobuf(form) + data + bytes(-len(data) % 512)
+
+
+def hiding_members(random_, number, log):
+    """Members with a log that only some programs find."""
+    evtx, text, inner = f"{number}.evtx", f"{number}.txt", raw_member(f"{number}.evtx", b"0", log)
+    own, cover = raw_member(evtx, b"0", log), raw_member(text, b"0", size=0)
+    return random_.choice([
+        lambda: raw_member(evtx + random_.choice(["/", "//", "/.", "\\", "/./"]), random_.choice([b"0", b"\0", b"7"]), log),
+        lambda: raw_member(evtx, random_.choice([b"V", b"D", b"M", b"N", b"Z", b"A", b"K", b"L", b"x", b"g"]), log),
+        lambda: pax_header(b"x", ("path", text.encode())) + own,
+        lambda: pax_header(b"x", *random_.sample([("path", text.encode()), ("path", evtx.encode())], 2)) + raw_member("x", b"0", log),
+        lambda: pax_header(b"x", ("path", evtx.encode())) + pax_header(b"x", ("path", text.encode())) + raw_member("x", b"0", log),
+        lambda: pax_header(b"g", ("path", random_.choice([text, evtx]).encode())) + raw_member(random_.choice([text, evtx]), b"0", log),
+        lambda: raw_member("x", b"L", text.encode() + b"\0") + own,
+        lambda: raw_member("x", b"L", text.encode() + b"\0") + raw_member("label", b"V") + own,
+        lambda: pax_header(b"x", ("size", b"%d" % len(inner))) + cover + inner,
+        lambda: pax_header(b"x", ("size", b"0")) + raw_member(text, b"0", size=len(inner)) + inner,
+        lambda: pax_header(b"x", *random_.sample([("size", b"0"), ("size", b"%d" % len(inner))], 2)) + raw_member(text, b"0", size=len(inner)) + inner,
+        lambda: pax_header(b"g", ("size", b"%d" % len(inner))) + cover + inner,
+        lambda: raw_member(f"{number}", random_.choice([b"5", b"1", b"2", b"3", b"6"]), size=len(inner)) + inner,
+        lambda: raw_member(f"{number}", b"5", size=1024) + raw_member(text, b"0", inner),
+        lambda: pax_header(random_.choice([b"x", b"g"]), (random_.choice(["comment", "SCHILY.xattr.user.x"]), log)) + cover,
+        lambda: raw_member("x", random_.choice([b"K", b"L"]), b"name\0" + log) + cover,
+        lambda: raw_member(evtx + random_.choice([".", " ", ". .", ":stream"]), b"0", log),
+        lambda: bytes(1024) + own,
+        lambda: pax_header(b"x", ("GNU.sparse.name", text.encode())) + own,
+    ])()
+
+
+def is_log(name):
+    return re.search(r"\.evtx([. ]*|:[^/]*)$", name.rstrip("/\\. "), re.I) is not None
+
+
+def found_in_tar(data, log):
+    """The offsets of logs that some reader finds: tarfile, programs that know headers only, or a search for the bytes."""
+    offsets = {match.start() for match in re.finditer(re.escape(log), data)}
+    for ignore_zeros in (False, True):
+        with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=io.BytesIO(data), ignore_zeros=ignore_zeros) as archive:
+            offsets.update(info.offset_data for info in archive if is_log(info.name) and info.size >= len(log))
+    for has_data in (b"", b"12345 6"):
+        at = 0
+        while at + 512 <= len(data):
+            try:
+                info = tarfile.TarInfo.frombuf(data[at:at + 512], "utf-8", "surrogateescape")
+            except tarfile.HeaderError:
+                break
+            at += 512
+            if is_log(info.name) and info.size >= len(log):
+                offsets.add(at)
+            at += 0 if info.type in has_data else info.size + -info.size % 512
+    return offsets
+
+
+def test_every_log_of_a_tar_is_read_or_told(con, tmp_path):
+    """Random archives. The judges are tarfile, a reader of headers alone, and a search for the bytes of the log."""
+    random_, log, expected = random.Random(70), (SAMPLES / "dirty.evtx").read_bytes(), {}
+    for nth in range(400):
+        parts = [honest_member(random_, number, log) for number in range(random_.randrange(4))]
+        is_honest = random_.random() < 0.4
+        if not is_honest:
+            parts.append(hiding_members(random_, 8, log))
+        parts.append(raw_member("z.evtx", b"0", log))
+        if random_.random() < 0.3:
+            parts.append(honest_member(random_, 9, log))
+        data = b"".join(parts) + bytes(1024)
+        name = f"{nth:03}.{random_.choice(['tar', 'tgz'])}"
+        (tmp_path / name).write_bytes(data if name.endswith("tar") else gzip.compress(data, 1))
+        names = None
+        if is_honest:
+            with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+                names = sorted(info.name.removeprefix("./") for info in archive if info.isreg() and is_log(info.name))
+        expected[name] = found_in_tar(data, log), names
+    read, told = collections.defaultdict(list), collections.defaultdict(list)
+    for path, count, error in con.execute(FILES, [str(tmp_path)]).fetchall():
+        archive, _, entry = path.removeprefix(f"{tmp_path}/").partition("/")
+        if count == 80:
+            read[archive].append(entry)
+        if error is not None:
+            told[archive].append(error)
+    hidden = 0
+    for archive, (offsets, names) in expected.items():
+        if names is None:
+            assert told[archive] or len(read[archive]) >= len(offsets), (archive, offsets, read[archive])
+            hidden += 1
+        else:
+            assert (sorted(read[archive]), told[archive]) == (names, []), archive
+    print(f"{hidden} archives hide a log, {len(expected) - hidden} are honest; {sum(map(bool, told.values()))} have a row that tells")
+    assert 200 < hidden < 300 and sum(map(bool, told.values())) > 100
+
+
+def test_sound_tars_have_nothing_to_tell(con, tmp_path):
+    """As GNU tar writes them: all formats, lists of incremental backups, a label, links, holes, and long names."""
+    version = subprocess.run(["tar", "--version"], capture_output=True, text=True, check=False) if shutil.which("tar") else None
+    if version is None or "GNU tar" not in version.stdout:
+        pytest.skip("needs GNU tar")
+    case, log = tmp_path / "case", SAMPLES / "dirty.evtx"
+    names = ["a.evtx", "Prüfung/b.evtx", "deep/" * 25 + "c.evtx", "d" * 90 + "/" + "e" * 60 + ".evtx"]
+    for name in names:
+        (case / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(log, case / name)
+    (case / "notes.txt").write_text("nothing")
+    os.link(case / "notes.txt", case / "hard.txt")
+    (case / "link.txt").symlink_to("x" * 150)
+    with (case / "holes.bin").open("wb") as file:
+        file.truncate(1 << 20)
+    for form, options in [
+        ("gnu", ["-g", tmp_path / "list", "-V", "a label", "-S"]), ("oldgnu", ["-S"]), ("pax", ["-V", "a label", "-S"]),
+        ("pax", ["-g", tmp_path / "other"]), ("ustar", []), ("gnu", []), ("pax", ["--pax-option=comment=x"]), ("v7", []),
+    ]:
+        path = tmp_path / "a.tar"
+        subprocess.run(["tar", "-C", case, f"--format={form}", *options, "-cf", path, "."], check=form in ("gnu", "pax"), capture_output=True)
+        rows = con.execute(FILES, [str(path)]).fetchall()
+        assert all(error is None for _, _, error in rows), (form, options, rows)
+        assert {name.removeprefix(f"{path}/") for name, _, _ in rows} == set(names if form in ("gnu", "pax", "oldgnu") else names[:len(rows)])
 
 
 def test_a_password_is_not_shown(con, case):

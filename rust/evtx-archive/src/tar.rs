@@ -5,10 +5,11 @@ use evtx_format::Interrupt;
 use evtx_scan::{ALL_READ, StorageError};
 
 use crate::codec::Method;
+use crate::findings::{ALL, Findings, full_folder, hidden};
 use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Place, SYMBOLIC_LINK, Wanted};
 use crate::input::Source;
 use crate::memory::unusable;
-use crate::names::text;
+use crate::names::{is_folder, text, wanted_name};
 
 /// Bytes of a header. Data is padded to a multiple of it.
 const BLOCK: usize = 512;
@@ -19,13 +20,22 @@ const MAX_EXTENSION: u64 = 1 << 20;
 /// Most blocks of zeros at the end of an archive: 1 MiB. Another archive may follow them.
 const MAX_ZEROS: usize = 2048;
 
+/// Most names of an entry that its attributes replace.
+const MAX_NAMES: usize = 16;
+
+/// The smallest size that does not fit the octal digits of a header: 8 GiB.
+const LARGE: u64 = 1 << 33;
+
 /// Why a sparse file is not read.
 const SPARSE: &str = "it is a sparse file, which is not supported";
+
+/// How a size in attributes contradicts another one.
+const OTHER_SIZES: &str = "has another size in the attributes before it";
 
 /// Why an archive without its last bytes has a failure.
 const CUT: &str = "the archive is cut short";
 
-/// What precedes an entry and belongs to it.
+/// What precedes an entry and belongs to it. The last name and size of each kind count.
 #[derive(Default)]
 struct Extension {
     /// The name from a header for a long name.
@@ -36,12 +46,20 @@ struct Extension {
     sparse_name: Option<Vec<u8>>,
     is_sparse: bool,
     size: Option<u64>,
+    /// Names that others replace. Some programs use these.
+    replaced: Vec<Vec<u8>>,
+    /// How its parts contradict each other.
+    contradiction: Option<&'static str>,
 }
 
 /// What a header stands for.
 enum Kind {
     File,
     Folder,
+    /// The names in a folder, as GNU tar writes them for incremental backups.
+    List,
+    /// The name of a volume, in the header itself.
+    Label,
     /// Something without data, and why it is not read.
     Refused(&'static str),
     /// Something whose data is not read, and why.
@@ -52,8 +70,8 @@ enum Kind {
     AttributesOfAll,
     /// The name of the next entry.
     Name,
-    /// Bytes that belong to no file.
-    Other,
+    /// The target of the next entry, which is a link.
+    Target,
 }
 
 /// A header.
@@ -70,6 +88,8 @@ struct Reader<'r, 'w> {
     wanted: &'r mut Wanted<'w>,
     interrupt: Interrupt<'r>,
     directory: Directory,
+    /// What is in the archive besides its entries, or what programs take for an entry or not.
+    findings: Findings,
     /// Bytes of all names.
     names: u64,
     next: Extension,
@@ -93,16 +113,18 @@ pub(crate) fn directory(
         wanted,
         interrupt,
         directory: Directory::default(),
+        findings: Findings::default(),
         names: 0,
         next: Extension::default(),
         name_of_all: None,
     };
-    match reader.headers() {
-        Err(StorageError::Unusable(why)) if reader.source.offset() > BLOCK as u64 => {
-            reader.directory.failures = vec![why];
-        }
-        other => other?,
-    }
+    let damage = match reader.headers() {
+        Err(StorageError::Unusable(why)) if reader.source.offset() > BLOCK as u64 => Some(why),
+        read => read.map(|()| None)?,
+    };
+    let is_whole = damage.as_ref().is_none_or(|why| why.starts_with(ALL_READ));
+    let findings = reader.findings.into_texts(if is_whole { ALL } else { "" });
+    reader.directory.failures = damage.into_iter().chain(findings).collect();
     Ok(reader.directory)
 }
 
@@ -143,45 +165,101 @@ impl Reader<'_, '_> {
     fn member(&mut self, header: &Header<'_>, at: u64) -> Result<(), StorageError> {
         match header.kind() {
             Kind::Attributes => {
-                let attributes = self.extension(header.size, at)?;
+                let attributes = self.attributes(header.size, at)?;
                 self.next.take(&attributes).map_or_else(|| damaged(at), Ok)
             }
             Kind::AttributesOfAll => {
-                let (attributes, mut all) = (self.extension(header.size, at)?, Extension::default());
+                let (attributes, mut all) = (self.attributes(header.size, at)?, Extension::default());
                 all.take(&attributes).map_or_else(|| damaged(at), Ok)?;
+                // Programs differ in whether they use these.
                 if all.path.is_some() {
                     self.name_of_all = all.path;
-                    // Programs differ in whether they use it.
-                    let why = format!("{ALL_READ}, but its header at offset {at} gives all later entries one name");
-                    self.directory.failures = vec![why];
+                    self.tell(at, "gives all later entries one name");
+                }
+                if all.size.is_some() || all.is_sparse {
+                    self.tell(at, "gives all later entries one size");
                 }
                 Ok(())
             }
             Kind::Name => {
-                self.next.name = name_in(&self.extension(header.size, at)?).or(self.next.name.take());
+                let name = self.long_name(header.size, at)?;
+                self.next.rename(|next| &mut next.name, &name);
                 Ok(())
             }
-            Kind::Other => self.skip(header.size)?.1.map_or(Ok(()), Err),
-            Kind::Folder => {
+            Kind::Target => self.long_name(header.size, at).map(drop),
+            Kind::Label => {
                 self.next = Extension::default();
+                if header.size > 0 {
+                    self.tell(
+                        at,
+                        &format!("is the label of a volume with {} bytes of data", header.size),
+                    );
+                }
+                self.skip(header.size)?.1.map_or(Ok(()), Err)
+            }
+            Kind::List => {
+                self.next = Extension::default();
+                if !self.is_list(header.size)? {
+                    self.tell(at, "is a list of the names in a folder, and has other data");
+                }
                 Ok(())
             }
-            Kind::File => self.entry(header, header.size, None),
-            Kind::Refused(why) => self.entry(header, 0, Some(why)),
-            Kind::Unread(why) => self.entry(header, header.size, Some(why)),
+            Kind::Folder => {
+                let next = std::mem::take(&mut self.next);
+                self.check_empty(header, &next, at);
+                Ok(())
+            }
+            Kind::File => self.entry(header, header.size, None, at),
+            Kind::Refused(why) => self.entry(header, 0, Some(why), at),
+            Kind::Unread(why) => self.entry(header, header.size, Some(why), at),
+        }
+    }
+
+    /// Reports how a header at an offset can be understood in another way, or what else it has.
+    fn tell(&mut self, at: u64, what: &str) {
+        self.findings.tell(&format!("its header at offset {at} {what}"));
+    }
+
+    /// Reports the size of something that has no data. Some programs pass over so many bytes, others over none, so they find
+    /// other entries after it.
+    fn check_empty(&mut self, header: &Header<'_>, next: &Extension, at: u64) {
+        let size = header.size.max(next.size.unwrap_or(0));
+        if size > 0 {
+            self.tell(at, &format!("is no file, and says that it has {size} bytes of data"));
         }
     }
 
     /// Lists an entry with so many bytes of data, and passes over these.
-    fn entry(&mut self, header: &Header<'_>, size: u64, refusal: Option<&'static str>) -> Result<(), StorageError> {
+    fn entry(
+        &mut self,
+        header: &Header<'_>,
+        size: u64,
+        refusal: Option<&'static str>,
+        at: u64,
+    ) -> Result<(), StorageError> {
         let next = std::mem::take(&mut self.next);
+        if let Kind::Refused(_) = header.kind() {
+            self.check_empty(header, &next, at);
+        } else if let Some(why) = next.contradiction(header.size) {
+            self.tell(at, why);
+        }
         let refusal = refusal.or(next.is_sparse.then_some(SPARSE));
         let size = next.size.filter(|_| size > 0 || refusal.is_none()).unwrap_or(size);
-        self.skip_maps(header)?;
-        let name = next.sparse_name.or(next.path).or_else(|| self.name_of_all.clone());
-        let name = name.or(next.name).unwrap_or_else(|| header.name());
-        let name = text(&name);
-        let mut name = name.as_str();
+        self.skip_maps(header, at)?;
+        let preferred = [next.sparse_name, next.path, self.name_of_all.clone(), next.name];
+        let names = preferred.into_iter().flatten().chain([header.name()]);
+        let mut names: Vec<_> = names.chain(next.replaced).map(|name| text(&name)).collect();
+        // A header that has no room for the whole name can cut it after a slash.
+        for name in &mut names[1..] {
+            name.truncate(name.trim_end_matches('/').len());
+        }
+        // Old programs write a folder as a file whose name ends so.
+        if size == 0 && is_folder(&names[0]) {
+            return Ok(());
+        }
+        // A log must not be lost by a second name.
+        let nth = wanted_name(&names, self.wanted.is_wanted).unwrap_or(0);
+        let mut name = names[nth].as_str();
         while let Some(rest) = name.strip_prefix("./") {
             name = rest.trim_start_matches('/');
         }
@@ -192,9 +270,8 @@ impl Reader<'_, '_> {
                 MAX_DIRECTORY >> 20
             ));
         }
-        // Old programs write a folder as a file whose name ends so.
-        if name.ends_with('/') && size == 0 {
-            return Ok(());
+        if is_folder(name) {
+            self.findings.tell(&full_folder(name, size));
         }
         let place = (self.place)(self.source.offset());
         let (found, failure) = self.skip(size)?;
@@ -246,15 +323,58 @@ impl Reader<'_, '_> {
         Ok(data)
     }
 
+    /// Reads the attributes in the data of a header at an offset.
+    fn attributes(&mut self, size: u64, at: u64) -> Result<Vec<u8>, StorageError> {
+        let attributes = self.extension(size, at)?;
+        if let Some(what) = hidden(&attributes) {
+            self.tell(at, &format!("has attributes that contain {what}"));
+        }
+        Ok(attributes)
+    }
+
+    /// Reads the name in the data of a header at an offset. It ends at a zero, and only zeros follow it.
+    fn long_name(&mut self, size: u64, at: u64) -> Result<Vec<u8>, StorageError> {
+        let mut name = self.extension(size, at)?;
+        let len = until_zero(&name).len();
+        if name[len..].iter().any(|&byte| byte != 0) {
+            self.tell(at, "has other bytes after a name");
+        }
+        name.truncate(len);
+        Ok(name)
+    }
+
+    /// Passes over so many bytes and their padding. Returns whether they are a list of names in a folder: each after a letter
+    /// and before a zero, and a zero at the end (GNU tar, "Dumpdir").
+    fn is_list(&mut self, size: u64) -> Result<bool, StorageError> {
+        let (mut is_list, mut last, mut has_ended) = (true, 0, false);
+        let (mut left, mut bytes) = (size, [0; BLOCK]);
+        while left > 0 {
+            self.interrupt.check()?;
+            if !self.source.fill(&mut bytes)? {
+                return unusable(CUT);
+            }
+            for &byte in &bytes[..left.min(BLOCK as u64) as usize] {
+                is_list &= !has_ended && (last != 0 || matches!(byte, 0 | b'Y' | b'N' | b'D' | b'R' | b'T' | b'X'));
+                has_ended |= last == 0 && byte == 0;
+                last = byte;
+            }
+            left = left.saturating_sub(BLOCK as u64);
+        }
+        Ok(is_list && (has_ended || size == 0))
+    }
+
     /// Passes over the further maps of a sparse file of GNU tar. The last byte but seven of each says whether one more
-    /// follows.
-    fn skip_maps(&mut self, header: &Header<'_>) -> Result<(), StorageError> {
+    /// follows. To programs that know no sparse files, they are the next headers.
+    fn skip_maps(&mut self, header: &Header<'_>, at: u64) -> Result<(), StorageError> {
         let mut is_extended = header.bytes[156] == b'S' && header.bytes[482] != 0;
         while is_extended {
             self.interrupt.check()?;
             let mut map = [0; BLOCK];
             if !self.source.fill(&mut map)? {
                 return unusable(CUT);
+            }
+            if Header::of(&map).is_some() {
+                self.tell(at, "has a map of a sparse file that is a header, too");
             }
             is_extended = map[504] != 0;
         }
@@ -291,8 +411,9 @@ impl<'h> Header<'h> {
             b'x' | b'X' => Kind::Attributes,
             b'L' => Kind::Name,
             b'g' => Kind::AttributesOfAll,
-            // The target of a long link, the list of a folder, and the label of a volume.
-            b'K' | b'D' | b'V' => Kind::Other,
+            b'K' => Kind::Target,
+            b'D' => Kind::List,
+            b'V' => Kind::Label,
             _ => Kind::File,
         }
     }
@@ -300,7 +421,8 @@ impl<'h> Header<'h> {
     /// The name, with the prefix that POSIX allows.
     fn name(&self) -> Vec<u8> {
         let (name, prefix) = (until_zero(&self.bytes[..100]), until_zero(&self.bytes[345..500]));
-        if self.bytes[257..263] == *b"ustar\0" && !prefix.is_empty() {
+        let is_joined = self.bytes[257..263] == *b"ustar\0" || name.is_empty();
+        if is_joined && !prefix.is_empty() {
             [prefix, b"/", name].concat()
         } else {
             name.to_vec()
@@ -336,6 +458,32 @@ fn number(field: &[u8]) -> Option<u64> {
 }
 
 impl Extension {
+    /// Takes the name in these bytes in place of another one of its kind.
+    fn rename(&mut self, kind: fn(&mut Self) -> &mut Option<Vec<u8>>, bytes: &[u8]) {
+        let Some(name) = name_in(bytes) else {
+            return;
+        };
+        let Some(other) = kind(self).replace(name) else {
+            return;
+        };
+        if self.replaced.len() < MAX_NAMES {
+            self.replaced.push(other);
+        } else {
+            self.contradiction = Some("has too many names before it");
+        }
+    }
+
+    /// How its parts contradict each other, or the size in a header. The header has no room for a large size: it has 0, as many
+    /// digits as fit, or only sevens.
+    fn contradiction(&self, in_header: u64) -> Option<&'static str> {
+        let is_other = |size: u64| {
+            let is_cut = size >= LARGE && [0, size % LARGE, LARGE - 1].contains(&in_header);
+            size != in_header && !is_cut
+        };
+        let other_size = self.size.is_some_and(is_other).then_some(OTHER_SIZES);
+        self.contradiction.or(other_size)
+    }
+
     /// Takes attributes: records of a length in decimal digits, a space, a key, `=`, a value and a line feed. The length
     /// counts all of these. Returns `None` for other bytes.
     fn take(&mut self, mut attributes: &[u8]) -> Option<()> {
@@ -347,12 +495,16 @@ impl Extension {
             let equals = record.iter().position(|&byte| byte == b'=')?;
             let (key, value) = (&record[..equals], &record[equals + 1..]);
             match key {
-                b"path" => self.path = name_in(value).or(self.path.take()),
-                b"GNU.sparse.name" => self.sparse_name = name_in(value).or(self.sparse_name.take()),
+                b"path" => self.rename(|next| &mut next.path, value),
+                b"GNU.sparse.name" => self.rename(|next| &mut next.sparse_name, value),
                 b"size" => {
                     let size = std::str::from_utf8(value).ok()?.parse().ok()?;
-                    self.size = Some(size).filter(|&size| size <= i64::MAX as u64);
-                    self.size?;
+                    if size > i64::MAX as u64 {
+                        return None;
+                    }
+                    if self.size.replace(size).is_some_and(|other| other != size) {
+                        self.contradiction = Some(OTHER_SIZES);
+                    }
                 }
                 _ => {}
             }

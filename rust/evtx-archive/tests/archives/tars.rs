@@ -23,12 +23,23 @@ pub(crate) fn sign(header: &mut [u8]) {
     header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
 }
 
-fn attribute(key: &str, value: &str) -> Vec<u8> {
+pub(crate) fn record(key: &str, value: &[u8]) -> Vec<u8> {
     let rest = key.len() + value.len() + 3;
     let len = (rest..)
         .find(|len| rest + len.to_string().len() == *len)
         .expect("a length");
-    member(b"x", b'x', format!("{len} {key}={value}\n").as_bytes())
+    [format!("{len} {key}=").as_bytes(), value, b"\n"].concat()
+}
+
+pub(crate) fn attribute(key: &str, value: &str) -> Vec<u8> {
+    member(b"x", b'x', &record(key, value.as_bytes()))
+}
+
+/// A header that states another size.
+pub(crate) fn sized(mut member: Vec<u8>, size: usize) -> Vec<u8> {
+    member[124..136].copy_from_slice(format!("{size:011o}\0").as_bytes());
+    sign(&mut member);
+    member
 }
 
 pub(crate) fn tar(members: &[Vec<u8>]) -> Vec<u8> {
@@ -135,11 +146,7 @@ fn names_and_kinds_of_entries() {
             "",
         ),
         ([attribute("path", "\0x"), one(b"own.evtx")].concat(), "own.evtx", ""),
-        (
-            [member(b"x", b'L', b"\0x"), one(b"own2.evtx")].concat(),
-            "own2.evtx",
-            "",
-        ),
+        ([member(b"x", b'L', b"\0"), one(b"own2.evtx")].concat(), "own2.evtx", ""),
         (
             [attribute("GNU.sparse.name", "\0x"), one(b"own3.evtx")].concat(),
             "own3.evtx",
@@ -215,16 +222,238 @@ fn a_name_of_all_entries_is_used_and_told() {
 #[test]
 fn a_size_can_stand_in_the_attributes() {
     let log = sample("dirty.evtx");
-    let mut long = member(b"a.evtx", b'0', &log);
-    long[124..136].copy_from_slice(b"00000000000\0");
-    sign(&mut long);
-    let archive = tar(&[
-        attribute("size", &log.len().to_string()),
-        long,
-        member(b"b.evtx", b'0', &log),
-    ]);
+    let (one, other) = (member(b"a.evtx", b'0', &log), member(b"b.evtx", b'0', &log));
+    let size = attribute("size", &log.len().to_string());
     let whole = [file("/a.evtx", 80, &[]), file("/b.evtx", 80, &[])];
+    let archive = tar(&[size.clone(), one.clone(), other.clone()]);
     assert_eq!(rows_in(".tar", &archive, 1), whole);
+    // Programs that do not know the attribute find other entries.
+    let archive = tar(&[size, sized(one, 0), other]);
+    let told = ": all was read, but its header at offset 1024 has another size in the attributes before it";
+    let told = file("", 0, &[told]);
+    assert_eq!(rows_in(".tar", &archive, 1), [&[told], &whole[..]].concat());
+}
+
+/// Where programs differ in what an entry is, or how long, and where a log can be that is no entry.
+#[test]
+fn a_log_that_only_some_programs_find_is_read_or_told() {
+    let log = sample("dirty.evtx");
+    let text = b"nothing".as_slice();
+    let one = |name: &[u8]| member(name, b'0', &log);
+    let b = file("/b.evtx", 80, &[]);
+    // A header of an entry before a log, as data of another one.
+    let inner = one(b"b.evtx");
+    let mut prefixed = one(b"");
+    prefixed[345..351].copy_from_slice(b"b.evtx");
+    prefixed[257..265].fill(0);
+    sign(&mut prefixed);
+    let mut sparse = member(b"a.txt", b'S', b"");
+    sparse[482] = 1;
+    sign(&mut sparse);
+    let mut map = inner[..512].to_vec();
+    map[504] = 1;
+    sign(&mut map);
+    let long = |kind| member(b"x", kind, &[b"c.txt\0", &log[..]].concat());
+    let deflated = zip(&[("b.evtx", &log, deflated())]);
+    for (what, members, wanted) in [
+        // Second names.
+        ("path", vec![attribute("path", "c.txt"), one(b"b.evtx")], Ok(b.clone())),
+        (
+            "path, twice",
+            vec![
+                member(
+                    b"x",
+                    b'x',
+                    &[record("path", b"b.evtx"), record("path", b"c.txt")].concat(),
+                ),
+                one(b"c.txt"),
+            ],
+            Ok(b.clone()),
+        ),
+        (
+            "path in two headers",
+            vec![attribute("path", "b.evtx"), attribute("path", "c.txt"), one(b"c.txt")],
+            Ok(b.clone()),
+        ),
+        (
+            "long name",
+            vec![member(b"x", b'L', b"c.txt\0"), one(b"b.evtx")],
+            Ok(b.clone()),
+        ),
+        (
+            "long name and path",
+            vec![
+                member(b"x", b'L', b"b.evtx\0"),
+                attribute("path", "c.txt"),
+                one(b"c.txt"),
+            ],
+            Ok(b.clone()),
+        ),
+        (
+            "path of a folder",
+            vec![attribute("path", "c/"), one(b"b.evtx/")],
+            Ok(b.clone()),
+        ),
+        (
+            "names without end",
+            vec![
+                attribute("path", "c.txt").repeat(20),
+                attribute("path", "b.evtx"),
+                attribute("path", "c.txt"),
+                one(b"c.txt"),
+            ],
+            Err("header at offset 22528 has too many names before it"),
+        ),
+        (
+            "long name before a label",
+            vec![
+                member(b"x", b'L', b"c.txt\0"),
+                member(b"label", b'V', b""),
+                one(b"b.evtx"),
+            ],
+            Ok(b.clone()),
+        ),
+        // Folders.
+        (
+            "folder",
+            vec![one(b"b.evtx/")],
+            Err("folder \"b.evtx/\" has 135168 bytes of data"),
+        ),
+        (
+            "old folder",
+            vec![member(b"b.evtx/", 0, &log)],
+            Err("folder \"b.evtx/\" has"),
+        ),
+        ("dot", vec![one(b"b.evtx/.")], Err("folder \"b.evtx/.\" has")),
+        ("backslash", vec![one(b"b.evtx\\")], Err("folder \"b.evtx\\\\\" has")),
+        ("prefix", vec![prefixed], Err("folder \"b.evtx/\" has")),
+        // Types.
+        (
+            "label",
+            vec![member(b"b.evtx", b'V', &log)],
+            Err("header at offset 0 is the label of a volume with 135168"),
+        ),
+        (
+            "list",
+            vec![member(b"b.evtx", b'D', &log)],
+            Err("header at offset 0 is a list of the names in a folder, and"),
+        ),
+        (
+            "list that goes on",
+            vec![member(b"b/", b'D', &[b"Ya\0\0", &log[..]].concat())],
+            Err("header at offset 0 is a list"),
+        ),
+        ("another type", vec![member(b"b.evtx", b'Z', &log)], Ok(b.clone())),
+        ("old long name", vec![member(b"b.evtx", b'N', &log)], Ok(b.clone())),
+        // Sizes.
+        (
+            "another size",
+            vec![
+                attribute("size", &inner.len().to_string()),
+                sized([member(b"a.txt", b'0', b""), inner.clone()].concat(), 0),
+            ],
+            Err("header at offset 1024 has another size"),
+        ),
+        (
+            "two sizes",
+            vec![
+                member(
+                    b"x",
+                    b'x',
+                    &[record("size", b"7"), record("size", inner.len().to_string().as_bytes())].concat(),
+                ),
+                sized([member(b"a.txt", b'0', b""), inner.clone()].concat(), inner.len()),
+            ],
+            Err("header at offset 1024 has another size"),
+        ),
+        (
+            "size of all",
+            vec![
+                member(b"x", b'g', &record("size", b"0")),
+                member(b"a.txt", b'0', &inner),
+            ],
+            Err("header at offset 0 gives all later entries one size"),
+        ),
+        (
+            "folder with a size",
+            vec![sized(member(b"a/", b'5', b""), 1024), member(b"a.txt", b'0', &inner)],
+            Err("header at offset 0 is no file, and says that it has 1024 bytes"),
+        ),
+        (
+            "link with a size",
+            vec![
+                attribute("size", "1024"),
+                member(b"a.txt", b'1', b""),
+                member(b"a.txt", b'0', &inner),
+            ],
+            Err("header at offset 1024 is no file"),
+        ),
+        (
+            "map",
+            vec![sparse, map, vec![0; 512]],
+            Err("header at offset 0 has a map of a sparse file that is a header, too"),
+        ),
+        // Headers that describe others.
+        (
+            "after a long name",
+            vec![long(b'L'), member(b"c", b'0', text)],
+            Err("header at offset 0 has other bytes after a name"),
+        ),
+        (
+            "after a target",
+            vec![long(b'K'), member(b"c", b'0', text)],
+            Err("header at offset 0 has other bytes"),
+        ),
+        (
+            "comment",
+            vec![member(b"x", b'x', &record("comment", &log)), member(b"c", b'0', text)],
+            Err("header at offset 0 has attributes that contain a log"),
+        ),
+        (
+            "comment of all",
+            vec![
+                member(b"x", b'g', &record("comment", &deflated)),
+                member(b"c", b'0', text),
+            ],
+            Err("header at offset 0 has attributes that contain a ZIP archive"),
+        ),
+    ] {
+        let archive = tar(&[members, vec![one(b"z.evtx")]].concat());
+        for (end, bytes) in [(".tar", archive.clone()), (".tgz", gzip(&archive))] {
+            let first = match &wanted {
+                Ok(row) => row.clone(),
+                Err(why) => file("", 0, &[&format!(": all was read, but its {why}")]),
+            };
+            let mut rows = rows_in(end, &bytes, 1);
+            // What follows the text is not compared.
+            if wanted.is_err() && rows[0].2.len() == 1 {
+                rows[0].2[0].truncate(first.2[0].len());
+            }
+            assert_eq!(rows, [first, file("/z.evtx", 80, &[])], "{what}, {end}");
+        }
+    }
+    // Lists, labels and sizes as they should be.
+    let large = ((1_u64 << 33) + 5).to_string();
+    for members in [
+        vec![member(b"d/", b'D', b"Ya.evtx\0Db\0Nc\0\0")],
+        vec![member(b"d/", b'D', b"\0")],
+        vec![member(b"d/", b'D', b"")],
+        vec![member(b"a label", b'V', b"")],
+        vec![member(b"x", b'K', b"target\0"), member(b"l", b'2', b"")],
+        vec![attribute("size", "7"), member(b"c", b'0', text)],
+    ] {
+        let archive = tar(&[members, vec![one(b"z.evtx")]].concat());
+        assert_eq!(rows_in(".tar", &archive, 1), [file("/z.evtx", 80, &[])]);
+    }
+    for (digits, is_told) in [(0, false), (5, false), (0o77_777_777_777, false), (6, true)] {
+        let archive = [attribute("size", &large), sized(member(b"c", b'0', b""), digits)].concat();
+        let rows = rows_in(".tar", &[one(b"z.evtx"), archive].concat(), 1);
+        let told = rows
+            .iter()
+            .flat_map(|row| &row.2)
+            .filter(|error| error.contains("another size"));
+        assert_eq!(told.count(), usize::from(is_told), "{digits}: {rows:?}");
+    }
 }
 
 /// Wherever an archive ends early, there is a row that says so, and the records before it.
