@@ -8,6 +8,7 @@ import dataclasses
 import datetime
 import functools
 import ipaddress
+import itertools
 import json
 import re
 import statistics
@@ -41,6 +42,8 @@ class Event:
     number: int
     # The place of the record in the case: logs by time, then by the number of the event.
     place: tuple = ()
+    # The logs that have the record, each with its number there.
+    logs: dict = dataclasses.field(default_factory=dict)
 
     def get(self, *names):
         """The first value among some fields. An empty value or a hyphen is none."""
@@ -124,8 +127,52 @@ def case(events):
         event.place = (starts[event.log], event.record)
         # A copy says the same.
         says = (event.provider, event.id, event.user_sid, event.level, event.process_id, tuple(sorted(event.data.items())))
-        found.setdefault((event.computer, event.channel, event.record, event.time, says), event)
+        first = found.setdefault((event.computer, event.channel, event.record, event.time, says), event)
+        first.logs[event.log] = event.number
     return list(found.values())
+
+
+def logs_of(events):
+    """The times of the events of each log, and the logs whose records have other numbers than their events."""
+    times, forwarded = collections.defaultdict(list), set()
+    for event in events:
+        for log, number in event.logs.items():
+            times[event.computer, log].append(event.time)
+            if number != event.record:
+                forwarded.add((event.computer, log))
+    return times, forwarded
+
+
+def in_order(events):
+    """The events in the order of their records: logs by their median time, then by the number of the event."""
+    times, forwarded = logs_of(events)
+    medians = {log: statistics.median_low(found) for log, found in times.items()}
+
+    def place(event):
+        logs = [(event.computer, log) for log in event.logs]
+        own = [log for log in logs if log not in forwarded]
+        return min(medians[log] for log in own or logs), event.record, event.time
+
+    return sorted(events, key=place)
+
+
+def contested(events):
+    """The events whose place another one claims: the number and the channel, in a log of the same time. Of a log with numbers of its own, which events of
+    several logs share, only the event's own time counts."""
+    (spans, forwarded), found = logs_of(events), set()
+
+    def span(event):
+        times = [time for log in event.logs if (event.computer, log) not in forwarded for time in spans[event.computer, log]]
+        return (min(times), max(times)) if times else (event.time, event.time)
+
+    claims = collections.defaultdict(list)
+    for event in events:
+        claims[event.computer, event.channel, event.record].append(event)
+    for same in claims.values():
+        for one, other in itertools.permutations(same, 2) if len(same) > 1 else ():
+            if span(one)[0] <= span(other)[1] and span(other)[0] <= span(one)[1]:
+                found.add(id(one))
+    return found
 
 
 def full_name(domain, name):
@@ -209,18 +256,19 @@ def without_mapping(address):
 
 def logons(events):
     chains = collections.defaultdict(list)
+    events = in_order([event for event in events if event.is_a(SECURITY, 4624, 4634, 4647, 4672)])
+    claimed = contested(events)
     for event in events:
-        if event.is_a(SECURITY, 4624, 4634, 4647, 4672):
-            logon_id = event.data.get("TargetLogonId", event.data.get("SubjectLogonId"))
-            sid = event.data.get("TargetUserSid", event.data.get("SubjectUserSid")) or ""
-            if logon_id is None and (event.id != 4624 or sid in ("S-1-5-18", "S-1-5-19", "S-1-5-20")):
-                continue
-            if (logon_id or "").lower() in ("0x3e7", "0x3e5", "0x3e4") or sid.startswith(("S-1-5-90-", "S-1-5-96-")):
-                continue
-            chains[event.computer, logon_id and logon_id.lower()].append(event)
+        logon_id = event.data.get("TargetLogonId", event.data.get("SubjectLogonId"))
+        sid = event.data.get("TargetUserSid", event.data.get("SubjectUserSid")) or ""
+        if logon_id is None and (event.id != 4624 or sid in ("S-1-5-18", "S-1-5-19", "S-1-5-20")):
+            continue
+        if (logon_id or "").lower() in ("0x3e7", "0x3e5", "0x3e4") or sid.startswith(("S-1-5-90-", "S-1-5-96-")):
+            continue
+        chains[event.computer, logon_id and logon_id.lower()].append(event)
     for (computer, logon_id), chain in chains.items():
-        for session in sessions(sorted(chain, key=lambda event: event.place)):
-            yield logon_row(computer, logon_id, session)
+        for session in sessions(chain):
+            yield logon_row(computer, logon_id, session) | {"contested": any(id(event) in claimed for event in session)}
 
 
 def sessions(chain):
@@ -296,6 +344,7 @@ class Process:
     end: datetime.datetime = None
     ended_at: int = None
     both: bool = False
+    contested: bool = False
     parent: "Process" = None
     children: list = dataclasses.field(default_factory=list)
 
@@ -314,7 +363,8 @@ def processes(events):
     for event in events:
         if event.is_a(SYSMON, 1):
             sysmon[event.computer, number_of(event.data.get("ProcessId")), event.data.get("Image", "").lower()].append(event)
-    found, last, last_of_guid, boots, twins = [], {}, {}, collections.Counter(), set()
+    claimed = contested(events)
+    found, last, last_of_guid, boots, twins = [], {}, {}, collections.Counter(), {}
     starts = {}
     for at, event in enumerate(events):
         data = event.data
@@ -326,16 +376,18 @@ def processes(events):
         if event.id in (4689, 5):
             if key in last and last[key].ended_at is None:
                 last[key].end, last[key].ended_at = event.time, at
+                last[key].contested |= id(event) in claimed
             continue
         path = data.get("NewProcessName", data.get("Image"))
         if event.id == 4688:
             near = [other for other in sysmon[event.computer, pid, (path or "").lower()] if abs(other.time - event.time) <= SECOND]
             lines = {line.strip() for line in (data.get("CommandLine"), near[-1].data.get("CommandLine")) if line} if near else ()
             if near and len(lines) < 2:
-                twins.add(id(near[-1]))
+                twins[id(near[-1])] = twins.get(id(near[-1]), False) or id(event) in claimed
                 continue
         process = Process(event, pid, number_of(data.get("ParentProcessId" if event.id == 1 else "ProcessId")), guid_of(data.get("ProcessGuid")), path,
-                          data.get("ParentProcessName", data.get("ParentImage")), boots[event.computer])  # fmt: skip
+                          data.get("ParentProcessName", data.get("ParentImage")), boots[event.computer],
+                          contested=id(event) in claimed)  # fmt: skip
         by_guid = last_of_guid.get((event.computer, guid_of(data.get("ParentProcessGuid"))))
         by_pid = last.get((event.computer, process.boot, process.parent_pid))
         if by_guid:
@@ -349,8 +401,9 @@ def processes(events):
         starts[id(event)] = process
         if process.guid:
             last_of_guid[event.computer, process.guid] = process
-    for twin in twins:
+    for twin, is_contested in twins.items():
         starts[twin].both = True
+        starts[twin].contested |= is_contested
     return found
 
 
@@ -378,7 +431,7 @@ def process_tree(events, names):
             "parent_process": parent.path if parent and parent.path is not None else process.parent_path,
             "parent_command_line": parent and (parent.event.data.get("CommandLine") or None),
             "logon_id": (lambda value: value and value.lower())(data.get("LogonId", data.get("SubjectLogonId"))), "hashes": data.get("Hashes"),
-            "process_guid": process.guid, "event_ids": [1, 4688] if process.both else [event.id],
+            "process_guid": process.guid, "event_ids": [1, 4688] if process.both else [event.id], "contested": process.contested,
         }  # fmt: skip
 
 
@@ -399,27 +452,27 @@ def process_user(event, names):
 
 
 def script_blocks(events, decode):
-    # The texts of each part, each with the first event that has it.
+    # The texts of each part, each with the first event that has it. A part without a number of its script is alone.
     blocks = collections.defaultdict(lambda: collections.defaultdict(dict))
     for event in events:
         if event.provider in ("Microsoft-Windows-PowerShell", "PowerShellCore") and event.id == 4104:
             script, total, path = event.data.get("ScriptBlockId"), number_of(event.data.get("MessageTotal")), event.data.get("Path") or None
             own = (event.record, event.time) if script is None else None
-            texts = blocks[event.computer, event.provider, event.user_sid, event.process_id, event.level, script, own, total, path][number_of(event.data.get("MessageNumber"))]
+            number = number_of(event.data.get("MessageNumber"))
+            stray = None if number and total and number <= total else (event.data.get("MessageNumber"),)
+            texts = blocks[event.computer, event.provider, event.user_sid, event.process_id, event.level, script, own, total, path, stray][number]
             texts.setdefault(event.data.get("ScriptBlockText"), []).append(event)
     first = lambda events: min((event.time, event.record, event.log) for event in events)
-    for (computer, _, user_sid, process_id, level, script, _, total, path), numbers in blocks.items():
+    for (computer, _, user_sid, process_id, level, script, _, total, path, stray), numbers in blocks.items():
         ordered = {number: sorted(texts.items(), key=lambda text: first(text[1])) for number, texts in numbers.items()}
         for version in range(max(map(len, ordered.values()))):
             parts = {number: texts[version] for number, texts in ordered.items() if version < len(texts)}
-            known = [number for number in parts if number is not None]
-            count = max((number for number in [total, *(known if total is not None else [])] if number is not None), default=None)
-            text = "".join(text for _, (text, _) in sorted(parts.items(), key=lambda part: (part[0] is None, part[0])) if text is not None)
+            text = "".join(text for _, (text, _) in sorted(parts.items(), key=lambda part: part[0] or 0) if text is not None)
             found = [decode(encoded) for encoded in re.findall(r"[A-Za-z0-9+/]{24,}={0,2}", text)]
             yield {
                 "time_created": min(event.time for _, events in parts.values() for event in events), "computer": computer, "user_sid": user_sid, "process_id": process_id,
-                "script_block_id": script, "path": path, "is_suspicious": level == 3, "parts": count,
-                "missing_parts": None if count is None else count - sum(number > 0 for number in known), "text": text, "decoded": [one for one in found if one is not None],
+                "script_block_id": script, "path": path, "is_suspicious": level == 3, "contested": stray is not None or any(len(ordered[number]) > 1 for number in parts),
+                "parts": total, "missing_parts": None if total is None else total - (len(parts) if stray is None else 0), "text": text, "decoded": [one for one in found if one is not None],
             }  # fmt: skip
 
 

@@ -227,6 +227,7 @@ def test_the_evaluator_tells_the_stories(con):
 def random_rows(chance):
     """Events of two machines that often have the same IDs, programs and accounts. A shadow copy has the first of each log."""
     time, numbers, rows, copied = datetime.datetime(2024, 3, 5), collections.Counter(), [], chance.randrange(20)
+    planted = chance.random() < 0.5
     pick = chance.choice
     # Logons, processes, or all.
     kinds = pick([range(3), range(3, 8), range(10)])
@@ -248,12 +249,17 @@ def random_rows(chance):
             (evaluator.SYSMON, 1, guids | {"ProcessId": str(pid), "ParentProcessId": str(parent), "Image": pick(programs), "User": "CORP\\anna"}),
             (evaluator.SYSMON, 5, guids | {"ProcessId": str(pid), "Image": pick(programs)}), ("Microsoft-Windows-Kernel-General", 12, {}),
             (evaluator.SECURITY, 4781, {"TargetSid": "S-1-5-21-1-2-3-1001", "TargetDomainName": "CORP", "OldTargetUserName": "anna", "NewTargetUserName": "eve"} | subject),
-            ("Microsoft-Windows-PowerShell", 4104, {"ScriptBlockId": pick("ab"), "MessageNumber": pick("0123"), "MessageTotal": "3", "ScriptBlockText": "x", "Path": ""}),
+            ("Microsoft-Windows-PowerShell", 4104, {"ScriptBlockId": pick("ab"), "MessageNumber": pick("0123x"), "MessageTotal": pick("33y"), "ScriptBlockText": pick("xxz"), "Path": ""}),
         ][pick(kinds)]  # fmt: skip
         numbers[computer, provider] += 1
         row = {"record_id": numbers[computer, provider], "event_record_id": numbers[computer, provider], "time_created": time, "event_id": event_id, "level": pick([3, 5]), "version": 0,
                "provider": provider, "channel": provider, "computer": computer, "user_sid": None, "event_data": data, "user_data": None}  # fmt: skip
         rows += [row | {"filename": f"{folder}/{computer}/{provider}"} for folder in ["live", "shadow copy"][: 1 + (numbers[computer, provider] <= copied)]]
+        if planted and chance.random() < 0.1:
+            # At the place of another record, at another time, perhaps long before or after.
+            other = {"event_record_id": chance.randrange(1, numbers[computer, provider] + 1), "time_created": time + pick([-9, 0, 9, 90000]) * evaluator.SECOND}
+            number = pick([other["event_record_id"], 7])
+            rows.append(row | other | {"record_id": number, "filename": pick(["planted", "before", "live"]) + f"/{computer}/{provider}"})
     return rows
 
 

@@ -314,11 +314,14 @@ def test_missing_parts_are_counted(over):
     ]
 
 
-def test_numbers_beyond_the_total_are_parts_too(over):
-    events = [block(1, 1, 1, "a"), block(1, 3, 1, "c"), block(2, 0, 1, "z", "zero"), block(2, 1, 1, "a", "zero"), block(3, 1, -9223372036854775808, "n", "least")]
-    assert sorted(over("evtx_script_blocks", events, "script_block_id, parts, missing_parts, text")) == [
-        ("b", 3, 1, "ac"), ("least", None, None, "n"), ("zero", 1, 0, "za"),
-    ]
+def test_a_part_without_a_number_of_its_script_is_alone(over):
+    """Its number is no number, 0, or above the total. The text of the script stays."""
+    strays = ["x", "", "-1", "0", "3", "4000000000", "99999999999999999999"]
+    events = [block(1, 1, 2, "a"), block(2, 2, 2, "b"), *(block(3, number, 2, f"<{number}>") for number in strays), block(4, 1, -9223372036854775808, "n", "least")]
+    for copies in (1, 2):
+        assert sorted(over("evtx_script_blocks", events, "text, parts, missing_parts, contested", copies=copies)) == sorted([
+            ("ab", 2, 0, False), ("n", None, None, True), *((f"<{number}>", 2, 2, True) for number in strays),
+        ])
 
 
 def test_scripts_without_an_id_are_apart(over):
@@ -333,8 +336,8 @@ def test_scripts_with_one_id_are_all_shown(over):
     for copies in (1, 2):
         over("evtx_script_blocks", events, copies=copies)
         over.con.execute("UPDATE events SET level = 3 WHERE event_data['ScriptBlockText'] = 'evil'")
-        assert sorted(over.query("evtx_script_blocks", "text, is_suspicious, parts, missing_parts")) == [
-            ("ab", False, 2, 0), ("c", False, 2, 1), ("evil", True, 1, 0), ("harmless", False, 1, 0), ("other", False, 1, 0),
+        assert sorted(over.query("evtx_script_blocks", "text, is_suspicious, parts, missing_parts, contested")) == [
+            ("ab", False, 2, 0, True), ("c", False, 2, 1, True), ("evil", True, 1, 0, False), ("harmless", False, 1, 0, True), ("other", False, 1, 0, True),
         ]
 
 
@@ -358,10 +361,36 @@ def other_records(over):
 def test_a_record_that_says_something_else_is_no_copy(over, macro, event):
     """Records with one place, and a difference in any one field."""
     assert len(over(macro, [event], copies=3)) == 1
-    shown = [name for name in other_records(over) if len(over.query(macro)) == 2]
+    marks = {name: over.query(macro, "contested") for name in other_records(over)}
+    shown = {name for name, rows in marks.items() if len(rows) == 2}
     said = {"channel", "user_sid", *event[3]}
-    # A script is not a record: a part with another number is another part of it.
-    assert set(shown) == said - ({"channel", "MessageNumber"} if macro == "evtx_script_blocks" else set())
+    if macro == "evtx_script_blocks":
+        # A script is not a record.
+        assert shown == said - {"channel"}
+    else:
+        # Another channel is another place.
+        assert shown == said and {name for name, rows in marks.items() if rows == [(True,), (True,)]} == said - {"channel"}
+
+
+LOGON = (1, SECURITY, 4624, {"TargetLogonId": "0x1", "TargetUserName": "u", "TargetUserSid": "S-1-5-21-1"})
+START = (1, SECURITY, 4688, {"NewProcessId": "0x1", "NewProcessName": "a", "ProcessId": "0x2"})
+
+
+@pytest.mark.parametrize(("macro", "start", "end", "column"), [
+    ("evtx_logons", LOGON, (9, SECURITY, 4634, {"TargetLogonId": "0x1"}), "logoff_time"),
+    ("evtx_process_tree", START, (9, SECURITY, 4689, {"ProcessId": "0x1", "ProcessName": "a"}), "end_time"),
+])  # fmt: skip
+def test_an_end_at_the_place_of_another_record_is_marked(over, macro, start, end, column):
+    """An end five seconds earlier, in another log with the same number. A cleared log has the same numbers later."""
+    select = f"second({column}), contested"
+    assert over(macro, [start, end], select, copies=2) == [(9, False)]
+    over.con.execute("UPDATE events SET filename = 'live.evtx', channel = 'Security'")
+    plant = "INSERT INTO events SELECT * REPLACE ('planted.evtx' AS filename, time_created - INTERVAL {} AS time_created) FROM events WHERE event_id IN (4634, 4689) AND filename = 'live.evtx'"
+    over.con.execute(plant.format("5 SECONDS"))
+    assert over.query(macro, select) == [(4, True)]
+    over.con.execute("DELETE FROM events WHERE filename = 'planted.evtx'")
+    over.con.execute(plant.format("5 DAYS"))
+    assert (9, False) in over.query(macro, select)
 
 
 def test_a_planted_record_hides_no_other_of_the_case_summary(over):

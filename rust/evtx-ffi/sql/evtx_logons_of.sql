@@ -14,12 +14,14 @@ WITH evtx_logons_records AS MATERIALIZED (
 -- A record in several copies of a log counts once. One that says anything else is no copy.
 evtx_logons_copies AS (
     SELECT
-        * EXCLUDE (filename, is_own, is_own_log, log_time),
+        * EXCLUDE (filename, is_own, is_own_log, log_time, log_start, log_end),
         -- A cleared log starts at record 1 again, in another file than the archived records. One broken time does not move
         -- the median. A log of forwarded events has records from before and after it was cleared.
-        coalesce(min(log_time) FILTER (is_own_log), min(log_time)) AS log_time
+        coalesce(min(log_time) FILTER (is_own_log), min(log_time)) AS log_time,
+        min(log_start) FILTER (is_own_log) AS log_start, max(log_end) FILTER (is_own_log) AS log_end
     FROM (
-        SELECT *, quantile_disc(time_created, 0.5) OVER of_log AS log_time, bool_and(is_own) OVER of_log AS is_own_log
+        SELECT *, quantile_disc(time_created, 0.5) OVER of_log AS log_time, bool_and(is_own) OVER of_log AS is_own_log,
+               min(time_created) OVER of_log AS log_start, max(time_created) OVER of_log AS log_end
         FROM evtx_logons_records
         WINDOW of_log AS (PARTITION BY computer, filename)
     )
@@ -36,8 +38,18 @@ evtx_logons_events AS (
         TRY_CAST(event_data['LogonType'] AS INTEGER) AS type,
         event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
         event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
-        event_data['PrivilegeList'] AS privileges
-    FROM evtx_logons_copies
+        event_data['PrivilegeList'] AS privileges,
+        -- Another record claims its place: its channel and number, in a log of the same time. A log that was cleared has
+        -- each number again later.
+        event_record_id IS NOT NULL
+            AND (coalesce(max(span_end) OVER earlier >= span_start, false)
+                 OR coalesce(min(span_start) OVER later <= span_end, false)) AS is_contested
+    FROM (SELECT *, coalesce(log_start, time_created) AS span_start, coalesce(log_end, time_created) AS span_end
+          FROM evtx_logons_copies)
+    WINDOW earlier AS (PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+           later AS (PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
+                     ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
 ),
 -- Leaves out the sessions of SYSTEM, LOCAL SERVICE and NETWORK SERVICE by their fixed IDs, because a machine that logs on
 -- to another has the SID of SYSTEM too. Leaves out the window manager and the font driver. An event without an ID belongs
@@ -84,7 +96,8 @@ sessions AS (
         arg_min(sid, (log_time, event_record_id)) AS user_sid,
         arg_min(type, (log_time, event_record_id)) AS logon_type,
         any_value(address) AS address, any_value(workstation) AS workstation,
-        any_value(package) AS package, any_value(process) AS process, any_value(privileges) AS privileges
+        any_value(package) AS package, any_value(process) AS process, any_value(privileges) AS privileges,
+        bool_or(is_contested) AS contested
     FROM numbered
     GROUP BY computer, id, session
 )
@@ -106,5 +119,5 @@ SELECT
     END AS logon_type_name,
     evtx_remote_host(address) AS remote_host,
     nullif(nullif(workstation, '-'), '') AS workstation, package AS authentication,
-    nullif(nullif(process, '-'), '') AS process, logon_id, regexp_extract_all(privileges, '\w+') AS privileges
+    nullif(nullif(process, '-'), '') AS process, logon_id, regexp_extract_all(privileges, '\w+') AS privileges, contested
 FROM sessions

@@ -7,19 +7,22 @@
 -- Starts and ends, and boots, after which process IDs begin anew. A record in several copies of a log counts once. One that
 -- says anything else is no copy.
 WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
-    SELECT computer, channel, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data
+    SELECT computer, channel, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data,
+           {log: hash(filename), is_own: record_id = event_record_id} AS place
     FROM query_table(table_name)
 ),
 evtx_process_tree_events AS NOT MATERIALIZED (
-    SELECT DISTINCT * FROM evtx_process_tree_records
+    SELECT * EXCLUDE place, list(place) AS places
+    FROM evtx_process_tree_records
     WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing'
        OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
        OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General'
+    GROUP BY ALL
 ),
 evtx_process_tree_accounts AS (FROM evtx_accounts_of('evtx_process_tree_records')),
 events AS (
     SELECT
-        computer, time_created, event_record_id, event_id,
+        computer, channel, places, time_created, event_record_id, event_id,
         CASE event_id WHEN 1 THEN 'start' WHEN 4688 THEN 'start' WHEN 12 THEN 'boot' ELSE 'end' END AS kind,
         TRY_CAST(coalesce(event_data['NewProcessId'], event_data['ProcessId']) AS UBIGINT) AS pid,
         TRY_CAST(CASE event_id WHEN 1 THEN event_data['ParentProcessId'] WHEN 4688 THEN event_data['ProcessId'] END
@@ -37,6 +40,30 @@ numbered AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
                                           event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number
     FROM events
+),
+-- Records whose place another one claims: the channel and the number, in a log of the same time. A log that was cleared has
+-- each number again later, and a log of forwarded events has those from before and after.
+placed AS (SELECT number, computer, channel, event_record_id, time_created, unnest(places, max_depth := 2) FROM numbered),
+spans AS (
+    SELECT computer, log, min(time_created) AS log_start, max(time_created) AS log_end
+    FROM placed
+    GROUP BY computer, log
+    HAVING bool_and(is_own)
+),
+claims AS MATERIALIZED (
+    SELECT number
+    FROM (SELECT number, placed.computer, channel, event_record_id, coalesce(min(log_start), time_created) AS span_start,
+                 coalesce(max(log_end), time_created) AS span_end
+          FROM placed
+          LEFT JOIN spans ON spans.log = placed.log AND spans.computer IS NOT DISTINCT FROM placed.computer
+          WHERE event_record_id IS NOT NULL
+          GROUP BY number, placed.computer, channel, event_record_id, time_created)
+    QUALIFY max(span_end) OVER (
+                PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= span_start
+         OR min(span_start) OVER (
+                PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
+                ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) <= span_end
 ),
 -- Counts the boots before each event.
 booted AS MATERIALIZED (
@@ -117,6 +144,14 @@ ordered AS (
     SELECT edges.*, walked.depth,
            row_number() OVER (ORDER BY walked.path ASC NULLS LAST, edges.number ASC NULLS LAST) AS tree_order
     FROM edges LEFT JOIN walked ON walked.number = edges.number
+),
+-- Processes whose start or end such a record is.
+contested AS (
+    FROM claims
+    UNION
+    SELECT twin FROM twins JOIN claims USING (number)
+    UNION
+    SELECT starts.number FROM starts JOIN claims ON claims.number = starts.next_number WHERE starts.next_kind = 'end'
 )
 SELECT
     ordered.tree_order,
@@ -127,7 +162,8 @@ SELECT
     linked.process, linked.command_line, linked.user_name, linked.pid, linked.parent_pid,
     coalesce(parent.process, linked.parent_process) AS parent_process, parent.command_line AS parent_command_line,
     linked.logon_id, linked.hashes, linked.guid AS process_guid,
-    CASE WHEN twins.twin IS NULL THEN [linked.event_id] ELSE [1, 4688] END AS event_ids
+    CASE WHEN twins.twin IS NULL THEN [linked.event_id] ELSE [1, 4688] END AS event_ids,
+    linked.number IN (FROM contested) AS contested
 FROM numbered linked
 JOIN ordered ON ordered.number = linked.number
 LEFT JOIN numbered parent ON parent.number = ordered.parent

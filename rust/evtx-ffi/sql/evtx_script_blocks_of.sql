@@ -11,30 +11,31 @@ WITH evtx_script_blocks_logged AS (
            CASE WHEN script_block_id IS NULL THEN (event_record_id, time_created) END AS own_id,
            TRY_CAST(event_data['MessageNumber'] AS UINTEGER) AS number,
            TRY_CAST(event_data['MessageTotal'] AS UINTEGER)::BIGINT AS total,
-           -- The number of a part can exceed the total.
-           CASE WHEN number > total THEN number ELSE total END AS highest,
+           -- A part with another number than 1 to the total belongs to no script. It is shown by itself.
+           CASE WHEN (number BETWEEN 1 AND total) IS NOT TRUE THEN {number: event_data['MessageNumber']} END AS stray,
            event_data['ScriptBlockText'] AS part, nullif(event_data['Path'], '') AS path
     FROM query_table(table_name)
     WHERE event_id = 4104 AND provider IN ('Microsoft-Windows-PowerShell', 'PowerShellCore')
 ),
 -- A part can come from several copies of a log. If parts with one number say different things, there are several scripts.
 parts AS (
-    SELECT *, row_number() OVER (
-        PARTITION BY computer, provider, user_sid, process_id, level, script_block_id, own_id, total, path, number
-        ORDER BY time_created ASC, record ASC, log ASC, part ASC) AS version
+    SELECT *, row_number() OVER (of_part ORDER BY time_created ASC, record ASC, log ASC, part ASC) AS version,
+           count(*) OVER of_part > 1 OR stray IS NOT NULL AS is_contested
     FROM (SELECT * EXCLUDE (time_created, event_record_id, filename), min(time_created) AS time_created,
                  min(event_record_id) AS record, min(filename) AS log
           FROM evtx_script_blocks_logged
           GROUP BY ALL)
+    WINDOW of_part AS (
+        PARTITION BY computer, provider, user_sid, process_id, level, script_block_id, own_id, total, path, number, stray)
 ),
 blocks AS (
     SELECT min(time_created) AS time_created, computer, user_sid, process_id, script_block_id, path,
            -- PowerShell logs blocks with suspicious words at level 3.
-           level = 3 AS is_suspicious,
-           max(highest) AS parts, max(highest) - count(number) FILTER (number > 0) AS missing_parts,
-           string_agg(part, '' ORDER BY number ASC NULLS LAST) AS text
+           level = 3 AS is_suspicious, bool_or(is_contested) AS contested,
+           total AS parts, total - count(*) FILTER (stray IS NULL) AS missing_parts,
+           string_agg(part, '' ORDER BY number ASC) AS text
     FROM parts
-    GROUP BY computer, provider, user_sid, process_id, level, script_block_id, own_id, total, path, version
+    GROUP BY computer, provider, user_sid, process_id, level, script_block_id, own_id, total, path, stray, version
 )
 SELECT *,
        list_filter(
