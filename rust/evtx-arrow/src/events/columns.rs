@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use evtx_catalog::DeclaredEvent;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-use super::collected::{CollectedField, FieldLayout};
-use crate::schema::{ColumnType, EntryKeys, EventField, Numbering, TEXT, column_type, unite};
+use super::collected::FieldLayout;
+use crate::schema::{ColumnKeys, ColumnType, EntryKeys, EventField, TEXT, column_type, unite};
 
 /// The most fields of events that become columns, and that are collected of one element. `event_data` has the others.
 pub(super) const MAX_FIELDS: usize = 4096;
@@ -37,7 +37,7 @@ fn unite_known(a: Option<ColumnType>, b: Option<ColumnType>) -> Option<ColumnTyp
 
 impl FieldColumns {
     /// The column with a key. A new column is inserted after `last`. `None` if there are too many.
-    fn place(&mut self, name: String, key: String, last: Option<usize>) -> Option<usize> {
+    fn place(&mut self, name: &str, key: String, last: Option<usize>) -> Option<usize> {
         if let Some(&known) = self.indices.get(&*key) {
             return Some(known);
         }
@@ -58,29 +58,25 @@ impl FieldColumns {
         Some(index)
     }
 
-    /// Adds the fields of a template, each after the one before it. If both elements have a key, that of `UserData` gets
-    /// a number.
+    /// Adds the fields of a template, each after the one before it. If both elements have a key, that of `UserData` is
+    /// another column.
     pub(super) fn add(&mut self, layout: &FieldLayout) {
-        let mut keys = [(); 2].map(|()| Numbering::new(str::to_lowercase));
+        let mut columns = [ColumnKeys::default(), ColumnKeys::default()];
         let keyed = layout.fields.iter().map(|field| {
-            let (name, key, _) = keys[usize::from(field.in_user_data)].take_folded(field.key.to_string());
-            (field, name, key)
+            let (key, _) = columns[usize::from(field.in_user_data)].take(&field.key);
+            (field, key)
         });
         let keyed: Vec<_> = keyed.collect();
-        let in_both = |field: &CollectedField, key: &String| field.in_user_data && keys[0].is_taken(key);
-        let mut names = Numbering::new(str::to_lowercase);
-        for (field, name, key) in &keyed {
-            if !in_both(field, key) {
-                names.take(name.clone());
-            }
-        }
+        let of_event_data = keyed.iter().filter(|(field, _)| !field.in_user_data);
+        let of_event_data: HashSet<_> = of_event_data.map(|(_, key)| key.clone()).collect();
         let mut last = None;
-        for (field, mut name, mut key) in keyed {
-            let in_both = in_both(field, &key).then(|| Arc::from(&*key));
-            if in_both.is_some() {
-                (name, key, _) = names.take_folded(name);
+        for (field, mut key) in keyed {
+            let mut in_both = None;
+            if field.in_user_data && of_event_data.contains(&key) {
+                // No key in lower case has this letter.
+                (in_both, key) = (Some(Arc::from(&*key)), format!("{key}U"));
             }
-            let Some(index) = self.place(name, key, last) else {
+            let Some(index) = self.place(&field.key, key, last) else {
                 continue;
             };
             last = Some(index);
@@ -95,9 +91,9 @@ impl FieldColumns {
     /// Adds the fields that a provider declares for an event.
     pub(super) fn declare(&mut self, event: &DeclaredEvent) {
         let mut last = None;
-        let mut keys = Numbering::new(str::to_lowercase);
+        let mut columns = ColumnKeys::default();
         for (name, value_type) in event.fields.iter() {
-            let (name, key, _) = keys.take_folded(name.to_string());
+            let (key, _) = columns.take(name);
             let Some(index) = self.place(name, key, last) else {
                 continue;
             };

@@ -15,7 +15,7 @@ use super::keys::Keys;
 use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::{Projection, TreeRoot};
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Piece};
-use crate::schema::{Numbering, Place};
+use crate::schema::{ColumnKeys, Numbering, Place};
 
 impl Plan {
     /// The plan of a tree. Its substitutions are open in the tree of a template, and filled in the tree of a record.
@@ -615,7 +615,7 @@ fn entries(projection: &Projection, keys: &Keys, leaves: Vec<Leaf>) -> Result<Ev
     names.reserve(leaves.len());
     let mut keyed: Box<[Option<EntryId>]> = vec![None; projection.keys.len()].into();
     let mut columns: Box<[Option<EntryId>]> = vec![None; projection.columns.len()].into();
-    let mut folded = Numbering::new(str::to_lowercase);
+    let mut column_keys = ColumnKeys::default();
     let entries = (0..).map(EntryId).zip(leaves).map(|(id, leaf)| {
         let Leaf {
             name,
@@ -631,7 +631,7 @@ fn entries(projection: &Projection, keys: &Keys, leaves: Vec<Leaf>) -> Result<Ev
         }
         let mut depends = is_unnamed || is_numbered;
         if !columns.is_empty() {
-            let (_, column, is_numbered) = folded.take_folded(name);
+            let (column, is_numbered) = column_keys.take(&name);
             if let Some(&wanted) = projection.columns.get(&*column) {
                 columns[wanted] = Some(id);
             }

@@ -298,8 +298,9 @@ field_types! {
     Uuid("uuid"): DataType::FixedSizeBinary(16);
 }
 
-/// The keys of a field's column, in lower case, because engines compare the names of columns without regard to case. If
-/// an element has such a name twice, the second counts as `name_1`, and so on.
+/// The keys of a field's column, in lower case, because engines compare the names of columns without regard to case. The keys
+/// of an element's second field with such a name, and of one that both elements have, have upper-case letters: see
+/// [`ColumnKeys`](super::numbering::ColumnKeys).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EntryKeys {
     /// The key in `EventData`, or else in `UserData`.

@@ -29,10 +29,6 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
         self.taken.reserve(count);
     }
 
-    pub(crate) fn is_taken(&self, folded: &K) -> bool {
-        self.taken.contains(folded)
-    }
-
     /// Takes a name, or else its next free numbered name. Returns the taken name, and whether it has a number.
     pub(crate) fn take(&mut self, name: String) -> (String, bool) {
         let (name, _, is_numbered) = self.take_folded(name);
@@ -61,6 +57,27 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
     }
 }
 
+/// The columns for the entries of an element, whose keys differ, but perhaps only in their case, which engines do not see.
+#[derive(Debug, Default)]
+pub(crate) struct ColumnKeys {
+    /// How many entries had a key in lower case after the first.
+    counts: HashMap<String, usize>,
+}
+
+impl ColumnKeys {
+    /// Takes an entry by its key. Returns the key of its column, and whether that has a number. Keys are in lower case: only the
+    /// letter before a number is not, so a key with a number is never that of another entry.
+    pub(crate) fn take(&mut self, entry: &str) -> (String, bool) {
+        let folded = entry.to_lowercase();
+        if let Some(count) = self.counts.get_mut(&folded) {
+            *count += 1;
+            return (format!("{folded}N{count}"), true);
+        }
+        self.counts.insert(folded.clone(), 0);
+        (folded, false)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +98,14 @@ mod tests {
             taken(str::to_lowercase, &names),
             ["a", "a_1", "b", "a_2", "a_1_1", "a_1_2", "a_3", "A_4"]
         );
+    }
+
+    #[test]
+    fn names_that_differ_in_case_have_columns_of_their_own() {
+        let mut columns = ColumnKeys::default();
+        let taken = ["a", "A", "a_1", "Ä", "ä"].map(|name| columns.take(name));
+        let expected = [("a", false), ("aN1", true), ("a_1", false), ("ä", false), ("äN1", true)];
+        assert_eq!(taken, expected.map(|(key, is_numbered)| (key.to_owned(), is_numbered)));
     }
 
     #[test]

@@ -123,19 +123,25 @@ impl Table {
     /// `filename`.
     ///
     /// Names are compared without regard to case. A field with the name of a column gets the prefix `data_`, even if only
-    /// an option adds that column. A repeated name gets a number: `name_1`.
+    /// an option adds that column. Fields keep their own names first. Then those with a prefix, and those that differ from
+    /// others in case only, get the next free number: `name_1`.
     pub fn of_events(options: Options, events: Events, fields: &[EventField]) -> Self {
         let mut taken = Numbering::new(str::to_lowercase);
         for column in COLUMNS {
             taken.take((*column.name).to_owned());
         }
-        let fields = fields.iter().map(|field| {
-            let prefix = if is_in(COLUMNS, &field.name) { "data_" } else { "" };
-            Column {
-                name: taken.take(format!("{prefix}{}", field.name)).0.into(),
-                about: "",
-                source: ColumnSource::Entry(field.keys.clone(), field.column_type),
+        let is_own = |field: &EventField| *field.name.to_lowercase() == *field.keys.key && !is_in(COLUMNS, &field.name);
+        let mut names = vec![String::new(); fields.len()];
+        for own in [true, false] {
+            for (field, name) in fields.iter().zip(&mut names).filter(|(field, _)| is_own(field) == own) {
+                let prefix = if is_in(COLUMNS, &field.name) { "data_" } else { "" };
+                *name = taken.take(format!("{prefix}{}", field.name)).0;
             }
+        }
+        let fields = fields.iter().zip(names).map(|(field, name)| Column {
+            name: name.into(),
+            about: "",
+            source: ColumnSource::Entry(field.keys.clone(), field.column_type),
         });
         let (mut columns, mut event_data) = (Vec::new(), None);
         let mut fields = Some(fields);
@@ -251,7 +257,7 @@ mod tests {
         let fields = ["Task", "user", "USER", "xml", "data_task"].map(field);
         let table = Table::of_events(Options::default(), Events::default(), &fields);
         let names: Vec<_> = table.columns.iter().map(|column| &*column.name).collect();
-        let expected = "computer data_Task user USER_1 data_xml data_task_1 user_data";
+        let expected = "computer data_Task_1 user USER_1 data_xml data_task user_data";
         assert_eq!(names[6..13].join(" "), expected);
         assert_eq!(names[names.len() - 2..], ["filename", "event_data"]);
     }

@@ -97,17 +97,36 @@ fn agrees(data_type: &DataType, value: Option<&str>, text: Option<&str>) -> bool
     }
 }
 
-/// Names fields as their columns are named: in small letters, each once.
-fn number_without_case(texts: &mut [(String, Option<String>)]) {
+/// Names the fields of an event as their columns are named, in small letters. The first with a name in any case has the column
+/// of this name, with a prefix if all events have that column. Others, and those whose prefix makes the name of a field, have
+/// the next number with which no event has a field.
+fn name_as_columns(texts: &mut [(String, Option<String>)], every: &BTreeSet<String>) {
+    let schema = evtx_arrow::schema(&Options::ALL);
     let mut taken = BTreeSet::new();
     for (name, _) in texts {
-        let folded = name.to_lowercase();
-        let mut numbered = (1..).map(|number| format!("{folded}_{number}"));
-        *name = folded.clone();
-        while !taken.insert(name.clone()) {
-            *name = numbered.next().expect("a number");
+        let field = name.to_lowercase();
+        let is_prefixed = schema.fields().iter().any(|column| *column.name() == field);
+        let column = if is_prefixed { format!("data_{field}") } else { field };
+        let numbered = (1..).map(|number| format!("{column}_{number}"));
+        let mut free = numbered.filter(|name| !every.contains(name));
+        *name = column.clone();
+        while is_prefixed && every.contains(&*name) || !taken.insert(name.clone()) {
+            *name = free.next().expect("a number");
         }
     }
+}
+
+/// The names of all fields of a row, and whether they are those of `UserData`.
+fn texts_of(batch: &RecordBatch, row: usize) -> (Vec<(String, Option<String>)>, bool) {
+    let mut texts = entries(batch, row).unwrap_or_default();
+    let is_user_data = cell(batch, "user_data", row).is_some();
+    if is_user_data {
+        // No event has both.
+        assert!(texts.is_empty());
+        let xml = cell(batch, "xml", row).expect("it can be read");
+        texts.extend(user_leaves(&xml).into_iter().map(|(key, text)| (key, Some(text))));
+    }
+    (texts, is_user_data)
 }
 
 /// Every typed value of every event, against the text that `event_data` or the XML of `UserData` has of it.
@@ -149,6 +168,16 @@ fn compare_file(log: &str, file: &[u8], columns: &mut BTreeSet<String>) -> (usiz
         .expect("a log");
         let batches = rows(file, &table);
         assert_eq!(batches.len(), trees.len());
+        let readable = |batch: &RecordBatch, row: &usize| cell(batch, "event_id", *row).is_some();
+        let every_name: BTreeSet<String> = batches
+            .iter()
+            .flat_map(|batch| {
+                (0..batch.num_rows())
+                    .filter(|row| readable(batch, row))
+                    .flat_map(|row| texts_of(batch, row).0)
+            })
+            .map(|(name, _)| name.to_lowercase())
+            .collect();
         for (batch, tree) in batches.iter().zip(&trees) {
             for row in 0..batch.num_rows() {
                 let event = cell(batch, "event_id", row);
@@ -157,25 +186,13 @@ fn compare_file(log: &str, file: &[u8], columns: &mut BTreeSet<String>) -> (usiz
                     continue;
                 }
                 assert_eq!(event, Some(id.to_string()));
-                let mut texts = entries(batch, row).unwrap_or_default();
-                let is_user_data = cell(batch, "user_data", row).is_some();
-                if is_user_data {
-                    // No event has both.
-                    assert!(texts.is_empty());
-                    let xml = cell(batch, "xml", row).expect("it can be read");
-                    texts.extend(user_leaves(&xml).into_iter().map(|(key, text)| (key, Some(text))));
-                    user_data += texts.len();
-                }
-                number_without_case(&mut texts);
+                let (mut texts, is_user_data) = texts_of(batch, row);
+                user_data += if is_user_data { texts.len() } else { 0 };
+                name_as_columns(&mut texts, &every_name);
                 for column in system..system + fields {
                     let field = schema.field(column);
                     let name = field.name();
-                    let own = name.to_lowercase();
-                    let is_own = texts.iter().any(|(known, _)| *known == own);
-                    let key = match own.strip_prefix("data_").filter(|_| !is_own) {
-                        Some(of_a_column) => of_a_column,
-                        None => &own,
-                    };
+                    let key = &*name.to_lowercase();
                     let items = texts.iter().filter(|(known, _)| {
                         known.strip_prefix(key).is_some_and(|rest| {
                             let rest = rest.strip_prefix('_').unwrap_or(rest);
@@ -201,7 +218,7 @@ fn compare_file(log: &str, file: &[u8], columns: &mut BTreeSet<String>) -> (usiz
                 }
                 let every = schema.fields().iter().map(|field| field.name().to_lowercase());
                 let every: BTreeSet<_> = every.collect();
-                let has_column = |key: &str| every.contains(&format!("data_{key}")) || every.contains(key);
+                let has_column = |key: &str| every.contains(key);
                 assert!(
                     is_user_data || texts.iter().all(|(key, _)| has_column(key)),
                     "{log}, event {id}: {texts:?} have other columns than {every:?}"
@@ -226,7 +243,7 @@ fn every_field_of_the_corpus_is_what_event_data_says() {
 fn any_field() -> impl Strategy<Value = (&'static str, u8, Value)> {
     let names = prop_oneof![
         6 => Just(""),
-        3 => prop::sample::select(&["a", "A", "Binary", "task", "a_1"][..]),
+        3 => prop::sample::select(&["a", "A", "Binary", "task", "a_1", "A_1", "a_2", "data_task", "data_a"][..]),
         1 => prop::sample::select(&["param1", "Param2", "parameter", "param2_1"][..]),
     ];
     let texts = || prop::sample::select(&["x", "y z", "7", ""][..]).prop_map(str::to_owned);
