@@ -372,6 +372,35 @@ def test_damage_without_a_record_matches_no_rule(con, tmp_path, detection):
     assert {title for title, *_ in expected} == {"absent", None}
 
 
+@pytest.mark.parametrize("sample", ["DC01-Security", "DC01-System", "oddities"])
+def test_a_record_that_is_cut_or_damaged_matches_the_same_rules(con, tmp_path, sample):
+    """At any byte of a record: of some, only the header is left, and of some not even the event's first value."""
+    (tmp_path / "absent.yml").write_text("""title: absent
+logsource: {product: windows}
+detection: {s: {EventID: 4624}, condition: not s}
+---
+title: nobody
+logsource: {product: windows}
+detection: {s: {Computer: null}, condition: s}
+""")
+    data = (SAMPLES / f"{sample}.evtx").read_bytes()
+    con.execute(f"CREATE TABLE places AS SELECT record_offset FROM read_evtx('{SAMPLES / sample}.evtx', location := true) WHERE record_offset IS NOT NULL ORDER BY ALL")
+    places, chance = [place for place, in con.execute("FROM places").fetchall()], random.Random(7)
+    rows = "SELECT rule_title, record_id, error IS NULL FROM {} ORDER BY ALL"
+    unread = 0
+    for place, after in [(chance.choice(places), after) for after in [24, 25, 28, 30, 40, 64, *(chance.randrange(24, 600) for _ in range(20))]]:
+        for changed in (data[: place + after], data[: place + after] + bytes([255] * 8) + data[place + after + 8 :]):
+            (tmp_path / "changed.evtx").write_bytes(changed)
+            con.execute("CREATE OR REPLACE TABLE events AS FROM read_evtx(?)", [str(tmp_path / "changed.evtx")])
+            unread += con.execute("SELECT count(*) FROM events WHERE error IS NOT NULL AND record_id IS NOT NULL AND event_id IS NULL").fetchone()[0]
+            expected = con.execute(rows.format("evtx_sigma(?, rules := ?)"), [str(tmp_path / "changed.evtx"), str(tmp_path)]).fetchall()
+            assert con.execute(rows.format("evtx_sigma_of('events', ?)"), [str(tmp_path)]).fetchall() == expected, (place, after)
+            nothing = "error IS NOT NULL AND COLUMNS(* EXCLUDE (record_id, time_created, error, filename)) IS NULL"
+            unknown = {record for record, in con.execute(f"SELECT record_id FROM events WHERE {nothing}").fetchall()}
+            assert not {record for title, record, _ in expected if title} & unknown
+    assert unread > 5
+
+
 def test_an_interrupt_ends_it_soon(con, tmp_path):
     con.execute("CREATE TABLE events AS FROM read_evtx($1), range(2000)", [[str(SAMPLES / "DC01-Security.evtx")]])
     slow = {"a": {"|re": "(x+x+)+y|(a|b|ab)*c.{0,200}z"}, "condition": "a"}

@@ -137,6 +137,12 @@ struct RecordValues<'v, 'p, 'r> {
 }
 
 impl<'p, 'r> RecordValues<'_, 'p, 'r> {
+    /// Whether no value was read. A row of a table has the time of the record's header if the event has none.
+    fn is_empty(&self) -> bool {
+        let mut slots = self.slots.iter().enumerate();
+        slots.all(|(at, slot)| matches!(slot, Slot::Time(_)) || self.get(at).is_none())
+    }
+
     fn get(&self, slot: usize) -> Option<Resolved<'p, 'r>> {
         self.slots.get(slot).and_then(|slot| match *slot {
             Slot::Place(place) | Slot::Time(place) => self.places.get(place),
@@ -207,13 +213,13 @@ impl Detector {
     }
 
     /// Finds the rules that a record of a kind matches, in their order. Correlations get those that they need. `offset` is
-    /// the file offset of the record.
+    /// the file offset of the record. A damaged record of which no value was read matches none.
     pub(crate) fn detect(
         &mut self,
         known: &KnownKind,
         view: RecordView<'_, '_>,
         templates: &ChunkTemplates,
-        (record, offset): (&Record, u64),
+        (record, offset, is_damaged): (&Record, u64, bool),
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Finding>, Interrupted> {
         self.matches.clear();
@@ -224,6 +230,9 @@ impl Detector {
             entries: view.keyed_entries(templates),
             others: view.other_values(templates),
         };
+        if is_damaged && values.is_empty() {
+            return Ok(Vec::new());
+        }
         self.matching
             .matches(&known.kind, &values, interrupt, &mut self.matches)?;
         if let Some(hits) = &mut self.hits

@@ -120,7 +120,7 @@ impl Admission {
         let is_skipped = error.is_some() && on_error == OnError::Skip;
         // A predicate chooses rows, but correlations count all events.
         let found_before = if scan.correlates() && !is_again && !is_skipped {
-            Some(self.finds(reader, group, found, kind.as_deref())?)
+            Some(self.finds(reader, group, found, kind.as_deref(), error.is_some())?)
         } else {
             None
         };
@@ -140,7 +140,7 @@ impl Admission {
         if !is_again {
             let is_found = match found_before {
                 Some(is_found) => is_found,
-                None => self.finds(reader, group, found, kind.as_deref())?,
+                None => self.finds(reader, group, found, kind.as_deref(), error.is_some())?,
             };
             // A match may be lost with what is damaged. So there is a row.
             if !is_found && error.is_none_or(|error| error.kind == ErrorKind::LentDefinition) {
@@ -245,6 +245,7 @@ impl Admission {
         group: &RecordGroup<'_>,
         found: &FoundRecord,
         kind: Option<&KnownKind>,
+        is_damaged: bool,
     ) -> Result<bool, Interrupted> {
         let offset = self.place.file_offset(found.record.offset);
         let (record, templates, interrupt) = (group.current(), &self.templates, reader.interrupt);
@@ -258,7 +259,7 @@ impl Admission {
                     own = detector.kind(reader.scan, record, templates, interrupt)?;
                     &own
                 };
-                detector.detect(kind, record, templates, (&found.record, offset), interrupt)?
+                detector.detect(kind, record, templates, (&found.record, offset, is_damaged), interrupt)?
             }
             (Pass::Bursts(ends), Some(rules)) => {
                 let ended = ends.remove(&offset).into_iter().flatten();

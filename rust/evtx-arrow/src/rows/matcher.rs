@@ -151,9 +151,11 @@ impl RowMatcher {
             row,
             fields: &fields,
         };
-        // Damage without a record matches no rule, as in a log.
-        let is_there = |column: &usize| row.values[*column].is_some();
-        if !is_there(&self.columns.error) || is_there(&self.columns.record_id) || self.telling().iter().any(is_there) {
+        // Damage of which no value was read matches no rule, as in a log. The time can be that of the record's header.
+        let is_there = |column: usize| row.values[column].is_some();
+        let mut system = self.columns.system.iter().map(|(column, ..)| *column);
+        let is_read = system.any(|column| column != self.columns.time && is_there(column)) || !fields.all.is_empty();
+        if is_read || !is_there(self.columns.error) {
             self.matching
                 .matches(&kind.kind, &values, interrupt, &mut self.matches)?;
         }
