@@ -130,6 +130,34 @@ def test_a_provider_that_no_record_has_is_a_row_with_similar_ones(con, provider,
                 con.execute(f"FROM read_evtx('{SAMPLES}/DC01-Security.evtx', provider := {provider}, on_error := 'fail')").fetchall()
 
 
+def test_every_function_with_a_provider_has_such_a_row(con, tmp_path):
+    """A rule that matches every event, one that matches none, and an export."""
+    takers = {name for name, in con.execute("SELECT function_name FROM duckdb_functions() WHERE list_contains(parameters, 'provider') AND function_type = 'table'").fetchall()}
+    assert takers == {"read_evtx", "read_evtx_xml", "evtx_sigma"}
+    (tmp_path / "export.xml").write_text(con.execute(f"SELECT string_agg(xml, '') FROM read_evtx('{SAMPLES}/DC01-Sysmon.evtx', xml := true)").fetchone()[0])
+    for name, field in (("every", "EventID|exists: true"), ("none", "EventID: 99")):
+        (tmp_path / f"{name}.yml").write_text(f"title: {name}\nlogsource: {{product: windows}}\ndetection: {{s: {{{field}}}, condition: s}}\n")
+    log = f"'{SAMPLES}/DC01-Sysmon.evtx'"
+    for call, row in [(f"evtx_sigma({log}, rules := '{tmp_path}/every.yml'", "match"), (f"evtx_sigma({log}, rules := '{tmp_path}/none.yml'", "match"),
+                      (f"read_evtx_xml('{tmp_path}/export.xml'", "record"), (f"read_evtx({log}", "record")]:
+        [(error,)] = con.execute(f"SELECT error FROM {call}, provider := 'Sysmon')").fetchall()
+        assert error.endswith(f": no {row} was found for the provider 'Sysmon', but there are Microsoft-Windows-Sysmon. The name of a log is its channel"), call
+        known = con.execute(f"SELECT count(*), count(error) FROM {call}, provider := 'Microsoft-Windows-Sysmon')").fetchone()
+        assert known[1] == 0 and (known[0] > 0) == ("none" not in call), call
+
+
+@pytest.mark.parametrize("pattern", ["[]", "NULL", "[NULL]", "['svc', NULL]", "CAST(NULL AS VARCHAR)", "CAST([] AS VARCHAR[])"])
+@pytest.mark.parametrize("regex", ["false", "true"])
+def test_a_search_without_a_text_is_an_error(con, pattern, regex):
+    """Also over a table without rows."""
+    con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES}/DC01-Sysmon.evtx', fields := true, text := true)")
+    con.execute("CREATE TABLE empty AS FROM events LIMIT 0")
+    for call in (f"evtx_search('{SAMPLES}/DC01-Sysmon.evtx'", "evtx_search_of('events'", "evtx_search_of('empty'", "evtx_search_of(['events', 'empty']"):
+        with pytest.raises(duckdb.Error, match="evtx_search needs a text to search for"):
+            con.execute(f"SELECT count(*) FROM {call}, {pattern}, regex := {regex})")
+        assert con.execute(f"SELECT count(*) FROM {call}, ['svc', '4'], regex := {regex})").fetchone()[0] > 0 or "'empty'" in call
+
+
 def test_there_is_no_such_row_if_the_provider_is_known_or_has_records(con):
     names = "'Microsoft-Windows-Kernel-General', 'EventLog', 'Northwind-Oddities', 'Microsoft-Windows-BitLocker-API', 'none'"
     for provider in names.split(", "):

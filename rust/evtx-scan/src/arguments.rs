@@ -472,10 +472,7 @@ impl Arguments {
                 Table::of_events(self.options, events, &call.fields)
             }
         };
-        // Without a match, there can be records.
-        if self.query != Query::Matches {
-            call.providers.clone_from(&self.providers);
-        }
+        call.providers.clone_from(&self.providers);
         if is_catalog(&call.messages) {
             let catalog = catalogs::open(&call.messages, memory, storage, interrupt);
             let catalog = catalog.map_err(|error| match self.session_messages {
@@ -538,7 +535,7 @@ pub struct ScanCall {
     pub warning: Option<String>,
     /// The rows on rules, if the call is for them.
     pub rules: Arc<[RuleRow]>,
-    /// The providers that the caller named, if the scan should say that there are no records of them.
+    /// The providers that the caller named, if the scan should say that there are no rows of them.
     pub providers: Option<Vec<String>>,
     /// The types that the values of lines should have.
     pub types: JsonTypes,

@@ -138,9 +138,10 @@ impl FileScan {
         FileScan { left_out, ..self }
     }
 
-    /// The scan, which says so in a row if no record has one of these providers.
+    /// The scan, which says so in a row if no record, or no match of a rule, has one of these providers.
     pub fn naming_providers(self, providers: Vec<String>) -> Self {
-        let unmatched = Some(Unmatched::new(providers));
+        let row = if self.scan.has_rules() { "match" } else { "record" };
+        let unmatched = Some(Unmatched::new(providers, row));
         FileScan { unmatched, ..self }
     }
 

@@ -1,21 +1,24 @@
-//! What a scan says if no record has the providers that the caller named.
+//! What a scan says if no record, or no match of a rule, has the providers that the caller named.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use evtx_catalog::similar_providers;
 
-/// The providers that a scan was asked for, and whether it has found a record of them.
+/// The providers that a scan was asked for, and whether it has found a row of them.
 #[derive(Debug)]
 pub(crate) struct Unmatched {
     providers: Vec<String>,
+    /// What a row is: a record, or a match.
+    row: &'static str,
     workers: AtomicUsize,
     has_records: AtomicBool,
 }
 
 impl Unmatched {
-    pub(crate) fn new(providers: Vec<String>) -> Self {
+    pub(crate) fn new(providers: Vec<String>, row: &'static str) -> Self {
         Unmatched {
             providers,
+            row,
             workers: AtomicUsize::new(0),
             has_records: AtomicBool::new(false),
         }
@@ -42,7 +45,8 @@ impl Unmatched {
             let similar = similar_providers(name);
             (!similar.is_empty()).then(|| {
                 format!(
-                    "no record was found for the provider '{name}', but there are {}",
+                    "no {} was found for the provider '{name}', but there are {}",
+                    self.row,
                     similar.join(", ")
                 )
             })
