@@ -2,10 +2,11 @@
 
 import random
 import struct
+import zlib
 
 import pytest
 from conftest import SAMPLES, rows_with_and_without_pushdown, takes_at_most, write_zip
-from structures import CHUNK, Chunk, FILE_HEADER, file_header, slots
+from structures import CHUNK, CHUNK_HEADER, Chunk, FILE_HEADER, file_header, slots
 
 # A log of ten records, with IDs 14002 to 14011.
 LOG = (SAMPLES / "DC01-System.evtx").read_bytes()
@@ -315,3 +316,34 @@ def test_record_ids_tell_that_records_of_a_chunk_of_zeros_are_missing(con, tmp_p
         found = con.execute("SELECT records, damaged_chunks, missing_records FROM evtx_file_metadata($1)", [str(log)]).fetchone()
         assert found == (120, 1, missing_ids)
         assert con.execute("SELECT count(*), count(error) FROM read_evtx($1)", [str(log)]).fetchone() == (121, 1)
+
+
+def empty_chunk(chunk):
+    """A sound chunk without records: its header and checksums are right."""
+    header = bytearray(chunk[:CHUNK_HEADER])
+    struct.pack_into("<4Q", header, 8, *[2**64 - 1] * 4)
+    struct.pack_into("<3I", header, 44, 0, CHUNK_HEADER, 0)
+    header[128:] = bytes(CHUNK_HEADER - 128)
+    struct.pack_into("<I", header, 124, zlib.crc32(header[:120] + header[128:]))
+    return bytes(header) + bytes(CHUNK - CHUNK_HEADER)
+
+
+@pytest.mark.parametrize("new", ["empty", "copy"])
+def test_record_ids_tell_that_a_chunk_was_replaced_by_a_sound_one(con, tmp_path, new):
+    """The oldest records are in the third of four chunks, the newest in the second. IDs on both sides tell what is missing between them,
+    and the file header's next ID tells it of the newest."""
+    data = (SAMPLES / "wrapped.evtx").read_bytes()
+    chunks = slots(data)
+    for slot, (missing_ids, newest_missing) in enumerate([(40, 0), (0, 40), (0, 0), (40, 0)]):
+        chunk = empty_chunk(chunks[slot]) if new == "empty" else bytes(chunks[(slot + 1) % 4])
+        start = FILE_HEADER + slot * CHUNK
+        log = tmp_path / f"{slot}.evtx"
+        log.write_bytes(data[:start] + chunk + data[start + CHUNK :])
+        for path in (log, write_zip(tmp_path / f"{slot}.zip", {"a.evtx": log})):
+            found = con.execute("SELECT missing_records, next_record_id - last_record_id - 1, damaged_chunks, error FROM evtx_file_metadata($1)", [str(path)]).fetchone()
+            assert found == (missing_ids, newest_missing, 0, None), slot
+            ids = con.execute("SELECT count(error), count(DISTINCT record_id), max(record_id) - min(record_id) + 1 FROM read_evtx($1, verify := true)", [str(path)]).fetchone()
+            assert ids == (0, 120, 120 + missing_ids), slot
+            places = con.execute("SELECT list(chunk_index ORDER BY chunk_index) FROM evtx_chunk_metadata($1) WHERE is_used GROUP BY first_record_id HAVING count(*) > 1 OR max(records) = 0",
+                                 [str(path)]).fetchall()
+            assert places == [([slot] if new == "empty" else sorted([slot, (slot + 1) % 4]),)], slot
