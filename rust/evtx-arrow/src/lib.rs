@@ -35,6 +35,7 @@ pub use events::{
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
 pub use findings::FoundBurst;
+pub use plan::{is_misfit, system_element};
 pub use rows::{EventRow, EventValue, Findings, Hit, HitList, RowMatcher, event_fields, findings_field, hits_field};
 pub use scan::{Poisoned, Scan};
 pub use schema::{

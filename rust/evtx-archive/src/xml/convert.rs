@@ -92,7 +92,10 @@ pub(super) fn convert(
             unended: Unended::default(),
             has_lost_type: false,
             doubted: Doubted::No,
+            doubt: Arc::default(),
             doubts: Vec::new(),
+            misfits: 0,
+            misfit: format!("cannot read a part of System, as in {MAX_DAMAGE} events before it").into(),
             records: 0,
             last_id: 0,
             damage: Vec::new(),
@@ -157,8 +160,14 @@ struct Conversion<'c> {
     /// Whether a document type did not end.
     has_lost_type: bool,
     doubted: Doubted,
-    /// The events that stand in such text, for each part.
+    /// Why its events are doubted.
+    doubt: Arc<str>,
+    /// The events that stand in such text, for each part, and those with misfits.
     doubts: Vec<Doubt>,
+    /// How many events have parts of `System` whose columns are NULL.
+    misfits: usize,
+    /// What the error of a further one says.
+    misfit: Arc<str>,
     records: u64,
     last_id: u64,
     damage: Vec<String>,
@@ -371,12 +380,7 @@ impl Conversion<'_> {
         }
         self.doubted = doubted;
         self.lose(&format!("the {what} at byte {offset} does not end"));
-        let next = self.last_id + 1;
-        self.doubts.pop_if(|doubt| doubt.records.is_empty());
-        self.doubts.push(Doubt {
-            records: next..next,
-            why: format!("the event may be text: the {what} before it, at byte {offset}, does not end"),
-        });
+        self.doubt = format!("the event may be text: the {what} before it, at byte {offset}, does not end").into();
     }
 
     /// Closes all but so many open elements.
@@ -474,6 +478,21 @@ impl Conversion<'_> {
         Ok(Ok(self.parser.head))
     }
 
+    /// Why the row of the event that was read is not sound. Only so many events have a text of their own.
+    fn why(&mut self, offset: u64, doubted: Doubted) -> Option<Arc<str>> {
+        let doubt = (doubted != Doubted::No).then(|| Arc::clone(&self.doubt));
+        if self.parser.misfits.is_empty() {
+            return doubt;
+        }
+        self.misfits += 1;
+        if self.misfits > MAX_DAMAGE {
+            return doubt.or_else(|| Some(Arc::clone(&self.misfit)));
+        }
+        let parts = self.parser.misfits.join(", ");
+        let also = doubt.map(|doubt| format!("; {doubt}")).unwrap_or_default();
+        Some(format!("cannot read {parts} of the event at byte {offset}{also}").into())
+    }
+
     /// Writes the event that was read. Returns false if it is the second, and has no larger ID than the first.
     fn write(&mut self, head: Head, offset: u64, doubted: Doubted) -> Result<bool, StorageError> {
         let id = head
@@ -485,13 +504,19 @@ impl Conversion<'_> {
         let id = id.unwrap_or(self.last_id + 1);
         match self.log.write_spelled(id, head.written, &self.parser.event) {
             Ok(()) => {
+                if let Some(why) = self.why(offset, doubted) {
+                    match self.doubts.last_mut() {
+                        Some(doubt) if doubt.records.end == self.last_id + 1 && Arc::ptr_eq(&doubt.why, &why) => {
+                            doubt.records.end = id + 1;
+                        }
+                        _ => self.doubts.push(Doubt {
+                            records: id..id + 1,
+                            why,
+                        }),
+                    }
+                }
                 self.last_id = id;
                 self.records += 1;
-                if doubted != Doubted::No
-                    && let Some(doubt) = self.doubts.last_mut()
-                {
-                    doubt.records.end = id + 1;
-                }
             }
             Err(why) => self.lose(&format!("the event at byte {offset} cannot be read: {why}")),
         }

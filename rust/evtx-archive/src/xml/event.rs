@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use evtx_arrow::{is_misfit, system_element};
 use evtx_format::MAX_OPEN_ELEMENTS;
 use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_writer::SpelledEvent;
@@ -18,6 +19,12 @@ const MAX_ATTRIBUTES: usize = 256;
 
 /// The most events inside each other. Each may be one that does not end, and is read again from its start on.
 const MAX_INNER: usize = 4;
+
+/// The most characters of a text that an error quotes.
+const MAX_QUOTED: usize = 60;
+
+/// The most parts of `System` that an error names.
+const MAX_MISFITS: usize = 20;
 
 /// The prefix that an element gets whose name is that of an element of events, in another namespace.
 const OTHER: &str = "other";
@@ -79,6 +86,12 @@ pub(super) struct Parser {
     /// What element of `System` is open.
     place: Place,
     has_system: bool,
+    /// The elements of `System` with columns that the event has.
+    seen: Vec<&'static str>,
+    /// The text of the last of them, up to `run`.
+    part: String,
+    /// The parts of `System` whose columns are NULL: `EventID '4624.5'`.
+    pub(super) misfits: Vec<String>,
 }
 
 struct Open {
@@ -90,6 +103,8 @@ struct Open {
     is_inner: bool,
     /// Whether it has elements.
     has_elements: bool,
+    /// Whether it is an element of `System` with a column.
+    is_part: bool,
     /// How many bytes of white space are before its start tag, if that is on a line of its own.
     indent: Option<usize>,
 }
@@ -137,6 +152,9 @@ impl Parser {
         (self.is_content, self.has_system, self.inner) = (false, false, 0);
         (self.has_inner, self.is_lossy, self.is_undeclared) = (false, false, false);
         (self.place, self.head) = (Place::Elsewhere, Head::default());
+        self.seen.clear();
+        self.part.clear();
+        self.misfits.clear();
     }
 
     /// Takes what the event has next, from its start tag on. Returns whether it has ended.
@@ -186,6 +204,10 @@ impl Parser {
             let (expected, name) = (decoded(expected), decoded(name));
             return Err(format!("expected `</{expected}>`, but `</{name}>` was found"));
         }
+        if open.is_part {
+            let text = std::mem::take(&mut self.part) + &self.run;
+            self.check(split(&decoded(name)).1, None, &text);
+        }
         self.names.truncate(open.name);
         self.inner -= usize::from(open.is_inner);
         scopes.truncate(open.scope);
@@ -201,6 +223,26 @@ impl Parser {
         self.end_run(self.open.len() > 1 && is_leaf);
         self.event.end();
         Ok(())
+    }
+
+    /// Keeps the text before a tag or a reference, if it is that of a part of `System`.
+    fn keep_part(&mut self) {
+        if self.open.last().is_some_and(|open| open.is_part) {
+            self.part += &self.run;
+        }
+    }
+
+    /// Checks the text of a part of `System`. White space stands for no value.
+    fn check(&mut self, element: &str, attribute: Option<&str>, text: &str) {
+        let text = text.trim_ascii();
+        if self.misfits.len() < MAX_MISFITS && !text.is_empty() && is_misfit(element, attribute, text) {
+            let attribute = attribute.map(|name| format!(" {name}")).unwrap_or_default();
+            let (text, dots) = match text.char_indices().nth(MAX_QUOTED) {
+                Some((end, _)) => (&text[..end], "…"),
+                None => (text, ""),
+            };
+            self.misfits.push(format!("{element}{attribute} '{text}{dots}'"));
+        }
     }
 
     /// Takes text with references.
@@ -233,7 +275,11 @@ impl Parser {
             return Err("a `&` in it starts no reference".to_owned());
         } else {
             // It stays a reference. What a document type declares is not read.
+            self.keep_part();
             self.end_run(true);
+            self.run = format!("&{name};");
+            self.keep_part();
+            self.run.clear();
             self.event.reference(name);
             self.is_content = true;
         }
@@ -251,6 +297,7 @@ impl Parser {
 
     fn start(&mut self, content: &[u8], is_empty: bool, scopes: &mut Scopes) -> Result<(), String> {
         let indent = indent(&self.run).filter(|_| !self.is_content);
+        self.keep_part();
         self.end_run(false);
         let depth = self.open.len();
         if let Some(open) = self.open.last_mut() {
@@ -284,7 +331,15 @@ impl Parser {
             (2, Place::System, "EventRecordID") if is_own && !is_empty => self.place = Place::RecordId,
             _ => {}
         }
-        let is_time = is_own && depth == 2 && self.place == Place::System && local == "TimeCreated";
+        let is_in_system = is_own && depth == 2 && self.place != Place::Elsewhere;
+        let part = system_element(local).filter(|_| is_in_system);
+        let is_part = part.is_some();
+        match part {
+            Some(part) if !self.seen.contains(&part) => self.seen.push(part),
+            Some(part) if self.misfits.len() < MAX_MISFITS => self.misfits.push(format!("the second {part}")),
+            _ => {}
+        }
+        let is_time = is_part && local == "TimeCreated";
         for (nth, attribute) in tag.attributes().enumerate() {
             let attribute = attribute.map_err(|error| error.to_string())?;
             let key = attribute.key.into_inner();
@@ -295,6 +350,9 @@ impl Parser {
             }
             if is_time && key == "SystemTime" {
                 self.head.written = filetime(&value).unwrap_or(0);
+            }
+            if is_part {
+                self.check(local, Some(key), &value);
             }
             self.event.attribute(key, &value);
         }
@@ -314,6 +372,7 @@ impl Parser {
             scope,
             is_inner,
             has_elements: false,
+            is_part,
             indent,
         });
         self.inner += usize::from(is_inner);

@@ -8,13 +8,13 @@ use evtx_format::{Error, ErrorKind};
 
 use crate::filter::HeaderValues;
 
-/// Records of a log that was made of another file, where they may be no events.
+/// Records of a log that was made of another file, where they may be no events, or have values that no column has.
 #[derive(Debug, Clone)]
 pub struct Doubt {
     /// The IDs of the records.
     pub records: Range<u64>,
-    /// Why they may be none.
-    pub why: String,
+    /// Why the rows are not sound. The records of a file can share the text.
+    pub why: Arc<str>,
 }
 
 #[derive(Debug, Clone)]

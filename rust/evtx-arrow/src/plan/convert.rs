@@ -7,6 +7,44 @@ use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
 use super::source::{Constant, MAX_FIELD, Resolved};
+use crate::schema::{COLUMNS, ColumnSource, FieldType};
+
+/// Midnight at the start of 1601, which is the time 0 of Windows, in nanoseconds since 1970.
+const NO_TIME: i128 = -11_644_473_600 * 1_000_000_000;
+
+/// Whether an element of `System`, or an attribute of one, has a column, but not with this text: there, the column is NULL. A
+/// time of 0 is no misfit.
+pub fn is_misfit(element: &str, attribute: Option<&str>, text: &str) -> bool {
+    let field_type = COLUMNS.iter().find_map(|column| match column.source {
+        ColumnSource::Place(place, field_type)
+            if place.in_system && place.elements[1] == element && place.attribute == attribute =>
+        {
+            Some(field_type)
+        }
+        _ => None,
+    });
+    let is_number = |most: u64| number_from_text(text).is_some_and(|number| number <= most);
+    let fits = match field_type {
+        Some(FieldType::UInt8) => is_number(u8::MAX.into()),
+        Some(FieldType::UInt16) => is_number(u16::MAX.into()),
+        Some(FieldType::UInt32) => is_number(u32::MAX.into()),
+        Some(FieldType::UInt64) => is_number(u64::MAX),
+        Some(FieldType::Uuid) => uuid_from_text(text).is_some(),
+        Some(FieldType::Time) => {
+            instant_from_text(text).is_some_and(|nanos| nanos == NO_TIME || i64::try_from(nanos).is_ok())
+        }
+        _ => return false,
+    };
+    !fits || text.len() > MAX_FIELD
+}
+
+/// The name of an element of `System` with a column.
+pub fn system_element(name: &str) -> Option<&'static str> {
+    COLUMNS.iter().find_map(|column| match column.source {
+        ColumnSource::Place(place, _) if place.in_system && place.elements[1] == name => Some(place.elements[1]),
+        _ => None,
+    })
+}
 
 impl<'r> Resolved<'_, 'r> {
     /// Converts the value, or else its text, if that has at most [`MAX_FIELD`] bytes.
@@ -180,6 +218,10 @@ pub(super) fn is_time(value: &Value<'_>) -> bool {
 /// An instant from its ISO 8601 text, as `2024-03-01T12:00:00.123456789Z`. Without an offset, as some tools write it, it is
 /// UTC.
 fn nanos_from_text(text: &str) -> Option<i64> {
+    i64::try_from(instant_from_text(text)?).ok()
+}
+
+fn instant_from_text(text: &str) -> Option<i128> {
     let text = text.trim();
     let text = text.strip_suffix("UTC").map_or(text, str::trim_end);
     let with_offset = text.parse::<jiff::Timestamp>().ok();
@@ -187,7 +229,7 @@ fn nanos_from_text(text: &str) -> Option<i64> {
         let civil = text.contains(':').then(|| text.parse::<DateTime>().ok())??;
         Offset::UTC.to_timestamp(civil).ok()
     })?;
-    i64::try_from(instant.as_nanosecond()).ok()
+    Some(instant.as_nanosecond())
 }
 
 fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
@@ -215,6 +257,39 @@ mod tests {
         let mut value = Value::new(scalar, bytes);
         value.value_type.array = true;
         convert(&Resolved::Value(value))
+    }
+
+    #[test]
+    fn texts_that_no_column_takes() {
+        for (element, attribute, text, expected) in [
+            ("EventID", None, "4624", false),
+            ("EventID", None, " 0x10 ", false),
+            ("EventID", None, "4624.5", true),
+            ("EventID", None, "4294967296", true),
+            ("EventID", Some("Qualifiers"), "65536", true),
+            ("Level", None, "255", false),
+            ("Level", None, "256", true),
+            ("Keywords", None, "0xFFFFFFFFFFFFFFFF", false),
+            ("Keywords", None, "0x1FFFFFFFFFFFFFFFF", true),
+            ("TimeCreated", Some("SystemTime"), "2024-03-05T08:00:00Z", false),
+            ("TimeCreated", Some("SystemTime"), "1601-01-01T00:00:00Z", false),
+            ("TimeCreated", Some("SystemTime"), "2300-01-01T00:00:00Z", true),
+            ("TimeCreated", Some("RawTime"), "x", false),
+            ("Correlation", Some("ActivityID"), "{1}", true),
+            ("Channel", None, "x", false),
+            ("Other", None, "x", false),
+        ] {
+            assert_eq!(
+                is_misfit(element, attribute, text),
+                expected,
+                "{element} {attribute:?} {text}"
+            );
+        }
+        assert!(is_misfit("EventID", None, &format!("{:0>1$}", 7, MAX_FIELD + 1)));
+        assert_eq!(
+            [system_element("EventID"), system_element("Other")],
+            [Some("EventID"), None]
+        );
     }
 
     #[test]
