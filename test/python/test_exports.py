@@ -8,6 +8,8 @@ Python's json says which of their lines, once changed, are not JSON or have a na
 import bz2
 import collections
 import copy
+import csv
+import datetime
 import gzip
 import json
 import os
@@ -121,7 +123,10 @@ def test_the_crate_gives_the_same_events(tmp_path, lines, of_samples):
 
 def test_bad_lines_are_rows(con, tmp_path):
     """Invalid JSON, invalid UTF-8, and what is not an event do not hide the other lines, nor stop the query."""
-    good = '{"Event":{"System":{"EventID":{"#attributes":{"Qualifiers":7},"#text":42},"EventRecordID":"9"},"EventData":{"A":1,"A":"b"}}}'
+    system = ('"Provider":{"#attributes":{"Name":"P"}},"TimeCreated":{"#attributes":{"SystemTime":"2024-03-05T08:58:00Z"}},'
+              '"Channel":null,"Computer":"PC"')
+    good = ('{"Event":{"System":{"EventID":{"#attributes":{"Qualifiers":7},"#text":42},"EventRecordID":"9",' + system
+            + '},"EventData":{"A":1,"A":"b"}}}')
     bad = [b"not JSON", b'{"Event":{"System":{"EventID":1}', b'{"Event":{"System":{"Channel":"\xff"}}}', b"[]", b"7", b'{"Event":5}', b'{"event":{}}']
     export = tmp_path / "export.jsonl"
     export.write_bytes(b"\n".join([good.encode(), *bad, b"", good.encode()]))
@@ -129,7 +134,7 @@ def test_bad_lines_are_rows(con, tmp_path):
     assert [row for row in found if row[-1] is None] == [(42, 7, 9, {"A": "1", "A_1": "b"}, None)] * 2
     errors = [row for row in found if row[-1] is not None]
     assert [row[:-1] for row in errors] == [(None, None, None, None)] * len(bad)
-    why = ["it is not JSON"] * 2 + ["it is not UTF-8 after 31 bytes"] + ["expected an event of evtx_dump, which has Event.System"] * 4
+    why = ["it is not JSON"] * 2 + ["it is not UTF-8 after 31 bytes"] + ["expected an event of evtx_dump, which has Event.System, without --separate-json-attributes"] * 4
     offsets = [len(good) + 1 + sum(len(line) + 1 for line in bad[:nth]) for nth in range(len(bad))]
     assert [row[-1] for row in errors] == [
         f"{export}: cannot read line {nth} at byte {offset}: {one}" for nth, (offset, one) in enumerate(zip(offsets, why), 2)]
@@ -156,7 +161,9 @@ EVTXECMD = {"RecordNumber": 7, "EventRecordId": "7", "TimeCreated": "2024-03-05T
 NXLOG = {"EventTime": "2024-03-05 08:58:00", "Hostname": "PC", "Keywords": -9214364837600034816, "EventType": "AUDIT_SUCCESS", "EventID": 4624,
          "SourceName": "P", "RecordNumber": 7, "Channel": "Security", "Message": "", "SubjectUserName": "a", "LogonType": "3"}
 WINLOGBEAT_6 = {"@timestamp": "2024-03-05T08:58:00.441Z", "computer_name": "PC", "event_id": 4624, "log_name": "Security", "event_data": NAMES}
-SEPARATE = {"Event": {"Event_attributes": {}, "System": None, "EventData": NAMES}}
+SEPARATE = {"Event": {"Event_attributes": {"xmlns": "x"}, "System": {
+    **SYSTEM, "Provider": None, "Provider_attributes": {"Name": "P"}, "EventID": 4624, "TimeCreated": None,
+    "TimeCreated_attributes": {"SystemTime": "2024-03-05T08:58:00.441Z"}}, "EventData": NAMES}}
 CHAINSAW = {"group": "a", "kind": "individual", "document": {"kind": "evtx", "data": EVTX_DUMP}}
 HAYABUSA = {"Timestamp": "2024-03-05 08:58:00.441 +00:00", "Computer": "PC", "Channel": "Sec", "EventID": 4624, "Level": "info", "RecordID": 7,
             "Details": {"User": "a"}}
@@ -214,12 +221,16 @@ def test_values_of_another_kind_are_errors(con, tmp_path, macro):
     event, is_text = EXPORTS[macro][0], data == ("Payload",)
     cases = [(time, value, "not a time") for value in ["yesterday", "", "2024-13-01T00:00:00Z", "2024-03-05 25:00:00", True, {"a": 1}]]
     cases += [(place, value, "not a whole number") for place in (number, record) for value in [4624.5, "4624.5", -1, "x", "0x10", 1e-3, True]]
-    cases += [(number, 2**32, "not a whole number")]
+    cases += [(number, 2**32, "not a whole number"), (record, 2**64, "larger than 18446744073709551615")]
+    cases += [(time, value, "not a time") for value in ["infinity", "-infinity", "epoch", "now", "0001-01-01T00:00:00Z", "99999-01-01T00:00:00Z",
+              "2024-03-05", "2024-03-05T24:00:00Z", "2024-02-30T00:00:00Z", "2024-03-05T08:58:60Z", "2024-03-05T08:58:00+1", "1677-01-01T00:00:00Z"]]
     cases += [(data, json.dumps(value) if is_text else value, "not an object") for value in [[1, 2], "text", 5, 1.5, True]]
     if is_text:
         cases += [(data, json.dumps({"EventData": value}), "not an object") for value in [[1, 2], "text", 5]]
+    qualifiers = {"#text": 4624, "#attributes": {"Qualifiers": 2**16}}
     if macro == "evtx_from_evtx_dump":
         cases += [(("Event", "System", "Keywords"), value, "not a whole number") for value in ["x", "0x", -1]]
+        cases += [(number, qualifiers, "Qualifiers is larger than 65535")]
     # What sound exports have.
     cases += [(time, value, None) for value in ["1601-01-01T00:00:00Z", "2024-03-05T08:58:00.1234567Z", "2024-03-05T08:58:00+01:00"]]
     cases += [(number, value, None) for value in [4624, "4624", 4624.0, 0]]
@@ -228,7 +239,8 @@ def test_values_of_another_kind_are_errors(con, tmp_path, macro):
     for (place, value, why), row in zip(cases, found):
         assert (row[-1] or "").endswith(why or ""), (place, value, row)
         assert (row[-1] is None) == (why is None), (place, value, row)
-        if place == number and why:
+        assert place != time or not row[2] or str(value).startswith("2024-"), (value, row)
+        if place == number and why and value != qualifiers:
             assert row[0] is None, (value, row)
     assert len(found) == len(cases)
 
@@ -257,6 +269,7 @@ def test_names_that_occur_again(con, tmp_path, macro):
 
 # The lines of test/data/exports that are events, and the types that each macro takes out of them.
 TYPES = {"evtx_from_winlogbeat": "winlogbeat", "evtx_from_evtx_dump": "evtx_dump", "evtx_from_velociraptor": "velociraptor", "evtx_from_evtxecmd": "evtxecmd"}
+EPOCH = datetime.datetime(1970, 1, 1)
 NUMBERS = {"UTINYINT": 2**8, "USMALLINT": 2**16, "UINTEGER": 2**32, "UBIGINT": 2**64}
 GUID = re.compile(r"(\{)?[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?(1)\})")
 # Names whose values the macros check themselves, as the tests above show.
@@ -275,15 +288,47 @@ def types_of(macro):
     return json.loads((ROOT / "rust" / "evtx-ffi" / "sql" / f"{TYPES[macro]}.json").read_text(encoding="utf-8"))
 
 
-def is_of(expected, value, name=""):
+def is_time(value):
+    """Whether a text is a time that fits a TIMESTAMP_NS, or the time 0 of Windows."""
+    if not isinstance(value, str) or not re.fullmatch(r"\d{4}(-\d\d){2}[T ]\d\d(:\d\d){2}(\.\d+)?(Z|[+-]\d\d:\d\d)?", value):
+        return False
+    try:
+        datetime.datetime.fromisoformat(value[:19])
+    except ValueError:
+        return False
+    return 1678 <= int(value[:4]) <= 2261 or value.startswith("1601-01-01T00:00:00")
+
+
+def is_number(value, most=2**64):
+    is_one = isinstance(value, (int, float, str)) and not isinstance(value, bool)
+    return is_one and re.fullmatch(r"[0-9]+(\.0+)?", str(value)) is not None and int(str(value).split(".")[0]) < most
+
+
+def is_of(expected, value, name="", is_always=False):
     """Whether a value is of a type. NULL and an empty text are no value."""
-    if value is None or value == "":
+    if not is_always and value in (None, ""):
         return True
+    if isinstance(expected, list):
+        return any(is_of(own, value, name, is_always) for own in expected)
+    if expected is None or value is None:
+        return expected is value
     if isinstance(expected, dict):
-        return isinstance(value, dict) and all(is_of(own, value.get(inner), inner) for inner, own in expected.items())
+        members = {inner.rstrip("!"): (own, inner.endswith("!")) for inner, own in expected.items()}
+        return isinstance(value, dict) and all(
+            inner in value and is_of(own, value[inner], inner, True) if is_always else is_of(own, value.get(inner), inner)
+            for inner, (own, is_always) in members.items())
     if expected in NUMBERS:
-        is_number = isinstance(value, (int, float, str)) and not isinstance(value, bool)
-        return is_number and re.fullmatch(r"\d+(\.0+)?", str(value)) is not None and float(value) < NUMBERS[expected]
+        return is_number(value, NUMBERS[expected])
+    if expected == "HEX":
+        return is_number(value) or isinstance(value, str) and re.fullmatch("0x[0-9A-Fa-f]{1,16}", value) is not None
+    if expected == "TIMESTAMP_NS":
+        return is_time(value)
+    if expected == "SECONDS":
+        is_one = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return is_one and (datetime.datetime(1678, 1, 1) <= EPOCH + datetime.timedelta(seconds=value) < datetime.datetime(2262, 1, 1)
+                           if abs(value) < 1e10 else value == -11644473600)
+    if expected == "NAME":
+        return isinstance(value, str) and not re.fullmatch(r"\s*[+-]?[0-9.]+\s*", value)
     if expected == "UUID":
         return isinstance(value, str) and GUID.fullmatch(value) is not None
     if expected == "JSON":
@@ -325,11 +370,8 @@ def judged(macro, line):
     document = plain(document)
     # A second value of the name can have another type.
     if found or not is_of(types_of(macro), document):
-        found += ["is not ", "is larger than ", "expected"]
+        found += ["is not ", "is larger than ", "is missing", "is null", "expected"]
     if macro == "evtx_from_evtxecmd":
-        values = [document.get(name) for name in ("RecordNumber", "EventRecordId", "ProcessId", "ThreadId")]
-        if not all(value is None or re.fullmatch(r"\d*", value if isinstance(value, str) else json.dumps(value)) for value in values):
-            found.append("is not a whole number")
         payload = document.get("Payload")
         if payload is not None and not isinstance(payload, (dict, list)):
             payload = judged("Payload", payload if isinstance(payload, str) else json.dumps(payload))
@@ -398,7 +440,7 @@ def test_drawn_lines_have_an_error_if_python_finds_one(con, tmp_path, macro):
             assert error and any(why in error for why in expected), (line, error, expected)
         elif error:
             # What the macros check themselves: the damage made another time, ID or name.
-            assert re.search("(is not a time|EventI[Dd]|event_id|Keywords|expected|Payload)", error), (line, error)
+            assert re.search("(EventI[Dd]|event_id|Level|Keywords|has no name|is missing|expected|Payload)", error), (line, error)
     assert not errors
     assert min(kinds[kind] for kind in (None, "it", "the")) > 50 and sum(kinds.values()) > 1400, kinds
 
@@ -449,3 +491,233 @@ def test_lines_of_a_folder_are_counted_by_any_number_of_threads(con, tmp_path):
         con.execute(f"SET threads = {threads}")
         assert con.execute(f"SELECT filename, line_number, (json->>'nth')::INTEGER FROM evtx_json_lines('{tmp_path}')").fetchall() == expected
         assert con.execute(f"SELECT count(*) FROM evtx_json_lines('{tmp_path}')").fetchone() == (len(expected),)
+
+# For each place of a value in an event: its column, and what Python makes of the value.
+def whole(most):
+    def of(value):
+        if not is_number(value, most):
+            raise ValueError(value)
+        return int(str(value).split(".")[0])
+    return of
+
+
+def bits(value):
+    return int(value, 16) if isinstance(value, str) and re.fullmatch("0x[0-9A-Fa-f]{1,16}", value) else whole(2**64)(value)
+
+
+def guid(value):
+    if not isinstance(value, str) or not GUID.fullmatch(value):
+        raise ValueError(value)
+    return value.strip("{}").lower()
+
+
+def words(value):
+    if isinstance(value, (dict, list)):
+        raise ValueError(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def when(value):
+    """In microseconds since 1970."""
+    if not is_time(value):
+        raise ValueError(value)
+    if value.startswith("1601"):
+        return None
+    offset = re.search(r"[+-]\d\d:\d\d$", value)
+    fraction = (re.findall(r"\.(\d+)", value) + [""])[0][:6].ljust(6, "0")
+    time = datetime.datetime.fromisoformat(value[:19] + "." + fraction)
+    if offset:
+        time -= datetime.timedelta(minutes=int(offset[0][0] + "1") * (int(offset[0][1:3]) * 60 + int(offset[0][4:])))
+    return (time - EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def seconds(value):
+    if is_of("SECONDS", value) and value not in (None, ""):
+        return None if value < -1e10 else round(value * 1e6)
+    return when(value)
+
+
+LEVELS = {"LogAlways": 0, "Critical": 1, "Error": 2, "Warning": 3, "Info": 4, "Verbose": 5, "Success": 8, "Failure": 16}
+KEYWORDS = {"Audit success": 0x8020000000000000, "Classic": 0x8000000000000000}
+
+
+def named(names, of):
+    return lambda value: names[value] if isinstance(value, str) and value in names else of(value)
+
+
+def lenient(of):
+    """Names that are not numbers have no column."""
+    def found(value):
+        is_name = isinstance(value, str) and not re.fullmatch(r"\s*[+-]?[0-9.]+\s*", value)
+        return None if is_name else of(value)
+    return found
+
+
+U8, U16, U32, U64 = map(whole, (2**8, 2**16, 2**32, 2**64))
+
+
+def system(provider, time, execution, correlation, security, keywords, at):
+    """The places of a System, and whether the value is always there."""
+    return {
+        ("Provider", *at, "Name"): ("provider", words, False), ("Provider", *at, "Guid"): ("provider_guid", guid, False),
+        ("Provider", *at, "EventSourceName"): ("event_source_name", words, False), ("Version",): ("version", U8, False),
+        ("Level",): ("level", U8, False), ("Task",): ("task", U16, False), ("Opcode",): ("opcode", U8, False), ("Keywords",): ("keywords", keywords, False),
+        ("TimeCreated", *at, "SystemTime"): ("time_created", time, True), ("EventRecordID",): ("event_record_id", U64, False),
+        ("Correlation", *at, "ActivityID"): ("activity_id", guid, False), ("Correlation", *at, "RelatedActivityID"): ("related_activity_id", guid, False),
+        ("Channel",): ("channel", words, True), ("Computer",): ("computer", words, True), ("Execution", *at, "ProcessID"): ("process_id", U32, False),
+        ("Execution", *at, "ThreadID"): ("thread_id", U32, False), ("Security", *at, "UserID"): ("user_sid", words, False),
+    }
+
+
+def places_of(macro):
+    if macro == "evtx_from_winlogbeat":
+        winlog = {
+            ("record_id",): ("event_record_id", U64, False), ("provider_name",): ("provider", words, True), ("channel",): ("channel", words, True),
+            ("provider_guid",): ("provider_guid", guid, False), ("task",): ("task", lenient(U16), False), ("version",): ("version", U8, False),
+            ("process", "pid"): ("process_id", U32, False), ("process", "thread", "id"): ("thread_id", U32, False),
+            ("activity_id",): ("activity_id", guid, False), ("related_activity_id",): ("related_activity_id", guid, False),
+            ("user", "identifier"): ("user_sid", words, False),
+        }
+        return {("@timestamp",): ("time_created", when, True), ("message",): ("message", words, False),
+                **{("winlog", *place): entry for place, entry in winlog.items()}}
+    if macro == "evtx_from_evtx_dump":
+        own = system("Provider", when, 0, 0, 0, bits, ["#attributes"])
+        own |= {("EventID", "#attributes", "Qualifiers"): ("qualifiers", U16, False), ("EventID", "#text"): ("event_id", U32, True)}
+        return {("Event", "System", *place): entry for place, entry in own.items()} | {("Event", "RenderingInfo", "Message"): ("message", words, False)}
+    if macro == "evtx_from_velociraptor":
+        own = system("Provider", seconds, 0, 0, 0, U64, [])
+        own |= {("EventID", "Value"): ("event_id", U32, True), ("EventID", "Qualifiers"): ("qualifiers", U16, False)}
+        return {("System", *place): entry for place, entry in own.items()} | {("Message",): ("message", words, False)}
+    return {
+        ("RecordNumber",): ("record_id", U64, False), ("EventRecordId",): ("event_record_id", U64, False), ("TimeCreated",): ("time_created", when, True),
+        ("EventId",): ("event_id", U32, True), ("Level",): ("level", named(LEVELS, U8), False), ("Provider",): ("provider", words, True),
+        ("Channel",): ("channel", words, True), ("Computer",): ("computer", words, True), ("UserId",): ("user_sid", words, False),
+        ("Keywords",): ("keywords", named(KEYWORDS, bits), False), ("ProcessId",): ("process_id", U32, False), ("ThreadId",): ("thread_id", U32, False),
+    }
+
+
+DRAWN = [*VALUES, 65535, 65536, 2**32 - 1, 2**64 - 1, 10**30, 1e300, 0.0, "0x8020000000000000", "0x1ffffffffffffffff", "0x", "Info", "Audit success",
+         "Classic", "99999", "-5", "infinity", "-infinity", "epoch", "now", "nan", "2024-03-05T08:58:00.123456Z", "2024-03-05 08:58:00",
+         "2024-03-05T08:58:00.1234567+05:30", "0001-01-01T00:00:00Z", "99999-01-01T00:00:00Z", "1601-01-01T00:00:00Z", "1677-12-31T23:59:59Z",
+         "2262-01-01T00:00:00Z", "2024-02-29T00:00:00Z", "2023-02-29T00:00:00Z", "2024-13-01T00:00:00Z", "2024-03-05T24:00:00Z",
+         "2024-03-05T08:58:60Z", 1709629080.441, -11644473600, -1e9, 1e12, 9214646400, " 7", "٣"]
+MISSING = object()
+
+
+def whole_event(macro):
+    """An event with a value at each place."""
+    event = {"evtx_from_winlogbeat": WINLOGBEAT, "evtx_from_evtx_dump": EVTX_DUMP, "evtx_from_velociraptor": VELOCIRAPTOR}.get(macro, EVTXECMD)
+    event = copy.deepcopy(event)
+    for place in places_of(macro):
+        inner = event
+        for name in place[:-1]:
+            if not isinstance(inner.get(name), dict):
+                inner[name] = {}
+            inner = inner[name]
+        if place[-1] in ("#text", "Value"):
+            inner[place[-1]] = 4624
+        elif place[-1].lower().endswith("guid") or place[-1].lower().endswith("activity_id") or place[-1].endswith("ActivityID"):
+            inner[place[-1]] = "{fc65ddd8-d6ef-4962-83d5-6e5cfe9ce148}"
+        else:
+            inner.setdefault(place[-1], "7")
+    return event
+
+
+@pytest.mark.parametrize("macro", [*EXPORTS, "evtx_from_evtxecmd_csv"])
+def test_a_value_is_in_its_column_or_in_the_error(con, tmp_path, macro):
+    """Any value at each place of a column: the row has what Python reads, or says that it does not."""
+    event, places, draw = whole_event(macro), places_of(macro), random.Random(72)
+    is_csv = macro.endswith("csv")
+    cases = [(place, value) for place in places for value in [*DRAWN, *(() if is_csv else (MISSING,))]]
+    # More than one place of an event.
+    events = [[case] for case in cases] + [draw.sample(cases, 2) for _ in range(500)]
+    documents = []
+    for changes in events:
+        document = copy.deepcopy(event)
+        for place, value in changes:
+            inner = at(document, place[:-1])
+            if value is MISSING:
+                inner.pop(place[-1], None)
+            else:
+                inner[place[-1]] = value
+        documents.append(document)
+    export = tmp_path / "export.txt"
+    if is_csv:
+        with export.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+            writer.writerow(event)
+            writer.writerows([as_cell(value) for value in document.values()] for document in documents)
+    else:
+        export.write_text("".join(json.dumps(document) + "\n" for document in documents), encoding="utf-8")
+    # Files in CSV have no order of their own.
+    con.execute("SET threads = 1")
+    columns = [column for column, _, _ in places.values()]
+    shown = [{"time_created": "epoch_us(time_created)", "provider_guid": "provider_guid::VARCHAR"}.get(column, column) for column in columns]
+    shown = [f"{column}::VARCHAR" if column.endswith("activity_id") else column for column in shown]
+    found = con.execute(f"SELECT {', '.join(shown)}, error FROM {macro}({quoted(export)})").fetchall()
+    assert len(found) == len(documents)
+    kinds = collections.Counter()
+    for document, changes, row in zip(documents, events, found):
+        is_wrong = False
+        for place, got in zip(places, row):
+            column, read, is_always = places[place]
+            value = at(document, place[:-1]).get(place[-1], MISSING)
+            value = as_cell(value) if is_csv else value
+            if value in (MISSING, None, ""):
+                # evtx_dump writes null for an empty element.
+                is_sound = not is_always or value == "" and read is words or value is None and read is words and "Event" in place
+                is_wrong |= not is_sound
+                assert not is_sound or got in (None, ""), (place, value, got)
+                continue
+            try:
+                expected = read(value)
+            except ValueError:
+                is_wrong = True
+                continue
+            is_same = got == expected or column == "time_created" and expected is not None and got is not None and abs(got - expected) <= 1
+            assert is_same, (changes, place, value, got, row[-1])
+        assert (row[-1] is not None) == is_wrong, (changes, row[-1])
+        kinds[is_wrong] += 1
+    assert min(kinds.values()) > 300, kinds
+
+
+def test_fields_of_evtxecmd_beside_data(con, tmp_path):
+    """Elements of EventData with other names are fields; what else a Payload has is told."""
+    payloads = [
+        ({"EventData": {"@xmlns": "x", "Data": [{"@Name": "a", "#text": "1"}, {"@Name": "b", "c": {"d": "2"}}, {"@Name": "e"}], "Binary": "31-00",
+                        "Other": "3", "Empty": None, "Deep": {"x": "4"}}},
+         {"a": "1", "b": '{"c":{"d":"2"}}', "e": "", "Binary": "3100", "Other": "3", "Empty": "", "Deep": '{"x":"4"}'}, None),
+        ({"EventData": None}, {}, None),
+        ({"EventData": {"Leaf": "1"}}, {"Leaf": "1"}, None),
+        ({"ProcessingErrorData": {"ErrorCode": "15005"}}, {}, "Payload: expected EventData or UserData"),
+        ({"EventData": {"Data": []}, "More": {"a": "1"}}, {}, "Payload: expected EventData or UserData"),
+    ]
+    events = [{**EVTXECMD, "Payload": json.dumps(payload)} for payload, _, _ in payloads]
+    found = read_lines(con, "evtx_from_evtxecmd", events, tmp_path)
+    for (payload, data, why), row in zip(payloads, found, strict=True):
+        assert row[-2] == data and (row[-1] or "").endswith(why or "") and (row[-1] is None) == (why is None), (payload, row)
+
+
+def test_an_event_without_a_name_or_a_machine(con, tmp_path):
+    """What every event of a tool has, in any of the places where it can be."""
+    for macro, event, names, is_told in [
+        ("evtx_from_winlogbeat", WINLOGBEAT, [("winlog", "computer_name")], False),
+        ("evtx_from_winlogbeat", WINLOGBEAT, [("winlog", "computer_name"), ("host", "name")], True),
+        ("evtx_from_winlogbeat", WINLOGBEAT, [("winlog", "event_id")], False),
+        ("evtx_from_winlogbeat", WINLOGBEAT, [("winlog", "event_id"), ("event", "code")], True),
+        ("evtx_from_evtx_dump", EVTX_DUMP, [("Event", "System", "Provider", "#attributes", "Name")], True),
+        ("evtx_from_velociraptor", VELOCIRAPTOR, [("System", "Provider", "Name")], True),
+        *[("evtx_from_velociraptor", HUNTER, [(name,)], True) for name in ("EventTime", "Computer", "Channel", "Provider", "EventID")],
+        *[("evtx_from_evtx_dump", EVTX_DUMP, [("Event", "System", name)], True) for name in ("Provider", "EventID", "TimeCreated")],
+        *[("evtx_from_velociraptor", VELOCIRAPTOR, [("System", name)], True) for name in ("Provider", "EventID", "TimeCreated")],
+        ("evtx_from_evtxecmd", EVTXECMD, [("Payload",)], True),
+    ]:
+        event = copy.deepcopy(event)
+        for place in names:
+            del at(event, place[:-1])[place[-1]]
+        [row] = read_lines(con, macro, [event], tmp_path)
+        assert (row[-1] is not None) == is_told, (macro, names, row)
+
+
+def as_cell(value):
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -5,14 +5,15 @@
 -- SELECT * FROM evtx_from_evtx_dump('Security.jsonl') WHERE event_id = 4624
 
 WITH evtx_export AS (
-    SELECT from_json(json, '{{evtx_dump.json}}').Event AS event, (event).System AS s,
+    SELECT from_json(json, '{{columns of evtx_dump.json}}').Event AS event, (event).System AS s,
         (event).EventData AS fields, fields->'$.Data."#text"' AS texts, (event).UserData AS user_data,
-        coalesce((s).EventID->>'#text', (s).EventID->>'$') AS id, (s).TimeCreated."#attributes".SystemTime AS written, json, error AS line_error, filename,
-        filename || ': cannot read line ' || line_number || ' at byte ' || line_offset || ': ' AS place
+        coalesce((s).EventID->>'#text', (s).EventID->>'$') AS id, (s).TimeCreated."#attributes".SystemTime AS written, json, place || ': ' AS place, error AS line_error, filename
     FROM evtx_json_lines(exports, types := '{{evtx_dump.json}}')
 )
 SELECT
-    s.EventRecordID AS record_id, TRY_CAST(written AS TIMESTAMP_NS) AS time_created,
+    s.EventRecordID AS record_id,
+    -- DuckDB takes infinity for a time.
+    TRY_CAST(CASE WHEN written LIKE '____-__-__%' THEN written END AS TIMESTAMP_NS) AS time_created,
     -- A cast rounds 4624.5.
     CASE WHEN regexp_full_match(id, '\d+(\.0+)?') THEN TRY_CAST(id AS UINTEGER) END AS event_id, s."Level" AS "level",
     s.Provider."#attributes"."Name" AS provider, s.Channel AS channel, s.Computer AS computer,
@@ -25,16 +26,16 @@ SELECT
             lambda e: {key: e[1], value: CASE WHEN regexp_full_match(e[2], '[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}')
                                               THEN '{' || lower(e[2]) || '}' ELSE e[2] END})))
     WHEN event_id IS NOT NULL AND user_data IS NULL THEN MAP {} END AS event_data, user_data, event.RenderingInfo.Message AS message, s.Task AS task,
-    s.Opcode AS opcode, TRY_CAST(s.Keywords AS UBIGINT) AS keywords, s."Version" AS "version",
+    s.Opcode AS opcode, s.Keywords AS keywords, s."Version" AS "version",
     TRY_CAST(s.EventID->'#attributes'->>'Qualifiers' AS USMALLINT) AS qualifiers,
     s.Provider."#attributes".Guid AS provider_guid, s.Provider."#attributes".EventSourceName AS event_source_name,
     s.Execution."#attributes".ProcessID AS process_id, s.Execution."#attributes".ThreadID AS thread_id,
     s.Correlation."#attributes".ActivityID AS activity_id, s.Correlation."#attributes".RelatedActivityID AS related_activity_id,
     s."Security"."#attributes".UserID AS user_sid, s.EventRecordID AS event_record_id,
     coalesce(CASE WHEN json IS NOT NULL THEN place || CASE
-        WHEN s IS NULL THEN 'expected an event of evtx_dump, which has Event.System'
+        WHEN s IS NULL OR event.Event_attributes IS NOT NULL
+        THEN 'expected an event of evtx_dump, which has Event.System, without --separate-json-attributes'
         WHEN event_id IS NULL THEN 'EventID is not a whole number'
-        WHEN written IS NOT NULL AND TRY_CAST(written AS TIMESTAMP_NS) IS NULL AND TRY_CAST(written AS TIMESTAMP) IS NULL THEN 'SystemTime is not a time'
-        WHEN keywords IS NULL AND s.Keywords != '' THEN 'Keywords is not a whole number' END END,
+        WHEN provider IS NULL AND s.Provider."#attributes".Guid IS NULL AND line_error IS NULL THEN 'Provider has no name' END END,
         line_error, CASE WHEN event_data IS NULL AND fields IS NOT NULL THEN place || 'EventData has too many fields of one name' END) AS error, filename
 FROM evtx_export

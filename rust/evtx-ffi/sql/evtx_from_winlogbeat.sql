@@ -5,12 +5,14 @@
 -- SELECT * FROM evtx_from_winlogbeat('winlogbeat-*.ndjson') WHERE event_id = 4624
 
 WITH evtx_export AS (
-    SELECT from_json(json, '{{winlogbeat.json}}') AS document, (document).winlog AS w, coalesce((w).event_id, (document)."event".code) AS id, (document)."@timestamp" AS written,
-        json, error AS line_error, filename, filename || ': cannot read line ' || line_number || ' at byte ' || line_offset || ': ' AS place
+    SELECT from_json(json, '{{columns of winlogbeat.json}}') AS document, (document).winlog AS w, coalesce((w).event_id, (document)."event".code) AS id, (document)."@timestamp" AS written,
+        json, place || ': ' AS place, error AS line_error, filename
     FROM evtx_json_lines(exports, types := '{{winlogbeat.json}}')
 )
 SELECT
-    w.record_id, TRY_CAST(written AS TIMESTAMP_NS) AS time_created,
+    w.record_id,
+    -- DuckDB takes infinity for a time.
+    TRY_CAST(CASE WHEN written LIKE '____-__-__%' THEN written END AS TIMESTAMP_NS) AS time_created,
     -- A cast rounds 4624.5.
     CASE WHEN regexp_full_match(id, '\d+(\.0+)?') THEN TRY_CAST(id AS UINTEGER) END AS event_id,
     (MAP {'critical': 1, 'error': 2, 'warning': 3, 'information': 4, 'verbose': 5})[lower(document.log."level")]::UTINYINT AS "level",
@@ -32,7 +34,7 @@ SELECT
     coalesce(CASE WHEN json IS NOT NULL THEN place || CASE
         WHEN w IS NULL THEN 'expected an event of Winlogbeat, which has @timestamp and winlog'
         WHEN event_id IS NULL THEN 'event_id is not a whole number'
-        WHEN TRY_CAST(written AS TIMESTAMP_NS) IS NULL AND TRY_CAST(written AS TIMESTAMP) IS NULL THEN '@timestamp is not a time' END END,
+        WHEN computer IS NULL THEN 'winlog.computer_name is missing' END END,
         line_error, CASE WHEN event_data IS NULL AND w.event_data IS NOT NULL THEN place || 'event_data has too many fields of one name' END) AS error,
     filename
 FROM evtx_export

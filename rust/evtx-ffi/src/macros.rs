@@ -2,7 +2,8 @@
 //!
 //! A file starts with a comment of three paragraphs: the signature, the description, and an example. The rest is the
 //! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a string literal or NULL.
-//! In a string literal, `{{page.html}}` stands for the text of that file of the folder.
+//! In a string literal, `{{page.html}}` stands for the text of that file of the folder, and `{{columns of x.json}}` for the
+//! types in such a file as `from_json` takes them.
 //! A macro over files, whose first parameter is `files`, calls the one over a table of events, which has `_of` after its
 //! name. A table macro whose parameters are all tables (`table_…`), `exports` of other tools or `json_arguments`, is parsed when it is
 //! used, by DuckDB's `query`: to parse them all would take most of `LOAD`. In the SQL, such a parameter is always an
@@ -19,6 +20,8 @@
 //!
 //! first + 1
 //! ```
+
+use evtx_reports::JsonTypes;
 
 use crate::boundary::{EvtxFunction, EvtxSlice, EvtxText};
 
@@ -235,8 +238,14 @@ pub fn page(name: &str) -> Option<&'static str> {
 /// The texts of the macros, with their pages.
 fn sources() -> Vec<String> {
     let (macros, pages): (Vec<_>, Vec<_>) = FILES.iter().partition(|(name, _)| name.ends_with(".sql"));
-    let with_page =
-        |sql: String, (name, page): &(&str, &str)| sql.replace(&format!("{{{{{name}}}}}"), &page.replace('\'', "''"));
+    let fill = |sql: &str, name: &str, text: &str| sql.replace(&format!("{{{{{name}}}}}"), &text.replace('\'', "''"));
+    let with_page = |sql: String, (name, page): &(&str, &str)| {
+        let sql = fill(&sql, name, page);
+        match JsonTypes::columns(page) {
+            Ok(columns) => fill(&sql, &format!("columns of {name}"), &columns),
+            Err(_) => sql,
+        }
+    };
     let with_pages = |(_, sql): (&str, &str)| pages.iter().fold(sql.to_owned(), with_page);
     macros.into_iter().map(with_pages).collect()
 }

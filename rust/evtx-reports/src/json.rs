@@ -1,8 +1,10 @@
 //! A check of JSON: whether a text is JSON, whether a name occurs twice in an object, and whether values have the types that the
 //! reader of the text expects. One pass, which keeps only the names of open objects.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::hash::BuildHasher;
+use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
 
 use evtx_format::{Interrupt, Interrupted};
@@ -30,8 +32,27 @@ const PARTS: [&str; 5] = ["Data", "Binary", "Name", "#text", "#attributes"];
 /// The objects with the element in `UserData` of an event.
 const ELEMENTS: [&str; 2] = ["UserData", "user_data"];
 
-/// The types that the values of a JSON document should have, as `from_json` takes them: `{"Version": "UTINYINT"}`. Values
-/// without a type can have any.
+/// The end of the name of a member that is never missing.
+const ALWAYS: char = '!';
+
+/// The times that fit a TIMESTAMP_NS: their years, and as seconds since 1970.
+const YEARS: RangeInclusive<u16> = 1678..=2261;
+const SECONDS: Range<f64> = -9_214_560_000.0..9_214_646_400.0;
+
+/// The time 0 of Windows, which means that there is none: the start of its text, and as seconds since 1970.
+const NO_TIME: &[u8] = b"1601-01-01T00:00:00";
+const NO_SECONDS: f64 = -11_644_473_600.0;
+
+/// The types that the values of a JSON document should have. They are those that `from_json` takes, as in
+/// `{"Version": "UTINYINT"}`, and some that [`JsonTypes::columns`] replaces:
+///
+/// - `TIMESTAMP_NS` is a time, as a text. `SECONDS` is one as a number since 1970.
+/// - `HEX` is a whole number of 64 bits, in decimal, or in hexadecimal after `0x`.
+/// - `NAME` is a text that is not a number.
+/// - A list has types of which the value has one. One of them can be `null`.
+/// - A member whose name ends in `!` is never missing, and never null, unless `null` is one of its types.
+///
+/// Values without a type can have any.
 #[derive(Debug, Clone)]
 pub struct JsonTypes(Type);
 
@@ -39,13 +60,21 @@ pub struct JsonTypes(Type);
 #[derive(Debug, Clone)]
 enum Type {
     Any,
+    Null,
+    OneOf(Vec<Type>),
+    /// The type of a member that is never missing.
+    Always(Box<Type>),
     /// An object whose names can occur again.
     Fields,
     Object(Vec<(Box<str>, Type)>),
     Text,
+    Name,
     Guid,
     /// A whole number up to this one.
     Whole(u64),
+    Hex,
+    Time,
+    Seconds,
 }
 
 impl Default for JsonTypes {
@@ -63,19 +92,59 @@ impl FromStr for JsonTypes {
     }
 }
 
+impl JsonTypes {
+    /// The same types for `from_json`. It gets texts where it would convert otherwise, and JSON where a value has one of
+    /// several types.
+    ///
+    /// # Errors
+    /// Why the text is not JSON.
+    pub fn columns(text: &str) -> Result<String, String> {
+        let types: Value = serde_json::from_str(text).map_err(|why| why.to_string())?;
+        Ok(columns(&types).to_string())
+    }
+}
+
+fn columns(types: &Value) -> Value {
+    match types {
+        Value::Object(members) => {
+            let member = |(name, own): (&String, &Value)| (name.trim_end_matches(ALWAYS).to_owned(), columns(own));
+            members.iter().map(member).collect()
+        }
+        Value::Array(all) => match all.iter().any(Value::is_object) {
+            true => "JSON".into(),
+            false => "VARCHAR".into(),
+        },
+        Value::String(name) if ["TIMESTAMP_NS", "SECONDS", "NAME"].contains(&name.as_str()) => "VARCHAR".into(),
+        Value::String(name) if name == "HEX" => "UBIGINT".into(),
+        other => other.clone(),
+    }
+}
+
 impl Type {
     fn of(name: &str, value: &Value) -> Result<Type, String> {
         Ok(match value {
             Value::Object(members) => {
-                let member = |(name, value): (&String, &Value)| Ok((name.as_str().into(), Type::of(name, value)?));
+                let member = |(name, value): (&String, &Value)| {
+                    let own = Type::of(name.trim_end_matches(ALWAYS), value)?;
+                    Ok(match name.strip_suffix(ALWAYS) {
+                        Some(name) => (name.into(), Type::Always(own.into())),
+                        None => (name.as_str().into(), own),
+                    })
+                };
                 Type::Object(members.iter().map(member).collect::<Result<_, String>>()?)
             }
+            Value::Array(all) => Type::OneOf(all.iter().map(|own| Type::of(name, own)).collect::<Result<_, _>>()?),
+            Value::Null => Type::Null,
             Value::String(text) => match text.as_str() {
                 "JSON" if FIELDS.contains(&name) => Type::Fields,
                 "JSON" if ELEMENTS.contains(&name) => Type::Object(Vec::new()),
                 "JSON" => Type::Any,
                 "VARCHAR" => Type::Text,
+                "NAME" => Type::Name,
                 "UUID" => Type::Guid,
+                "HEX" => Type::Hex,
+                "TIMESTAMP_NS" => Type::Time,
+                "SECONDS" => Type::Seconds,
                 "UTINYINT" => Type::Whole(u8::MAX.into()),
                 "USMALLINT" => Type::Whole(u16::MAX.into()),
                 "UINTEGER" => Type::Whole(u32::MAX.into()),
@@ -96,25 +165,132 @@ impl Type {
         found.map_or(&Type::Any, |(_, own)| own)
     }
 
-    /// What is wrong with a value, if anything is. NULL and empty texts stand for no value.
-    fn refusal(&self, value: &Found<'_>) -> Option<String> {
-        if matches!(value, Found::Null | Found::Text(b"")) {
-            return None;
+    /// The first member that an object with some names lacks.
+    fn missing(&self, has: impl Fn(&str) -> bool) -> Option<&str> {
+        let Type::Object(members) = self else { return None };
+        let is_missing = |(name, own): &&(Box<str>, Type)| matches!(own, Type::Always(_)) && !has(name);
+        members.iter().find(is_missing).map(|(name, _)| &**name)
+    }
+
+    /// The type without what is around it: that one of several which the value has.
+    fn of_value(&self, value: &Found<'_>) -> &Type {
+        match self {
+            Type::Always(own) => own.of_value(value),
+            Type::OneOf(all) => all
+                .iter()
+                .find(|own| own.refusal(value).is_none())
+                .unwrap_or(&Type::Any),
+            own => own,
         }
+    }
+
+    /// What is wrong with a value, if anything is. NULL and empty texts stand for no value, unless there is always one.
+    fn refusal(&self, value: &Found<'_>) -> Option<String> {
+        match (self, value) {
+            (Type::Always(own), value) => own.mismatch(value),
+            (_, Found::Null) => None,
+            (_, Found::Text(text)) if text.is_empty() => None,
+            (own, value) => own.mismatch(value),
+        }
+    }
+
+    fn mismatch(&self, value: &Found<'_>) -> Option<String> {
         let (is_right, expected) = match (self, value) {
-            (Type::Any, _) => (true, ""),
+            (Type::OneOf(all), value) => {
+                let mut refusals = all.iter().map(|own| own.mismatch(value));
+                let first = refusals.next().flatten();
+                return first.filter(|_| refusals.all(|other| other.is_some()));
+            }
+            (Type::Any | Type::Always(_), _) | (Type::Null, Found::Null) => return None,
+            (_, Found::Null) => return Some("null".to_owned()),
+            (Type::Null, _) => (false, "not null"),
             (Type::Fields | Type::Object(_), value) => (matches!(value, Found::Object), "not an object"),
             (Type::Text, value) => (!matches!(value, Found::Object | Found::List), "not a text"),
+            (Type::Name, Found::Text(text)) => (!is_number(text), "not a name"),
+            (Type::Name, _) => (false, "not a name"),
             (Type::Guid, Found::Text(text)) => (is_guid(text), "not a GUID"),
             (Type::Guid, _) => (false, "not a GUID"),
-            (Type::Whole(most), Found::Text(text) | Found::Number(text)) => match whole(text) {
-                Some(number) if number > u128::from(*most) => return Some(format!("larger than {most}")),
-                number => (number.is_some(), "not a whole number"),
-            },
-            (Type::Whole(_), _) => (false, "not a whole number"),
+            (Type::Time, Found::Text(text)) => (is_time(text), "not a time"),
+            (Type::Seconds, Found::Number(text)) => (is_seconds(text), "not a time"),
+            (Type::Time | Type::Seconds, _) => (false, "not a time"),
+            (Type::Hex, Found::Text(text)) if is_hex(text) => return None,
+            (Type::Whole(_) | Type::Hex, value) => {
+                let most = if let Type::Whole(most) = self { *most } else { u64::MAX };
+                let number = match value {
+                    Found::Text(text) => whole(text),
+                    Found::Number(text) => whole(text),
+                    _ => None,
+                };
+                if number.is_some_and(|number| number > u128::from(most)) {
+                    return Some(format!("larger than {most}"));
+                }
+                (number.is_some(), "not a whole number")
+            }
         };
         (!is_right).then(|| expected.to_owned())
     }
+}
+
+fn is_number(text: &[u8]) -> bool {
+    str::from_utf8(text).is_ok_and(|text| text.trim().parse::<f64>().is_ok_and(f64::is_finite))
+}
+
+/// Whether a text is a hexadecimal number of 64 bits.
+fn is_hex(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"0x").unwrap_or_default();
+    (1..=16).contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Whether a number of seconds since 1970 is a time.
+fn is_seconds(text: &[u8]) -> bool {
+    let seconds = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    seconds.is_some_and(|seconds: f64| SECONDS.contains(&seconds) || seconds == NO_SECONDS)
+}
+
+/// Whether a text is a time such as `2024-03-01 12:00:00.123456789+01:00`.
+fn is_time(text: &[u8]) -> bool {
+    const SHAPE: &[u8] = b"0000-00-00T00:00:00";
+    let Some((start, rest)) = text.split_at_checked(SHAPE.len()) else {
+        return false;
+    };
+    let is_shaped = start.iter().zip(SHAPE).all(|(byte, shape)| match shape {
+        b'0' => byte.is_ascii_digit(),
+        b'T' => matches!(byte, b'T' | b' '),
+        shape => byte == shape,
+    });
+    if !is_shaped {
+        return false;
+    }
+    let number = |at: Range<usize>| {
+        start[at]
+            .iter()
+            .fold(0, |number, digit| number * 10 + u16::from(digit - b'0'))
+    };
+    let (year, month, day) = (number(0..4), number(5..7), number(8..10));
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + u16::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    let has_year = YEARS.contains(&year) || start == NO_TIME;
+    let is_in_day = number(11..13) < 24 && number(14..16) < 60 && number(17..19) < 60;
+    let zone = match rest.strip_prefix(b".") {
+        Some(fraction) => match fraction.iter().take_while(|byte| byte.is_ascii_digit()).count() {
+            0 => return false,
+            len => &fraction[len..],
+        },
+        None => rest,
+    };
+    let is_zone = match zone {
+        b"" | b"Z" => true,
+        [b'+' | b'-', hour, of_hour, b':', minute, of_minute] => [hour, of_hour, minute, of_minute]
+            .iter()
+            .all(|digit| digit.is_ascii_digit()),
+        _ => false,
+    };
+    has_year && (1..=days).contains(&day) && is_in_day && is_zone
 }
 
 /// A whole number: digits, perhaps with a fraction of zeros.
@@ -138,11 +314,12 @@ fn is_guid(text: &[u8]) -> bool {
         })
 }
 
-/// A value of a document. Texts are as they are written, without quotes.
+/// A value of a document.
 enum Found<'t> {
     Object,
     List,
-    Text(&'t [u8]),
+    /// Without quotes and escapes. If its type takes any text, the escapes stay.
+    Text(Cow<'t, [u8]>),
     Number(&'t [u8]),
     Flag,
     Null,
@@ -267,7 +444,16 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
                     self.at += 1;
                     if open == b'{' { Found::Object } else { Found::List }
                 }
-                Some(b'"') => Found::Text(self.text()?.0),
+                Some(b'"') => {
+                    let start = self.at + 1;
+                    let (text, has_escapes) = self.text()?;
+                    let is_any = self.odd.is_some() || matches!(expected, Type::Any | Type::Text);
+                    Found::Text(if is_any || !has_escapes {
+                        text.into()
+                    } else {
+                        self.unescaped(start, text.len())?.into()
+                    })
+                }
                 Some(b'-' | b'0'..=b'9') => Found::Number(self.number()?),
                 Some(b't') => self.word(b"true", Found::Flag)?,
                 Some(b'f') => self.word(b"false", Found::Flag)?,
@@ -290,6 +476,7 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
                     return Err(Stop::TooDeep);
                 }
                 let is_object = matches!(value, Found::Object);
+                expected = expected.of_value(&value);
                 self.open.push(Level {
                     object: is_object.then_some(expected),
                     first: self.names.len(),
@@ -403,6 +590,23 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
         Ok((&self.bytes[start..self.at - 1], has_escapes))
     }
 
+    /// The text that starts there and has this length, without its escapes.
+    fn unescaped(&mut self, start: usize, len: usize) -> Result<Vec<u8>, Stop> {
+        let (after, mut unescaped) = (self.at, Vec::with_capacity(len));
+        self.at = start;
+        while self.at < start + len {
+            if self.bytes[self.at] == b'\\' {
+                let letter = self.escape()?;
+                unescaped.extend(letter.encode_utf8(&mut [0; 4]).as_bytes());
+            } else {
+                unescaped.push(self.bytes[self.at]);
+                self.at += 1;
+            }
+        }
+        self.at = after;
+        Ok(unescaped)
+    }
+
     /// Passes an escape, and returns its character.
     fn escape(&mut self) -> Result<char, Stop> {
         let letter = self.bytes.get(self.at + 1).copied();
@@ -463,19 +667,10 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
             mark: 0,
         };
         if has_escapes {
-            let first = self.unescaped.len();
-            self.at = start;
-            while self.at < start + text.len() {
-                if self.bytes[self.at] == b'\\' {
-                    let letter = self.escape()?;
-                    self.unescaped.extend(letter.encode_utf8(&mut [0; 4]).as_bytes());
-                } else {
-                    self.unescaped.push(self.bytes[self.at]);
-                    self.at += 1;
-                }
-            }
-            name.start = first as u32;
-            name.len = (self.unescaped.len() - first) as u32;
+            let text = self.unescaped(start, text.len())?;
+            name.start = self.unescaped.len() as u32;
+            name.len = text.len() as u32;
+            self.unescaped.extend(text);
         }
         name.mark = mark_of(self.letters(name));
         self.names.push(name);
@@ -515,11 +710,26 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
             };
             self.odd = Some(format!("the name {name} occurs twice{place}"));
         }
+        if self.odd.is_none()
+            && let Some(name) = object.missing(|name| self.has_name(first, name))
+        {
+            self.names.truncate(first);
+            let place = self.place();
+            let dot = if place.is_empty() { "" } else { "." };
+            self.odd = Some(format!("{place}{dot}{name} is missing"));
+        }
         self.names.truncate(first);
         if self.names.is_empty() {
             self.unescaped.clear();
         }
         Ok(())
+    }
+
+    /// Whether the object whose names start there has a name.
+    fn has_name(&self, first: usize, name: &str) -> bool {
+        let mark = mark_of(name.as_bytes());
+        let is_same = |own: &Name| own.mark == mark && self.letters(*own) == name.as_bytes();
+        self.names[first..].iter().any(is_same)
     }
 
     /// The first name that occurs again. Only parts count if the others are fields.
@@ -714,9 +924,82 @@ mod tests {
             assert_eq!(checked(&format!("{{\"o\":{value}}}"), types), expected, "{value}");
         }
         assert_eq!(checked("7", types), JsonCheck::Odd("it is not an object".to_owned()));
-        for types in ["{\"a\":\"TEXT\"}", "[1]", "{"] {
+        for types in ["{\"a\":\"TEXT\"}", "[1]", "{", "{\"a\":7}"] {
             assert!(types.parse::<JsonTypes>().is_err(), "{types}");
         }
+    }
+
+    #[test]
+    fn types_that_from_json_does_not_have() {
+        let types = "{\"t\":\"TIMESTAMP_NS\",\"s\":[\"SECONDS\",\"TIMESTAMP_NS\"],\"h\":\"HEX\",\"n\":[\"UTINYINT\",\"NAME\"],\
+                     \"o\":[\"UINTEGER\",{\"a\":\"UTINYINT\"}]}";
+        for (document, expected) in [
+            ("{\"t\":null,\"s\":\"\",\"h\":null,\"n\":\"\",\"o\":null}", None),
+            ("{\"t\":\"2024-02-29 23:59:59.123456789123\\u002B01:00\"}", None),
+            ("{\"t\":\"1601-01-01T00:00:00.0000000Z\"}", None),
+            ("{\"t\":\"2023-02-29T00:00:00Z\"}", Some("t is not a time")),
+            ("{\"t\":\"1900-02-29T00:00:00Z\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T24:00:00Z\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T08:58:00.Z\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T08:58:00+0100\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05\"}", Some("t is not a time")),
+            ("{\"t\":\"infinity\"}", Some("t is not a time")),
+            ("{\"t\":\"1677-12-31T23:59:59Z\"}", Some("t is not a time")),
+            ("{\"t\":\"2262-01-01T00:00:00Z\"}", Some("t is not a time")),
+            ("{\"t\":1709629080}", Some("t is not a time")),
+            (
+                "{\"s\":1709629080.4417,\"h\":\"0x8020000000000000\",\"n\":\"Info\",\"o\":{\"a\":7}}",
+                None,
+            ),
+            ("{\"s\":-11644473600,\"h\":18446744073709551615,\"n\":7,\"o\":7}", None),
+            ("{\"s\":9.3e9}", Some("s is not a time")),
+            ("{\"s\":true}", Some("s is not a time")),
+            ("{\"h\":\"0x1ffffffffffffffff\"}", Some("h is not a whole number")),
+            (
+                "{\"h\":18446744073709551616}",
+                Some("h is larger than 18446744073709551615"),
+            ),
+            ("{\"n\":\"300\"}", Some("n is larger than 255")),
+            ("{\"n\":\"-4.5\"}", Some("n is not a whole number")),
+            ("{\"o\":[]}", Some("o is not a whole number")),
+            ("{\"o\":{\"a\":256}}", Some("o.a is larger than 255")),
+        ] {
+            let expected = expected.map_or(JsonCheck::Sound, |text: &str| JsonCheck::Odd(text.to_owned()));
+            assert_eq!(checked(document, types), expected, "{document}");
+        }
+    }
+
+    #[test]
+    fn members_that_are_never_missing() {
+        let types =
+            "{\"o\":{\"a!\":\"VARCHAR\",\"b!\":[\"UTINYINT\",null],\"c!\":{\"d!\":\"UTINYINT\"}},\"e!\":\"JSON\"}";
+        for (document, expected) in [
+            ("{\"o\":{\"a\":\"\",\"b\":null,\"\\u0063\":{\"d\":1}},\"e\":[]}", None),
+            ("{\"e\":0}", None),
+            ("{}", Some("e is missing")),
+            ("{\"o\":{\"b\":1,\"c\":{\"d\":1}},\"e\":0}", Some("o.a is missing")),
+            ("{\"o\":{\"a\":null}}", Some("o.a is null")),
+            ("{\"o\":{\"a\":\"x\",\"b\":\"\"}}", Some("o.b is not a whole number")),
+            (
+                "{\"o\":{\"a\":\"x\",\"b\":1,\"c\":{}},\"e\":0}",
+                Some("o.c.d is missing"),
+            ),
+            (
+                "{\"o\":{\"a\":\"x\",\"b\":1,\"c\":\"\"},\"e\":0}",
+                Some("o.c is not an object"),
+            ),
+        ] {
+            let expected = expected.map_or(JsonCheck::Sound, |text: &str| JsonCheck::Odd(text.to_owned()));
+            assert_eq!(checked(document, types), expected, "{document}");
+        }
+    }
+
+    #[test]
+    fn from_json_gets_types_that_it_has() {
+        let types = "{\"a!\":{\"b\":\"TIMESTAMP_NS\",\"c\":\"HEX\"},\"d\":[\"VARCHAR\",null],\"e\":[\"UINTEGER\",{\"f\":\"UUID\"}],\"g\":\"UUID\"}";
+        let columns = JsonTypes::columns(types).expect("types");
+        let expected = "{\"a\":{\"b\":\"VARCHAR\",\"c\":\"UBIGINT\"},\"d\":\"VARCHAR\",\"e\":\"JSON\",\"g\":\"UUID\"}";
+        assert_eq!(columns, expected);
     }
 
     #[test]

@@ -21,12 +21,13 @@ pub struct LineRow {
 }
 
 impl LineRow {
-    fn error(&self) -> Option<String> {
-        let (why, path) = (self.why.as_ref()?, &self.filename);
-        Some(match self.place {
-            Some((line, offset)) => format!("{path}: cannot read line {line} at byte {offset}: {why}"),
-            None => format!("{path}: {why}"),
-        })
+    /// The start of an error about the line, without a colon.
+    fn place(&self) -> String {
+        let path = printable(&self.filename);
+        match self.place {
+            Some((line, offset)) => format!("{path}: cannot read line {line} at byte {offset}"),
+            None => path.into_owned(),
+        }
     }
 }
 
@@ -36,10 +37,13 @@ columns! { LineRow:
     line_number: UInt64(|row| row.place.map(|(line, _)| line));
     /// Where the line starts in the file, in bytes.
     line_offset: UInt64(|row| row.place.map(|(_, offset)| offset));
+    /// How an error about the line starts: `x.jsonl: cannot read line 7 at byte 1200`.
+    place: Text(|row| Some(row.place().into()));
     /// The line. NULL if it is not JSON.
     json: Text(|row| row.json.as_deref().map(Into::into));
-    /// NULL, or what is wrong with the line: it is not JSON or too long, a name occurs twice, or a value has another type.
-    error: Text(|row| row.error().map(|error| printable(&error).into_owned().into()));
+    /// NULL, or what is wrong with the line: it is not JSON or too long, a name occurs twice, or a value is missing or has
+    /// another type.
+    error: Text(|row| row.why.as_ref().map(|why| format!("{}: {}", row.place(), printable(why)).into()));
     /// The path of the file.
     filename: Text(|row| Some((&*row.filename).into()));
 }
