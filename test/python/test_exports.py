@@ -57,6 +57,8 @@ def reason(column, ours, theirs, is_old):
         return "saved messages"
     if column == "error" and theirs is None:
         return "damage after the event"
+    if column == "error" and ours is not None:
+        return "damage in the event"
     if column == "event_data" and (ours, theirs) == (None, {}):
         return "neither EventData nor UserData"
     if column == "event_data" and ours is not None and theirs is not None:
