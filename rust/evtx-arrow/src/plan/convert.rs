@@ -285,7 +285,7 @@ mod tests {
                 "{element} {attribute:?} {text}"
             );
         }
-        assert!(is_misfit("EventID", None, &format!("{:0>1$}", 7, MAX_FIELD + 1)));
+        assert!(is_misfit("EventID", None, &("0".repeat(MAX_FIELD) + "7")));
         assert_eq!(
             [system_element("EventID"), system_element("Other")],
             [Some("EventID"), None]
