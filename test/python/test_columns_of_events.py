@@ -1,5 +1,6 @@
 """The columns of events, compared with the names and values of EventData and UserData in their XML."""
 
+import contextlib
 import datetime
 import itertools
 import json
@@ -96,12 +97,18 @@ def fields_of(xml):
     return fields
 
 
-def without_case(texts):
-    """Texts by lower-case column name. SQL ignores case, so repeated names get a number."""
-    named = {}
+def without_case(texts, names=()):
+    """Texts by lower-case column name. SQL ignores case, so a field whose name differs from another one's in case only gets the next number
+    that is the name of no field of the call."""
+    names = {name.lower() for name in (*names, *texts)}
+    named, free = {}, {}
     for name, text in texts.items():
-        numbers = (f"{name.lower()}_{number}" for number in itertools.count(1))
-        named[next(key for key in itertools.chain([name.lower()], numbers) if key not in named)] = text
+        folded = name.lower()
+        if folded in free:
+            folded = next(free[folded])
+        else:
+            free[folded] = (key for key in map(f"{folded}_{{}}".format, itertools.count(1)) if key not in names)
+        named[folded] = text
     return named
 
 
@@ -159,12 +166,14 @@ def judge(con, log, event_id):
     rows = con.execute(
         f"SELECT record_id, xml, {', '.join(shown(*field) for field in fields) or 'NULL'} FROM {source} WHERE event_id IS NOT NULL AND xml IS NOT NULL"
     ).fetchall()
-    for record_id, xml, *found in rows:
-        try:
-            texts = without_case(fields_of(xml))
-        except ElementTree.ParseError:
-            # The event contains characters that XML does not allow.
-            continue
+    read = []
+    for row in rows:
+        # An event can contain characters that XML does not allow.
+        with contextlib.suppress(ElementTree.ParseError):
+            read.append((fields_of(row[1]), *row))
+    names = {name for texts, *_ in read for name in texts}
+    for texts, record_id, xml, *found in read:
+        texts = without_case(texts, names)
         left = set(texts)
         # An array with a name is one entry, but the XML does not show which elements are its items.
         has_array = any(isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" for value in found)
