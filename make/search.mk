@@ -43,12 +43,12 @@ crowds: checked package $(VENV)/.test
 
 # The seconds that `make fuzz` runs each target, and the targets.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= record redact chunk file mta archive rules messages_binary messages_hive messages_database messages_catalog messages_text
+FUZZ_TARGETS ?= record redact chunk file mta archive rules messages_binary messages_hive messages_catalog messages_text
 
 $(BUILD)/tools/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked cargo-fuzz --version 0.13.2 --root $(BUILD)/tools
 
-# Well-formed files of each kind: those of the samples and tests, those that EVTX_HIVES, EVTX_BINARIES and EVTX_MESSAGE_DATABASES name, and
+# Well-formed files of each kind: those of the samples and tests, those that EVTX_HIVES and EVTX_BINARIES name, and
 # the multiplied ones.
 $(BUILD)/fuzz/.seeds: tools/fuzz_seeds.py $(wildcard samples/*.evtx samples/rules/*.yml rust/evtx-archive/tests/multiplied/*.rs) | $(VENV)/.created
 	$(VENV_PYTHON) $< $(BUILD)/fuzz/seeds samples/*.evtx

@@ -2,8 +2,8 @@
 
 Writes the folders `file`, `chunk`, `record`, `redact` and `mta` into OUT: small logs, chunks up to their free space, the BinXML of first
 records (twice), and the messages next to the logs. `archive` has small logs in archives, and `rules` the rules next to the logs.
-`messages_binary`, `messages_hive`, `messages_database` and `messages_catalog` have the files of the tests, databases that SQLite writes, and
-the files up to 1 MiB in the folders that EVTX_BINARIES, EVTX_HIVES and EVTX_MESSAGE_DATABASES name.
+`messages_binary`, `messages_hive` and `messages_catalog` have the files of the tests, and the files up to 1 MiB in the folders that
+EVTX_BINARIES and EVTX_HIVES name.
 """
 
 import bz2
@@ -12,7 +12,6 @@ import io
 import lzma
 import os
 import pathlib
-import sqlite3
 import struct
 import sys
 import tarfile
@@ -51,56 +50,18 @@ def archives(name, log):
         yield kind, bytes([kind]) + archive
 
 
-# Databases of messages as others make them: those of WELM, and of plaso.
-WELM = """
-CREATE TABLE providers (id INTEGER PRIMARY KEY, name TEXT, guid TEXT);
-CREATE TABLE messages (id INTEGER PRIMARY KEY, provider_id INTEGER, event_id INTEGER, version INTEGER, message TEXT);
-INSERT INTO providers VALUES (1, 'Old', NULL), (2, 'New', '{54849625-5478-4994-a5ba-3e3b0328c30d}');
-INSERT INTO messages SELECT value, 1 + value % 2, value, 0, 'text ' || value || printf('%.*c', value, 'x') FROM generate_series(1, 2000);
-"""
-PLASO = """
-CREATE TABLE winevtrc_eventlog_provider (_identifier INTEGER PRIMARY KEY, event_message_files TEXT, parameter_message_files TEXT,
-  identifier TEXT, log_sources TEXT, name TEXT);
-CREATE TABLE winevtrc_message_file (_identifier INTEGER PRIMARY KEY, windows_path TEXT);
-CREATE TABLE winevtrc_message_table (_identifier INTEGER PRIMARY KEY, _message_file_identifier TEXT, language_identifier INTEGER);
-CREATE TABLE winevtrc_message_string (_identifier INTEGER PRIMARY KEY, _message_table_identifier TEXT, message_identifier INTEGER, text TEXT);
-CREATE TABLE winevtrc_message_string_mapping (_message_file_identifier TEXT, event_identifier INTEGER, event_version INTEGER,
-  message_identifier INTEGER, provider_identifier TEXT);
-INSERT INTO winevtrc_eventlog_provider VALUES (1, '["a.dll"]', '["b.dll"]', '{54849625-5478-4994-a5ba-3e3b0328c30d}', '["One", "Two"]', NULL);
-INSERT INTO winevtrc_message_file VALUES (1, 'C:\\a.dll'), (2, 'C:\\b.dll');
-INSERT INTO winevtrc_message_table VALUES (1, 'winevtrc_message_file.1', 1033), (2, 'winevtrc_message_file.2', 1031);
-INSERT INTO winevtrc_message_string SELECT value, 'winevtrc_message_table.' || (1 + value % 2), value, 'text {0:s} ' || value
-  FROM generate_series(1, 1000);
-INSERT INTO winevtrc_message_string_mapping VALUES ('winevtrc_message_file.1', 1, 0, 2, '{54849625-5478-4994-a5ba-3e3b0328c30d}');
-"""
-
-
-def database(script, page_size, encoding):
-    """The bytes of a database that a script fills."""
-    series = "(WITH RECURSIVE s(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM s WHERE value < {}) SELECT value FROM s)"
-    for most in (1000, 2000):
-        script = script.replace(f"generate_series(1, {most})", series.format(most))
-    connection = sqlite3.connect(":memory:")
-    connection.executescript(f"PRAGMA page_size = {page_size}; PRAGMA encoding = '{encoding}'; {script}")
-    return connection.serialize()
-
-
 def message_files(out):
-    """Files of messages: those of the tests, of SQLite, and of the environment."""
+    """Files of messages: those of the tests, and of the environment."""
     tests = pathlib.Path(__file__).parent.parent / "test/data/messages"
     for target, paths, variable in (("messages_binary", ("x.dll", "en-US/x.dll.mui"), "EVTX_BINARIES"),
                                     ("messages_catalog", ("texts.messages",), ""),
-                                    ("messages_hive", (), "EVTX_HIVES"),
-                                    ("messages_database", (), "EVTX_MESSAGE_DATABASES")):
+                                    ("messages_hive", (), "EVTX_HIVES")):
         (out / target).mkdir(parents=True, exist_ok=True)
         found = [tests / path for path in paths]
         if os.environ.get(variable):
             found += [path for path in pathlib.Path(os.environ[variable]).rglob("*") if path.is_file() and path.stat().st_size < 1 << 20]
         for number, path in enumerate(found):
             (out / target / f"{number}-{path.name}").write_bytes(path.read_bytes())
-    for name, script in (("welm", WELM), ("plaso", PLASO)):
-        for page_size, encoding in ((512, "UTF-8"), (4096, "UTF-16le"), (65536, "UTF-16be")):
-            (out / "messages_database" / f"{name}-{page_size}").write_bytes(database(script, page_size, encoding))
 
 
 def main(out, logs):

@@ -4,7 +4,7 @@ usage: judge_messages.py REPOSITORY OUTPUT
 
 REPOSITORY is a clone of github.com/OTRF/Security-Datasets, with or without a work tree. OUTPUT gets a line of JSON for each
 event with `Message` and `SourceName`. Events of Sysmon are left out, because no public table has its texts.
-Then run: EVTX_JUDGE=OUTPUT EVTX_MESSAGE_DATABASES=FOLDER cargo test -p evtx-messages --test all judge -- --nocapture
+Then run: EVTX_JUDGE=OUTPUT EVTX_MESSAGE_CATALOG=CATALOG cargo test -p evtx-messages --test all judge -- --nocapture
 """
 
 import io

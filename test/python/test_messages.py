@@ -3,7 +3,6 @@
 import os
 import pathlib
 import shutil
-import sqlite3
 
 import duckdb
 import pytest
@@ -42,22 +41,6 @@ def test_without_a_registry_a_contested_text_is_not_used(messages):
     # Each alone has a message, and says whose it is.
     for name, text in [("adtschema.dll", "An account failed to log on"), ("zz_evil.dll", "A scheduled health check of the backup service completed without findings")]:
         assert messages(IMAGE / "System32" / name) == ([(text, f"catalog: {IMAGE}/System32/{name}")], None)
-
-
-def test_a_database_that_was_found_does_not_speak_for_a_registered_provider(con, tmp_path):
-    shutil.copytree(IMAGE, tmp_path / "image")
-    with sqlite3.connect(tmp_path / "image" / "evil.db") as database:
-        database.executescript(
-            """CREATE TABLE providers (id INTEGER PRIMARY KEY, name TEXT, guid TEXT);
-               CREATE TABLE messages (provider_id INTEGER, event_id INTEGER, message TEXT);
-               INSERT INTO providers VALUES (1, 'Microsoft-Windows-Security-Auditing', NULL), (2, 'Other', NULL);
-               INSERT INTO messages VALUES (1, 4625, 'Nothing happened'), (2, 1, 'Something happened')""")
-    database.close()
-    sql = "SELECT provider, kind FROM evtx_message_catalog($1) WHERE filename LIKE '%evil.db' ORDER BY ALL"
-    expected = [("Microsoft-Windows-Security-Auditing", "text"), ("Other", "event")]
-    image, named = str(tmp_path / "image"), str(tmp_path / "image" / "evil.db")
-    assert con.execute(sql, [image]).fetchall() == expected
-    assert con.execute(sql, [[named, image]]).fetchall() == [(provider, "event") for provider, _ in expected]
 
 
 @pytest.fixture(name="image")
@@ -128,12 +111,12 @@ def test_no_file_stands_in_for_a_damaged_one(con, image, is_folder):
 
 def test_a_catalog_that_was_found_does_not_count(con, image, tmp_path):
     con.execute(f"COPY (FROM evtx_message_catalog('{IMAGE}')) TO '{tmp_path / 'x.messages'}' (FORMAT evtx_messages)")
-    for name in ("x.dll", "x.sys", "x.db", "x.messages"):
+    for name in ("x.dll", "x.sys", "x.messages"):
         shutil.copy(tmp_path / "x.messages", image / name)
     sql = "SELECT parse_filename(filename), error FROM evtx_message_catalog($1) WHERE filename NOT LIKE '%System32%' ORDER BY ALL"
     error = "cannot be read: it is a catalog of messages: to use it, pass its path"
-    assert con.execute(sql, [str(image)]).fetchall() == [("x.db", error), ("x.dll", error), ("x.sys", error)]
-    assert con.execute(sql, [f"{image}/*"]).fetchall() == [(name, error) for name in ("x.db", "x.dll", "x.messages", "x.sys")]
+    assert con.execute(sql, [str(image)]).fetchall() == [("x.dll", error), ("x.sys", error)]
+    assert con.execute(sql, [f"{image}/*"]).fetchall() == [(name, error) for name in ("x.dll", "x.messages", "x.sys")]
     for named in (f"{image}/x.dll", f"{image}/*.messages"):
         assert con.execute("SELECT count(*), count(error) FROM evtx_message_catalog($1)", [named]).fetchone() == (1, 0)
 

@@ -176,8 +176,8 @@ pub fn about(query: Query) -> [&'static str; 3] {
         Query::Messages => [
             "evtx_message_catalog",
             "Lists the messages of event providers, a row per message: of their binaries (.dll, .exe, .sys, .mui, .mun) with the \
-             hives SOFTWARE and SYSTEM of a registry, if there are any, and of the databases of plaso and WELM. COPY ... TO \
-             'windows.messages' (FORMAT evtx_messages) makes a catalog of them.",
+             hives SOFTWARE and SYSTEM of a registry, if there are any. COPY ... TO 'windows.messages' (FORMAT evtx_messages) \
+             makes a catalog of them.",
             "COPY (FROM evtx_message_catalog('C:/Windows/System32')) TO 'windows.messages' (FORMAT evtx_messages)",
         ],
         Query::Exports => [

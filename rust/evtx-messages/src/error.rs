@@ -21,10 +21,8 @@ pub enum Error {
     NotABinary,
     #[error("not a registry hive: found no \"regf\" header")]
     NotAHive,
-    #[error("not an SQLite database")]
-    NotADatabase,
-    #[error("the SQLite database has no messages in a form that is known: that of plaso, WELM or ts-evtx")]
-    UnknownDatabase,
+    #[error("an SQLite database: convert it to a catalog as docs/messages.md shows")]
+    Database,
     #[error("it is {0}: to use it, pass its path")]
     OnlyIfNamed(&'static str),
     #[error("not a catalog of messages: found \"{}\" at offset 0", .0.escape_ascii())]

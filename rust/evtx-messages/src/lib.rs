@@ -17,8 +17,6 @@
 //! | [`registry`] | which provider uses which files, from the hives of a registry |
 //! | [`catalog`] | the catalog file: written from rows, opened from bytes, searched by event |
 //! | [`provider`] | the rows of a provider, from its binaries and the registry |
-//! | [`sqlite`] | the tables of an SQLite database |
-//! | [`foreign`] | the rows of databases that others made |
 #![forbid(unsafe_code)]
 
 mod error;
@@ -31,8 +29,6 @@ pub mod registry;
 pub mod catalog;
 mod language;
 pub mod provider;
-pub mod sqlite;
-pub mod foreign;
 
 pub use catalog::{Catalog, CatalogWriter, EventKey, Message};
 pub use error::{Error, Result};

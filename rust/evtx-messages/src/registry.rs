@@ -238,8 +238,6 @@ pub struct Registration {
 #[derive(Debug, Default)]
 pub struct Registry {
     registrations: BTreeSet<Arc<Registration>>,
-    /// In lower case.
-    names: BTreeSet<Box<str>>,
     by_guid: BTreeMap<Guid, Arc<Registration>>,
     by_message_file: Users,
     by_parameter_file: Users,
@@ -349,10 +347,8 @@ impl Registry {
     /// # Errors
     /// [`Error::TooLarge`] if there is no memory left for it.
     pub fn add(&mut self, registration: Registration) -> Result<()> {
-        let name: Box<str> = registration.name.to_lowercase().into();
-        let of_name = name.len() * usize::from(!self.names.contains(&name));
         // Long names are texts of a hive, which are counted there and shared.
-        let memory = 4 * size_of::<Registration>() + registration.name.len().min(512) + of_name;
+        let memory = 4 * size_of::<Registration>() + registration.name.len().min(512);
         self.take(memory)?;
         let of_kinds = [
             &registration.resource_files,
@@ -370,7 +366,6 @@ impl Registry {
             self.memory -= memory;
             return Ok(());
         }
-        self.names.insert(name);
         if let (Some(guid), false) = (registration.guid, registration.is_classic) {
             self.by_guid.entry(guid).or_insert_with(|| registration.clone());
         }
@@ -426,12 +421,6 @@ impl Registry {
     /// Whether it has the providers with manifests, so that any other one is not of this system.
     pub fn has_publishers(&self) -> bool {
         !self.by_guid.is_empty()
-    }
-
-    /// Whether the registry has a provider with this name or this GUID.
-    pub fn has(&self, name: Option<&str>, guid: Option<&Guid>) -> bool {
-        name.is_some_and(|name| self.names.contains(&*name.to_lowercase()))
-            || guid.is_some_and(|guid| self.by_guid.contains_key(guid))
     }
 
     /// The provider with a manifest and a GUID.

@@ -23,7 +23,7 @@ pub enum FileKind {
     Evidence,
     /// Sigma rules.
     Rules,
-    /// Files with the messages of providers: binaries, hives of a registry, and databases.
+    /// Files with the messages of providers: binaries, and hives of a registry.
     Providers,
 }
 
@@ -35,7 +35,7 @@ impl FileKind {
             FileKind::Exports => &[".xml"],
             FileKind::Lines => &[".json", ".jsonl", ".ndjson"],
             FileKind::Rules => &[".yml", ".yaml"],
-            FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".mun", ".db"],
+            FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".mun"],
         }
     }
 

@@ -1,7 +1,6 @@
-//! The report on messages: reads provider binaries, registries and databases of messages.
+//! The report on messages: reads provider binaries, registries and catalogs.
 //!
-//! The rows of catalogs, and of databases that the caller named, come while they are read. Those of other databases depend on
-//! the registry, so they are read again after all files. The rows of binaries depend on several files: texts are beside
+//! The rows of catalogs come while they are read. The rows of binaries depend on several files: texts are beside
 //! their binary, and the registry says which provider uses them. So all binaries are read before their first row. Only
 //! their messages are kept, and at most [`MAX_KEPT`] bytes of them. No source keeps rows: a batch is made when it is asked
 //! for.
@@ -15,8 +14,7 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_messages::binary::Binary;
 use evtx_messages::provider::{self, Known, ProviderFile};
 use evtx_messages::registry::{FilePlace, HiveName, Registry, Root};
-use evtx_messages::sqlite::Database;
-use evtx_messages::{Catalog, Error, MessageKind, MessageRow, catalog, foreign};
+use evtx_messages::{Catalog, Error, catalog};
 use evtx_reports::{CatalogRow, message_batch};
 
 use crate::file::LogFile;
@@ -25,7 +23,7 @@ use crate::scan_path::ScanPath;
 use crate::storage::{Call, Holds, LastOpened, ScanError, Storage, StorageError, sort_by};
 use crate::threads::free;
 
-/// The most bytes of a file. Hives and databases have some 100 MiB.
+/// The most bytes of a file. Hives have some 100 MiB.
 const MAX_FILE: u64 = 1 << 30;
 
 /// The most bytes of messages of all binaries. They take at most as much as the files, and some MiB, unless they are crafted.
@@ -96,9 +94,8 @@ struct Work {
     problems: VecDeque<CatalogRow>,
     /// The source of the next rows.
     source: Option<Source>,
-    /// The indexes of the next files, and whether they were read before: databases that the caller did not name are read again
-    /// when the registry is known. Hives come first, then files with names that these have.
-    next_files: VecDeque<(usize, bool)>,
+    /// The indexes of the next files. Hives come first, then files with names that these have.
+    next_files: VecDeque<usize>,
     is_sorted: bool,
     /// The hives by their indexes, and the name of one that counts.
     hives: HashMap<usize, Option<HiveName>>,
@@ -113,11 +110,6 @@ struct Work {
 
 /// Rows that are made when they are asked for.
 enum Source {
-    Database {
-        rows: Box<foreign::Rows>,
-        /// Whether the caller named it.
-        is_named: bool,
-    },
     Catalog(Box<catalog::Rows>),
     Binaries(Box<provider::Rows>),
 }
@@ -139,7 +131,7 @@ impl ReportRows for Thread {
             let (first, others): (Vec<_>, Vec<_>) =
                 (0..self.shared.paths.len()).partition(|index| hives.contains_key(index));
             self.work = Some(Work {
-                next_files: first.into_iter().chain(others).map(|index| (index, false)).collect(),
+                next_files: first.into_iter().chain(others).collect(),
                 hives,
                 ..Work::default()
             });
@@ -185,9 +177,7 @@ impl Thread {
                 if let Ok(Some(row)) = row {
                     return Ok(Some(row));
                 }
-                if let Some(database @ Source::Database { .. }) = work.source.take() {
-                    free(database);
-                }
+                work.source = None;
                 if let (Err(error), Some(path)) = (row, self.reading.and_then(|index| shared.paths.get(index))) {
                     let why = path.failure(error)?;
                     work.problems.push_back(CatalogRow::unreadable(&path.path, why));
@@ -195,20 +185,20 @@ impl Thread {
                 call.interrupt.check()?;
                 continue;
             }
-            if let Some((index, is_again)) = work.next_file(&shared.paths, call.interrupt)? {
+            if let Some(index) = work.next_file(&shared.paths, call.interrupt)? {
                 call.interrupt.check()?;
                 let path = &shared.paths[index];
                 self.reading = Some(index);
                 let read = LogFile::open(call, path).and_then(|file| file.read_all(call, MAX_FILE));
                 let taken = read.and_then(|bytes| {
-                    let taken = work.take((index, is_again), path, bytes, call.interrupt);
+                    let taken = work.take(index, path, bytes, call.interrupt);
                     taken.map_err(storage_error)
                 });
                 if let Err(error) = taken {
                     let why = path.failure(error)?;
                     work.problems.push_back(CatalogRow::unreadable(&path.path, why));
                 }
-                shared.done.fetch_add(usize::from(!is_again), Ordering::Relaxed);
+                shared.done.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
             self.reading = None;
@@ -235,17 +225,6 @@ impl Thread {
 impl Source {
     fn next(&mut self, registry: &Registry, interrupt: Interrupt<'_>) -> Result<Option<CatalogRow>, Error> {
         Ok(match self {
-            Source::Database { rows, is_named } => {
-                let row = rows.next(interrupt)?;
-                row.map(|row| {
-                    let row = if *is_named {
-                        row
-                    } else {
-                        unless_registered(row, registry)
-                    };
-                    row.into()
-                })
-            }
             Source::Catalog(rows) => {
                 let row = rows.next(interrupt)?;
                 row.map(|(row, is_contested)| CatalogRow::of_catalog(row, is_contested))
@@ -253,15 +232,6 @@ impl Source {
             Source::Binaries(rows) => rows.next(Known { registry, interrupt })?.map(CatalogRow::from),
         })
     }
-}
-
-/// A row of a database that was found. Anyone can put one into an image, so it does not speak for a provider that the
-/// registry has.
-fn unless_registered(mut row: MessageRow, registry: &Registry) -> MessageRow {
-    if registry.has(row.provider.as_deref(), row.guid.as_ref()) {
-        row.kind = MessageKind::Text;
-    }
-    row
 }
 
 fn storage_error(error: Error) -> StorageError {
@@ -272,17 +242,13 @@ fn storage_error(error: Error) -> StorageError {
 }
 
 impl Work {
-    /// The index of the file that is read next, and whether it was read before.
-    fn next_file(
-        &mut self,
-        paths: &[ScanPath],
-        interrupt: Interrupt<'_>,
-    ) -> Result<Option<(usize, bool)>, Interrupted> {
-        let is_hive = |(index, _): &(usize, bool)| self.hives.contains_key(index);
+    /// The index of the file that is read next.
+    fn next_file(&mut self, paths: &[ScanPath], interrupt: Interrupt<'_>) -> Result<Option<usize>, Interrupted> {
+        let is_hive = |index: &usize| self.hives.contains_key(index);
         if !self.is_sorted && !self.next_files.front().is_some_and(is_hive) {
             self.is_sorted = true;
             let mut ranks = HashMap::new();
-            for (index, _) in &self.next_files {
+            for index in &self.next_files {
                 interrupt.check()?;
                 let place = FilePlace::of(&paths[*index].path);
                 // A file that cannot be read has its place, too: no other stands in for it.
@@ -290,20 +256,14 @@ impl Work {
                 ranks.insert(*index, (!self.registry.has_file(place.name()), place.depth()));
             }
             let mut sorted: Vec<_> = self.next_files.drain(..).collect();
-            sort_by(&mut sorted, |(a, _), (b, _)| ranks[a].cmp(&ranks[b]), interrupt)?;
+            sort_by(&mut sorted, |a, b| ranks[a].cmp(&ranks[b]), interrupt)?;
             self.next_files = sorted.into();
         }
         Ok(self.next_files.pop_front())
     }
 
     /// Takes what a file has, by its first bytes. The rows of a binary depend on other files.
-    fn take(
-        &mut self,
-        (index, is_again): (usize, bool),
-        path: &ScanPath,
-        bytes: Vec<u8>,
-        interrupt: Interrupt<'_>,
-    ) -> Result<(), Error> {
+    fn take(&mut self, index: usize, path: &ScanPath, bytes: Vec<u8>, interrupt: Interrupt<'_>) -> Result<(), Error> {
         self.read += bytes.len();
         let is_named = path.explicitly_named;
         let path = &*path.path;
@@ -341,15 +301,7 @@ impl Work {
                 }
                 name => self.registry.add_hive(&bytes, name.copied().flatten(), interrupt)?,
             },
-            [b'S', b'Q', b'L', b'i', b't', b'e', ..] => {
-                let rows = Box::new(foreign::Rows::new(Database::open(bytes, interrupt)?, path, interrupt)?);
-                if is_named || is_again {
-                    self.source = Some(Source::Database { rows, is_named });
-                } else {
-                    self.next_files.push_back((index, true));
-                    free(rows);
-                }
-            }
+            [b'S', b'Q', b'L', b'i', b't', b'e', ..] => return Err(Error::Database),
             _ if Catalog::is_catalog(&bytes) && !is_named => return Err(Error::OnlyIfNamed("a catalog of messages")),
             _ if Catalog::is_catalog(&bytes) => {
                 let rows = catalog::Rows::new(Catalog::open(bytes)?);

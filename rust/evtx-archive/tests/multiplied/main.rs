@@ -11,7 +11,6 @@ mod provider;
 
 mod binaries;
 mod catalogs;
-mod databases;
 mod hives;
 mod rules;
 mod sevens;
@@ -220,11 +219,10 @@ struct Kind {
     read: fn(&Files, Interrupt<'_>) -> Outcome,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 7] = [
     hives::KIND,
     hives::PUBLISHERS,
     binaries::KIND,
-    databases::KIND,
     catalogs::KIND,
     sevens::KIND,
     zips::KIND,
@@ -284,7 +282,6 @@ fn multiplied_files_are_seeds() {
         (hives::KIND, &[[3, 5, 2, 4], [20, 20, 3, 0]][..], "messages_hive"),
         (hives::PUBLISHERS, &[[20, 5, 3, 3]], "messages_hive"),
         (binaries::KIND, &[[3, 5, 2, 3], [20, 50, 1, 2]], "messages_binary"),
-        (databases::KIND, &[[10, 2, 3, 1]], "messages_database"),
         (catalogs::KIND, &[[3, 5, 100, 3]], "messages_catalog"),
         (sevens::KIND, &[[10, 8, 3, 1]], "archive"),
     ] {

@@ -1,7 +1,7 @@
 //! Compares rendered messages with those that Windows wrote.
 //!
-//! Set `EVTX_JUDGE` to a file of JSON lines that `tools/judge_messages.py` wrote, and `EVTX_MESSAGE_DATABASES` to a
-//! folder with databases of messages. Prints how many messages are equal byte for byte, and an example of each kind of
+//! Set `EVTX_JUDGE` to a file of JSON lines that `tools/judge_messages.py` wrote, and `EVTX_MESSAGE_CATALOG` to a
+//! catalog of messages. Prints how many messages are equal byte for byte, and an example of each kind of
 //! difference.
 
 use std::borrow::Cow;
@@ -13,7 +13,6 @@ use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_format::Interrupt;
 use evtx_format::value::{Scalar, ValueType};
 use evtx_messages::render::{Declared, MAX_RENDERED, Parameters, render};
-use evtx_messages::sqlite::Database;
 use evtx_messages::template::Template;
 use evtx_messages::*;
 use serde_json::{Map, Value};
@@ -53,35 +52,24 @@ impl Judge {
         }
     }
 
-    fn add_databases(&mut self, folder: &str) {
-        let mut writer = CatalogWriter::new(u64::MAX);
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            let file = std::fs::read(&path).expect("a file");
-            let database = Database::open(file, Interrupt::NEVER).expect("a database");
-            let mut add = |row: MessageRow| {
-                writer.push(&row)?;
-                match (row.kind, row.provider, row.event_id, row.text, row.message_id) {
-                    (MessageKind::Event, Some(provider), Some(id), Some(text), _) => {
-                        let texts = self.texts.entry((provider.to_lowercase(), id)).or_default();
-                        if !texts.iter().any(|known| **known == *text) {
-                            texts.push(text.to_string());
-                        }
+    fn add_catalog(&mut self, path: &str) {
+        let open = || Catalog::open(std::fs::read(path).expect("a file")).expect("a catalog");
+        let mut rows = catalog::Rows::new(open());
+        while let Some((row, _)) = rows.next(Interrupt::NEVER).expect("a row") {
+            match (row.kind, row.provider, row.event_id, row.text, row.message_id) {
+                (MessageKind::Event, Some(provider), Some(id), Some(text), _) => {
+                    let texts = self.texts.entry((provider.to_lowercase(), id)).or_default();
+                    if !texts.iter().any(|known| **known == *text) {
+                        texts.push(text.to_string());
                     }
-                    (MessageKind::Parameter, Some(provider), _, Some(text), Some(id)) => {
-                        self.parameters.insert((provider.to_lowercase(), id), text.to_string());
-                    }
-                    _ => {}
                 }
-                Ok::<_, Error>(())
-            };
-            let path = path.to_string_lossy();
-            let mut rows = foreign::Rows::new(database, &path, Interrupt::NEVER).expect("rows");
-            while let Some(row) = rows.next(Interrupt::NEVER).expect("a row") {
-                add(row).expect("a row");
+                (MessageKind::Parameter, Some(provider), _, Some(text), Some(id)) => {
+                    self.parameters.insert((provider.to_lowercase(), id), text.to_string());
+                }
+                _ => {}
             }
         }
-        self.catalog = Some(Catalog::open(writer.finish(Interrupt::NEVER).expect("a catalog")).expect("a catalog"));
+        self.catalog = Some(open());
     }
 
     /// The fields of the version of an event. Without a version, of the one whose fields the event has.
@@ -123,7 +111,7 @@ impl Judge {
         }
         let source = Lookup::Name.source("parameters").expect("the table");
         let parameters = |id: u32| {
-            // The database has the parameters of the log under the name that its provider had before Vista.
+            // The catalog has the parameters of the log under the name that its provider had before Vista.
             let name = if kind.0 == "microsoft-windows-security-auditing" {
                 "security"
             } else {
@@ -353,13 +341,13 @@ impl Event {
 
 #[test]
 fn messages_are_those_of_windows() {
-    let (Ok(events), Ok(databases)) = (std::env::var("EVTX_JUDGE"), std::env::var("EVTX_MESSAGE_DATABASES")) else {
-        eprintln!("skipped: EVTX_JUDGE or EVTX_MESSAGE_DATABASES is not set");
+    let (Ok(events), Ok(catalog)) = (std::env::var("EVTX_JUDGE"), std::env::var("EVTX_MESSAGE_CATALOG")) else {
+        eprintln!("skipped: EVTX_JUDGE or EVTX_MESSAGE_CATALOG is not set");
         return;
     };
     let mut judge = Judge::default();
     judge.add_fields();
-    judge.add_databases(&databases);
+    judge.add_catalog(&catalog);
     for line in BufReader::new(std::fs::File::open(events).expect("a file")).lines() {
         if let Some(event) = serde_json::from_str(&line.expect("a line"))
             .ok()

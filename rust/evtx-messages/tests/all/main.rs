@@ -3,6 +3,5 @@
 mod binaries;
 mod catalog;
 mod common;
-mod databases;
 mod judge;
 mod registry;
