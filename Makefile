@@ -193,7 +193,7 @@ shell: portable $(OLD)/.created
 	@exec $$($(OLD)/bin/python -c 'import duckdb_cli; print(*duckdb_cli.__path__)')/duckdb -unsigned -init $(BUILD)/portable/shell.sql
 
 samples:
-	@$(CARGO_RUN) run --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples -- samples
+	@$(CARGO_RUN) run --quiet --release $(MANIFEST) -p evtx-samples -- samples
 
 # Writes the generated documentation: the reference of columns, the tables of the cookbook, the outputs of the notebook.
 docs: checked package $(VENV)/.test

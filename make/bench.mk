@@ -5,7 +5,7 @@ $(BUILD)/tools/bin/evtx_dump:
 	$(CARGO) install --quiet --locked evtx --version 0.15.1 --root $(BUILD)/tools
 
 bench-logs:
-	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples
+	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-samples
 	@$(PYTHON) bench/logs.py $(BUILD)/bench/logs rust/target/release/make_samples
 
 # Alternates with evtx_dump, prints the table, and writes a report. BENCH passes options, such as BENCH="--log security --query all".

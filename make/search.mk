@@ -55,11 +55,11 @@ $(BUILD)/fuzz/.seeds: tools/fuzz_seeds.py $(wildcard samples/*.evtx samples/rule
 	EVTX_SEEDS=$(abspath $(BUILD))/fuzz/seeds $(CARGO_TEST) -- multiplied_files_are_seeds
 	@touch $@
 
-# Crashes are kept in rust/fuzz/artifacts, interesting inputs for the next run in build/fuzz/corpus.
+# Crashes are kept in rust/tools/fuzz/artifacts, interesting inputs for the next run in build/fuzz/corpus.
 fuzz: $(BUILD)/tools/bin/cargo-fuzz $(BUILD)/fuzz/.seeds
 	@for target in $(FUZZ_TARGETS); do \
 	  mkdir -p $(abspath $(BUILD))/fuzz/corpus/$$target $(abspath $(BUILD))/fuzz/seeds/$$target && (\
-	  cd rust && RUSTC_BOOTSTRAP=1 $(abspath $<) run --target-dir $(abspath $(BUILD))/fuzz/target $$target \
+	  cd rust && RUSTC_BOOTSTRAP=1 $(abspath $<) run --fuzz-dir tools/fuzz --target-dir $(abspath $(BUILD))/fuzz/target $$target \
 	    $(abspath $(BUILD))/fuzz/corpus/$$target $(abspath $(BUILD))/fuzz/seeds/$$target -- \
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=140000 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1) || exit 1; \
 	done
@@ -68,7 +68,7 @@ fuzz: $(BUILD)/tools/bin/cargo-fuzz $(BUILD)/fuzz/.seeds
 RULES ?= $(or $(EVTX_SIGMA),samples/rules)
 
 compare-rsigma:
-	@$(CARGO) run --quiet --release --locked --ignore-rust-version --manifest-path rust/rsigma/Cargo.toml \
+	@$(CARGO) run --quiet --release --locked --ignore-rust-version --manifest-path rust/tools/rsigma/Cargo.toml \
 	  --target-dir $(BUILD)/rsigma -- $(RULES)
 
 # The folder of logs for `make compare-parsers`, and the parsers.

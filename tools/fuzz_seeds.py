@@ -34,7 +34,7 @@ def records(chunk, most):
 
 
 def archives(name, log):
-    """Archives of a small log, each with the number of its kind in front: see rust/fuzz/fuzz_targets/archive.rs."""
+    """Archives of a small log, each with the number of its kind in front: see rust/tools/fuzz/fuzz_targets/archive.rs."""
     zipped, tarred = io.BytesIO(), io.BytesIO()
     with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, log)

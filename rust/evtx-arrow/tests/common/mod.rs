@@ -44,7 +44,11 @@ pub(crate) fn logs(folder: &Path) -> Vec<PathBuf> {
 
 /// The project's own logs.
 pub(crate) fn samples() -> Vec<PathBuf> {
-    logs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples"))
+    // Of this crate, or of the oracle.
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|folder| folder.join("samples"));
+    logs(&folders.find(|folder| folder.is_dir()).expect("the samples"))
 }
 
 /// The real logs in the folders that `EVTX_CORPUS` and `EVTX_VARIED` name. Says that they are skipped if neither is set.

@@ -31,7 +31,7 @@ fn oracle(log: &[u8], mta: &[u8]) -> Vec<Option<String>> {
 
 #[test]
 fn the_messages_of_a_sample_are_those_that_the_oracle_finds() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../samples");
     let mta = std::fs::read(folder.join("LocaleMetaData/DC01-System_1033.MTA")).expect("the messages");
     let log = std::fs::read(folder.join("DC01-System.evtx")).expect("the log");
     let found = messages(&log, Some(mta.clone()));

@@ -95,7 +95,7 @@ fn run(root: &Path, file: &Path) -> Result<(), Failed> {
 }
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     // Tests can run commands there.
     std::env::set_current_dir(&root).expect("the project's folder");
     let tests = std::env::var("EVTX_TESTS").unwrap_or_else(|_| "test/sql".to_owned());

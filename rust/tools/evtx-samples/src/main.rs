@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_tracked_samples_are_what_make_samples_writes() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../samples");
         let samples = samples();
         let mut total = 0;
         for (name, bytes) in &samples {

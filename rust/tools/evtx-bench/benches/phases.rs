@@ -25,7 +25,7 @@ const FILE_HEADER: usize = 4096;
 
 /// The bytes of a block.
 fn block() -> Vec<u8> {
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/DC01-Security.evtx");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../samples/DC01-Security.evtx");
     let log = std::env::var_os("EVTX_BENCH_LOG").map_or(sample, Into::into);
     let log = std::fs::read(log).expect("a log");
     let chunks = log[FILE_HEADER..].chunks_exact(CHUNK_SIZE);
