@@ -53,7 +53,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
 .PHONY: release checked sanitized portable portable_checked wheel package query shell samples docs repository
-.PHONY: test test-all test-rust test-rust-slow test-oracle test-sql test-python test-portable test-spark test-long generate soak campaign stories redactions fuzz compare-rsigma
+.PHONY: test test-all test-rust test-rust-slow test-oracle test-sql test-python test-portable test-spark test-long generate soak campaign stories fuzz compare-rsigma
 .PHONY: sanitize sanitize-logs sanitize-sql sanitize-python
 .PHONY: bench bench-logs bench-phases bench-python bench-scale bench-sigma bench-web format lint clean distclean check-tools
 .DELETE_ON_ERROR:

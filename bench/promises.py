@@ -20,7 +20,6 @@ PYTHON = {
     "test/python/test_scan.py": [
         "test_a_query_can_be_interrupted",
         "test_making_a_catalog_of_messages_can_be_interrupted",
-        "test_making_rules_of_redaction_can_be_interrupted",
     ],
     "test/python/test_small_files.py": ["test_an_interrupt_ends_the_scan_of_a_folder"],
     "test/python/test_archives.py": ["test_an_interrupt_ends_decompression_soon"],
@@ -39,14 +38,12 @@ PYTHON = {
     "test/python/test_evtx_arrow_sigma.py": ["test_ctrl_c_ends_a_read"],
     "test/python/test_damaged_logs.py": ["test_many_headers_are_no_reason_to_take_long"],
     "test/python/test_campaign.py": ["test_damage_costs_only_what_it_touches"],
-    "test/python/test_redaction.py": ["test_names_that_begin_with_each_other_take_no_long_time"],
     "test/python/test_files.py": ["test_a_path_of_too_many_folders_is_refused_soon"],
 }
 PORTABLE = {
     "test/portable/test_portable.py": [
         "test_an_interrupt_ends_work_without_rows",
         "test_an_interrupt_ends_the_end_of_a_copy",
-        "test_an_interrupt_ends_the_making_of_rules_of_redaction",
         "test_ctrl_c_ends_a_query_of_the_command_line",
     ],
 }

@@ -5,7 +5,7 @@ LONG_SECONDS ?= 600
 SEED := $(or $(SEED),$(shell date +%s))
 
 # Every search reads the logs that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or the samples.
-test-long: generate soak campaign stories redactions crowds
+test-long: generate soak campaign stories crowds
 
 # The tests that generate tokens, events, rules and conditions, with another seed than `make test`. 300,000 cases find what one in 10,000 has.
 generate:
@@ -27,12 +27,6 @@ STORIES ?= $(shell expr 17 \* $(LONG_SECONDS))
 stories: checked package $(VENV)/.test
 	@echo "seed $(SEED)"
 	EVTX_STORIES=$(STORIES) EVTX_STORIES_SEED=$(SEED) $(PYTEST) test/python/test_stories.py
-
-# Other secrets than `make test`, and more of them: each takes about two seconds.
-REDACTIONS ?= $(shell expr $(LONG_SECONDS) / 2)
-redactions: checked package $(VENV)/.test
-	@echo "seed $(SEED)"
-	EVTX_REDACTIONS=$(REDACTIONS) EVTX_REDACTIONS_SEED=$(SEED) $(PYTEST) test/python/test_redaction.py
 
 # Other logs than `make test` in which every record has something new, and larger ones: each takes about six seconds.
 .PHONY: crowds

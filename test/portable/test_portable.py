@@ -453,14 +453,6 @@ for after in [0.1, 0.6]:
 """) == ""
 
 
-def test_an_interrupt_ends_the_making_of_rules_of_redaction(python, large):
-    assert python(INTERRUPTED + f"""
-con = connect(threads=1)
-con.execute("CREATE TABLE texts AS SELECT map_from_entries(list(('user-name-' || i, 'x' || i))) AS texts FROM range(60000) r(i)")
-interrupted(con, "SELECT count(evtx_redact_values(record, texts)) FROM read_evtx('{large}/logs', record := true), texts", 1)
-""") == ""
-
-
 def test_ctrl_c_ends_a_query_of_the_command_line(large):
     begun = large / "begun.csv"
     statements = f"LOAD '{EXTENSION}'; COPY (SELECT 1) TO '{begun}'; FROM evtx_schema('{large}/logs')"

@@ -37,7 +37,6 @@ SLOW = {
     "test_macros": ["test_100000_events_take_seconds", "test_lists_of_the_summary_have_one_order_for_events_of_one_time"],
     "test_python_page": [],
     "test_read_evtx_xml": ["test_documents_are_those_of_element_tree", "test_text_does_not_become_events_after_damage"],
-    "test_redaction": ["test_a_form_that_is_left_fails_the_copy", "test_names_that_begin_with_each_other_take_no_long_time"],
     "test_report": ["test_a_large_page_says_what_is_left_out", "test_the_size_is_bounded"],
     "test_scan": ["test_progress_rises", "test_vectors_live_as_long_as_duckdb_holds_them"],
     "test_sigma": [

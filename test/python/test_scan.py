@@ -73,15 +73,6 @@ def test_making_a_catalog_of_messages_can_be_interrupted(con, tmp_path, after):
     assert not list(tmp_path.iterdir())
 
 
-# The rules take seconds to make, which nothing can stop. Of two threads, one waits for the other.
-@pytest.mark.parametrize("threads", [1, 2])
-def test_making_rules_of_redaction_can_be_interrupted(con, big_log, threads):
-    con.execute(f"SET threads = {threads}")
-    con.execute("CREATE TABLE texts AS SELECT map_from_entries(list(('user-name-' || i, 'x' || i))) AS texts FROM range(60000) r(i)")
-    with interrupted(con, after=0.3):
-        con.execute(f"SELECT count(evtx_redact_values(record, texts)) FROM read_evtx('{big_log}', record := true), texts").fetchall()
-
-
 def test_progress_rises(con, big_log):
     con.execute("SET threads = 1")
     con.execute("SET enable_progress_bar = true")

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 
 use arrow_array::{RecordBatch, StructArray};
 use arrow_data::ffi::FFI_ArrowArray;
@@ -12,12 +11,10 @@ use evtx_archive::NESTING;
 use evtx_format::Interrupt;
 use evtx_reports::{CatalogRows, LogOptions, LogPart, LogRows};
 use evtx_scan::{ScanError, Storage};
-use evtx_writer::Keys;
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required, size};
 use crate::definitions::FORMAT;
 use crate::storage::EvtxStorage;
-use crate::written::search_written;
 
 /// Rows that follow each other in a file, made ready for it.
 #[derive(Debug)]
@@ -39,8 +36,6 @@ pub struct EvtxExport {
     place: Place,
     /// The last part that was returned.
     part: Vec<u8>,
-    /// What the records of a finished log were redacted by.
-    keys: Vec<Arc<Keys>>,
 }
 
 #[derive(Debug)]
@@ -63,7 +58,6 @@ pub struct EvtxPart<'a> {
 
 /// The options of a log, which are true or false.
 const KEEP_IDS: &str = "keep_ids";
-const DROP_UNREDACTED: &str = "drop_unredacted";
 
 fn is_log(format: &str) -> bool {
     format == FORMAT
@@ -87,7 +81,6 @@ fn log_options(format: &str, options: &[[&str; 2]]) -> Result<LogOptions, String
     for [name, value] in options {
         match name.to_ascii_lowercase().as_str() {
             KEEP_IDS if is_log(format) => known.keep_ids = is_true(KEEP_IDS, value)?,
-            DROP_UNREDACTED if is_log(format) => known.drop_unredacted = is_true(DROP_UNREDACTED, value)?,
             _ => return Err(format!("COPY TO (FORMAT {format}): there is no option {name}")),
         }
     }
@@ -211,8 +204,8 @@ pub extern "C" fn evtx_export_finish(export: Option<&mut EvtxExport>, storage: E
     })
 }
 
-/// Moves the file to its place. All parts were written, and the file is closed. Fails if it still contains what its records
-/// were redacted by. A file that fails, or is freed before this, is removed.
+/// Moves the file to its place. All parts were written, and the file is closed. A file that fails, or is freed before this,
+/// is removed.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_export_keep(export: Option<&mut EvtxExport>, storage: EvtxStorage) -> EvtxFailure {
     entry(|| {
@@ -282,7 +275,6 @@ impl EvtxExport {
             file,
             place: Place::new(path),
             part: Vec::new(),
-            keys: Vec::new(),
         })
     }
 
@@ -335,10 +327,7 @@ impl EvtxExport {
     pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
         let parts = match &mut self.file {
             File::Catalog(rows) => std::mem::take(rows).finish(interrupt).map(|bytes| vec![(0, bytes)]),
-            File::Log(rows) => {
-                self.keys = rows.take_keys();
-                Ok(rows.finish())
-            }
+            File::Log(rows) => Ok(rows.finish()),
             File::Finished(_) => return Ok(()),
         };
         let mut parts = VecDeque::from(self.named(parts, interrupt)?);
@@ -353,17 +342,12 @@ impl EvtxExport {
         self.place.part.as_ref().unwrap_or(&self.place.path)
     }
 
-    /// Searches the file that was written of all parts for what its records were redacted by, and moves it to its place. A
-    /// file without redacted records is not read. The file must be closed.
+    /// Moves the file that was written of all parts to its place. The file must be closed.
     ///
     /// # Errors
-    /// What it still contains, and where; a file that cannot be read or moved, or [`ScanError::Interrupted`]. The file is
-    /// removed.
-    pub fn keep(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
-        let keys = std::mem::take(&mut self.keys);
-        let searched = search_written(storage, self.path(), &self.place.named, keys, interrupt);
-        let kept = searched.and_then(|()| self.place.keep());
-        kept.inspect_err(|_| self.abandon())
+    /// A file that cannot be moved. It is removed.
+    pub fn keep(&mut self, _: &dyn Storage, _: Interrupt<'_>) -> Result<(), ScanError> {
+        self.place.keep().inspect_err(|_| self.abandon())
     }
 
     /// Removes the file if it is not at its place yet. It must be closed.

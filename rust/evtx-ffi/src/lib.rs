@@ -33,7 +33,6 @@ mod filter;
 mod planned;
 mod scan;
 mod definitions;
-mod written;
 mod export;
 #[cfg(test)]
 mod reference;

@@ -15,7 +15,7 @@ pub fn scalar_functions() -> &'static [ScalarFunction] {
     FUNCTIONS.get_or_init(|| {
         let codes = answers::functions();
         let others = [details::function(), json_error::function()];
-        let functions = codes.chain(others).chain(redaction::functions());
+        let functions = codes.chain(others).chain([redaction::function()]);
         functions.chain(matching::functions()).collect()
     })
 }

@@ -3,14 +3,10 @@
 //! [`LogRows`] takes rows in their order. Threads can make their chunks before, of many rows at once: each [`LogPart`] has
 //! the chunks of some of them.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::sync::Arc;
-
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use evtx_writer::{CutRecord, Keys, LogWriter, WriteError};
+use evtx_writer::{CutRecord, LogWriter};
 
 /// The column that holds the records.
 const RECORD: &str = "record";
@@ -20,8 +16,6 @@ const RECORD: &str = "record";
 pub struct LogOptions {
     /// Whether records keep their IDs. Otherwise they get IDs from 1 on.
     pub keep_ids: bool,
-    /// Whether records that could not be redacted are left out. Otherwise they are an error.
-    pub drop_unredacted: bool,
 }
 
 /// Makes a log of the rows of a table with a column `record`, as `read_evtx` returns it. Other columns are not needed.
@@ -31,8 +25,6 @@ pub struct LogRows {
     options: LogOptions,
     last_id: Option<u64>,
     rows: u64,
-    /// What the records were redacted by, by ID.
-    keys: BTreeMap<u64, Arc<Keys>>,
 }
 
 /// Rows that follow each other in a log, with the chunks that they fill.
@@ -59,13 +51,7 @@ impl LogRows {
             options,
             last_id: None,
             rows: 0,
-            keys: BTreeMap::new(),
         }
-    }
-
-    /// What the records were redacted by.
-    pub fn take_keys(&mut self) -> Vec<Arc<Keys>> {
-        std::mem::take(&mut self.keys).into_values().collect()
     }
 
     /// Checks that a table has the column.
@@ -103,7 +89,6 @@ impl LogRows {
             self.rows += rows;
             self.last_id = last_id;
         }
-        self.keys.extend(part.rows.keys);
         part.rest.iter().try_for_each(|batch| self.push(batch))
     }
 
@@ -114,27 +99,8 @@ impl LogRows {
             format!("row {at} has no record. A damaged record is NULL: leave it out with WHERE record IS NOT NULL")
         })?;
         let problem = |why| format!("row {at}: the record cannot be written: {why}");
-        let record = match CutRecord::new(bytes) {
-            Err(WriteError::NotRedacted(_)) if self.options.drop_unredacted => return Ok(()),
-            Err(WriteError::NotRedacted(why)) => {
-                return Err(format!(
-                    "row {at}: {why}. With DROP_UNREDACTED, such records are left out"
-                ));
-            }
-            record => record.map_err(problem)?,
-        };
+        let record = CutRecord::new(bytes).map_err(problem)?;
         self.check_id(at, record.id)?;
-        for id in record.seal() {
-            if let Entry::Vacant(unknown) = self.keys.entry(id) {
-                let keys = Keys::of(id).ok_or_else(|| {
-                    format!(
-                        "row {at}: the record was redacted by another process, or by too many different maps, so nobody \
-                         knows what to search the log for. Redact it in the statement that writes it"
-                    )
-                })?;
-                unknown.insert(keys);
-            }
-        }
         let written = if self.options.keep_ids {
             self.log.write_cut_with_id(record)
         } else {

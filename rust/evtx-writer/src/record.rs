@@ -4,13 +4,6 @@
 //! and template definitions. It is like a record of a log, with three differences: offsets count from its start, those
 //! in a definition from the start of the definition, and it has no copy of its size. So a definition has the same bytes
 //! in each record that needs it.
-//!
-//! A **sealed** record was redacted. It begins with `2a 2a 01 00`, and ends with a seal: the IDs of the [`Keys`] that it
-//! was redacted by (u64 each) and their count (u32). The log that it is written to searches its bytes for those keys. A
-//! **refusal** begins with `2a 2a 02 00` and stands for a record that could not be redacted. It has the reason, in UTF-8,
-//! in place of the BinXML, so that no part of the record can get into a log.
-//!
-//! [`Keys`]: crate::Keys
 
 use std::ops::Range;
 
@@ -22,8 +15,6 @@ use crate::source::{Result, Source};
 use crate::target::Own;
 
 const MAGIC: &[u8; 4] = b"**\0\0";
-const SEALED: &[u8; 4] = b"**\x01\0";
-const REFUSAL: &[u8; 4] = b"**\x02\0";
 /// Bytes before the BinXML.
 const HEADER: usize = 24;
 /// The most bytes of definitions that are known before another record is cut out.
@@ -47,8 +38,6 @@ pub struct CutRecord<'a> {
     pub id: u64,
     /// When it was written, a FILETIME.
     pub written: u64,
-    /// The IDs of the keys that it was redacted by, each a u64.
-    seal: &'a [[u8; 8]],
 }
 
 impl Cutter {
@@ -129,79 +118,24 @@ pub(crate) fn finish(record: &mut Own, mut append: impl FnMut(usize, &mut Vec<u8
     Ok(())
 }
 
-/// Appends a seal to a record that stands alone: the IDs of the keys that it was redacted by.
-pub(crate) fn seal(record: &mut Vec<u8>, ids: &[u64]) -> Result<()> {
-    ids.iter().for_each(|id| record.extend(id.to_le_bytes()));
-    record.extend((ids.len() as u32).to_le_bytes());
-    if record.len() > MAX_RECORD {
-        return Err(WriteError::RecordSize);
-    }
-    let size = record.len() as u32;
-    record[..4].copy_from_slice(SEALED);
-    record[4..8].copy_from_slice(&size.to_le_bytes());
-    Ok(())
-}
-
-/// What stands for a record that could not be redacted.
-pub(crate) fn refusal(id: u64, written: u64, why: &str) -> Vec<u8> {
-    let size = (HEADER + why.len()) as u32;
-    let number = |number: u64| number.to_le_bytes();
-    [
-        REFUSAL,
-        &size.to_le_bytes()[..],
-        &number(id),
-        &number(written),
-        why.as_bytes(),
-    ]
-    .concat()
-}
-
 /// The number at an offset, if there are as many bytes.
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
-}
-
-/// The seal at the end of a record, if there is a sound one.
-fn seal_of(record: &[u8]) -> Option<&[[u8; 8]]> {
-    let (ids, count) = record.get(HEADER..)?.split_last_chunk()?;
-    let size = (u32::from_le_bytes(*count) as usize).checked_mul(8)?;
-    let start = ids.len().checked_sub(size)?;
-    Some(ids[start..].as_chunks().0)
 }
 
 impl<'a> CutRecord<'a> {
     /// The record that some bytes are. Its BinXML is checked when it is written.
     ///
     /// # Errors
-    /// [`WriteError::Damaged`], and [`WriteError::NotRedacted`] if they stand for a record that could not be redacted.
+    /// [`WriteError::Damaged`].
     pub fn new(bytes: &'a [u8]) -> Result<Self> {
         let damaged = || Source::damaged(0, "it is not a record");
         let (magic, size) = bytes.first_chunk::<8>().ok_or_else(damaged)?.split_at(4);
         let is_whole = size == (bytes.len() as u32).to_le_bytes() && bytes.len() <= MAX_RECORD;
-        let (Some(id), Some(written), true) = (u64_at(bytes, 8), u64_at(bytes, 16), is_whole) else {
-            return Err(damaged());
-        };
-        let seal = if magic == MAGIC {
-            &[]
-        } else if magic == SEALED {
-            seal_of(bytes).ok_or_else(damaged)?
-        } else if magic == REFUSAL {
-            let why = String::from_utf8_lossy(&bytes[HEADER..]);
-            return Err(WriteError::NotRedacted(why.into()));
-        } else {
-            return Err(damaged());
-        };
-        Ok(CutRecord {
-            bytes,
-            id,
-            written,
-            seal,
-        })
-    }
-
-    /// The IDs of the keys that it was redacted by; none if it was not.
-    pub fn seal(&self) -> impl Iterator<Item = u64> + use<'a> {
-        self.seal.iter().map(|id| u64::from_le_bytes(*id))
+        match (u64_at(bytes, 8), u64_at(bytes, 16)) {
+            (Some(id), Some(written)) if is_whole && magic == MAGIC => Ok(CutRecord { bytes, id, written }),
+            _ => Err(damaged()),
+        }
     }
 
     pub(crate) fn binxml(&self) -> Range<usize> {

@@ -10,7 +10,7 @@ use evtx_writer::{CutRecord, LogWriter, Redactor, Rules, WriteError};
 use serde_json::Value;
 
 use crate::common::{cell, corpus, every_column, read, samples};
-use expected::{Expected, is_same, leaves, without_case};
+use expected::{Fields, is_same, leaves};
 
 const HEADER: usize = 4096;
 
@@ -22,12 +22,11 @@ fn options() -> Options {
     }
 }
 
-/// A record of a log: itself, its JSON, and its columns.
+/// A record of a log: itself, and its JSON.
 #[derive(Clone)]
 struct Row {
     record: Vec<u8>,
     json: Value,
-    cells: Vec<(String, Option<String>)>,
 }
 
 fn bytes_of(hexadecimal: &str) -> Vec<u8> {
@@ -40,7 +39,6 @@ fn rows(file: &[u8]) -> Vec<Row> {
     let options = options();
     let mut found = Vec::new();
     for batch in read(file, "log", options, &every_column(&options)).unwrap_or_default() {
-        let schema = batch.schema();
         for row in 0..batch.num_rows() {
             let (Some(record), Some(json), None) = (
                 cell(&batch, "record", row),
@@ -49,12 +47,9 @@ fn rows(file: &[u8]) -> Vec<Row> {
             ) else {
                 continue;
             };
-            let names = schema.fields().iter().map(|field| field.name().to_owned());
-            let names = names.filter(|name| !["record", "record_id", "json"].contains(&name.as_str()));
             found.push(Row {
                 record: bytes_of(&record),
                 json: serde_json::from_str(&json).expect("JSON"),
-                cells: names.map(|name| (name.clone(), cell(&batch, &name, row))).collect(),
             });
         }
     }
@@ -97,7 +92,7 @@ struct Seen {
 }
 
 /// Redacts rows, writes and reads them, and compares the JSON with that which `expected` makes.
-fn check(rows: &[Row], rules: Rules, expected: &dyn Expected, keys: &[&str], seen: &mut Seen) {
+fn check(rows: &[Row], rules: Rules, expected: &Fields, keys: &[&str], seen: &mut Seen) {
     let mut redactor = Redactor::new(Arc::new(rules));
     let (mut redacted, mut originals) = (Vec::new(), Vec::new());
     for row in rows {
@@ -108,14 +103,13 @@ fn check(rows: &[Row], rules: Rules, expected: &dyn Expected, keys: &[&str], see
                 originals.push(row);
             }
             Err(WriteError::NotRedacted(why)) => {
-                assert!(expected.may_refuse(&row.json, &why), "{keys:?}: {why}\n{}", row.json);
+                assert!(Fields::may_refuse(&why), "{keys:?}: {why}\n{}", row.json);
                 seen.refused += 1;
             }
             Err(other) => panic!("{keys:?}: {other}"),
         }
     }
     let file = log_of(redacted.iter().map(Vec::as_slice));
-    expected.leaves_nothing(&file[HEADER..]);
     let found = self::rows(&file);
     assert_eq!(found.len(), originals.len());
     for (found, original) in found.iter().zip(originals) {
@@ -123,71 +117,12 @@ fn check(rows: &[Row], rules: Rules, expected: &dyn Expected, keys: &[&str], see
         if let Err(difference) = is_same(&found.json, &original.json, expected) {
             panic!("{keys:?}: {difference}\n{}\n{}", original.json, found.json);
         }
-        for ((name, cell), (_, before)) in found.cells.iter().zip(&original.cells) {
-            let has_key = before
-                .as_ref()
-                .is_none_or(|before| expected.may_change(&without_case(before)));
-            assert!(cell == before || has_key, "{keys:?}: {name}: {before:?} {cell:?}");
-        }
         assert_eq!(
             redactor.redact(&found.record).ok(),
             Some(&found.record[..]),
             "redacted again"
         );
     }
-}
-
-/// A text to redact, and what replaces it.
-fn value(random: &mut Random, rows: &[Row], number: usize) -> Option<(String, String)> {
-    let leaves = leaves(&random.of(rows)?.json);
-    let (_, leaf) = random.of(&leaves)?;
-    let mut text = match leaf {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    if random.below(2) == 0 && !text.starts_with("S-1-") {
-        let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
-        text = (*random.of(&words)?).to_owned();
-    }
-    let letters: Vec<char> = text.chars().collect();
-    if letters.len() < 4 || letters.len() > 60 || text.trim() != text || text.contains(['\n', '_', '\u{fffd}']) {
-        return None;
-    }
-    // Those of accounts and hosts have other spellings, which the JSON does not tell from texts: see test_redaction.py.
-    let is_host = text.contains('.') && !text.contains(' ') && text.contains(char::is_alphabetic);
-    if text.contains(['\\', '@']) || is_host {
-        return None;
-    }
-    let new = expected::like(&text, number);
-    let in_other_case = match random.below(3) {
-        0 => text.to_uppercase(),
-        1 => text.to_lowercase(),
-        _ => text.clone(),
-    };
-    // Some characters have more than one in upper case.
-    let is_same = without_case(&in_other_case) == without_case(&text);
-    Some((if is_same { in_other_case } else { text }, new))
-}
-
-#[test]
-fn values_are_replaced_wherever_they_occur() {
-    let (mut random, mut seen) = (Random(1), Seen::default());
-    for log in samples().into_iter().chain(corpus()) {
-        let rows = some(&rows(&std::fs::read(&log).expect("the log")));
-        for _ in 0..2 {
-            let pairs: Vec<_> = (0..3).filter_map(|number| value(&mut random, &rows, number)).collect();
-            let pairs: Vec<_> = pairs
-                .iter()
-                .map(|(text, new)| (text.as_str(), Some(new.as_str())))
-                .collect();
-            let Ok(rules) = Rules::values(&pairs) else { continue };
-            let expected = expected::Values::new(&pairs);
-            let keys: Vec<&str> = pairs.iter().map(|(text, _)| *text).collect();
-            check(&rows, rules, &expected, &keys, &mut seen);
-        }
-    }
-    eprintln!("{seen:?}");
-    assert!(seen.changed > 300 && seen.refused < seen.rows / 5, "{seen:?}");
 }
 
 #[test]
@@ -220,7 +155,7 @@ fn fields_are_replaced_by_name() {
                 .map(|(name, new)| (name.as_str(), new.as_deref()))
                 .collect();
             let Ok(rules) = Rules::fields(&pairs) else { continue };
-            let expected = expected::Fields::new(&pairs);
+            let expected = Fields::new(&pairs);
             let keys: Vec<&str> = pairs.iter().map(|(text, _)| *text).collect();
             check(&rows, rules, &expected, &keys, &mut seen);
         }

@@ -8,69 +8,17 @@ use evtx_format::value::Scalar;
 use uuid::Builder;
 
 use super::fields::{Fields, Plan, Walk};
-use super::folded::{Encoding, Folded};
 use super::typed;
-use super::values::Values;
-use crate::audit::Scratch;
-use crate::copy::{MAX_RECORD, STRING, copy_definition};
+use crate::copy::{MAX_RECORD, copy_definition};
 use crate::error::WriteError;
 use crate::source::{Result, Source};
-use crate::target::{Content, Edit, Named, Own, Target, hash};
-use crate::value::from_utf16;
+use crate::target::{Content, Edit, Named, Own, Target};
 
 /// The most bytes of definitions that are known before another record is redacted.
 const MAX_KNOWN: usize = 4 << 20;
 /// Bytes of the GUID of a definition, and of its ID, which are the first of the GUID.
 const GUID: usize = 16;
 const ID: usize = 4;
-
-/// The names of the schema of events, and the entities of XML. Without them, no reader would find its way.
-const SCHEMA: &[&str] = &[
-    "ActivityID",
-    "Binary",
-    "Channel",
-    "Computer",
-    "Correlation",
-    "Data",
-    "Event",
-    "EventData",
-    "EventID",
-    "EventRecordID",
-    "EventSourceName",
-    "Execution",
-    "Guid",
-    "Keywords",
-    "Level",
-    "Name",
-    "Opcode",
-    "ProcessID",
-    "Provider",
-    "Qualifiers",
-    "RelatedActivityID",
-    "RenderingInfo",
-    "Security",
-    "System",
-    "SystemTime",
-    "Task",
-    "ThreadID",
-    "TimeCreated",
-    "UserData",
-    "UserID",
-    "Version",
-    "amp",
-    "apos",
-    "gt",
-    "lt",
-    "quot",
-    "xmlns",
-];
-
-/// What is replaced by what.
-#[derive(Debug)]
-pub(super) enum Kind {
-    Fields(Fields),
-    Values(Box<Values>),
-}
 
 /// A definition as redacted records have it.
 #[derive(Debug)]
@@ -87,15 +35,12 @@ pub(super) struct Definition {
 pub(super) struct Definitions {
     known: HashMap<[u8; GUID], Arc<Definition>>,
     bytes: usize,
-    /// For the search of what was redacted.
-    pub(super) scratch: Scratch,
 }
 
 /// Copies a record or a definition, and replaces what some rules say.
 pub(super) struct Editor<'e> {
     pub(super) own: &'e mut Own,
-    rules: &'e Kind,
-    pub(super) scratch: &'e mut Folded,
+    fields: &'e Fields,
     pub(super) walk: Walk,
     is_changed: bool,
     /// Those of earlier records; none in a definition.
@@ -107,7 +52,7 @@ pub(super) struct Editor<'e> {
 }
 
 impl Definitions {
-    fn get(&mut self, rules: &Kind, scratch: &mut Folded, source: Source<'_>, at: usize) -> Result<Arc<Definition>> {
+    fn get(&mut self, fields: &Fields, source: Source<'_>, at: usize) -> Result<Arc<Definition>> {
         let (bytes, _) = source.definition(at)?;
         if self.bytes > MAX_KNOWN {
             self.known.clear();
@@ -121,13 +66,10 @@ impl Definitions {
         }
         let mut own = Own::default();
         own.out.extend([0; 4]);
-        let mut editor = Editor::new(&mut own, rules, scratch, None);
+        let mut editor = Editor::new(&mut own, fields, None);
         copy_definition(&mut editor, source, at)?;
         let (plan, is_changed) = (editor.walk.plan, editor.is_changed);
         let id = is_changed.then(|| rename(&mut own.out));
-        if let Kind::Values(values) = rules {
-            values.check(&mut self.scratch, &own.out)?;
-        }
         self.bytes += bytes.len() + own.out.len();
         let (source, bytes) = (bytes.into(), own.out.into());
         let definition = Arc::new(Definition {
@@ -156,45 +98,16 @@ fn rename(definition: &mut [u8]) -> [u8; ID] {
 }
 
 impl<'e> Editor<'e> {
-    pub(super) fn new(
-        own: &'e mut Own,
-        rules: &'e Kind,
-        scratch: &'e mut Folded,
-        definitions: Option<&'e mut Definitions>,
-    ) -> Self {
+    pub(super) fn new(own: &'e mut Own, fields: &'e Fields, definitions: Option<&'e mut Definitions>) -> Self {
         Editor {
             own,
-            rules,
-            scratch,
+            fields,
             walk: Walk::default(),
             is_changed: false,
             definitions,
             found: Vec::new(),
             found_bytes: 0,
         }
-    }
-
-    /// A name without the values.
-    fn renamed(&mut self, values: &Values, entry: &[u8]) -> Result<Option<Vec<u8>>> {
-        let units = &entry[4..];
-        let Some(new) = values.edit_name(self.scratch, units)? else {
-            return Ok(None);
-        };
-        let name = from_utf16(units);
-        let refused = |why: &str| WriteError::NotRedacted(format!("the name {name} cannot be redacted: {why}").into());
-        if SCHEMA.contains(&name.as_str()) {
-            return Err(refused(
-                "readers need it, and one of the values is a part of it. Redact the fields instead",
-            ));
-        }
-        let count = u16::try_from(new.len() / 2).map_err(|_| WriteError::ValueSize(new.len()))?;
-        let new_name = from_utf16(&new);
-        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-        if !new_name.starts_with(|c: char| c.is_alphabetic() || c == '_') || !new_name.chars().all(is_name) {
-            return Err(refused(&format!("'{new_name}' is not a name in XML")));
-        }
-        let hash = hash(new_name.encode_utf16());
-        Ok(Some([&hash.to_le_bytes(), &count.to_le_bytes(), &new[..]].concat()))
     }
 }
 
@@ -213,14 +126,12 @@ impl Target for Editor<'_> {
     fn definition(&mut self, source: Source<'_>, at: usize) -> Result<Arc<Definition>> {
         let what = "a template instance in a definition";
         let definitions = self.definitions.as_mut().ok_or_else(|| Source::damaged(at, what))?;
-        if let Kind::Fields(fields) = self.rules {
-            self.walk.begin_stream(fields)?;
-        }
+        self.walk.begin_stream(self.fields)?;
         let known = self.found.iter().find(|(known, _)| *known == at);
         let definition = match known {
             Some((_, definition)) => Arc::clone(definition),
             None => {
-                let definition = definitions.get(self.rules, self.scratch, source, at)?;
+                let definition = definitions.get(self.fields, source, at)?;
                 self.found_bytes += definition.source.len() + definition.bytes.len();
                 if self.found_bytes > 2 * MAX_RECORD {
                     return Err(WriteError::RecordSize);
@@ -242,15 +153,8 @@ impl Target for Editor<'_> {
     }
 
     fn edit_name(&mut self, named: Named, entry: &[u8]) -> Result<()> {
-        let renamed = match self.rules {
-            Kind::Fields(fields) => {
-                self.walk.begin(fields, named, entry)?;
-                None
-            }
-            Kind::Values(values) => self.renamed(values, entry)?,
-        };
-        self.is_changed |= renamed.is_some();
-        self.own.name(renamed.as_deref().unwrap_or(entry));
+        self.walk.begin(self.fields, named, entry)?;
+        self.own.name(entry);
         Ok(())
     }
 
@@ -259,41 +163,18 @@ impl Target for Editor<'_> {
     }
 
     fn end_start(&mut self) {
-        if let Kind::Fields(fields) = self.rules {
-            self.walk.end_start(fields);
-        }
+        self.walk.end_start(self.fields);
     }
 
     fn end(&mut self) -> Result<()> {
-        match self.rules {
-            Kind::Fields(fields) => self.walk.end(fields),
-            Kind::Values(_) => Ok(()),
-        }
-    }
-
-    fn edit_run(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>> {
-        let edited = match self.rules {
-            Kind::Fields(_) => None,
-            Kind::Values(values) => values.edit_text(self.scratch, text, Encoding::Utf16)?,
-        };
-        self.is_changed |= edited.is_some();
-        Ok(edited)
+        self.walk.end(self.fields)
     }
 
     fn edit_content(&mut self, content: Content<'_>) -> Result<Option<Edit>> {
         if let Content::Substitution(index, false) = content {
             self.walk.plan.needed.push(index);
         }
-        let edit = match (self.rules, content) {
-            (Kind::Fields(fields), content) => self.walk.edit(fields, content)?,
-            (Kind::Values(values), Content::Value(value_type, bytes)) => {
-                values.edit(self.scratch, value_type, bytes)?
-            }
-            (Kind::Values(values), Content::Character(number)) => {
-                values.edit(self.scratch, STRING, &number.to_le_bytes())?
-            }
-            (Kind::Values(_), Content::Entity | Content::Substitution(..)) => None,
-        };
+        let edit = self.walk.edit(self.fields, content)?;
         // A text that is the new one already does not make another definition.
         let is_same = |edit: &Edit| matches!(content, Content::Value(value_type, bytes) if edit.value_type == value_type && *edit.bytes == *bytes);
         let edit = edit.filter(|edit| !is_same(edit));
@@ -302,55 +183,19 @@ impl Target for Editor<'_> {
     }
 
     fn edit_values(&mut self, plan: &Arc<Definition>, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
-        let mut edits = match self.rules {
-            Kind::Fields(fields) => fields.edit_values(&plan.plan, values)?,
-            Kind::Values(rules) => self.edit_each(rules, values)?,
-        };
+        let mut edits = self.fields.edit_values(&plan.plan, values)?;
         for (index, edit) in edits.iter_mut().filter(|(_, edit)| edit.value_type == 0) {
-            let (value_type, bytes) = values[*index];
+            let (value_type, _) = values[*index];
             match typed::value(value_type, &[]).map(|value| value.value_type.scalar) {
                 // Readers fail on a NULL where the template needs a value. A text can be empty.
                 Some(scalar @ (Scalar::String | Scalar::AnsiString)) => edit.value_type = scalar as u8,
                 _ if plan.plan.needed.contains(&(*index as u16)) => {
                     let known = typed::type_name(value_type);
-                    let what = match self.rules {
-                        Kind::Fields(fields) => fields.name_of(&plan.plan, *index as u16).to_owned(),
-                        Kind::Values(_) => typed::value(value_type, bytes).map(typed::shown).unwrap_or_default(),
-                    };
-                    let what = typed::short(&what);
+                    let what = typed::short(self.fields.name_of(&plan.plan, *index as u16));
                     let why = format!("{what} cannot be NULL here: replace it by another value of its type, {known}");
                     return Err(WriteError::NotRedacted(why.into()));
                 }
                 _ => {}
-            }
-        }
-        Ok(edits)
-    }
-
-    fn edit_rest(&mut self, rest: &[u8]) -> Result<Option<Vec<u8>>> {
-        let edited = match self.rules {
-            Kind::Fields(_) => None,
-            Kind::Values(values) => values.edit_binary(self.scratch, rest)?,
-        };
-        self.is_changed |= edited.is_some();
-        Ok(edited)
-    }
-}
-
-impl Editor<'_> {
-    /// What replaces the values of an instance that contain texts.
-    fn edit_each(&mut self, rules: &Values, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
-        let (mut edits, mut size) = (Vec::new(), 0);
-        for (index, &(value_type, bytes)) in values.iter().enumerate() {
-            if value_type == crate::copy::BINXML {
-                continue;
-            }
-            if let Some(edit) = rules.edit(self.scratch, value_type, bytes)? {
-                size += edit.bytes.len();
-                if size > MAX_RECORD {
-                    return Err(WriteError::RecordSize);
-                }
-                edits.push((index, edit));
             }
         }
         Ok(edits)

@@ -10,29 +10,26 @@ use evtx_writer::{CutRecord, Cutter, LogWriter, Redactor, Rules};
 const HEADER: usize = 24;
 const FIRST_RECORD: usize = 512;
 
-fn rules() -> &'static [Arc<Rules>; 2] {
-    static RULES: OnceLock<[Arc<Rules>; 2]> = OnceLock::new();
+fn rules() -> &'static Arc<Rules> {
+    static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
     RULES.get_or_init(|| {
         let fields = [("TargetUserName", Some("u")), ("computer", None), ("param2", Some("x")), ("Name", Some("7"))];
-        let values = [("a", Some("xyz")), ("S-1-5-18", Some("S-1-5-7")), ("0x0", Some("0x1")), ("4624", Some("1"))];
-        [Rules::fields(&fields), Rules::values(&values)].map(|rules| Arc::new(rules.expect("rules")))
+        Arc::new(Rules::fields(&fields).expect("rules"))
     })
 }
 
 fn redact(record: &[u8]) {
-    for rules in rules() {
-        let mut redactor = Redactor::new(Arc::clone(rules));
-        let Ok(redacted) = redactor.redact(record).map(<[u8]>::to_vec) else {
-            continue;
-        };
-        let again = redactor.redact(&redacted).expect("it was redacted");
-        assert!(again == redacted, "another record");
-        let mut log = LogWriter::new(1);
-        let written = CutRecord::new(&redacted).and_then(|record| log.write_cut(record));
-        // Reading takes a thousand times as long, and other targets read.
-        if written.is_ok() && redacted.len().is_multiple_of(16) {
-            evtx_fuzz::read_every_way(&log.finish());
-        }
+    let mut redactor = Redactor::new(Arc::clone(rules()));
+    let Ok(redacted) = redactor.redact(record).map(<[u8]>::to_vec) else {
+        return;
+    };
+    let again = redactor.redact(&redacted).expect("it was redacted");
+    assert!(again == redacted, "another record");
+    let mut log = LogWriter::new(1);
+    let written = CutRecord::new(&redacted).and_then(|record| log.write_cut(record));
+    // Reading takes a thousand times as long, and other targets read.
+    if written.is_ok() && redacted.len().is_multiple_of(16) {
+        evtx_fuzz::read_every_way(&log.finish());
     }
 }
 

@@ -2,22 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// What redaction should do.
-pub(super) trait Expected {
-    /// What a member with a name and a value may become. The first is usual; others are for texts whose type the JSON does
-    /// not tell.
-    fn of_leaf(&self, name: &str, leaf: &Value) -> Vec<Value>;
-    fn of_name(&self, name: &str) -> String;
-    /// Whether a column with a text, without case, may change.
-    fn may_change(&self, text: &str) -> bool;
-    /// Whether it may refuse a record for this reason.
-    fn may_refuse(&self, json: &Value, why: &str) -> bool;
-    /// Fails if a log contains what was redacted.
-    fn leaves_nothing(&self, log: &[u8]);
-}
-
 /// A text with each character in lower case, as many characters.
-pub(super) fn without_case(text: &str) -> String {
+fn without_case(text: &str) -> String {
     let lower = |c: char| {
         let mut lower = c.to_lowercase();
         match (lower.next(), lower.next()) {
@@ -81,7 +67,7 @@ pub(super) fn leaves(json: &Value) -> Vec<(String, Value)> {
 
 /// Compares the JSON of a redacted event with that which is expected of the original. Members without a value do not
 /// count, because a redacted value can be NULL.
-pub(super) fn is_same(found: &Value, original: &Value, expected: &dyn Expected) -> Result<(), String> {
+pub(super) fn is_same(found: &Value, original: &Value, expected: &Fields) -> Result<(), String> {
     // A template of this log shows one value in two places. Both change.
     let is_odd = |(_, leaf): &(String, Value)| leaf == "Northwind-Oddities";
     match same(found, original, "", expected) {
@@ -100,34 +86,26 @@ fn has_value(json: &Value) -> bool {
     }
 }
 
-fn same(found: &Value, original: &Value, name: &str, expected: &dyn Expected) -> Result<(), String> {
+fn same(found: &Value, original: &Value, name: &str, expected: &Fields) -> Result<(), String> {
     let members = |json: &Value| json.as_object().cloned().unwrap_or_default();
     match (found, original) {
         // An element whose value is NULL is left out, with its attributes.
         (Value::Null, _) if expected.of_leaf(name, &Value::Bool(true)) == [Value::Null] => Ok(()),
         (found, Value::Object(original)) => {
-            let rename = |name: &String| {
-                if name.starts_with('#') {
-                    name.clone()
-                } else {
-                    expected.of_name(name)
-                }
-            };
             // An element without attributes is its text.
             let found = match found {
                 Value::Object(found) => found.clone(),
                 leaf => Map::from_iter([("#text".to_owned(), leaf.clone())]),
             };
-            let original: Vec<_> = original.iter().map(|(name, json)| (name, rename(name), json)).collect();
             let extra = found
                 .iter()
-                .find(|(name, json)| has_value(json) && !original.iter().any(|(_, renamed, _)| renamed == *name));
+                .find(|(name, json)| has_value(json) && !original.contains_key(*name));
             if let Some((extra, _)) = extra {
                 return Err(format!("{extra} is too many"));
             }
-            for (member, renamed, json) in original {
+            for (member, json) in original {
                 let of = if member == "#text" { name } else { member };
-                same(found.get(&renamed).unwrap_or(&Value::Null), json, of, expected)?;
+                same(found.get(member).unwrap_or(&Value::Null), json, of, expected)?;
             }
             Ok(())
         }
@@ -155,168 +133,6 @@ fn same(found: &Value, original: &Value, name: &str, expected: &dyn Expected) ->
     }
 }
 
-/// Texts that are replaced anywhere.
-pub(super) struct Values {
-    pairs: Vec<(String, String)>,
-}
-
-impl Values {
-    pub(super) fn new(pairs: &[(&str, Option<&str>)]) -> Self {
-        let pairs = pairs.iter();
-        let mut pairs: Vec<_> = pairs
-            .map(|(text, new)| (without_case(text), new.unwrap_or("").to_owned()))
-            .collect();
-        // Of those at the same place, the longest counts.
-        pairs.sort_by_key(|(text, _)| std::cmp::Reverse(text.chars().count()));
-        Values { pairs }
-    }
-
-    fn replace(&self, text: &str) -> String {
-        let (mut rest, mut out) = (text, String::new());
-        while let Some(c) = rest.chars().next() {
-            let at = self.pairs.iter().find(|(text, _)| {
-                let part: String = rest.chars().take(text.chars().count()).collect();
-                without_case(&part) == *text
-            });
-            match at {
-                Some((text, new)) => {
-                    out.push_str(new);
-                    rest = rest
-                        .char_indices()
-                        .nth(text.chars().count())
-                        .map_or("", |(at, _)| &rest[at..]);
-                }
-                None => {
-                    out.push(c);
-                    rest = &rest[c.len_utf8()..];
-                }
-            }
-        }
-        out
-    }
-
-    fn whole(&self, text: &str) -> Option<String> {
-        let bare = |text: &str| without_case(text.trim_matches(['{', '}']));
-        let is = |known: &str| known == without_case(text) || is_guid(text) && bare(known) == bare(text);
-        self.pairs
-            .iter()
-            .find(|(known, _)| is(known))
-            .map(|(_, new)| new.clone())
-    }
-
-    /// The text of binary data, in which texts are replaced: in both encodings.
-    fn in_binary(&self, text: &str) -> Option<String> {
-        if text.len() < 2
-            || !text.len().is_multiple_of(2)
-            || !text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'A'..=b'F'))
-        {
-            return None;
-        }
-        let mut bytes: Vec<char> = super::bytes_of(text).into_iter().map(char::from).collect();
-        for (text, new) in &self.pairs {
-            for gap in ["\0", ""] {
-                let (text, new) = [text, new]
-                    .map(|text| {
-                        text.chars()
-                            .flat_map(|c| [c].into_iter().chain(gap.chars()))
-                            .collect::<Vec<_>>()
-                    })
-                    .into();
-                let mut at = 0;
-                while at + text.len() <= bytes.len() {
-                    if without_case(&String::from_iter(&bytes[at..at + text.len()])) == String::from_iter(&text) {
-                        bytes.splice(at..at + text.len(), new.iter().copied());
-                        at += new.len();
-                    } else {
-                        at += 1;
-                    }
-                }
-            }
-        }
-        Some(bytes.iter().map(|&byte| format!("{:02X}", u32::from(byte))).collect())
-    }
-}
-
-impl Expected for Values {
-    fn of_leaf(&self, _: &str, leaf: &Value) -> Vec<Value> {
-        if leaf.is_null() {
-            return vec![Value::Null];
-        }
-        let number = |text: String| serde_json::from_str(&text).unwrap_or(Value::String(text));
-        let Value::String(text) = leaf else {
-            return vec![self.whole(&leaf.to_string()).map_or(leaf.clone(), number)];
-        };
-        let mut may = vec![Value::String(self.replace(text))];
-        may.extend(self.in_binary(text).map(Value::String));
-        // These are texts, or values of other types.
-        if is_guid(text) || is_hex(text) || is_time(text) || text.parse::<f64>().is_ok() {
-            may.push(Value::String(self.whole(text).unwrap_or(text.clone())));
-        }
-        if text.is_empty() || may[0] == "" {
-            may.push(Value::Null);
-        }
-        may
-    }
-
-    fn of_name(&self, name: &str) -> String {
-        self.replace(name)
-    }
-
-    fn may_change(&self, text: &str) -> bool {
-        // Some columns are shown with escapes.
-        let text = &text.replace("\\\\", "\\");
-        let digits = |text: &str| text.replace(['-', '{', '}'], "");
-        self.pairs.iter().any(|(key, _)| {
-            text.contains(key.as_str())
-                || digits(text).contains(&digits(key))
-                || text.contains("binary")
-                || text.len() == 19 && key.contains(|c: char| c.is_ascii_digit())
-                || is_hex(key)
-        })
-    }
-
-    fn may_refuse(&self, json: &Value, why: &str) -> bool {
-        // A part of a SID, or of a name that every event has.
-        let a_sid = leaves(json).iter().any(|(_, leaf)| {
-            leaf.as_str()
-                .is_some_and(|text| text.starts_with("S-1-") && self.replace(text) != text)
-        });
-        // Between digits, a new number can be one of the old ones.
-        let again = why.contains("makes it again") && self.pairs.iter().any(|(text, _)| text.parse::<u64>().is_ok());
-        again
-            || why.contains("readers need it")
-            || why.contains("the result is not a SID") && a_sid
-            || why.contains("is not of this type")
-    }
-
-    fn leaves_nothing(&self, log: &[u8]) {
-        let lower = log.to_ascii_lowercase();
-        for (text, _) in self.pairs.iter().filter(|(text, _)| text.is_ascii()) {
-            let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-            let finds = |bytes: &[u8]| lower.windows(bytes.len()).position(|window| window == bytes);
-            assert_eq!(finds(&wide), None, "{text} in UTF-16");
-            if text.len() > 4 {
-                assert_eq!(finds(text.as_bytes()), None, "{text} in UTF-8");
-            }
-            let parts: Option<Vec<u32>> = text
-                .strip_prefix("s-1-")
-                .map(|rest| rest.split('-').filter_map(|part| part.parse().ok()).collect());
-            if let Some([authority, subs @ ..]) = parts.as_deref()
-                && !subs.is_empty()
-            {
-                let mut sid = vec![1, subs.len() as u8, 0, 0];
-                sid.extend(authority.to_be_bytes());
-                sid.extend(subs.iter().flat_map(|sub| sub.to_le_bytes()));
-                assert_eq!(
-                    log.windows(sid.len()).position(|window| window == sid),
-                    None,
-                    "{text} as a SID"
-                );
-            }
-        }
-    }
-}
-
 /// Fields that are replaced by name.
 pub(super) struct Fields {
     pairs: Vec<(String, Option<String>)>,
@@ -333,7 +149,9 @@ impl Fields {
     }
 }
 
-impl Expected for Fields {
+impl Fields {
+    /// What a member with a name and a value may become. The first is usual; others are for texts whose type the JSON does
+    /// not tell.
     fn of_leaf(&self, name: &str, leaf: &Value) -> Vec<Value> {
         let name = without_case(name);
         // The second field of a name is numbered: `Name_2`. `Name2` is a name of its own.
@@ -359,15 +177,8 @@ impl Expected for Fields {
         }
     }
 
-    fn of_name(&self, name: &str) -> String {
-        name.to_owned()
-    }
-
-    fn may_change(&self, _: &str) -> bool {
-        true
-    }
-
-    fn may_refuse(&self, _: &Value, why: &str) -> bool {
+    /// Whether it may refuse a record for this reason.
+    pub(super) fn may_refuse(why: &str) -> bool {
         [
             "is not of this type",
             "contains elements",
@@ -378,6 +189,4 @@ impl Expected for Fields {
         .iter()
         .any(|known| why.contains(known))
     }
-
-    fn leaves_nothing(&self, _: &[u8]) {}
 }
