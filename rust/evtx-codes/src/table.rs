@@ -93,6 +93,11 @@ pub(crate) fn table_of_rights(name: &str) -> Option<&'static Table> {
 }
 
 impl Table {
+    /// Its codes, as the table spells them.
+    pub fn codes(&self) -> impl Iterator<Item = &'static str> {
+        self.entries.iter().map(|entry| entry.code)
+    }
+
     /// `None` if the text has another form than the module's docs describe.
     fn parse(name: &'static str, text: &'static str) -> Option<Table> {
         let header = |key: &str| {

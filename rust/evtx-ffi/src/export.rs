@@ -9,12 +9,14 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_archive::NESTING;
 use evtx_format::Interrupt;
-use evtx_reports::{CatalogRows, LogOptions, LogPart, LogRows};
+use evtx_reports::{CatalogRows, LogMarks, LogOptions, LogPart, LogRows};
 use evtx_scan::{ScanError, Storage};
+use evtx_writer::Check;
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required, size};
 use crate::definitions::FORMAT;
 use crate::storage::EvtxStorage;
+use crate::written::check_written;
 
 /// Rows that follow each other in a file, made ready for it.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub struct EvtxExport {
     place: Place,
     /// The last part that was returned.
     part: Vec<u8>,
+    /// The marks of the records of a finished log.
+    marks: LogMarks,
 }
 
 #[derive(Debug)]
@@ -204,8 +208,8 @@ pub extern "C" fn evtx_export_finish(export: Option<&mut EvtxExport>, storage: E
     })
 }
 
-/// Moves the file to its place. All parts were written, and the file is closed. A file that fails, or is freed before this,
-/// is removed.
+/// Moves the file to its place. All parts were written, and the file is closed. Fails if its records have pseudonyms, and it
+/// contains other values that are not allowed. A file that fails, or is freed before this, is removed.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_export_keep(export: Option<&mut EvtxExport>, storage: EvtxStorage) -> EvtxFailure {
     entry(|| {
@@ -275,6 +279,7 @@ impl EvtxExport {
             file,
             place: Place::new(path),
             part: Vec::new(),
+            marks: LogMarks::default(),
         })
     }
 
@@ -327,7 +332,10 @@ impl EvtxExport {
     pub fn finish(&mut self, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
         let parts = match &mut self.file {
             File::Catalog(rows) => std::mem::take(rows).finish(interrupt).map(|bytes| vec![(0, bytes)]),
-            File::Log(rows) => Ok(rows.finish()),
+            File::Log(rows) => {
+                self.marks = rows.take_marks();
+                Ok(rows.finish())
+            }
             File::Finished(_) => return Ok(()),
         };
         let mut parts = VecDeque::from(self.named(parts, interrupt)?);
@@ -342,12 +350,24 @@ impl EvtxExport {
         self.place.part.as_ref().unwrap_or(&self.place.path)
     }
 
-    /// Moves the file that was written of all parts to its place. The file must be closed.
+    /// Checks the file that was written of all parts, if a record has pseudonyms, and moves it to its place. The file must be
+    /// closed.
     ///
     /// # Errors
-    /// A file that cannot be moved. It is removed.
-    pub fn keep(&mut self, _: &dyn Storage, _: Interrupt<'_>) -> Result<(), ScanError> {
-        self.place.keep().inspect_err(|_| self.abandon())
+    /// A value that is neither allowed nor a pseudonym; a file that cannot be read or moved, or [`ScanError::Interrupted`].
+    /// The file is removed.
+    pub fn keep(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
+        let kept = self.checked(storage, interrupt).and_then(|()| self.place.keep());
+        kept.inspect_err(|_| self.abandon())
+    }
+
+    fn checked(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
+        let LogMarks { entries, pseudonyms } = std::mem::take(&mut self.marks);
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let check = Check::new(entries.iter().map(|entries| &**entries), pseudonyms).map_err(ScanError::Input)?;
+        check_written(storage, self.path(), &self.place.named, &check, interrupt)
     }
 
     /// Removes the file if it is not at its place yet. It must be closed.

@@ -26,6 +26,7 @@ mod answers;
 mod details;
 mod json_error;
 mod redaction;
+mod pseudonyms;
 mod matching;
 mod scalars;
 mod call;
@@ -33,6 +34,7 @@ mod filter;
 mod planned;
 mod scan;
 mod definitions;
+mod written;
 mod export;
 #[cfg(test)]
 mod reference;

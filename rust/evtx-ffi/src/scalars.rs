@@ -7,7 +7,7 @@ use crate::report::quoted_type;
 use crate::scalar::{EvtxVector, Scalar, ScalarFunction};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
-use crate::{answers, details, json_error, matching, redaction};
+use crate::{answers, details, json_error, matching, pseudonyms, redaction};
 
 /// All scalar functions.
 pub fn scalar_functions() -> &'static [ScalarFunction] {
@@ -15,7 +15,9 @@ pub fn scalar_functions() -> &'static [ScalarFunction] {
     FUNCTIONS.get_or_init(|| {
         let codes = answers::functions();
         let others = [details::function(), json_error::function()];
-        let functions = codes.chain(others).chain([redaction::function()]);
+        let functions = codes
+            .chain(others)
+            .chain([redaction::function(), pseudonyms::function()]);
         functions.chain(matching::functions()).collect()
     })
 }

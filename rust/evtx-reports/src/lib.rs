@@ -23,7 +23,7 @@ pub use declared::DeclaredEventReport;
 pub use files::FileReport;
 pub use json::{JsonCheck, JsonTypes, check_json};
 pub use lines::{LineRow, line_batch, line_schema};
-pub use log::{LogOptions, LogPart, LogRows};
+pub use log::{LogMarks, LogOptions, LogPart, LogRows};
 pub use messages::{CatalogRow, CatalogRows, message_batch, message_schema};
 pub use report::{ListReport, Report, TypeName};
 pub use rules::{RuleReport, RuleRow};

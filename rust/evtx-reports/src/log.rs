@@ -3,6 +3,8 @@
 //! [`LogRows`] takes rows in their order. Threads can make their chunks before, of many rows at once: each [`LogPart`] has
 //! the chunks of some of them.
 
+use std::collections::{BTreeSet, HashSet};
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
@@ -25,6 +27,16 @@ pub struct LogRows {
     options: LogOptions,
     last_id: Option<u64>,
     rows: u64,
+    marks: LogMarks,
+}
+
+/// The marks of the records of a log. Without a marked record, no entries.
+#[derive(Debug, Default)]
+pub struct LogMarks {
+    /// The entries of the user, with the lines of each record once.
+    pub entries: BTreeSet<Box<str>>,
+    /// Those of the pseudonyms.
+    pub pseudonyms: HashSet<u64>,
 }
 
 /// Rows that follow each other in a log, with the chunks that they fill.
@@ -51,7 +63,13 @@ impl LogRows {
             options,
             last_id: None,
             rows: 0,
+            marks: LogMarks::default(),
         }
+    }
+
+    /// The marks of the records.
+    pub fn take_marks(&mut self) -> LogMarks {
+        std::mem::take(&mut self.marks)
     }
 
     /// Checks that a table has the column.
@@ -89,6 +107,8 @@ impl LogRows {
             self.rows += rows;
             self.last_id = last_id;
         }
+        self.marks.entries.extend(part.rows.marks.entries);
+        self.marks.pseudonyms.extend(part.rows.marks.pseudonyms);
         part.rest.iter().try_for_each(|batch| self.push(batch))
     }
 
@@ -101,6 +121,12 @@ impl LogRows {
         let problem = |why| format!("row {at}: the record cannot be written: {why}");
         let record = CutRecord::new(bytes).map_err(problem)?;
         self.check_id(at, record.id)?;
+        if let Some(marks) = record.marks {
+            if !self.marks.entries.contains(marks.entries) {
+                _ = self.marks.entries.insert(marks.entries.into());
+            }
+            self.marks.pseudonyms.extend(marks.pseudonyms());
+        }
         let written = if self.options.keep_ids {
             self.log.write_cut_with_id(record)
         } else {

@@ -29,6 +29,12 @@ const ENTITIES: &[(&[u8], u8)] = &[
     (b"a\0p\0o\0s\0", b'\''),
 ];
 
+/// The character of one of XML's entities, by the entry of its name.
+pub(crate) fn entity_character(entry: &[u8]) -> Option<u8> {
+    let known = ENTITIES.iter().find(|(name, _)| entry[4..].iter().eq(name.iter()));
+    known.map(|(_, character)| *character)
+}
+
 /// Copies a definition, after the link to the next one of the template table.
 pub(crate) fn copy_definition<T: Target>(target: &mut T, source: Source<'_>, at: usize) -> Result<()> {
     let (bytes, body) = source.definition(at)?;
@@ -184,11 +190,10 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                 }
                 0x09 => {
                     let (entry, after) = self.name_at(at + 1)?;
-                    let Some((_, character)) = ENTITIES.iter().find(|(name, _)| entry[4..].iter().eq(name.iter()))
-                    else {
+                    let Some(character) = entity_character(entry) else {
                         break;
                     };
-                    text.extend([*character, 0]);
+                    text.extend([character, 0]);
                     at = after;
                 }
                 _ => break,
@@ -241,12 +246,13 @@ impl<'s, T: Target> Copy<'_, 's, T> {
     /// Copies an entity reference, or what replaces it. Returns the offset after it.
     fn entity(&mut self, at: usize) -> Result<usize> {
         let token = self.source.byte(at, "a token")?;
-        let Some(edit) = self.target.edit_content(Content::Entity)? else {
+        let (entry, end) = self.name_at(at + 1)?;
+        let Some(edit) = self.target.edit_content(Content::Entity(entry))? else {
             let after = self.copy(at, 1, "a token")?;
             return self.name(after, Named::Other);
         };
         self.put(&edit, &[], token)?;
-        self.name_at(at + 1).map(|(_, after)| after)
+        Ok(end)
     }
 
     /// Copies a reference to a name. Returns the offset after it, and after the name if that follows.

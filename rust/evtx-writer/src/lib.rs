@@ -8,7 +8,8 @@
 //! A [`SpelledEvent`] has no template: each of its records spells out all elements and texts.
 //!
 //! A [`Cutter`] cuts records out of a chunk, with all that they refer to. A [`LogWriter`] writes them unchanged to another
-//! log, in which they share names and definitions again. A [`Redactor`] replaces values in them before.
+//! log, in which they share names and definitions again. A [`Redactor`] replaces the values of fields in
+//! them before, a [`Pseudonymizer`] all values that are not allowed.
 //!
 //! ```
 //! use evtx_writer::{Element, Event, Substitution, LogWriter, Template, Value};
@@ -32,7 +33,10 @@ mod source;
 mod target;
 mod copy;
 mod record;
+mod typed;
+mod editor;
 mod redact;
+mod pseudonym;
 mod spelled;
 mod chunk;
 mod log;
@@ -42,6 +46,7 @@ pub use binxml::{Content, Element, Event, Fragment, Stream, Substitution, Templa
 pub use error::WriteError;
 pub use log::LogWriter;
 pub use mta::MtaWriter;
-pub use record::{CutRecord, Cutter};
+pub use pseudonym::{Check, Left, Pseudonymizer};
+pub use record::{CutRecord, Cutter, Marks};
 pub use redact::{Redactor, Rules};
 pub use spelled::SpelledEvent;

@@ -4,6 +4,9 @@
 //! and template definitions. It is like a record of a log, with three differences: offsets count from its start, those
 //! in a definition from the start of the definition, and it has no copy of its size. So a definition has the same bytes
 //! in each record that needs it.
+//!
+//! A **marked** record has pseudonyms. It begins with `2a 2a 01 00`, and ends with the marks of its pseudonyms (u64 each), the
+//! entries of the user that allow other values (UTF-8), the number of the marks (u32), and the size of the entries (u32).
 
 use std::ops::Range;
 
@@ -15,6 +18,7 @@ use crate::source::{Result, Source};
 use crate::target::Own;
 
 const MAGIC: &[u8; 4] = b"**\0\0";
+const MARKED: &[u8; 4] = b"**\x01\0";
 /// Bytes before the BinXML.
 const HEADER: usize = 24;
 /// The most bytes of definitions that are known before another record is cut out.
@@ -30,6 +34,14 @@ pub struct Cutter {
     definition: Own,
 }
 
+/// What a log must not contain anything beside: the pseudonyms of a record, and what the user has allowed.
+#[derive(Debug, Clone, Copy)]
+pub struct Marks<'a> {
+    pseudonyms: &'a [[u8; 8]],
+    /// The user's entries, in lines.
+    pub entries: &'a str,
+}
+
 /// A record that stands alone.
 #[derive(Debug, Clone, Copy)]
 pub struct CutRecord<'a> {
@@ -38,6 +50,8 @@ pub struct CutRecord<'a> {
     pub id: u64,
     /// When it was written, a FILETIME.
     pub written: u64,
+    /// What its pseudonyms are known by; `None` if it has none.
+    pub marks: Option<Marks<'a>>,
 }
 
 impl Cutter {
@@ -118,6 +132,38 @@ pub(crate) fn finish(record: &mut Own, mut append: impl FnMut(usize, &mut Vec<u8
     Ok(())
 }
 
+/// Marks a record: see the description of this module.
+pub(crate) fn mark(record: &mut Vec<u8>, pseudonyms: &[u64], entries: &str) -> Result<()> {
+    pseudonyms.iter().for_each(|mark| record.extend(mark.to_le_bytes()));
+    record.extend(entries.as_bytes());
+    record.extend((pseudonyms.len() as u32).to_le_bytes());
+    record.extend((entries.len() as u32).to_le_bytes());
+    if record.len() > MAX_RECORD {
+        return Err(WriteError::RecordSize);
+    }
+    let size = (record.len() as u32).to_le_bytes();
+    record[..8].copy_from_slice(&[*MARKED, size].concat());
+    Ok(())
+}
+
+impl<'a> Marks<'a> {
+    fn of(record: &'a [u8]) -> Option<Self> {
+        let (rest, sizes) = record.get(HEADER..)?.split_last_chunk::<8>()?;
+        let size = |at: usize| u32::from_le_bytes([sizes[at], sizes[at + 1], sizes[at + 2], sizes[at + 3]]) as usize;
+        let (rest, entries) = rest.split_at_checked(rest.len().checked_sub(size(4))?)?;
+        let (_, marks) = rest.split_at_checked(rest.len().checked_sub(size(0).checked_mul(8)?)?)?;
+        Some(Marks {
+            pseudonyms: marks.as_chunks().0,
+            entries: str::from_utf8(entries).ok()?,
+        })
+    }
+
+    /// A number for each pseudonym.
+    pub fn pseudonyms(self) -> impl Iterator<Item = u64> + use<'a> {
+        self.pseudonyms.iter().map(|mark| u64::from_le_bytes(*mark))
+    }
+}
+
 /// The number at an offset, if there are as many bytes.
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
@@ -133,7 +179,17 @@ impl<'a> CutRecord<'a> {
         let (magic, size) = bytes.first_chunk::<8>().ok_or_else(damaged)?.split_at(4);
         let is_whole = size == (bytes.len() as u32).to_le_bytes() && bytes.len() <= MAX_RECORD;
         match (u64_at(bytes, 8), u64_at(bytes, 16)) {
-            (Some(id), Some(written)) if is_whole && magic == MAGIC => Ok(CutRecord { bytes, id, written }),
+            (Some(id), Some(written)) if is_whole && (magic == MAGIC || magic == MARKED) => {
+                let marks = (magic == MARKED)
+                    .then(|| Marks::of(bytes).ok_or_else(damaged))
+                    .transpose()?;
+                Ok(CutRecord {
+                    bytes,
+                    id,
+                    written,
+                    marks,
+                })
+            }
             _ => Err(damaged()),
         }
     }

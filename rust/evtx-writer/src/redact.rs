@@ -3,20 +3,16 @@
 //! Every other part stays as it is, so a reader finds the same events. A definition that changes gets a GUID of its own,
 //! because readers may take two with the same GUID for one.
 
-mod typed;
 mod fields;
-mod editor;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::copy::copy_stream;
+use crate::editor::{Definitions, edit};
 use crate::error::WriteError;
-use crate::record::{CutRecord, begin, finish};
-use crate::source::Source;
+use crate::record::CutRecord;
 use crate::target::Own;
-use editor::{Definitions, Editor};
-use fields::Fields;
+use fields::{FieldEdits, Fields, Plan};
 
 /// Which fields get which values.
 #[derive(Debug)]
@@ -26,7 +22,7 @@ pub struct Rules(Fields);
 #[derive(Debug)]
 pub struct Redactor {
     rules: Arc<Rules>,
-    definitions: Definitions,
+    definitions: Definitions<Plan>,
     record: Own,
 }
 
@@ -95,17 +91,8 @@ impl Redactor {
     /// record, or the values become too long.
     pub fn redact(&mut self, record: &[u8]) -> Result<&[u8], WriteError> {
         let cut = CutRecord::new(record)?;
-        let Rules(fields) = &*self.rules;
-        begin(&mut self.record, cut.id, cut.written);
-        let mut editor = Editor::new(&mut self.record, fields, Some(&mut self.definitions));
-        copy_stream(&mut editor, Source::record(record), cut.binxml())?;
-        fields.check_numbers(&editor.walk.plan)?;
-        let found = editor.found;
-        finish(&mut self.record, |at, out| {
-            let definition = found.iter().find(|(known, _)| *known == at);
-            out.extend(definition.map(|(_, definition)| &*definition.bytes).unwrap_or_default());
-            Ok(())
-        })?;
+        let edits = FieldEdits::new(&self.rules.0);
+        edit(&mut self.record, cut, edits, &mut self.definitions)?.check_numbers()?;
         Ok(&self.record.out)
     }
 }

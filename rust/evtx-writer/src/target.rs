@@ -22,8 +22,8 @@ pub(crate) enum Content<'a> {
     Value(u8, &'a [u8]),
     /// A character reference.
     Character(u16),
-    /// An entity reference.
-    Entity,
+    /// An entity reference: the entry of its name.
+    Entity(&'a [u8]),
     /// A substitution: its index, and whether its value can be NULL.
     Substitution(u16, bool),
 }

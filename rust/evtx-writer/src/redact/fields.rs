@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use evtx_format::binxml::fields::{FieldNamer, Param};
-use evtx_format::value::ValueType;
+use evtx_format::value::{Scalar, ValueType};
 
-use super::typed::{self, replaced};
 use crate::copy::{BINXML, MAX_RECORD, STRING};
+use crate::editor::Edits;
 use crate::error::WriteError;
 use crate::source::Result;
 use crate::target::{Content, Edit, Named};
+use crate::typed::{self, replaced};
 use crate::value::{from_utf16, utf16};
 
 /// Fields and what replaces their values; `None` for NULL.
@@ -33,12 +34,12 @@ pub(super) struct Fields {
 pub(super) struct Plan {
     values: Vec<(u16, Part)>,
     /// The values that cannot be NULL.
-    pub(super) needed: Vec<u16>,
+    needed: Vec<u16>,
     /// The values that the definition shows.
-    pub(super) used: HashSet<u16>,
+    used: HashSet<u16>,
     /// How many elements the event has whose fields are counted together: those [with fields](FieldNamer::has_fields), and
     /// `UserData`.
-    pub(super) counted: [usize; 2],
+    counted: [usize; 2],
     /// Whether a text is in a `Data` element without a name that follows one with a value. An array there moves its number.
     has_late_text: bool,
 }
@@ -92,12 +93,12 @@ struct Attribute {
 
 /// Where in an event a copy is.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+struct Walk {
     /// What is around all elements, then the open ones.
     root: Open,
     open: Vec<Open>,
     attribute: Option<Attribute>,
-    pub(super) plan: Plan,
+    plan: Plan,
 }
 
 fn refused(field: &str, value_type: u8, why: &str) -> WriteError {
@@ -146,7 +147,7 @@ impl Fields {
     }
 
     /// Fails if a name has a number, and an event has elements whose fields are counted together: each is copied alone.
-    pub(super) fn check_numbers(&self, event: &Plan) -> Result<()> {
+    fn check_numbers(&self, event: &Plan) -> Result<()> {
         match &self.numbered {
             Some(name) if event.counted.iter().any(|&count| count > 1) => {
                 let name = typed::short(name);
@@ -160,7 +161,7 @@ impl Fields {
     }
 
     /// The name of the field that a value is, if it has a rule.
-    pub(super) fn name_of(&self, plan: &Plan, index: u16) -> &str {
+    fn name_of(&self, plan: &Plan, index: u16) -> &str {
         let rule = plan.values.iter().find_map(|(value, part)| match part {
             Part::All(rule) if *value == index => Some(*rule),
             _ => None,
@@ -254,7 +255,7 @@ impl Fields {
     }
 
     /// What replaces the values of an instance of a definition.
-    pub(super) fn edit_values(&self, plan: &Plan, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
+    fn edit_values(&self, plan: &Plan, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
         let mut edits: BTreeMap<usize, (Option<usize>, Edit)> = BTreeMap::new();
         let (mut more, mut size) = (0, 0);
         for &(index, part) in &plan.values {
@@ -294,13 +295,95 @@ impl Fields {
     }
 }
 
+/// The edits of a record or a definition.
+#[derive(Debug)]
+pub(super) struct FieldEdits<'f> {
+    fields: &'f Fields,
+    walk: Walk,
+}
+
+impl<'f> FieldEdits<'f> {
+    pub(super) fn new(fields: &'f Fields) -> Self {
+        let walk = Walk::default();
+        FieldEdits { fields, walk }
+    }
+
+    /// As [`Fields::check_numbers`], after the record.
+    pub(super) fn check_numbers(&self) -> Result<()> {
+        self.fields.check_numbers(&self.walk.plan)
+    }
+}
+
+impl Edits for FieldEdits<'_> {
+    type Plan = Plan;
+
+    fn of_definition(&self) -> Self {
+        FieldEdits::new(self.fields)
+    }
+
+    fn into_plan(self) -> Plan {
+        self.walk.plan
+    }
+
+    fn instance(&mut self, plan: &Plan) -> Result<()> {
+        self.walk.begin_stream(self.fields)?;
+        for (count, more) in self.walk.plan.counted.iter_mut().zip(plan.counted) {
+            *count += more;
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, named: Named, entry: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.walk.begin(self.fields, named, entry)?;
+        Ok(None)
+    }
+
+    fn depend(&mut self, index: u16) {
+        self.walk.plan.used.insert(index);
+    }
+
+    fn end_start(&mut self) {
+        self.walk.end_start(self.fields);
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.walk.end(self.fields)
+    }
+
+    fn content(&mut self, content: Content<'_>) -> Result<Option<Edit>> {
+        if let Content::Substitution(index, false) = content {
+            self.walk.plan.needed.push(index);
+        }
+        self.walk.edit(self.fields, content)
+    }
+
+    fn values(&mut self, plan: &Plan, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
+        let mut edits = self.fields.edit_values(plan, values)?;
+        for (index, edit) in edits.iter_mut().filter(|(_, edit)| edit.value_type == 0) {
+            let (value_type, _) = values[*index];
+            match typed::value(value_type, &[]).map(|value| value.value_type.scalar) {
+                // Readers fail on a NULL where the template needs a value. A text can be empty.
+                Some(scalar @ (Scalar::String | Scalar::AnsiString)) => edit.value_type = scalar as u8,
+                _ if plan.needed.contains(&(*index as u16)) => {
+                    let known = typed::type_name(value_type);
+                    let what = typed::short(self.fields.name_of(plan, *index as u16));
+                    let why = format!("{what} cannot be NULL here: replace it by another value of its type, {known}");
+                    return Err(WriteError::NotRedacted(why.into()));
+                }
+                _ => {}
+            }
+        }
+        Ok(edits)
+    }
+}
+
 impl Walk {
     fn top(&mut self) -> &mut Open {
         self.open.last_mut().unwrap_or(&mut self.root)
     }
 
     /// An element or an attribute begins. `entry` is the hash of the name, its number of units, and its units.
-    pub(super) fn begin(&mut self, fields: &Fields, named: Named, entry: &[u8]) -> Result<()> {
+    fn begin(&mut self, fields: &Fields, named: Named, entry: &[u8]) -> Result<()> {
         let name = from_utf16(entry.get(4..).unwrap_or_default());
         match named {
             Named::Element => {
@@ -336,7 +419,7 @@ impl Walk {
     }
 
     /// Elements follow, which must not be in a field.
-    pub(super) fn begin_stream(&mut self, fields: &Fields) -> Result<()> {
+    fn begin_stream(&mut self, fields: &Fields) -> Result<()> {
         match self.top().rule {
             Some(rule) => Err(has_elements(&fields.names[rule].0)),
             None => Ok(()),
@@ -344,7 +427,7 @@ impl Walk {
     }
 
     /// The start tag of the innermost element ends, so its name is known.
-    pub(super) fn end_start(&mut self, fields: &Fields) {
+    fn end_start(&mut self, fields: &Fields) {
         self.attribute = None;
         let Some(mut open) = self.open.pop() else { return };
         let is_root = self.open.is_empty();
@@ -372,7 +455,7 @@ impl Walk {
         self.open.push(open);
     }
 
-    pub(super) fn end(&mut self, fields: &Fields) -> Result<()> {
+    fn end(&mut self, fields: &Fields) -> Result<()> {
         self.attribute = None;
         let closed = self.open.pop().filter(|open| open.has_attributes && !open.has_content);
         match closed.and_then(|open| open.rule) {
@@ -387,7 +470,7 @@ impl Walk {
     }
 
     /// What replaces content.
-    pub(super) fn edit(&mut self, fields: &Fields, content: Content<'_>) -> Result<Option<Edit>> {
+    fn edit(&mut self, fields: &Fields, content: Content<'_>) -> Result<Option<Edit>> {
         let is_content = self.attribute.is_none();
         let open = self.open.last_mut().unwrap_or(&mut self.root);
         open.has_content |= is_content;
@@ -400,7 +483,7 @@ impl Walk {
                             open.label.push_str(&text.unwrap_or_default());
                         }
                         Content::Substitution(index, _) => open.label_value = Some(index),
-                        Content::Character(_) | Content::Entity => {}
+                        Content::Character(_) | Content::Entity(_) => {}
                     }
                     if attribute.is_called {
                         if let Content::Substitution(index, _) = content {
@@ -449,7 +532,9 @@ impl Walk {
         let edit = match content {
             Content::Value(_, []) => return Ok(None),
             _ if *is_replaced => text(""),
-            Content::Value(STRING, _) | Content::Character(_) | Content::Entity => text(new.as_deref().unwrap_or("")),
+            Content::Value(STRING, _) | Content::Character(_) | Content::Entity(_) => {
+                text(new.as_deref().unwrap_or(""))
+            }
             Content::Value(value_type, bytes) => {
                 let edit = fields.edit(rule, value_type, bytes)?;
                 edit.ok_or_else(|| refused(name, value_type, "it is empty"))?

@@ -13,10 +13,10 @@ use crate::target::Edit;
 use crate::value::utf16;
 
 /// The most bytes of a value in a value table.
-pub(super) const MAX_VALUE: usize = 65_535;
+pub(crate) const MAX_VALUE: usize = 65_535;
 
 /// A text as errors show it.
-pub(super) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(100) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
@@ -24,7 +24,7 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// A type by its name, as in `String[]`.
-pub(super) fn type_name(value_type: u8) -> String {
+pub(crate) fn type_name(value_type: u8) -> String {
     match ValueType::from_byte(value_type) {
         Some(known) => known.to_string(),
         None => format!("type {value_type:#04x}"),
@@ -32,20 +32,20 @@ pub(super) fn type_name(value_type: u8) -> String {
 }
 
 /// A value by its type byte; `None` if there is no such type.
-pub(super) fn value(value_type: u8, bytes: &[u8]) -> Option<Value<'_>> {
+pub(crate) fn value(value_type: u8, bytes: &[u8]) -> Option<Value<'_>> {
     let value_type = ValueType::from_byte(value_type)?;
     Some(Value { value_type, bytes })
 }
 
 /// The text that Windows shows for a value.
-pub(super) fn shown(value: Value<'_>) -> String {
+pub(crate) fn shown(value: Value<'_>) -> String {
     let mut text = Vec::new();
     value.push_text(&mut text, Form::Plain);
     String::from_utf8(text).unwrap_or_default()
 }
 
 /// The bytes of a SID from its text; `None` if it is not the text of one.
-pub(super) fn sid(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn sid(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.strip_prefix(['S', 's'])?.strip_prefix("-1-")?.split('-');
     let number = |part: &str| {
         part.bytes()
@@ -59,14 +59,14 @@ pub(super) fn sid(text: &str) -> Option<Vec<u8>> {
 }
 
 /// A text in Windows-1252; `None` if it has other characters.
-pub(super) fn ansi(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn ansi(text: &str) -> Option<Vec<u8>> {
     let (bytes, _, is_lossy) = WINDOWS_1252.encode(text);
     (!is_lossy).then(|| bytes.into_owned())
 }
 
 /// The bytes of a single value from a text; `None` if the text is not of the type. `size` is the size of the value that it
 /// replaces, in bytes.
-pub(super) fn read(scalar: Scalar, text: &str, size: usize) -> Option<Vec<u8>> {
+pub(crate) fn read(scalar: Scalar, text: &str, size: usize) -> Option<Vec<u8>> {
     let hex = || u64::from_str_radix(text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?, 16).ok();
     let number = || hex().or_else(|| text.parse().ok());
     Some(match scalar {
@@ -138,7 +138,7 @@ fn system_time(text: &str) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// The text that is not of the type, or whose value is too long.
-pub(super) fn replaced<'t>(
+pub(crate) fn replaced<'t>(
     value_type: u8,
     bytes: &[u8],
     new: impl Fn(usize) -> Option<&'t str>,

@@ -1,0 +1,193 @@
+//! The check of a written log, with the ordinary reader.
+
+use std::collections::HashSet;
+
+use bumpalo::Bump;
+use evtx_format::binxml::names::Names;
+use evtx_format::binxml::tree::{Element, Node};
+use evtx_format::binxml::{Fragment, Reader};
+use evtx_format::container::records::{PromisedIds, RecordWalk};
+
+use super::allowed::{Allowed, Event, Open, Place};
+use super::mark_of;
+use super::text::parts;
+use crate::copy::entity_character;
+use crate::typed::shown;
+use crate::value::{from_utf16, utf16};
+
+/// Finds values of a log that are neither allowed nor pseudonyms of its records.
+#[derive(Debug)]
+pub struct Check {
+    allowed: Vec<Allowed>,
+    pseudonyms: HashSet<u64>,
+}
+
+/// A value that must not be in a log.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The ID of the record.
+    pub record: u64,
+    /// Where it is.
+    pub field: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// An event that is read.
+struct Reading<'c> {
+    check: &'c Check,
+    event: Event,
+    open: Vec<Open>,
+}
+
+type Found = std::result::Result<(), (String, String)>;
+
+impl Check {
+    /// A check for the marks of the records of a log: the user's entries, each with the lines of one record, and pseudonyms.
+    ///
+    /// # Errors
+    /// An entry that is wrong.
+    pub fn new<'e>(entries: impl IntoIterator<Item = &'e str>, pseudonyms: HashSet<u64>) -> Result<Self, String> {
+        let allowed = entries.into_iter().map(|entries| Allowed::new(entries.lines()));
+        Ok(Check {
+            allowed: allowed.collect::<Result<_, _>>()?,
+            pseudonyms,
+        })
+    }
+
+    /// The first value of a chunk that must not be there. A record that cannot be read is one.
+    pub fn find(&self, chunk: &[u8]) -> Option<Left> {
+        let (mut walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), false);
+        let unreadable = |record, why: evtx_format::Error| Left {
+            record,
+            field: "the record, which cannot be read".to_owned(),
+            text: why.to_string(),
+        };
+        if let Some(why) = damage {
+            return Some(unreadable(0, why));
+        }
+        let of_names = Bump::new();
+        let names = Names::new(chunk, &of_names);
+        let mut arena = Bump::new();
+        while let Some(found) = walk.next(chunk) {
+            arena.reset();
+            let record = match found {
+                Ok(found) => found.record,
+                Err(why) => return Some(unreadable(0, why)),
+            };
+            let reader = Reader::new(chunk, &names, &arena);
+            reader.begin(record.binxml().len());
+            let mut fragments = reader.fragments(record.binxml());
+            while let Some(fragment) = reader.next_fragment(&mut fragments) {
+                let root = match fragment {
+                    Ok(Fragment::Instance(instance)) => reader.instance(&instance),
+                    Ok(Fragment::Element(element)) => Ok(element),
+                    Err(why) => Err(why),
+                };
+                let found = match root {
+                    Ok(root) => self.element(root),
+                    Err(why) => return Some(unreadable(record.id, why)),
+                };
+                if let Err((field, text)) = found {
+                    let record = record.id;
+                    return Some(Left { record, field, text });
+                }
+            }
+        }
+        None
+    }
+
+    fn element(&self, root: &Element<'_>) -> Found {
+        let mut event = Event::default();
+        let systems = root.elements().filter(|element| element.name == "System");
+        for element in systems.flat_map(|system| system.elements()) {
+            match element.name {
+                "Provider" => event.note(
+                    &Place::Provider,
+                    &text_of(element.attribute("Name").unwrap_or_default()),
+                ),
+                "EventID" => event.note(&Place::EventId, &text_of(element.content)),
+                _ => {}
+            }
+        }
+        let open = Vec::new();
+        let check = self;
+        Reading { check, event, open }.element(root)
+    }
+}
+
+/// The text of nodes without elements.
+fn text_of(nodes: &[Node<'_>]) -> String {
+    let text = nodes.iter().map(|node| match node {
+        Node::Value(value) => shown(*value),
+        _ => String::new(),
+    });
+    text.collect()
+}
+
+impl Reading<'_> {
+    fn element(&mut self, element: &Element<'_>) -> Found {
+        let label = text_of(element.attribute("Name").unwrap_or_default());
+        let name = element.name.to_owned();
+        self.open.push(Open { name, label });
+        self.name(element.name)?;
+        for attribute in element.attributes {
+            self.name(attribute.name)?;
+            self.nodes(attribute.content, Some(attribute.name))?;
+        }
+        self.nodes(element.content, None)?;
+        _ = self.open.pop();
+        Ok(())
+    }
+
+    fn nodes(&mut self, nodes: &[Node<'_>], attribute: Option<&str>) -> Found {
+        for node in nodes {
+            node.elements().try_for_each(|element| self.element(element))?;
+            match *node {
+                Node::Value(value) if value.value_type.array => {
+                    value.items().try_for_each(|item| self.text(&shown(item), attribute))?;
+                }
+                Node::Value(value) => self.text(&shown(value), attribute)?,
+                Node::CData(text) => self.text(&from_utf16(text), attribute)?,
+                Node::CharRef(unit) => self.text(&from_utf16(&unit.to_le_bytes()), attribute)?,
+                Node::EntityRef(name) => {
+                    let entry: Vec<u8> = [0; 4].into_iter().chain(utf16(name)).collect();
+                    if entity_character(&entry).is_none() {
+                        return Err(("an entity".to_owned(), name.to_owned()));
+                    }
+                }
+                Node::Element(_) | Node::Repeated(_) | Node::Substitution(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self, name: &str) -> Found {
+        match self.check.allowed.iter().any(|allowed| allowed.is_name(name)) || self.check.has_only_parts(name) {
+            true => Ok(()),
+            false => Err(("a name".to_owned(), name.to_owned())),
+        }
+    }
+
+    fn text(&self, text: &str, attribute: Option<&str>) -> Found {
+        let place = Place::of(&self.open, attribute);
+        let is_whole = |allowed: &Allowed| allowed.whole(&place, &self.event, text);
+        if self.check.allowed.iter().any(is_whole) || self.check.has_only_parts(text) {
+            return Ok(());
+        }
+        let names = self
+            .open
+            .iter()
+            .map(|open| if open.label.is_empty() { &open.name } else { &open.label });
+        let path: Vec<&str> = names.map(String::as_str).chain(attribute).collect();
+        Err((path.join("/"), text.to_owned()))
+    }
+}
+
+impl Check {
+    fn has_only_parts(&self, text: &str) -> bool {
+        parts(text).all(|part| {
+            self.pseudonyms.contains(&mark_of(part)) || self.allowed.iter().any(|allowed| allowed.part(part.0))
+        })
+    }
+}
