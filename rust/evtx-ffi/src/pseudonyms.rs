@@ -59,7 +59,8 @@ impl Scalar for RecordPseudonymizer {
             // SAFETY: as above.
             let allow = items.filter_map(|item| unsafe { entries.text(item) }.transpose());
             let allow = allow.collect::<Result<Vec<_>, _>>()?;
-            let is_last = |(known, last, _): &(Vec<String>, Option<String>, _)| *known == allow && last.as_deref() == key;
+            let is_last =
+                |(known, last, _): &(Vec<String>, Option<String>, _)| *known == allow && last.as_deref() == key;
             let last = match self.0.take().filter(is_last) {
                 Some(last) => last,
                 None => {

@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
 
     /// The next byte. Does not move.
     #[inline]
-    pub(crate) fn peek(&self) -> Option<u8> {
+    pub fn peek(&self) -> Option<u8> {
         self.data.get(self.pos).copied()
     }
 

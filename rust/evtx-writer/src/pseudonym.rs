@@ -17,7 +17,7 @@ use crate::editor::{Definitions, Edits, edit};
 use crate::error::WriteError;
 use crate::record::{CutRecord, mark};
 use crate::source::Result;
-use crate::target::{Content, Edit, Named, Own, hash};
+use crate::target::{Content, Edit, NO_DEPENDENCY, Named, Own, hash};
 use crate::typed::{self, replaced, shown};
 use crate::value::{from_utf16, utf16};
 use allowed::{Allowed, Event, Open, Place, UNKNOWN};
@@ -59,6 +59,8 @@ struct Rules {
 struct Plan {
     /// The place of each value by its index; `None` if the definition does not show it.
     places: Vec<Option<Place>>,
+    /// The values without which elements are left out.
+    depends: Vec<u16>,
     event: Event,
     issued: Vec<u64>,
 }
@@ -227,7 +229,10 @@ impl Edits for Pseudonyms<'_> {
         u8::from(self.is_nested()) | u8::from(self.is_terse) << 1
     }
 
-    fn into_plan(self) -> Plan {
+    fn into_plan(mut self) -> Plan {
+        for index in std::mem::take(&mut self.plan.depends) {
+            _ = self.plan.place_of(index).get_or_insert(Place::Unknown);
+        }
         self.plan
     }
 
@@ -264,9 +269,8 @@ impl Edits for Pseudonyms<'_> {
     }
 
     fn depend(&mut self, index: u16) {
-        if usize::from(index) < usize::from(u16::MAX) {
-            let known = self.plan.place_of(index);
-            *known = known.take().or(Some(Place::Unknown));
+        if index != NO_DEPENDENCY {
+            self.plan.depends.push(index);
         }
     }
 

@@ -78,7 +78,10 @@ impl Check {
             let reader = Reader::new(chunk, &names, &arena);
             reader.begin(record.binxml().len());
             let mut fragments = reader.fragments(record.binxml());
-            while let Some(fragment) = reader.next_fragment(&mut fragments) {
+            // Padding can follow the end token.
+            while fragments.peek() != Some(0)
+                && let Some(fragment) = reader.next_fragment(&mut fragments)
+            {
                 let root = match fragment {
                     Ok(Fragment::Instance(instance)) => reader.instance(&instance),
                     Ok(Fragment::Element(element)) => Ok(element),

@@ -117,7 +117,7 @@ fn first_guid(text: &str) -> Option<(Part<'_>, usize)> {
 fn first_ipv4(text: &str) -> Option<(Part<'_>, usize)> {
     let end = length(text, |byte| byte.is_ascii_digit() || byte == b'.');
     let found = text[..end].trim_end_matches('.');
-    let address = found.parse().ok().filter(|_| !goes_on(&text[found.len()..]))?;
+    let address = found.parse().ok().filter(|_| !goes_on(&text[end..]))?;
     Some((Part::Ipv4(address), found.len()))
 }
 
@@ -129,7 +129,7 @@ fn first_ipv6(text: &str) -> Option<(Part<'_>, usize)> {
     } else {
         whole.trim_end_matches(':')
     };
-    let address = found.parse().ok().filter(|_| !goes_on(&text[found.len()..]))?;
+    let address = found.parse().ok().filter(|_| !goes_on(&text[end..]))?;
     Some((Part::Ipv6(address), found.len()))
 }
 
@@ -159,6 +159,11 @@ mod tests {
                 vec![Between("["), Ipv6(ip6), Between("%"), Number(4), Between("]")],
             ),
             ("a ::1", vec![Word("a"), Between(" "), Ipv6(Ipv6Addr::LOCALHOST)]),
+            ("1.2.3.4.t 1.2.3.4.5", {
+                let numbers = (1..5).flat_map(|number| [Number(number), Between(".")]);
+                let first: Vec<_> = numbers.collect();
+                [&first[..], &[Word("t"), Between(" ")], &first, &[Number(5)]].concat()
+            }),
             ("203,0", vec![Number(203), Between(","), Number(0)]),
             (
                 "007 0x3E7 0x",
