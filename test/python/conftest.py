@@ -50,7 +50,7 @@ SLOW = {
 }
 # What also reads the folders that EVTX_CORPUS and the like name.
 FOLDERS = ["test_attribution", "test_columns_of_events", "test_events", "test_evtx_arrow_sigma", "test_exports", "test_messages", "test_orphans"]
-FOLDERS += ["test_archives", "test_read_evtx_xml", "test_redaction", "test_sigma_of", "test_stored_values"]
+FOLDERS += ["test_archives", "test_read_evtx_xml", "test_redaction", "test_pseudonyms", "test_sigma_of", "test_stored_values"]
 
 
 def pytest_configure(config):

@@ -206,21 +206,26 @@ def forms(key):
     return found
 
 
+# Forms that people and programs write names in, one each: {} is the name, and {upper} and {umlaut} spellings of it.
+ODD = [
+    "{}+Berg", "M&uuml;{}", "{}\u00a0Berg", "{}\u0308", "S_1_5_21_{}", "xn--{}-kva", "{}~1", "{upper}$", "%{}%", "<{}>", "{}\u200bx", "'{}'s",
+    "\u202e{}", "{umlaut}", "-{}-", "/{}", "\\\\{}\\c$", "{}@{}.example", "file:///{}", "{};{}", "({})", "_{}_", "x86{}", "{}.exe", "C:{}",
+]
+
+
 def keys(seed):
-    """Keys of every kind, and what replaces each."""
+    """Names, hosts, addresses, SIDs and GUIDs."""
     draw = random.Random(seed)
     word = lambda count: "".join(draw.choice("bcdfghjklmnpqrstvwxz") for _ in range(count))
     number = lambda: draw.randrange(10_000_000, 2**32)
-    # Not "ß", whose upper case is two letters: such a spelling fails the copy.
-    letter = draw.choice("éüłж")
-    return {
-        f"{word(5)}.{word(6)}": "user-1",
-        f"{word(4)}{letter}{word(3)}": "user-2",
-        f"{word(6).upper()}\\{word(5)}": "DOM\\user-3",
-        f"{word(5)}@{word(6)}.example": "user-4@dom.example",
-        f"{word(draw.choice([7, 20]))}.{word(5)}.example": "host-1.dom.example",
-        f"{draw.randrange(11, 223)}.{draw.randrange(256)}.{draw.randrange(256)}.{draw.randrange(1, 255)}": "192.0.2.1",
-        str(ipaddress.IPv6Address(draw.randrange(0x2001 << 112, 0x2002 << 112))): "2001:db8::1",
-        f"S-1-5-21-{number()}-{number()}-{number()}-{draw.randrange(1000, 9999)}": "S-1-5-21-0-0-0-1",
-        "{" + str(uuid.UUID(int=draw.getrandbits(128))) + "}": "{00000000-0000-0000-0000-00000000000f}",
-    }
+    return [
+        f"{word(5)}.{word(6)}",
+        f"{word(4)}{draw.choice('éüłж')}{word(3)}",
+        f"{word(6).upper()}\\{word(5)}",
+        f"{word(5)}@{word(6)}.example",
+        f"{word(draw.choice([7, 20]))}.{word(5)}.example",
+        f"{draw.randrange(11, 223)}.{draw.randrange(11, 256)}.{draw.randrange(11, 256)}.{draw.randrange(11, 255)}",
+        str(ipaddress.IPv6Address(draw.randrange(0x2001 << 112, 0x2002 << 112))),
+        f"S-1-5-21-{number()}-{number()}-{number()}-{draw.randrange(1000, 9999)}",
+        "{" + str(uuid.UUID(int=draw.getrandbits(128))) + "}",
+    ]

@@ -14,7 +14,6 @@ use evtx_format::value::{Scalar, Value};
 
 use crate::copy::{BINXML, STRING, entity_character};
 use crate::editor::{Definitions, Edits, edit};
-use crate::error::WriteError;
 use crate::record::{CutRecord, mark};
 use crate::source::Result;
 use crate::target::{Content, Edit, NO_DEPENDENCY, Named, Own, hash};
@@ -25,7 +24,7 @@ pub use check::{Check, Left};
 use key::Key;
 use text::{Part, parts};
 
-/// The most bytes of a record, with room for the frame of a chunk, before its texts become shorter.
+/// The most bytes of a record whose texts may become longer, with room for the header of a chunk.
 const LONG: usize = 60_000;
 /// What replaces a FILETIME or SYSTEMTIME that is none: that of 0.
 const NO_TIME: &str = "1601-01-01T00:00:00.0000000Z";
@@ -68,8 +67,8 @@ struct Plan {
 /// The edits of a record or a definition.
 struct Pseudonyms<'p> {
     rules: &'p Rules,
-    /// Whether each text with a pseudonym becomes one pseudonym, because the record would be too long.
-    is_terse: bool,
+    /// By how many bytes texts may still become longer. A text that needs more becomes one pseudonym.
+    room: usize,
     has_instances: bool,
     open: Vec<Open>,
     attribute: Option<String>,
@@ -94,18 +93,10 @@ impl Pseudonymizer {
     /// A record that stands alone with pseudonyms, marked for the check of the log.
     ///
     /// # Errors
-    /// [`WriteError`] if the bytes are not a record, or the new one is too long.
+    /// [`WriteError`](crate::WriteError) if the bytes are not a record, or the new one is too long.
     pub fn pseudonymize(&mut self, record: &[u8]) -> Result<Vec<u8>> {
         let cut = CutRecord::new(record)?;
-        match self.attempt(cut, false) {
-            Ok(new) if new.len() <= LONG.max(record.len()) => Ok(new),
-            Ok(_) | Err(WriteError::RecordSize | WriteError::ValueSize(_)) => self.attempt(cut, true),
-            failed => failed,
-        }
-    }
-
-    fn attempt(&mut self, cut: CutRecord<'_>, is_terse: bool) -> Result<Vec<u8>> {
-        let edits = Pseudonyms::new(&self.rules, is_terse);
+        let edits = Pseudonyms::new(&self.rules, LONG.saturating_sub(record.len()));
         let edits = edit(&mut self.record, cut, edits, &mut self.definitions)?;
         let mut issued = edits.plan.issued;
         issued.sort_unstable();
@@ -117,10 +108,10 @@ impl Pseudonymizer {
 }
 
 impl<'p> Pseudonyms<'p> {
-    fn new(rules: &'p Rules, is_terse: bool) -> Self {
+    fn new(rules: &'p Rules, room: usize) -> Self {
         Pseudonyms {
             rules,
-            is_terse,
+            room,
             has_instances: false,
             open: Vec::new(),
             attribute: None,
@@ -155,15 +146,22 @@ impl<'p> Pseudonyms<'p> {
 
     /// A text with pseudonyms.
     fn text(&mut self, text: &str) -> String {
-        let rules = self.rules;
-        if self.is_terse && !parts(text).all(|(part, _)| rules.allowed.part(part)) {
-            return self.issued(rules.key.word(text));
-        }
+        let (rules, known) = (self.rules, self.plan.issued.len());
         let part = |(part, text): (Part<'_>, &str)| match rules.allowed.part(part) {
             true => text.to_owned(),
             false => self.issued(rules.key.part(part)),
         };
-        parts(text).map(part).collect()
+        let new: String = parts(text).map(part).collect();
+        match self.room.checked_sub(2 * new.len().saturating_sub(text.len())) {
+            Some(room) => {
+                self.room = room;
+                new
+            }
+            None => {
+                self.plan.issued.truncate(known);
+                self.issued(rules.key.word(text))
+            }
+        }
     }
 
     /// The text of a value in a place, with pseudonyms if it may not stay.
@@ -220,13 +218,13 @@ impl Edits for Pseudonyms<'_> {
     type Plan = Plan;
 
     fn of_definition(&self) -> Self {
-        let mut edits = Pseudonyms::new(self.rules, self.is_terse);
+        let mut edits = Pseudonyms::new(self.rules, LONG);
         edits.open.extend(self.is_nested().then(Open::default));
         edits
     }
 
     fn context(&self) -> u8 {
-        u8::from(self.is_nested()) | u8::from(self.is_terse) << 1
+        u8::from(self.is_nested())
     }
 
     fn into_plan(mut self) -> Plan {

@@ -1,0 +1,227 @@
+"""Logs with pseudonyms, judged by a search of the written bytes that knows the planted values and shares no code with the extension."""
+
+import collections
+import ipaddress
+import itertools
+import os
+import pathlib
+import random
+import re
+
+import duckdb
+import planted
+import pytest
+from client import quoted
+from conftest import SAMPLES
+from test_copies import JUDGES
+
+SEED = int(os.environ.get("EVTX_PSEUDONYMS_SEED", "1"))
+FOLDERS = [os.environ[name] for name in ("EVTX_CORPUS", "EVTX_VARIED", "EVTX_HOSTILE") if os.environ.get(name)]
+COLLECTIONS = sorted(pathlib.Path(os.environ.get("EVTX_COLLECTIONS", "/nowhere")).glob("*.7z"))
+LOGS = sorted(SAMPLES.glob("*.evtx")) + [log for folder in FOLDERS for log in sorted(pathlib.Path(folder).rglob("*.[eE][vV][tT][xX]"))]
+SIGMA = os.environ.get("EVTX_SIGMA")
+# Fields that name accounts, hosts and addresses.
+NAMING = "TargetUserName SubjectUserName WorkstationName TargetDomainName SubjectDomainName User UserName AccountName IpAddress Workstation SourceHostname"
+NAMING += " DestinationHostname SourceIp DestinationIp SamAccountName TargetUserSid SubjectUserSid TargetSid UserSid ClientName ClientAddress"
+SOUND = "WHERE record IS NOT NULL AND error IS NULL"
+
+
+def written(con, path, select, parameters=(), options=""):
+    con.execute(f"COPY ({select}) TO {quoted(path)} (FORMAT evtx{options})", parameters)
+    return path.read_bytes()
+
+
+def shared(con, path, logs, arguments=""):
+    """Writes the records of logs with pseudonyms."""
+    return written(con, path, f"SELECT evtx_pseudonymize(record{arguments}) AS record FROM read_evtx(?, record := true) {SOUND}", [logs])
+
+
+def texts_after(con, path, texts, arguments=""):
+    record = planted.record(1, [(planted.STRING, planted.wide(text)) for text in texts])
+    written(con, path, f"SELECT evtx_pseudonymize(?::BLOB{arguments}) AS record", [record])
+    return list(con.execute("SELECT event_data FROM read_evtx(?)", [str(path)]).fetchone()[0].values())
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 6))
+def test_no_form_of_a_value_is_left(con, tmp_path, seed):
+    draw = random.Random(seed)
+    values = [(key, name, *form) for key in planted.keys(seed) for name, form in planted.forms(key).items()]
+    draw.shuffle(values)
+    parts = [values[at : at + 12] for at in range(0, len(values), 12)]
+    records = [planted.record(number, [(kind, data) for _, _, kind, data, _ in part]) for number, part in enumerate(parts, 1)]
+    path = tmp_path / "shared.evtx"
+    log = written(con, path, "SELECT evtx_pseudonymize(record) AS record FROM (SELECT unnest(?::BLOB[]) AS record)", [records]).lower()
+    # Of a few bytes, some occur by chance.
+    left = [(key, name) for key, name, _, _, secret in values if secret and len(secret) > 4 and secret.lower() in log]
+    assert not left
+    rows = con.execute("SELECT event_data, error FROM read_evtx(?, verify := true)", [str(path)]).fetchall()
+    assert len(rows) == len(parts) and not any(error for _, error in rows)
+    for (data, _), part in zip(rows, parts):
+        for value, (key, name, kind, original, _) in zip(data.values(), part, strict=True):
+            if kind in (planted.UINT32, planted.UINT64):
+                assert value != str(int.from_bytes(original, "little")), (key, name)
+            elif kind == planted.BINARY:
+                assert value != original.hex().upper(), (key, name)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 6))
+def test_no_odd_form_of_a_name_is_left(con, tmp_path, seed):
+    draw = random.Random(seed)
+    name = "".join(draw.choice("bcdfghjklmnpqrstvwxz") for _ in range(7))
+    texts = [form.replace("{umlaut}", name[:3] + "ü" + name[3:]).replace("{upper}", name.upper()).replace("{}", name) for form in planted.ODD]
+    address = [str(draw.randrange(130, 255)) for _ in range(4)]
+    texts += [sign.join(address) for sign in (",", "-", " ", "[.]", "_", "\\.")]
+    path = tmp_path / "shared.evtx"
+    after = texts_after(con, path, texts)
+    log = path.read_bytes().lower()
+    for spelling in (name, name[:4], name[3:]):
+        assert planted.wide(spelling) not in log and spelling.encode() not in log
+    for before, text in zip(texts, after, strict=True):
+        # What is between the parts stays.
+        assert len(text) and text != before
+        signs = lambda text: re.sub(r"t-[0-9a-f]{10}|\w|[^\x00-\x7f]", "", text)
+        assert signs(text) == signs(before), (before, text)
+    assert not {tuple(address)} & {tuple(re.findall(r"\d+", text)) for text in after}
+    array = planted.record(1, [(0x84, bytes(map(int, address)))])
+    written(con, path, "SELECT evtx_pseudonymize(?::BLOB) AS record", [array])
+    assert bytes(map(int, address)) not in path.read_bytes()
+
+
+def test_values_join_as_before(con, tmp_path):
+    sid, other = "S-1-5-21-1004336348-1177238915-682003330", "S-1-5-21-4-5-6"
+    texts = ["CORP\\anna", "anna@corp.example", "Anna", "ANNA$", "203.0.113.9", "::ffff:203.0.113.9", f"{sid}-1105", sid, f"{other}-500", "S-1-5-18"]
+    texts += ["4711", "0x1267", "fe80::abcd", r"C:\Users\anna\AppData\Local\Temp\x9.exe -enc QQBCAEMA", "{54849625-5478-4994-a5ba-3e3b0328c30d}"]
+    new = texts_after(con, tmp_path / "shared.evtx", texts)
+    anna, domain = new[2], new[7]
+    assert re.fullmatch("t-[0-9a-f]{10}", anna)
+    assert new[0].endswith("\\" + anna) and new[1].startswith(anna + "@") and new[1].split("@")[1].startswith(new[0].split("\\")[0]) and new[3] == anna + "$"
+    assert ipaddress.ip_address(new[4]) in ipaddress.ip_network("240.0.0.0/4") and new[5] == "::ffff:" + new[4]
+    assert new[6].startswith(domain + "-") and re.fullmatch(r"S-1-5-21(-\d+){3}", domain) and domain != sid
+    assert new[8].endswith("-500") and not new[8].startswith(other) and new[9] == "S-1-5-18"
+    assert int(new[10]) == int(new[11], 16) != 4711
+    assert ipaddress.ip_address(new[12]) in ipaddress.ip_network("2001:db8::/32")
+    assert re.fullmatch(rf"C:\\Users\\{anna}\\AppData\\Local\\Temp\\t-[0-9a-f]{{10}}\.exe -enc t-[0-9a-f]{{10}}", new[13])
+    # Numbers and SIDs as values are those in texts.
+    values = [(planted.UINT32, (4711).to_bytes(4, "little")), (planted.HEX64, (4711).to_bytes(8, "little")), (planted.SID, planted.sid_bytes(sid))]
+    written(con, tmp_path / "typed.evtx", "SELECT evtx_pseudonymize(?::BLOB) AS record", [planted.record(1, values)])
+    typed = con.execute("SELECT event_data FROM read_evtx(?)", [str(tmp_path / "typed.evtx")]).fetchone()[0]
+    assert list(typed.values()) == [new[10], new[11], domain]
+
+
+def test_a_key_decides_the_pseudonyms(con, tmp_path):
+    with_key = lambda key: texts_after(con, tmp_path / "shared.evtx", ["anna", "10.0.0.1"], f", key := {quoted(key)}")
+    assert with_key("one") == with_key("one") != with_key("two")
+
+
+def test_entries_of_the_user_stay(con, tmp_path):
+    path, log = tmp_path / "shared.evtx", [str(SAMPLES / "DC01-Security.evtx")]
+    value = lambda: con.execute("SELECT DISTINCT event_data['TargetUserName'] LIKE 't-%', computer LIKE '%.example' FROM read_evtx(?) "
+                                "WHERE event_data['TargetUserName'] = 'anna.berg' OR event_id = 4624", [str(path)]).fetchall()
+    shared(con, path, log, ", allow := ['Microsoft-Windows-Security-Auditing/4624/TargetUserName', 'example']")
+    assert (False, True) in value()
+    con.execute("CREATE TABLE words AS SELECT 'example' AS word UNION ALL SELECT '*/*/Computer'")
+    shared(con, path, log, ", allow := (SELECT list(word) FROM words)")
+    assert con.execute("SELECT DISTINCT computer FROM read_evtx(?)", [str(path)]).fetchall() == [("DC01.northwind.example",)]
+
+
+def test_a_value_that_is_left_fails_the_copy(con, tmp_path):
+    path = tmp_path / "shared.evtx"
+    record = planted.record(1, [(planted.STRING, planted.wide("qwrtzp")), (planted.SID, planted.sid_bytes("S-1-5-21-1-2-3-1105"))])
+    select = "SELECT evtx_pseudonymize(?::BLOB, allow := ['f0']) AS record UNION ALL SELECT ?::BLOB"
+    for kind, data, left in [
+        (planted.STRING, planted.wide("secret_host"), "secret_host"),
+        (planted.UINT32, (123456).to_bytes(4, "little"), "123456"),
+        (planted.SID, planted.sid_bytes("S-1-5-21-7-8-9"), "S-1-5-21-7-8-9"),
+        (planted.BINARY, b"\x0f\x1e\x2d", "0F1E2D"),
+    ]:
+        with pytest.raises(duckdb.Error, match=f"chunk 0, record 2: the log still contains '{left}' in Event/EventData/f0,"):
+            written(con, path, select, [record, planted.record(2, [(kind, data)])])
+        assert os.listdir(tmp_path) == []
+    # Of a record with pseudonyms, too: the marks are those of its own.
+    marked = con.execute("SELECT evtx_pseudonymize(?::BLOB)", [record]).fetchone()[0]
+    start = marked.index(planted.wide("t-"))
+    tampered = marked[:start] + planted.wide("t-0123456789") + marked[start + 24 :]
+    with pytest.raises(duckdb.Error, match="the log still contains 't-0123456789'"):
+        written(con, path, "SELECT ?::BLOB AS record", [tampered])
+    written(con, path, "SELECT ?::BLOB AS record", [marked])
+    assert os.listdir(tmp_path) == ["shared.evtx"]
+
+
+@pytest.mark.parametrize("has_target", [True, False])
+def test_a_link_does_not_lead_around_the_check(con, tmp_path, has_target):
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "log.evtx", tmp_path / "link.evtx"
+    log = planted.record(1, [(planted.STRING, planted.wide("secret"))])
+    if has_target:
+        target.write_bytes(b"before")
+    link.symlink_to(target)
+    select = "SELECT evtx_pseudonymize(?::BLOB) AS record UNION ALL SELECT ?::BLOB"
+    for options in ["", ", USE_TMP_FILE false"]:
+        with pytest.raises(duckdb.Error, match="the log still contains"):
+            written(con, link, select, [log, log], options)
+        assert not has_target or target.read_bytes() == b"before"
+        assert planted.wide("secret") not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_long_text_becomes_shorter(con, tmp_path):
+    text = " ".join(f"b{number}x" for number in range(3_800))
+    new, = texts_after(con, tmp_path / "shared.evtx", [text])
+    assert re.fullmatch("t-[0-9a-f]{10}", new)
+
+
+def of_machine(con, logs):
+    """What must not change: the events by ID, the sessions, and the depths of processes."""
+    value = lambda sql: con.execute(sql, [logs]).fetchall()
+    return [
+        value("SELECT event_id, time_created, count(*) FROM read_evtx(?) WHERE error IS NULL GROUP BY ALL ORDER BY ALL"),
+        value("SELECT logon_time, logoff_time, logon_type, user_sid IS NULL FROM evtx_logons(?) ORDER BY ALL"),
+        value("SELECT time_created, depth FROM evtx_process_tree(?) ORDER BY ALL"),
+    ]
+
+
+def names_of(con, logs):
+    """The names, SIDs and addresses of logs whose letters and digits are those of no word that Windows has."""
+    found = con.execute(f"""SELECT DISTINCT unnest([computer, user_sid] || list_transform({NAMING.split()}, lambda name: event_data[name]))
+        FROM read_evtx(?) WHERE error IS NULL""", [logs]).fetchall()
+    folder = pathlib.Path(__file__).parents[2] / "rust/evtx-writer/data"
+    words = (folder / "words.txt").read_text().lower().split()
+    known = (folder / "names.txt").read_text() + str(con.execute("SELECT provider, list(field) FROM evtx_event_catalog() GROUP BY ALL").fetchall())
+    known = known.lower()
+    parts = {part.lower() for name, in found if name and not re.match(r"S-1-(?!5-21|12-1)", name) for part in re.split(r"[\x00-\x2f:-@\[-^`{-\x7f]", name)}
+    return {part for part in parts.difference(words) if len(part) > 4 and not part.isdigit() and part not in known}
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
+def test_events_keep_their_meaning_without_their_names(con, tmp_path, log):
+    try:
+        logs, path = [str(log)], tmp_path / "shared.evtx"
+        data = shared(con, path, logs).lower()
+    except duckdb.Error as error:
+        assert "not an EVTX log" in str(error)
+        return
+    if log.parent == SAMPLES:
+        assert of_machine(con, [str(path)]) == of_machine(con, logs)
+    left = {name for name in names_of(con, logs) if planted.wide(name) in data or len(name) > 6 and name.encode() in data}
+    assert not left
+    counts = con.execute("SELECT count(*), count(error) FROM read_evtx(?, verify := true)", [str(path)]).fetchone()
+    assert counts == (*con.execute(f"SELECT count(*) FROM read_evtx(?, record := true) {SOUND}", [logs]).fetchone(), 0)
+    if log.parent == SAMPLES:
+        plain = tmp_path / "plain.evtx"
+        written(con, plain, f"SELECT record FROM read_evtx(?, record := true) {SOUND}", [logs])
+        for name, judge in JUDGES.items():
+            read = [[number for number, _ in itertools.islice(judge(copy), 60) if number] for copy in (path, plain)]
+            assert not set(read[1]) - set(read[0]), name
+
+
+@pytest.mark.parametrize("machine", COLLECTIONS, ids=lambda machine: machine.name)
+def test_a_machine_keeps_its_sessions_processes_and_matches(con, tmp_path, machine):
+    path = tmp_path / "shared.evtx"
+    data = shared(con, path, [str(machine)]).lower()
+    assert of_machine(con, [str(path)]) == of_machine(con, [str(machine)])
+    assert not [name for name in names_of(con, [str(machine)]) if planted.wide(name) in data or len(name) > 6 and name.encode() in data]
+    if SIGMA:
+        rules = f"SELECT rule_title, count(*) FROM evtx_sigma(?, rules := {quoted(SIGMA + '/**/*.yml')}) WHERE error IS NULL GROUP BY ALL"
+        before, after = (collections.Counter(dict(con.execute(rules, [[str(logs)]]).fetchall())) for logs in (machine, path))
+        kept = sum((before & after).values())
+        print(f"{machine.name}: {kept} of {sum(before.values())} matches of Sigma rules remain")
+        assert 2 * kept >= sum(before.values())
