@@ -34,14 +34,17 @@ pub(crate) fn function() -> ScalarFunction {
     }
 }
 
+/// The pairs of a map.
+type Owned = Vec<(String, Option<String>)>;
+
 /// What one thread redacts records with: the pairs of the last map, and the redactor that was made of them.
 #[derive(Debug, Default)]
-struct RecordRedactor(Option<(Vec<(String, Option<String>)>, Redactor)>);
+struct RecordRedactor(Option<(Owned, Redactor)>);
 
 impl RecordRedactor {
     /// The redactor for some pairs.
     fn by(&mut self, pairs: &[(&str, Option<&str>)]) -> Result<&mut Redactor, EvtxError> {
-        let is_last = |(known, _): &(Vec<(String, Option<String>)>, Redactor)| {
+        let is_last = |(known, _): &(Owned, Redactor)| {
             let known = known.iter().map(|(key, new)| (key.as_str(), new.as_deref()));
             pairs.iter().copied().eq(known)
         };

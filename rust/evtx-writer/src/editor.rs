@@ -54,6 +54,9 @@ pub(crate) trait Edits: Sized {
     }
 }
 
+/// The offset of a definition, and its context.
+type Place = (usize, u8);
+
 /// A definition as edited records have it.
 #[derive(Debug)]
 pub(crate) struct Definition<P> {
@@ -79,7 +82,7 @@ struct Editor<'e, E: Edits> {
     /// Those of earlier records; none in a definition.
     definitions: Option<&'e mut Definitions<E::Plan>>,
     /// Those of the record, by their places.
-    found: Vec<((usize, u8), Arc<Definition<E::Plan>>)>,
+    found: Vec<(Place, Arc<Definition<E::Plan>>)>,
     /// How many bytes they take. Those of a crafted record can overlap.
     found_bytes: usize,
 }

@@ -19,15 +19,13 @@ use crate::source::Result;
 use crate::target::{Content, Edit, NO_DEPENDENCY, Named, Own, hash};
 use crate::typed::{self, replaced, shown};
 use crate::value::{from_utf16, utf16};
-use allowed::{Allowed, Event, Open, Place, UNKNOWN};
+use allowed::{Allowed, Event, NO_TIME, Open, Place, UNKNOWN};
 pub use check::{Check, Left};
 use key::Key;
 use text::{Part, parts};
 
 /// The most bytes of a record whose texts may become longer, with room for the header of a chunk.
 const LONG: usize = 60_000;
-/// What replaces a FILETIME or SYSTEMTIME that is none: that of 0.
-const NO_TIME: &str = "1601-01-01T00:00:00.0000000Z";
 
 /// The number by which the pseudonym that is a part of a text is known.
 fn mark_of((part, text): (Part<'_>, &str)) -> u64 {

@@ -11,6 +11,7 @@ mod golden;
 mod messages;
 mod paths;
 mod recovery;
+mod pseudonyms;
 mod redacted;
 mod repeated_values;
 mod several;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::common::{cell, corpus, every_column, read, samples};
 use expected::{Fields, is_same, leaves};
 
-const HEADER: usize = 4096;
+pub(crate) const HEADER: usize = 4096;
 
 fn options() -> Options {
     Options {
@@ -24,9 +24,9 @@ fn options() -> Options {
 
 /// A record of a log: itself, and its JSON.
 #[derive(Clone)]
-struct Row {
-    record: Vec<u8>,
-    json: Value,
+pub(crate) struct Row {
+    pub(crate) record: Vec<u8>,
+    pub(crate) json: Value,
 }
 
 fn bytes_of(hexadecimal: &str) -> Vec<u8> {
@@ -35,7 +35,7 @@ fn bytes_of(hexadecimal: &str) -> Vec<u8> {
 }
 
 /// The sound rows of a log; none if it is no log.
-fn rows(file: &[u8]) -> Vec<Row> {
+pub(crate) fn rows(file: &[u8]) -> Vec<Row> {
     let options = options();
     let mut found = Vec::new();
     for batch in read(file, "log", options, &every_column(&options)).unwrap_or_default() {
@@ -56,7 +56,7 @@ fn rows(file: &[u8]) -> Vec<Row> {
     found
 }
 
-fn log_of<'r>(records: impl IntoIterator<Item = &'r [u8]>) -> Vec<u8> {
+pub(crate) fn log_of<'r>(records: impl IntoIterator<Item = &'r [u8]>) -> Vec<u8> {
     let mut log = LogWriter::new(1);
     for record in records {
         log.write_cut(CutRecord::new(record).expect("a record"))
@@ -66,15 +66,15 @@ fn log_of<'r>(records: impl IntoIterator<Item = &'r [u8]>) -> Vec<u8> {
 }
 
 /// The same numbers in every run.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) as usize % end.max(1)
     }
 
-    fn of<'t, T>(&mut self, all: &'t [T]) -> Option<&'t T> {
+    pub(crate) fn of<'t, T>(&mut self, all: &'t [T]) -> Option<&'t T> {
         all.get(self.below(all.len()))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use evtx_catalog::all_events;
 use evtx_codes::tables;
+use jiff::civil::DateTime;
 
 use super::key::NUMBERS;
 use super::text::{Part, only_part, parts};
@@ -19,29 +20,12 @@ const NAMES: &str = include_str!("../../data/names.txt");
 /// The most bytes of the user's entries. Each record carries them, for the check of the log.
 pub(super) const MAX_ENTRIES: usize = 1 << 14;
 
+/// What replaces a FILETIME or SYSTEMTIME that is none: that of 0.
+pub(super) const NO_TIME: &str = "1601-01-01T00:00:00.0000000Z";
+
 /// Elements and attributes of `System` that hold numbers, GUIDs and times.
-const SYSTEM: &[&str] = &[
-    "EventID",
-    "Qualifiers",
-    "Version",
-    "Level",
-    "Task",
-    "Opcode",
-    "Keywords",
-    "SystemTime",
-    "RawTime",
-    "EventRecordID",
-    "ActivityID",
-    "RelatedActivityID",
-    "ProcessID",
-    "ThreadID",
-    "ProcessorID",
-    "SessionID",
-    "KernelTime",
-    "UserTime",
-    "ProcessorTime",
-    "Guid",
-];
+const SYSTEM: &str = "EventID Qualifiers Version Level Task Opcode Keywords SystemTime RawTime EventRecordID ActivityID \
+                      RelatedActivityID ProcessID ThreadID ProcessorID SessionID KernelTime UserTime ProcessorTime Guid";
 
 /// What is shipped.
 struct Shipped {
@@ -71,7 +55,7 @@ static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
             }
         }
     }
-    names.extend(SYSTEM.iter().map(|name| name.to_lowercase()));
+    names.extend(SYSTEM.split(' ').map(str::to_lowercase));
     let codes = tables()
         .iter()
         .filter(|table| matches!(table.name, "sid_name" | "guid_name"));
@@ -149,7 +133,7 @@ impl Place {
             None if in_system && last.name == "Channel" => Place::Channel,
             None if !last.label.is_empty() => Place::Field(last.label.to_lowercase()),
             _ => match attribute.unwrap_or(&last.name) {
-                name if in_system && SYSTEM.contains(&name) => Place::System,
+                name if in_system && SYSTEM.split(' ').any(|known| known == name) => Place::System,
                 name => Place::Field(name.to_lowercase()),
             },
         }
@@ -318,26 +302,10 @@ fn is_numbers(text: &str) -> bool {
 
 /// Whether a text is a time since 1990, as Windows and Sysmon write them, or the time that FILETIME 0 is.
 fn is_time(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let fits = |&(at, sign): &(usize, u8)| bytes.get(at) == Some(&sign);
-    let two = |at: usize, most: u32| {
-        text.get(at..at + 2)
-            .and_then(|two| two.parse().ok())
-            .is_some_and(|two: u32| two <= most)
-    };
-    let year = text.get(..4).and_then(|year| year.parse().ok()).unwrap_or(0_u32);
-    let fraction = text.get(19..).unwrap_or_default().trim_end_matches('Z');
-    let is_fraction = fraction.strip_prefix('.').map_or(fraction.is_empty(), |digits| {
-        digits.len() < 10 && digits.bytes().all(|digit| digit.is_ascii_digit())
-    });
-    text.is_ascii()
-        && [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')].iter().all(fits)
-        && matches!(bytes.get(10), Some(b'T' | b' '))
-        && [(5, 12), (8, 31), (11, 23), (14, 59), (17, 60)]
-            .iter()
-            .all(|&(at, most)| two(at, most))
-        && is_fraction
-        && ((1990..2100).contains(&year) || text.starts_with("1601-01-01T00:00:00.000"))
+    let is_plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b' ' | b'Z');
+    let time = text.strip_suffix('Z').unwrap_or(text).parse::<DateTime>();
+    text.len() > 18 && text.bytes().all(is_plain) && time.is_ok_and(|time| (1990..2100).contains(&time.year()))
+        || text == NO_TIME
 }
 
 #[cfg(test)]
