@@ -232,10 +232,7 @@ mod tests {
     use super::*;
 
     fn options(keep_ids: bool) -> LogOptions {
-        LogOptions {
-            keep_ids,
-            ..LogOptions::default()
-        }
+        LogOptions { keep_ids }
     }
 
     /// Records with rising IDs, of all sizes, as batches.
