@@ -8,8 +8,6 @@ mod key;
 mod allowed;
 mod check;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use evtx_format::value::{Scalar, Value};
 
 use crate::copy::{BINXML, STRING, entity_character};
@@ -22,20 +20,10 @@ use crate::value::{from_utf16, utf16};
 use allowed::{Allowed, Event, NO_TIME, Open, Place, UNKNOWN};
 pub use check::{Check, Left};
 use key::Key;
-use text::{Part, parts};
+use text::{Part, mark_of, parts};
 
 /// The most bytes of a record whose texts may become longer, with room for the header of a chunk.
 const LONG: usize = 60_000;
-
-/// The number by which the pseudonym that is a part of a text is known.
-fn mark_of((part, text): (Part<'_>, &str)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    match part {
-        Part::Number(number) | Part::Hex(number) => number.hash(&mut hasher),
-        _ => text.to_lowercase().hash(&mut hasher),
-    }
-    hasher.finish()
-}
 
 /// Replaces the values of records that are not allowed.
 #[derive(Debug)]

@@ -9,8 +9,7 @@ use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::records::{PromisedIds, RecordWalk};
 
 use super::allowed::{Allowed, Event, Open, Place};
-use super::mark_of;
-use super::text::parts;
+use super::text::{mark_of, parts};
 use crate::copy::entity_character;
 use crate::typed::shown;
 use crate::value::{from_utf16, utf16};

@@ -24,6 +24,18 @@ const FIRST_RID: u32 = 1000;
 /// How many pseudonyms are remembered.
 const MAX_KNOWN: usize = 1 << 16;
 
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+fn random_bytes() -> Result<[u8; 32], String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|why| why.to_string())?;
+    Ok(bytes)
+}
+
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+fn random_bytes() -> Result<[u8; 32], String> {
+    Err("pass a key".to_owned())
+}
+
 /// Makes pseudonyms. Equal keys make equal pseudonyms of equal values.
 #[derive(Debug)]
 pub(super) struct Key {
@@ -41,9 +53,8 @@ impl Key {
         let random = || match RANDOM.get() {
             Some(random) => Ok(random),
             None => {
-                let mut random = [0; 32];
-                getrandom::fill(&mut random).map_err(|why| format!("there is no random key: {why}"))?;
-                Ok::<_, String>(RANDOM.get_or_init(|| random))
+                let made = random_bytes().map_err(|why| format!("there is no random key: {why}"))?;
+                Ok::<_, String>(RANDOM.get_or_init(|| made))
             }
         };
         let bytes = text.map_or_else(|| random().map(<[u8; 32]>::as_slice), |text| Ok(text.as_bytes()))?;

@@ -1,5 +1,6 @@
 //! The parts of a text: names, numbers, addresses and the like, and what is between them.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use uuid::Uuid;
@@ -42,6 +43,16 @@ pub(super) fn only_part(text: &str) -> Option<Part<'_>> {
     let mut parts = parts(text);
     let (part, _) = parts.next()?;
     parts.next().is_none().then_some(part)
+}
+
+/// The number by which the pseudonym that is a part of a text is known.
+pub(super) fn mark_of((part, text): (Part<'_>, &str)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match part {
+        Part::Number(number) | Part::Hex(number) => number.hash(&mut hasher),
+        _ => text.to_lowercase().hash(&mut hasher),
+    }
+    hasher.finish()
 }
 
 /// Whether a byte of UTF-8 is one of a word. Characters beyond ASCII count as such: accents and spaces, too.

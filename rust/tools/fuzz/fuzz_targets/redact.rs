@@ -1,19 +1,25 @@
-//! Any bytes, as the BinXML of a record that is redacted, written to a log and read: cut out of a chunk, or a record that
-//! stands alone.
+//! Any bytes, as the BinXML of a record that is redacted, or gets pseudonyms, written to a log and read: cut out of a chunk, or
+//! a record that stands alone.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};
 
-use evtx_writer::{CutRecord, Cutter, LogWriter, Redactor, Rules};
+use evtx_writer::{Check, CutRecord, Cutter, LogWriter, Pseudonymizer, Redactor, Rules};
 
 /// Bytes before the BinXML of a record.
 const HEADER: usize = 24;
 const FIRST_RECORD: usize = 512;
+const FILE_HEADER: usize = 4096;
 
 fn rules() -> &'static Arc<Rules> {
     static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
     RULES.get_or_init(|| {
-        let fields = [("TargetUserName", Some("u")), ("computer", None), ("param2", Some("x")), ("Name", Some("7"))];
+        let fields = [
+            ("TargetUserName", Some("u")),
+            ("computer", None),
+            ("param2", Some("x")),
+            ("Name", Some("7")),
+        ];
         Arc::new(Rules::fields(&fields).expect("rules"))
     })
 }
@@ -33,16 +39,33 @@ fn redact(record: &[u8]) {
     }
 }
 
+/// The check of the log finds nothing, unless the record cannot be read.
+fn pseudonymize(record: &[u8]) {
+    let mut pseudonymizer = Pseudonymizer::new(&[], Some("a key")).expect("no entries");
+    let Ok(new) = pseudonymizer.pseudonymize(record) else {
+        return;
+    };
+    let (mut log, record) = (LogWriter::new(1), CutRecord::new(&new).expect("a record"));
+    if log.write_cut(record).is_ok() {
+        let marks = record.marks.expect("it has pseudonyms");
+        let check = Check::new([marks.entries], marks.pseudonyms().collect()).expect("no entries");
+        let left = check.find(&log.finish()[FILE_HEADER..]);
+        assert!(left.is_none_or(|left| left.field.contains("cannot be read")));
+    }
+}
+
 libfuzzer_sys::fuzz_target!(|binxml: &[u8]| {
     let mut chunk = vec![0; FIRST_RECORD + HEADER];
     chunk.extend_from_slice(binxml);
     let range = FIRST_RECORD + HEADER..chunk.len();
     if let Ok(record) = Cutter::default().cut(&chunk, 1, 0, range) {
         redact(record);
+        pseudonymize(record);
     }
     let mut record = b"**\0\0".to_vec();
     record.extend_from_slice(&((binxml.len() + HEADER) as u32).to_le_bytes());
     record.resize(HEADER, 0);
     record.extend_from_slice(binxml);
     redact(&record);
+    pseudonymize(&record);
 });
