@@ -56,24 +56,24 @@ impl Check {
 
     /// The first value of a chunk that must not be there. A record that cannot be read is one.
     pub fn find(&self, chunk: &[u8]) -> Option<Left> {
-        let (mut walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), false);
-        let unreadable = |record, why: evtx_format::Error| Left {
-            record,
-            field: "the record, which cannot be read".to_owned(),
-            text: why.to_string(),
+        self.read(chunk).err()
+    }
+
+    fn read(&self, chunk: &[u8]) -> std::result::Result<(), Left> {
+        let unreadable = |record| {
+            move |why: evtx_format::Error| Left {
+                record,
+                field: "the record, which cannot be read".to_owned(),
+                text: why.to_string(),
+            }
         };
-        if let Some(why) = damage {
-            return Some(unreadable(0, why));
-        }
-        let of_names = Bump::new();
+        let (mut walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), false);
+        damage.map_or(Ok(()), Err).map_err(unreadable(0))?;
+        let (of_names, mut arena) = (Bump::new(), Bump::new());
         let names = Names::new(chunk, &of_names);
-        let mut arena = Bump::new();
         while let Some(found) = walk.next(chunk) {
             arena.reset();
-            let record = match found {
-                Ok(found) => found.record,
-                Err(why) => return Some(unreadable(0, why)),
-            };
+            let record = found.map_err(unreadable(0))?.record;
             let reader = Reader::new(chunk, &names, &arena);
             reader.begin(record.binxml().len());
             let mut fragments = reader.fragments(record.binxml());
@@ -81,22 +81,19 @@ impl Check {
             while fragments.peek() != Some(0)
                 && let Some(fragment) = reader.next_fragment(&mut fragments)
             {
-                let root = match fragment {
-                    Ok(Fragment::Instance(instance)) => reader.instance(&instance),
-                    Ok(Fragment::Element(element)) => Ok(element),
-                    Err(why) => Err(why),
+                let root = match fragment.map_err(unreadable(record.id))? {
+                    Fragment::Instance(instance) => reader.instance(&instance).map_err(unreadable(record.id))?,
+                    Fragment::Element(element) => element,
                 };
-                let found = match root {
-                    Ok(root) => self.element(root),
-                    Err(why) => return Some(unreadable(record.id, why)),
+                let left = |(field, text)| Left {
+                    record: record.id,
+                    field,
+                    text,
                 };
-                if let Err((field, text)) = found {
-                    let record = record.id;
-                    return Some(Left { record, field, text });
-                }
+                self.element(root).map_err(left)?;
             }
         }
-        None
+        Ok(())
     }
 
     fn element(&self, root: &Element<'_>) -> Found {
