@@ -7,7 +7,7 @@ use arrow_array::builder::BinaryBuilder;
 use arrow_schema::{DataType, Field};
 use evtx_format::Interrupt;
 use evtx_scan::{ScanError, Storage};
-use evtx_writer::{CutRecord, Redactor, Rules};
+use evtx_writer::{CutRecord, Redactor};
 
 use crate::boundary::EvtxError;
 use crate::scalar::{EvtxVector, Pairs, Scalar, ScalarFunction};
@@ -51,11 +51,11 @@ impl RecordRedactor {
         let last = match self.0.take().filter(is_last) {
             Some(last) => last,
             None => {
-                let rules = Rules::fields(pairs).map_err(|why| format!("{NAME}: {why}"))?;
+                let redactor = Redactor::new(pairs).map_err(|why| format!("{NAME}: {why}"))?;
                 let owned = pairs
                     .iter()
                     .map(|(key, new)| ((*key).to_owned(), new.map(str::to_owned)));
-                (owned.collect(), Redactor::new(Arc::new(rules)))
+                (owned.collect(), redactor)
             }
         };
         Ok(&mut self.0.insert(last).1)

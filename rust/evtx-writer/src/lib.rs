@@ -48,5 +48,5 @@ pub use log::LogWriter;
 pub use mta::MtaWriter;
 pub use pseudonym::{Check, Left, Pseudonymizer};
 pub use record::{CutRecord, Cutter, Marks};
-pub use redact::{Redactor, Rules};
+pub use redact::Redactor;
 pub use spelled::SpelledEvent;

@@ -91,9 +91,10 @@ struct Attribute {
     is_replaced: bool,
 }
 
-/// Where in an event a copy is.
-#[derive(Debug, Default)]
-struct Walk {
+/// The edits of a record or a definition, and where in it the copy is.
+#[derive(Debug)]
+pub(super) struct FieldEdits<'f> {
+    fields: &'f Fields,
     /// What is around all elements, then the open ones.
     root: Open,
     open: Vec<Open>,
@@ -295,22 +296,32 @@ impl Fields {
     }
 }
 
-/// The edits of a record or a definition.
-#[derive(Debug)]
-pub(super) struct FieldEdits<'f> {
-    fields: &'f Fields,
-    walk: Walk,
-}
-
 impl<'f> FieldEdits<'f> {
     pub(super) fn new(fields: &'f Fields) -> Self {
-        let walk = Walk::default();
-        FieldEdits { fields, walk }
+        FieldEdits {
+            fields,
+            root: Open::default(),
+            open: Vec::new(),
+            attribute: None,
+            plan: Plan::default(),
+        }
     }
 
     /// As [`Fields::check_numbers`], after the record.
     pub(super) fn check_numbers(&self) -> Result<()> {
-        self.fields.check_numbers(&self.walk.plan)
+        self.fields.check_numbers(&self.plan)
+    }
+
+    fn top(&mut self) -> &mut Open {
+        self.open.last_mut().unwrap_or(&mut self.root)
+    }
+
+    /// Elements follow, which must not be in a field.
+    fn begin_stream(&mut self) -> Result<()> {
+        match self.top().rule {
+            Some(rule) => Err(has_elements(&self.fields.names[rule].0)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -322,72 +333,22 @@ impl Edits for FieldEdits<'_> {
     }
 
     fn into_plan(self) -> Plan {
-        self.walk.plan
+        self.plan
     }
 
     fn instance(&mut self, plan: &Plan) -> Result<()> {
-        self.walk.begin_stream(self.fields)?;
-        for (count, more) in self.walk.plan.counted.iter_mut().zip(plan.counted) {
+        self.begin_stream()?;
+        for (count, more) in self.plan.counted.iter_mut().zip(plan.counted) {
             *count += more;
         }
         Ok(())
     }
 
     fn name(&mut self, named: Named, entry: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.walk.begin(self.fields, named, entry)?;
-        Ok(None)
-    }
-
-    fn depend(&mut self, index: u16) {
-        self.walk.plan.used.insert(index);
-    }
-
-    fn end_start(&mut self) {
-        self.walk.end_start(self.fields);
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.walk.end(self.fields)
-    }
-
-    fn content(&mut self, content: Content<'_>) -> Result<Option<Edit>> {
-        if let Content::Substitution(index, false) = content {
-            self.walk.plan.needed.push(index);
-        }
-        self.walk.edit(self.fields, content)
-    }
-
-    fn values(&mut self, plan: &Plan, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
-        let mut edits = self.fields.edit_values(plan, values)?;
-        for (index, edit) in edits.iter_mut().filter(|(_, edit)| edit.value_type == 0) {
-            let (value_type, _) = values[*index];
-            match typed::value(value_type, &[]).map(|value| value.value_type.scalar) {
-                // Readers fail on a NULL where the template needs a value. A text can be empty.
-                Some(scalar @ (Scalar::String | Scalar::AnsiString)) => edit.value_type = scalar as u8,
-                _ if plan.needed.contains(&(*index as u16)) => {
-                    let known = typed::type_name(value_type);
-                    let what = typed::short(self.fields.name_of(plan, *index as u16));
-                    let why = format!("{what} cannot be NULL here: replace it by another value of its type, {known}");
-                    return Err(WriteError::NotRedacted(why.into()));
-                }
-                _ => {}
-            }
-        }
-        Ok(edits)
-    }
-}
-
-impl Walk {
-    fn top(&mut self) -> &mut Open {
-        self.open.last_mut().unwrap_or(&mut self.root)
-    }
-
-    /// An element or an attribute begins. `entry` is the hash of the name, its number of units, and its units.
-    fn begin(&mut self, fields: &Fields, named: Named, entry: &[u8]) -> Result<()> {
         let name = from_utf16(entry.get(4..).unwrap_or_default());
         match named {
             Named::Element => {
-                self.begin_stream(fields)?;
+                self.begin_stream()?;
                 if self.open.is_empty() || self.open.len() == 1 && self.open[0].name == "Event" {
                     self.plan.counted[0] += usize::from(FieldNamer::has_fields(&name));
                     self.plan.counted[1] += usize::from(name == "UserData");
@@ -405,7 +366,7 @@ impl Walk {
                 let is_label = name == "Name";
                 let is_called = is_label && self.top().is_called;
                 self.top().has_attributes |= !is_called && name != "xmlns";
-                let rule = fields.rule(&name).filter(|_| !is_called);
+                let rule = self.fields.rule(&name).filter(|_| !is_called);
                 self.attribute = Some(Attribute {
                     is_label,
                     is_called,
@@ -415,19 +376,14 @@ impl Walk {
             }
             Named::Other => {}
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// Elements follow, which must not be in a field.
-    fn begin_stream(&mut self, fields: &Fields) -> Result<()> {
-        match self.top().rule {
-            Some(rule) => Err(has_elements(&fields.names[rule].0)),
-            None => Ok(()),
-        }
+    fn depend(&mut self, index: u16) {
+        self.plan.used.insert(index);
     }
 
-    /// The start tag of the innermost element ends, so its name is known.
-    fn end_start(&mut self, fields: &Fields) {
+    fn end_start(&mut self) {
         self.attribute = None;
         let Some(mut open) = self.open.pop() else { return };
         let is_root = self.open.is_empty();
@@ -439,28 +395,28 @@ impl Walk {
         let own = (!is_root && (!open.is_numbered || !is_named)).then_some(&open.name);
         let is_unnamed = open.is_numbered && !is_named;
         for name in [Some(&open.label).filter(|_| is_named), own].into_iter().flatten() {
-            let mut rule = fields.rule(name);
-            if fields.has_numbers && !is_unnamed {
+            let mut rule = self.fields.rule(name);
+            if self.fields.has_numbers && !is_unnamed {
                 let count = around.counts.entry(name.to_lowercase()).or_default();
                 if *count > 0 {
-                    rule = fields.rule(&format!("{name}_{count}")).or(rule);
+                    rule = self.fields.rule(&format!("{name}_{count}")).or(rule);
                 }
                 *count += 1;
             }
             open.rule = open.rule.or(rule);
         }
-        if fields.has_numbers && is_unnamed {
+        if self.fields.has_numbers && is_unnamed {
             open.param = Some(around.namer.next_param());
         }
         self.open.push(open);
     }
 
-    fn end(&mut self, fields: &Fields) -> Result<()> {
+    fn end(&mut self) -> Result<()> {
         self.attribute = None;
         let closed = self.open.pop().filter(|open| open.has_attributes && !open.has_content);
         match closed.and_then(|open| open.rule) {
             Some(rule) => {
-                let field = typed::short(&fields.names[rule].0);
+                let field = typed::short(&self.fields.names[rule].0);
                 let why =
                     format!("the field {field} cannot be redacted: it has attributes in place of a value. Name those");
                 Err(WriteError::NotRedacted(why.into()))
@@ -469,8 +425,11 @@ impl Walk {
         }
     }
 
-    /// What replaces content.
-    fn edit(&mut self, fields: &Fields, content: Content<'_>) -> Result<Option<Edit>> {
+    fn content(&mut self, content: Content<'_>) -> Result<Option<Edit>> {
+        let fields = self.fields;
+        if let Content::Substitution(index, false) = content {
+            self.plan.needed.push(index);
+        }
         let is_content = self.attribute.is_none();
         let open = self.open.last_mut().unwrap_or(&mut self.root);
         open.has_content |= is_content;
@@ -543,5 +502,24 @@ impl Walk {
         };
         *is_replaced = true;
         Ok(Some(edit))
+    }
+
+    fn values(&mut self, plan: &Plan, values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
+        let mut edits = self.fields.edit_values(plan, values)?;
+        for (index, edit) in edits.iter_mut().filter(|(_, edit)| edit.value_type == 0) {
+            let (value_type, _) = values[*index];
+            match typed::value(value_type, &[]).map(|value| value.value_type.scalar) {
+                // Readers fail on a NULL where the template needs a value. A text can be empty.
+                Some(scalar @ (Scalar::String | Scalar::AnsiString)) => edit.value_type = scalar as u8,
+                _ if plan.needed.contains(&(*index as u16)) => {
+                    let known = typed::type_name(value_type);
+                    let what = typed::short(self.fields.name_of(plan, *index as u16));
+                    let why = format!("{what} cannot be NULL here: replace it by another value of its type, {known}");
+                    return Err(WriteError::NotRedacted(why.into()));
+                }
+                _ => {}
+            }
+        }
+        Ok(edits)
     }
 }

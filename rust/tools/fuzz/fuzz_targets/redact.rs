@@ -2,30 +2,22 @@
 //! a record that stands alone.
 #![no_main]
 
-use std::sync::{Arc, OnceLock};
-
-use evtx_writer::{Check, CutRecord, Cutter, LogWriter, Pseudonymizer, Redactor, Rules};
+use evtx_writer::{Check, CutRecord, Cutter, LogWriter, Pseudonymizer, Redactor};
 
 /// Bytes before the BinXML of a record.
 const HEADER: usize = 24;
 const FIRST_RECORD: usize = 512;
 const FILE_HEADER: usize = 4096;
 
-fn rules() -> &'static Arc<Rules> {
-    static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
-    RULES.get_or_init(|| {
-        let fields = [
-            ("TargetUserName", Some("u")),
-            ("computer", None),
-            ("param2", Some("x")),
-            ("Name", Some("7")),
-        ];
-        Arc::new(Rules::fields(&fields).expect("rules"))
-    })
-}
+const FIELDS: &[(&str, Option<&str>)] = &[
+    ("TargetUserName", Some("u")),
+    ("computer", None),
+    ("param2", Some("x")),
+    ("Name", Some("7")),
+];
 
 fn redact(record: &[u8]) {
-    let mut redactor = Redactor::new(Arc::clone(rules()));
+    let mut redactor = Redactor::new(FIELDS).expect("fields");
     let Ok(redacted) = redactor.redact(record).map(<[u8]>::to_vec) else {
         return;
     };
