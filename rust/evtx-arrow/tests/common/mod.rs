@@ -42,13 +42,16 @@ pub(crate) fn logs(folder: &Path) -> Vec<PathBuf> {
     logs
 }
 
+/// The folder of the project's own logs, from this crate or from the oracle.
+pub(crate) fn sample_folder() -> PathBuf {
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut folders = folders.map(|folder| folder.join("samples"));
+    folders.find(|folder| folder.is_dir()).expect("the samples")
+}
+
 /// The project's own logs.
 pub(crate) fn samples() -> Vec<PathBuf> {
-    // Of this crate, or of the oracle.
-    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|folder| folder.join("samples"));
-    logs(&folders.find(|folder| folder.is_dir()).expect("the samples"))
+    logs(&sample_folder())
 }
 
 /// The real logs in the folders that `EVTX_CORPUS` and `EVTX_VARIED` name. Says that they are skipped if neither is set.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ReadError, cell, corpus, every_column, samples, scan};
+use crate::common::{ReadError, cell, corpus, every_column, sample_folder, samples, scan};
 use evtx_arrow::{Options, Scan};
 
 const EVERYTHING: Options = Options {
@@ -76,8 +76,7 @@ fn named(logs: Vec<PathBuf>, folder: &str, root: &Path) -> Vec<(PathBuf, String)
 
 #[test]
 fn every_column_of_every_log_is_what_it_was() {
-    let sample_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
-    let mut logs = named(samples(), "samples", &sample_folder);
+    let mut logs = named(samples(), "samples", &sample_folder());
     let corpus = corpus();
     for (variable, name) in [("EVTX_CORPUS", "corpus"), ("EVTX_VARIED", "varied")] {
         if let Some(folder) = std::env::var_os(variable).map(PathBuf::from) {
