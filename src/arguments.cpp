@@ -1,7 +1,8 @@
 #include "arguments.hpp"
 
-#include <algorithm>
-#include <utility>
+#include "storage.hpp"
+
+#include <deque>
 
 namespace evtx {
 
@@ -12,135 +13,88 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Value;
 
-bool IsList(LogicalTypeId type) {
-	return type == LogicalTypeId::LIST || type == LogicalTypeId::ARRAY || type == LogicalTypeId::TUPLE;
-}
-
-//! Adds the text of a value, or those of the values in a list that are not NULL.
-void AddTexts(const Value &value, const std::string &argument, std::vector<std::string> &texts, bool is_item = false) {
-	const auto type = value.GetLogicalType().GetTypeId();
-	const auto is_list = IsList(type);
-	if (type == LogicalTypeId::STRUCT || type == LogicalTypeId::MAP || (is_list && is_item)) {
-		throw duckdb::cxx::InvalidInputException(argument + " takes a value or a list of values, not " +
-		                                         value.GetLogicalType().ToText());
-	}
-	if (is_list) {
-		for (idx_t i = 0; i < value.GetChildCount(); i++) {
-			AddTexts(value[i], argument, texts, true);
-		}
-	} else if (!value.IsNull()) {
-		texts.push_back(value.ToText());
-	}
-}
-
-//! Adds the keys and values of a map. A key is repeated for each value of a list.
-void AddEntries(const Value &map, const std::string &argument, std::vector<std::string> &texts) {
-	if (map.GetLogicalType().GetTypeId() != LogicalTypeId::MAP) {
-		throw duckdb::cxx::InvalidInputException(argument + " takes a MAP, not " + map.GetLogicalType().ToText());
-	}
-	for (idx_t i = 0; i + 1 < map.GetChildCount(); i += 2) {
-		std::vector<std::string> values;
-		AddTexts(map[i + 1], argument, values);
-		for (auto &value : values) {
-			texts.push_back(map[i].ToText());
-			texts.push_back(std::move(value));
+//! Values for the core: each with its parts after it.
+class CoreValues {
+public:
+	//! Adds a value. A struct in place of a path is a file of DuckDB's.
+	void Add(const Value &value, bool is_path = false) {
+		const auto type = value.GetLogicalType();
+		auto kind = KindOf(value, type.GetTypeId());
+		const auto is_file = is_path && kind == EvtxValueKind::STRUCT;
+		kind = is_file ? EvtxValueKind::TEXT : kind;
+		const auto has_parts =
+		    kind == EvtxValueKind::LIST || kind == EvtxValueKind::TUPLE || kind == EvtxValueKind::MAP;
+		const auto parts = has_parts ? value.GetChildCount() : 0;
+		texts.push_back(type.ToText());
+		const auto type_name = Lend(texts.back());
+		texts.push_back(is_file ? duckdb::cxx::GetFilePath(value) : value.ToText());
+		values.push_back({kind, type_name, Lend(texts.back()), parts});
+		for (idx_t i = 0; i < parts; i++) {
+			Add(value[i], is_path);
 		}
 	}
-}
+
+	EvtxSlice<EvtxValue> ForCore() const {
+		return Lend(values);
+	}
+
+private:
+	static EvtxValueKind KindOf(const Value &value, LogicalTypeId type) {
+		if (value.IsNull()) {
+			return EvtxValueKind::NOTHING;
+		}
+		switch (type) {
+		case LogicalTypeId::VARCHAR:
+			return EvtxValueKind::TEXT;
+		case LogicalTypeId::LIST:
+		case LogicalTypeId::ARRAY:
+			return EvtxValueKind::LIST;
+		case LogicalTypeId::TUPLE:
+			return EvtxValueKind::TUPLE;
+		case LogicalTypeId::MAP:
+			return EvtxValueKind::MAP;
+		case LogicalTypeId::STRUCT:
+			return EvtxValueKind::STRUCT;
+		default:
+			return EvtxValueKind::OTHER;
+		}
+	}
+
+	//! They keep their addresses.
+	std::deque<std::string> texts;
+	std::vector<EvtxValue> values;
+};
 
 } // namespace
 
-//! Adds the files that a path, a glob, a folder, or a list of them names.
-void ArgumentSetter::Expand(Storage &storage, const Value &value, EvtxPaths &paths) const {
-	storage.Check();
-	const auto type = value.GetLogicalType().GetTypeId();
-	if (value.IsNull()) {
-		throw duckdb::cxx::InvalidInputException(caller + " cannot take NULL as a path");
-	}
-	if (type == LogicalTypeId::LIST || type == LogicalTypeId::ARRAY) {
-		if (value.GetChildCount() == 0) {
-			throw duckdb::cxx::InvalidInputException(caller + " needs at least one path");
-		}
-		for (idx_t i = 0; i < value.GetChildCount(); i++) {
-			Expand(storage, value[i], paths);
-		}
-		return;
-	}
-	if (type != LogicalTypeId::VARCHAR && type != LogicalTypeId::STRUCT) {
-		throw duckdb::cxx::InvalidInputException(caller + " takes a path, a glob, or a list of them, not " +
-		                                         value.GetLogicalType().ToText());
-	}
-	const auto path = duckdb::cxx::GetFilePath(value);
-	Check(evtx_paths_expand(&paths, arguments.get(), storage.ForCore(), Lend(path)));
+void SetArgument(EvtxArguments &arguments, std::string_view name, const Value &value) {
+	CoreValues lent;
+	lent.Add(value);
+	Check(evtx_arguments_set(&arguments, Lend(name), lent.ForCore()));
 }
 
-ArgumentSetter::ArgumentSetter(const EvtxScanFunction &function, std::string caller_p)
-    : known(function.arguments), caller(std::move(caller_p)),
-      arguments(Create<Arguments>(evtx_arguments_new, function.number, Lend(caller))) {}
-
-bool ArgumentSetter::Set(std::string_view name, const Value &value) {
-	const auto found = std::find_if(known.begin(), known.end(), [&](const EvtxArgument &argument) {
-		return EqualNames(View(argument.name), name);
-	});
-	if (found == known.end()) {
-		return false;
-	}
-	Set(*found, value);
-	return true;
-}
-
-void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
-	EvtxValue taken {};
-	std::vector<std::string> texts;
-	if (!value.IsNull()) {
-		taken.kind = argument.kind;
-		switch (argument.kind) {
-		case EvtxValueKind::FLAG:
-			taken.number = value.Get<bool>() ? 1 : 0;
-			break;
-		case EvtxValueKind::INTEGER:
-			taken.number = value.Get<std::int64_t>();
-			break;
-		case EvtxValueKind::TEXT:
-			texts.emplace_back(value.Get<duckdb::cxx::varchar_t>().view());
-			break;
-		case EvtxValueKind::MAP:
-			AddEntries(value, GetText(argument.name), texts);
-			break;
-		default:
-			AddTexts(value, GetText(argument.name), texts);
-		}
-	}
-	const auto lent = LendAll(texts);
-	taken.texts = Lend(lent);
-	Check(evtx_arguments_set(arguments.get(), argument.name, taken));
-}
-
-void ArgumentSetter::RefusePositional(const std::vector<Value> &values) const {
-	std::vector<std::string> texts;
+void RefusePositional(const EvtxArguments &arguments, const std::vector<Value> &values) {
+	CoreValues lent;
 	for (const auto &value : values) {
-		AddTexts(value, caller, texts);
+		lent.Add(value);
 	}
-	const auto lent = LendAll(texts);
-	Check(evtx_arguments_too_many(arguments.get(), Lend(lent)));
+	Check(evtx_arguments_too_many(&arguments, lent.ForCore()));
 }
 
-void ArgumentSetter::Need(std::string_view column) {
-	Check(evtx_arguments_need(arguments.get(), Lend(column)));
-}
-
-std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const std::optional<Value> &files) const {
-	const auto messages = GetSetting(context, GetText(Ask<EvtxDefinitions>(evtx_definitions).messages.name).c_str());
-	Check(evtx_arguments_messages(arguments.get(), Lend(messages)));
-	Storage storage(context);
-	const auto memory = GetSetting(context, "memory_limit"), folder = GetSetting(context, "temp_directory");
-	const auto disk = GetSetting(context, "max_temp_directory_size");
-	auto paths = Create<Paths>(evtx_paths_new, arguments.get(), Lend(memory), Lend(folder), Lend(disk));
+std::shared_ptr<const EvtxCall> MakeCall(Context &context, Arguments arguments, const std::optional<Value> &files,
+                                         const std::vector<std::string> &table) {
+	std::vector<std::string> settings;
+	for (const auto &name : Ask<EvtxDefinitions>(evtx_definitions).call_settings) {
+		settings.push_back(GetSetting(context, GetText(name).c_str()));
+	}
+	CoreValues paths;
 	if (files) {
-		Expand(storage, *files, *paths);
+		paths.Add(*files, true);
 	}
-	const auto threads = std::stoull(GetSetting(context, "threads"));
-	auto call = Create<Call>(evtx_call_new, arguments.get(), paths.release(), threads, storage.ForCore());
+	Storage storage(context);
+	const auto values = LendAll(settings), columns = LendAll(table);
+	auto call = Create<Call>(evtx_call_new, arguments.release(), Lend(values), paths.ForCore(), Lend(columns),
+	                         storage.ForCore());
 	if (const auto warning = View(Ask<EvtxCallInfo>(evtx_call_info, call.get()).warning); !warning.empty()) {
 		context.Log(duckdb::cxx::LogLevel::LOG_WARNING, warning);
 	}

@@ -1,10 +1,8 @@
 #include "register.hpp"
 
 #include "arguments.hpp"
-#include "duckdb_v2.h"
 #include "scan.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,11 +19,6 @@ using duckdb::cxx::CopyFunction;
 using duckdb::cxx::DataChunk;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalType;
-
-//! The name of the function in errors.
-std::string GetCaller() {
-	return "COPY FROM (FORMAT " + GetText(Ask<EvtxDefinitions>(evtx_definitions).format) + ")";
-}
 
 struct BoundCopy {
 	explicit BoundCopy(std::shared_ptr<const EvtxCall> call_p) : call(std::move(call_p)) {}
@@ -49,38 +42,39 @@ struct CopyState {
 	std::optional<DataChunk> rows;
 };
 
-[[noreturn]] void Fail(const std::string &why) {
-	throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, GetCaller() + ": " + why);
-}
-
 void Bind(CopyFunction::CopyFromBindInput &input) {
-	ArgumentSetter arguments(*Ask<EvtxDefinitions>(evtx_definitions).scan_functions.begin(), GetCaller());
-	for (idx_t i = 0; i < input.GetOptionCount(); i++) {
-		const auto name = input.GetOptionName(i);
-		if (!arguments.Set(name, input.GetOptionValue(i))) {
-			Fail("there is no option " + name);
-		}
-	}
 	auto &context = input.GetContext();
 	auto &factory = context.GetFactory();
-	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
-		const auto name = input.GetColumnName(i);
-		arguments.Need(name);
-	}
-	const std::optional<duckdb::cxx::Value> path = factory.CreateValue(duckdb::cxx::varchar_t(input.GetFilePath()));
-	BoundCopy copy(arguments.MakeCall(context, path));
-	const auto known = GetColumns(context, *copy.call);
-	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
-		const auto name = input.GetColumnName(i);
-		const auto found = std::find_if(known.names.begin(), known.names.end(),
-		                                [&](const std::string &column) { return EqualNames(column, name); });
-		if (found == known.names.end()) {
-			Fail("the table has a column \"" + name + "\", but the log has none with that name");
+	auto arguments = Create<Arguments>(evtx_arguments_of_copy);
+	for (idx_t i = 0; i < input.GetOptionCount(); i++) {
+		const auto name = input.GetOptionName(i);
+		auto value = input.GetOptionValue(i);
+		// Options come with any type. Only text is taken as text.
+		for (const auto &known : Ask<EvtxDefinitions>(evtx_definitions).scan_functions.begin()->arguments) {
+			if (value.IsNull() || !known.type_name.data || !EqualNames(View(known.name), name)) {
+				continue;
+			}
+			if (View(known.type_name) == "VARCHAR") {
+				value.Get<duckdb::cxx::varchar_t>();
+			} else {
+				value = value.Cast(factory, factory.CreateType(View(known.type_name)));
+			}
 		}
-		const auto index = static_cast<std::size_t>(found - known.names.begin());
+		SetArgument(*arguments, name, value);
+	}
+	std::vector<std::string> table;
+	table.reserve(input.GetColumnCount());
+	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
+		table.push_back(input.GetColumnName(i));
+	}
+	auto path = factory.CreateValue(duckdb::cxx::varchar_t(input.GetFilePath()));
+	BoundCopy copy(MakeCall(context, std::move(arguments), std::move(path), table));
+	const auto known = GetColumns(context, *copy.call);
+	for (const auto index : Ask<EvtxCallInfo>(evtx_call_info, copy.call.get()).copied) {
+		const auto &type = known.types[index];
+		copy.casts = copy.casts || type.ToText() != input.GetColumnType(copy.columns.size()).ToText();
 		copy.columns.push_back(index);
-		copy.types.push_back(known.types[index].Copy());
-		copy.casts = copy.casts || known.types[index].ToText() != input.GetColumnType(i).ToText();
+		copy.types.push_back(type.Copy());
 	}
 	input.SetBindData<BoundCopy>(std::move(copy));
 }

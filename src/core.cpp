@@ -32,6 +32,8 @@ void Check(EvtxFailure failure) {
 		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_IO_GENERAL, GetText(owned->message));
 	case EvtxErrorKind::CONVERSION:
 		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_TYPE_CONVERSION, GetText(owned->message));
+	case EvtxErrorKind::BINDER:
+		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, GetText(owned->message));
 	case EvtxErrorKind::INPUT:
 		throw duckdb::cxx::InvalidInputException(GetText(owned->message));
 	}

@@ -39,7 +39,7 @@ struct BoundCall {
 void Bind(TableFunction::BindInput &input) {
 	const auto &function = input.GetUserData<EvtxScanFunction>();
 	auto text = GetText(function.function.name);
-	ArgumentSetter arguments(function, text);
+	auto arguments = Create<Arguments>(evtx_arguments_new, function.number, Lend(text));
 	std::optional<Value> files;
 	if (const auto counts = input.GetArgumentCounts(); counts.positional_variadic > 0) {
 		std::vector<Value> values;
@@ -47,18 +47,19 @@ void Bind(TableFunction::BindInput &input) {
 		for (idx_t i = 0; i < counts.NamedOffset(); i++) {
 			values.push_back(input.GetConstantArgument(i));
 		}
-		arguments.RefusePositional(values);
+		RefusePositional(*arguments, values);
 	}
 	if (function.files.data) {
 		files = input.GetConstantArgument(0);
 		text += '\n' + files->ToText();
 	}
 	for (const auto &argument : function.arguments) {
-		const auto value = input.GetConstantArgument(input.FindArg(GetText(argument.name)).value());
-		arguments.Set(argument, value);
+		const auto name = GetText(argument.name);
+		const auto value = input.GetConstantArgument(input.FindArg(name).value());
+		SetArgument(*arguments, name, value);
 		text += '\n' + value.ToText();
 	}
-	BoundCall bound(arguments.MakeCall(input.GetContext(), files), text);
+	BoundCall bound(MakeCall(input.GetContext(), std::move(arguments), files), text);
 	const auto columns = GetColumns(input.GetContext(), *bound.call);
 	for (std::size_t i = 0; i < columns.names.size(); i++) {
 		input.AddResultColumn(columns.names[i], columns.types[i]);
@@ -75,10 +76,7 @@ void PushdownFilters(TableFunction::FilterPushdownInput &input) {
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
 	const auto &bound = input.GetBindData<BoundCall>();
-	// With `on_error := 'fail'`, one thread reads the files in order to report the first damage. Otherwise DuckDB uses
-	// as many threads as it has: an idle thread costs little, and only opening the files would tell the number of
-	// blocks.
-	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).fails ? 1 : MAX_THREADS);
+	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).max_threads);
 	std::vector<idx_t> columns;
 	columns.reserve(input.GetColumnCount());
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {

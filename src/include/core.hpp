@@ -47,7 +47,6 @@ struct Freed {
 };
 
 using Arrays = std::unique_ptr<EvtxArrays, Freed<evtx_arrays_free>>;
-using Paths = std::unique_ptr<EvtxPaths, Freed<evtx_paths_free>>;
 using Arguments = std::unique_ptr<EvtxArguments, Freed<evtx_arguments_free>>;
 using Call = std::unique_ptr<EvtxCall, Freed<evtx_call_free>>;
 using Planned = std::unique_ptr<EvtxPlanned, Freed<evtx_planned_free>>;

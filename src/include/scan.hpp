@@ -13,9 +13,6 @@
 
 namespace evtx {
 
-//! The most threads of a scan. DuckDB starts no more of them than it has.
-constexpr duckdb::cxx::idx_t MAX_THREADS = 1024;
-
 //! Names and types of columns, in order.
 struct ScanColumns {
 	std::vector<std::string> names;

@@ -9,7 +9,6 @@ mod call;
 mod vectors;
 mod storage;
 mod interrupts;
-mod arguments;
 mod tables;
 mod rows;
 mod copy_to;

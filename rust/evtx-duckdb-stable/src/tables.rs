@@ -3,22 +3,15 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use evtx_ffi::{
-    EvtxArguments, EvtxCall, EvtxError, EvtxPaths, EvtxScan, EvtxWorker, FORMAT, MESSAGES, PATH_ENDINGS, about,
-    argument_type,
-};
-use evtx_scan::{Argument, Query, ScanError, ends_with};
+use evtx_ffi::{EvtxArguments, EvtxCall, EvtxError, EvtxScan, EvtxWorker, PATH_ENDINGS, about, argument_type};
+use evtx_scan::{Argument, Query, ends_with};
 
 use crate::api::*;
-use crate::arguments;
 use crate::call::{boxed, delete, guarded, registered};
 use crate::interrupts::{Interrupts, Probe};
 use crate::storage::{Context, Files};
 use crate::types::{LogicalType, Value, c_text, id, text_of};
 use crate::vectors::rooms;
-
-/// The most threads of a scan. DuckDB uses as many as it has.
-const MAX_THREADS: u64 = 1 << 16;
 
 /// The user data of a table function.
 struct Function {
@@ -33,8 +26,6 @@ struct Bound {
     interrupts: Interrupts,
     /// DuckDB's `memory_limit`.
     memory: String,
-    /// The columns of a COPY among those of the call, in its order.
-    columns: Option<Vec<u64>>,
 }
 
 /// A scan, which the threads of a statement share.
@@ -63,57 +54,37 @@ fn columns(call: &EvtxCall) -> impl Iterator<Item = (&str, LogicalType)> {
     fields.map(|field| (field.name().as_str(), LogicalType::of(field)))
 }
 
-/// The call of a bind with these arguments.
-fn call(info: duckdb_bind_info, arguments: &mut EvtxArguments) -> Result<Bound, EvtxError> {
-    let (context, function) = (Context::of(info), Function::of(info));
-    arguments
-        .arguments
-        .default_messages(&context.setting(&c_text(MESSAGES.0)));
+/// Binds a call with these arguments and the named ones. `table` has the names of the columns of a COPY.
+fn bound(info: duckdb_bind_info, mut arguments: EvtxArguments, table: &[&str]) -> Result<Bound, EvtxError> {
+    for argument in arguments.arguments.query().arguments() {
+        // SAFETY: the function has a parameter with this name.
+        let value = unsafe { duckdb_bind_get_named_parameter(info, c_text(argument.name).as_ptr()) };
+        if let Some(value) = Value::owned(value) {
+            arguments.set(argument.name, &value.to_sql())?;
+        }
+    }
+    // SAFETY: DuckDB passes the info of the bind. A function without files has no first parameter.
+    let paths = Value::owned(unsafe { duckdb_bind_get_parameter(info, 0) }).map(|paths| paths.to_sql());
+    let context = Context::of(info);
+    let settings = EvtxCall::SETTINGS.map(|name| context.setting(&c_text(name)));
+    let settings = settings.each_ref().map(String::as_str);
     let files = Files::new(&context);
     let memory = context.setting(c"memory_limit");
-    let (folder, disk) = (
-        context.setting(c"temp_directory"),
-        context.setting(c"max_temp_directory_size"),
-    );
-    let threads = context.setting(c"threads").parse().unwrap_or(1);
-    let interrupts = Interrupts::new(context, function.probe.clone());
-    let call = interrupts.during(|interrupt| {
-        let mut paths = EvtxPaths::new(arguments, &memory, &folder, &disk);
-        if arguments.arguments.query().kind().is_some() {
-            // SAFETY: the function has a first parameter.
-            let value = Value::owned(unsafe { duckdb_bind_get_parameter(info, 0) });
-            let value = value.ok_or_else(|| ScanError::Input(format!("{} needs a path", arguments.caller)))?;
-            arguments::expand(&mut paths, arguments, &value, &files, interrupt)?;
-        }
-        EvtxCall::new(arguments, paths, threads, &files, interrupt)
-    })?;
+    let interrupts = Interrupts::new(context, Function::of(info).probe.clone());
+    let call =
+        interrupts.during(|interrupt| EvtxCall::bind(arguments, settings, paths.as_ref(), table, &files, interrupt))?;
     Ok(Bound {
         call,
         files,
         interrupts,
         memory,
-        columns: None,
     })
-}
-
-/// Takes the named arguments of a bind.
-fn set_named(info: duckdb_bind_info, arguments: &mut EvtxArguments) -> Result<(), ScanError> {
-    for argument in arguments.arguments.query().arguments() {
-        // SAFETY: the function has a parameter with this name.
-        let value = unsafe { duckdb_bind_get_named_parameter(info, c_text(argument.name).as_ptr()) };
-        if let Some(value) = Value::owned(value) {
-            arguments::set(arguments, argument, &value)?;
-        }
-    }
-    Ok(())
 }
 
 unsafe extern "C" fn bind(info: duckdb_bind_info) {
     guarded(duckdb_bind_set_error, info, || {
         let query = Function::of(info).query;
-        let mut arguments = EvtxArguments::new(query, about(query)[0].to_owned());
-        set_named(info, &mut arguments)?;
-        let bound = call(info, &mut arguments)?;
+        let bound = bound(info, EvtxArguments::new(query, about(query)[0].to_owned()), &[])?;
         for (name, column_type) in columns(&bound.call) {
             // SAFETY: the name ends with a NUL, and the type is one.
             unsafe { duckdb_bind_add_result_column(info, c_text(name).as_ptr(), column_type.0) };
@@ -131,38 +102,31 @@ unsafe extern "C" fn bind(info: duckdb_bind_info) {
 /// Binds `COPY table FROM`: each column of the table gets the column of the log with its name.
 unsafe extern "C" fn bind_copy(info: duckdb_bind_info) {
     guarded(duckdb_bind_set_error, info, || {
-        let caller = format!("COPY FROM (FORMAT {FORMAT})");
-        let mut arguments = EvtxArguments::new(Query::Records, caller.clone());
-        set_named(info, &mut arguments)?;
         // SAFETY: the table has columns with these indexes, whose names belong to DuckDB.
-        let wanted: Vec<(String, LogicalType)> = unsafe {
+        let (names, types): (Vec<String>, Vec<LogicalType>) = unsafe {
             (0..duckdb_table_function_bind_get_result_column_count(info))
                 .map(|index| {
-                    let name = text_of(duckdb_table_function_bind_get_result_column_name(info, index));
                     (
-                        name,
+                        text_of(duckdb_table_function_bind_get_result_column_name(info, index)),
                         LogicalType(duckdb_table_function_bind_get_result_column_type(info, index)),
                     )
                 })
-                .collect()
+                .unzip()
         };
-        wanted.iter().for_each(|(name, _)| arguments.arguments.need(name));
-        let mut bound = call(info, &mut arguments)?;
+        let arguments = EvtxArguments::of_copy();
+        let caller = arguments.caller.clone();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let bound = bound(info, arguments, &names)?;
         let known: Vec<_> = columns(&bound.call).collect();
-        let indexes = wanted.iter().map(|(name, wanted)| {
-            let found = known.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
-            let index = found.ok_or_else(|| {
-                format!("{caller}: the table has a column \"{name}\", but the log has none with that name")
-            })?;
-            if !known[index].1.is(wanted) {
-                return Err(format!(
+        for ((name, wanted), &index) in names.iter().zip(&types).zip(&bound.call.copied) {
+            if !known[index as usize].1.is(wanted) {
+                let why = format!(
                     "{caller}: the column \"{name}\" of the table has another type than that of the log, and DuckDB's \
                      stable C API cannot convert it. Use INSERT INTO ... SELECT ... FROM read_evtx(...)"
-                ));
+                );
+                return Err(why.into());
             }
-            Ok(index as u64)
-        });
-        bound.columns = Some(indexes.collect::<Result<_, String>>()?);
+        }
         // SAFETY: the data is deleted as what it is.
         unsafe { duckdb_bind_set_bind_data(info, boxed(bound), delete::<Bound>()) };
         Ok(())
@@ -179,9 +143,9 @@ unsafe extern "C" fn init(info: duckdb_init_info) {
             (bound, columns.collect::<Vec<u64>>())
         };
         // The columns of a COPY are those of the table.
-        let columns = match &bound.columns {
-            Some(of_table) => columns.iter().map(|&index| of_table[index as usize]).collect(),
-            None => columns,
+        let columns = match &bound.call.copied[..] {
+            [] => columns,
+            copied => columns.iter().map(|&index| copied[index as usize]).collect(),
         };
         let known = bound.call.schema.fields().len() as u64;
         let vectors = (0..).zip(&columns).filter(|(_, index)| **index < known);
@@ -189,10 +153,9 @@ unsafe extern "C" fn init(info: duckdb_init_info) {
             scan: EvtxScan::new(&bound.call, &columns, &[], &bound.memory),
             vectors: vectors.map(|(vector, _)| vector).collect(),
         };
-        let threads = if bound.call.fails() { 1 } else { MAX_THREADS };
         // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.
         unsafe {
-            duckdb_init_set_max_threads(info, threads);
+            duckdb_init_set_max_threads(info, bound.call.max_threads());
             duckdb_init_set_init_data(info, boxed(shared), delete::<Shared>());
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char};
 
 use arrow_schema::{DataType, Field};
 use evtx_arrow::{ENUMS, enum_of};
-use evtx_ffi::duckdb_type;
+use evtx_ffi::{EvtxValueKind, SqlValue, duckdb_type};
 
 use crate::api::*;
 
@@ -198,7 +198,7 @@ impl Value {
     }
 
     /// The number of its type.
-    pub(crate) fn type_id(&self) -> u32 {
+    fn type_id(&self) -> u32 {
         // SAFETY: the type belongs to the value.
         unsafe { duckdb_get_type_id(duckdb_get_value_type(self.0)) }
     }
@@ -215,17 +215,41 @@ impl Value {
     }
 
     /// The name of its type; of a struct or a map without the types in it.
-    pub(crate) fn type_name(&self) -> String {
+    fn type_name(&self) -> String {
         // SAFETY: the type belongs to the value.
         name(unsafe { duckdb_get_value_type(self.0) })
     }
 
-    /// The values in a list or a tuple, which is a struct without names; `None` for another value.
-    pub(crate) fn items(&self) -> Option<Vec<Value>> {
+    /// The value for the core.
+    pub(crate) fn to_sql(&self) -> SqlValue {
+        let (kind, parts) = match (self.type_id(), self.items()) {
+            _ if self.is_null() => (EvtxValueKind::Nothing, Vec::new()),
+            (id::LIST, Some(items)) => (EvtxValueKind::List, items),
+            (_, Some(items)) => (EvtxValueKind::Tuple, items),
+            (id::MAP, _) => (EvtxValueKind::Map, self.entries()),
+            // The API has no items of an array.
+            (id::STRUCT | id::ARRAY, _) => (EvtxValueKind::Struct, Vec::new()),
+            (id::VARCHAR, _) => (EvtxValueKind::Text, Vec::new()),
+            _ => (EvtxValueKind::Other, Vec::new()),
+        };
+        SqlValue {
+            kind,
+            type_name: self.type_name(),
+            text: match kind {
+                EvtxValueKind::Nothing => String::new(),
+                _ => self.text(),
+            },
+            parts: parts.iter().map(Value::to_sql).collect(),
+        }
+    }
+
+    /// The values in a list or a tuple, which is a struct without names; `None` for another value, such as NULL.
+    fn items(&self) -> Option<Vec<Value>> {
         // SAFETY: each function gets a value or a type of its kind, and an index of a child.
         unsafe {
             let kind = duckdb_get_value_type(self.0);
             let (count, child) = match self.type_id() {
+                _ if self.is_null() => return None,
                 id::LIST => (
                     duckdb_get_list_size(self.0),
                     duckdb_get_list_child as unsafe fn(_, _) -> _,
@@ -261,16 +285,13 @@ impl Value {
         }
     }
 
-    /// The keys and values of a map.
-    pub(crate) fn entries(&self) -> Vec<(Value, Value)> {
+    /// The keys and values of a map, in turn.
+    fn entries(&self) -> Vec<Value> {
         // SAFETY: the indexes are those of entries.
         unsafe {
-            let count = duckdb_get_map_size(self.0);
-            (0..count)
-                .filter_map(|index| {
-                    let key = Value::owned(duckdb_get_map_key(self.0, index))?;
-                    Some((key, Value::owned(duckdb_get_map_value(self.0, index))?))
-                })
+            (0..duckdb_get_map_size(self.0))
+                .flat_map(|index| [duckdb_get_map_key(self.0, index), duckdb_get_map_value(self.0, index)])
+                .filter_map(Value::owned)
                 .collect()
         }
     }

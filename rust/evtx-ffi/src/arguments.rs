@@ -1,40 +1,19 @@
 //! The table functions over files and their arguments, which `COPY ... FROM` takes too.
 
+use std::convert::Infallible;
+
 use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, FileKind, Query, ScanError};
 use serde_json::{Map, Value};
 
-use crate::boundary::{EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
+use crate::boundary::{
+    EvtxError, EvtxErrorKind, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release,
+    required,
+};
 use crate::macros::{literal, too_many};
+use crate::values::{EvtxValue, SqlValue};
 
-/// The kind of values that an argument takes, and the kind of a value.
-#[repr(u32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EvtxValueKind {
-    /// NULL. Only values have this kind.
-    Nothing,
-    /// True or false: a number other than 0, or 0.
-    Flag,
-    /// A whole number.
-    Integer,
-    /// Text.
-    Text,
-    /// A list: the texts of its values.
-    List,
-    /// A map: for each value of each key the texts of both.
-    Map,
-}
-
-impl From<ArgumentKind> for EvtxValueKind {
-    fn from(kind: ArgumentKind) -> Self {
-        match kind {
-            ArgumentKind::Flag => EvtxValueKind::Flag,
-            ArgumentKind::Integer => EvtxValueKind::Integer,
-            ArgumentKind::Text => EvtxValueKind::Text,
-            ArgumentKind::List => EvtxValueKind::List,
-            ArgumentKind::Map => EvtxValueKind::Map,
-        }
-    }
-}
+/// The format of logs in COPY, which is also the extension of its files.
+pub const FORMAT: &str = "evtx";
 
 /// An argument of a function.
 #[repr(C)]
@@ -44,39 +23,8 @@ pub struct EvtxArgument {
     pub name: EvtxText<'static>,
     /// The text of its default value; null if the default is NULL.
     pub default_text: EvtxText<'static>,
-    /// The kind of values that it takes.
-    pub kind: EvtxValueKind,
     /// The name of their type in SQL; null if they can have any.
     pub type_name: EvtxText<'static>,
-}
-
-/// A value for an argument.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxValue<'a> {
-    /// Its kind.
-    pub kind: EvtxValueKind,
-    /// The flag or the whole number, if the kind is one of these.
-    pub number: i64,
-    /// The text, or the texts of a list or a map.
-    pub texts: EvtxSlice<'a, EvtxText<'a>>,
-}
-
-impl EvtxValue<'_> {
-    fn decode(&self) -> Result<ArgumentValue, String> {
-        let texts: Vec<&str> = self.texts.get().iter().map(EvtxText::text).collect::<Result<_, _>>()?;
-        Ok(match self.kind {
-            EvtxValueKind::Nothing => ArgumentValue::Null,
-            EvtxValueKind::Flag => ArgumentValue::Flag(self.number != 0),
-            EvtxValueKind::Integer => ArgumentValue::Integer(self.number),
-            EvtxValueKind::Text => ArgumentValue::Text(texts.concat()),
-            EvtxValueKind::List => ArgumentValue::List(texts.into_iter().map(str::to_owned).collect()),
-            EvtxValueKind::Map => {
-                let pair = |pair: &[&str]| (pair[0].to_owned(), pair[1].to_owned());
-                ArgumentValue::Map(texts.chunks_exact(2).map(pair).collect())
-            }
-        })
-    }
 }
 
 /// A table function over files.
@@ -109,7 +57,6 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
     let argument = |argument: &'static Argument| EvtxArgument {
         name: EvtxText::of(argument.name),
         default_text: EvtxText::of_option(argument.default),
-        kind: argument.kind.into(),
         type_name: EvtxText::of_option(argument_type(argument.kind)),
     };
     let functions = Query::ALL.iter().enumerate().map(|(number, query)| {
@@ -218,12 +165,33 @@ impl EvtxArguments {
         EvtxArguments { arguments, caller }
     }
 
-    /// The error for a call with more than one argument by position, which have these texts.
-    pub fn too_many(&self, texts: &[impl AsRef<str>]) -> ScanError {
+    /// The arguments of `COPY ... FROM`, with their defaults.
+    pub fn of_copy() -> Self {
+        EvtxArguments::new(Query::Records, format!("COPY FROM (FORMAT {FORMAT})"))
+    }
+
+    /// Sets the argument with a name.
+    ///
+    /// # Errors
+    /// If there is no such argument, or if it does not take the value.
+    pub fn set(&mut self, name: &str, value: &SqlValue) -> Result<(), EvtxError> {
+        let EvtxArguments { arguments, caller } = self;
+        let argument = Argument::find(arguments.query(), name).ok_or_else(|| {
+            let why = format!("{caller}: there is no option {name}");
+            EvtxError::new(EvtxErrorKind::Binder, why)
+        })?;
+        Ok(arguments.set(argument, value.of(argument)?, caller)?)
+    }
+
+    /// The error for a call with more than one argument by position, which have these values.
+    fn too_many(&self, values: EvtxSlice<'_, EvtxValue<'_>>) -> Result<Infallible, EvtxError> {
         let files = files_of(self.arguments.query()).unwrap_or_default();
         let [before, after] = too_many(&self.caller, &[files]);
-        let texts: Vec<_> = texts.iter().map(|text| literal(text.as_ref())).collect();
-        ScanError::Input(format!("{before}{}{after}", texts.join(", ")))
+        let (mut values, mut texts) = (values.get().iter(), Vec::new());
+        while let Some(value) = SqlValue::next(&mut values)? {
+            texts.extend(value.texts(&self.caller)?.iter().map(|text| literal(text)));
+        }
+        Err(format!("{before}{}{after}", texts.join(", ")).into())
     }
 
     /// The arguments of a query with these values. Those that are null keep their defaults.
@@ -278,22 +246,10 @@ pub extern "C" fn evtx_arguments_new(
     })
 }
 
-/// Sets the option that adds the column with this name, if there is one that does no more than that.
+/// Makes the arguments of `COPY ... FROM`, with their defaults.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_arguments_need(arguments: Option<&mut EvtxArguments>, column: EvtxText<'_>) -> EvtxFailure {
-    entry(|| {
-        required(arguments)?.arguments.need(column.text()?);
-        Ok(())
-    })
-}
-
-/// Sets the argument `messages` to the value of a setting, if it has its default value and the setting is not empty.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_arguments_messages(arguments: Option<&mut EvtxArguments>, setting: EvtxText<'_>) -> EvtxFailure {
-    entry(|| {
-        required(arguments)?.arguments.default_messages(setting.text()?);
-        Ok(())
-    })
+pub extern "C" fn evtx_arguments_of_copy(out: Option<&mut EvtxOwned<EvtxArguments>>) -> EvtxFailure {
+    produce(out, || Ok(Some(EvtxArguments::of_copy().into())))
 }
 
 /// Sets the argument with this name to a value. Fails if there is no such argument, or if it does not take the value.
@@ -301,15 +257,11 @@ pub extern "C" fn evtx_arguments_messages(arguments: Option<&mut EvtxArguments>,
 pub extern "C" fn evtx_arguments_set(
     arguments: Option<&mut EvtxArguments>,
     name: EvtxText<'_>,
-    value: EvtxValue<'_>,
+    value: EvtxSlice<'_, EvtxValue<'_>>,
 ) -> EvtxFailure {
     entry(|| {
-        let EvtxArguments { arguments, caller } = required(arguments)?;
-        let name = name.text()?;
-        let argument = Argument::find(arguments.query(), name);
-        let argument = argument.ok_or_else(|| format!("{caller} has no argument {name}"))?;
-        arguments.set(argument, value.decode()?, caller)?;
-        Ok(())
+        let value = SqlValue::next(&mut value.get().iter())?;
+        required(arguments)?.set(name.text()?, &required(value)?)
     })
 }
 
@@ -317,12 +269,9 @@ pub extern "C" fn evtx_arguments_set(
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_arguments_too_many(
     arguments: Option<&EvtxArguments>,
-    texts: EvtxSlice<'_, EvtxText<'_>>,
+    values: EvtxSlice<'_, EvtxValue<'_>>,
 ) -> EvtxFailure {
-    entry(|| {
-        let texts: Vec<&str> = texts.get().iter().map(EvtxText::text).collect::<Result<_, _>>()?;
-        Err(required(arguments)?.too_many(&texts).into())
-    })
+    entry(|| match required(arguments)?.too_many(values)? {})
 }
 
 /// Frees arguments.

@@ -22,6 +22,8 @@ pub enum EvtxErrorKind {
     Interrupted,
     /// A value cannot be cast.
     Conversion,
+    /// A statement names an option or a column that does not exist.
+    Binder,
 }
 
 /// The error of a function of the C ABI.
@@ -223,6 +225,11 @@ impl<'a> EvtxText<'a> {
     pub fn text(&self) -> Result<&'a str, String> {
         std::str::from_utf8(self.get()).map_err(|error| format!("a text is not UTF-8: {error}"))
     }
+}
+
+/// The texts of a slice.
+pub(crate) fn texts<'a>(texts: EvtxSlice<'a, EvtxText<'a>>) -> Result<Vec<&'a str>, String> {
+    texts.get().iter().map(EvtxText::text).collect()
 }
 
 /// The documentation of a function in SQL.

@@ -12,10 +12,14 @@ use evtx_scan::{FolderColumn, ScanCall, ScanError, Storage, estimate_records};
 use jiff::civil::{Date, DateTime, date};
 
 use crate::arguments::EvtxArguments;
-use crate::boundary::{EvtxFailure, EvtxOwned, EvtxText, export_schema, produce, release, required};
+use crate::boundary::{
+    EvtxError, EvtxErrorKind, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, export_schema, produce, release, required,
+    texts,
+};
 use crate::paths::EvtxPaths;
 use crate::report::{ReportFunction, report_of};
 use crate::storage::EvtxStorage;
+use crate::values::{EvtxValue, SqlValue};
 
 /// A call of a statement: its options, its files, and the columns of its rows.
 pub struct EvtxCall {
@@ -27,9 +31,68 @@ pub struct EvtxCall {
     pub(crate) report: Option<ReportFunction>,
     /// An estimate of how many records the files have; 0 if the rows are not records.
     pub records: u64,
+    /// The columns of a COPY, by their indexes among those of the logs.
+    pub copied: Vec<u64>,
 }
 
+/// A setting: its name, its description, and whether it is true or false, and true by default. Otherwise it is a text, and
+/// empty by default.
+pub type Setting = (&'static str, &'static str, bool);
+
+/// The setting that names a catalog of messages for calls that name none.
+pub const MESSAGES: Setting = (
+    "evtx_messages",
+    "The path of a catalog of messages, for every call without the argument messages",
+    false,
+);
+
+/// The most threads of a scan. DuckDB starts no more of them than it has.
+const MAX_THREADS: u64 = 1024;
+
 impl EvtxCall {
+    /// The settings whose values a call takes.
+    pub const SETTINGS: [&str; 5] = [
+        MESSAGES.0,
+        "memory_limit",
+        "temp_directory",
+        "max_temp_directory_size",
+        "threads",
+    ];
+
+    /// A call of a statement with the values of [`SETTINGS`](Self::SETTINGS). `files` is a path, a glob, a folder, or a list of
+    /// them. `table` has the names of the columns of a COPY: each gets the column of the logs with its name.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments, the files or the table.
+    pub fn bind(
+        mut arguments: EvtxArguments,
+        [messages, memory, folder, disk, threads]: [&str; 5],
+        files: Option<&SqlValue>,
+        table: &[&str],
+        storage: &dyn Storage,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self, EvtxError> {
+        arguments.arguments.default_messages(messages);
+        table.iter().for_each(|name| arguments.arguments.need(name));
+        let mut paths = EvtxPaths::new(&arguments, memory, folder, disk);
+        if let Some(files) = files {
+            paths.expand_all(&arguments, files, storage, interrupt)?;
+        }
+        let threads = threads.parse().unwrap_or(1);
+        let mut call = EvtxCall::new(&arguments, paths, threads, storage, interrupt)?;
+        let known = call.schema.fields();
+        let copied = table.iter().map(|name| {
+            let index = known.iter().position(|known| known.name().eq_ignore_ascii_case(name));
+            index.map(|index| index as u64).ok_or_else(|| {
+                let caller = &arguments.caller;
+                let why = format!("{caller}: the table has a column \"{name}\", but the log has none with that name");
+                EvtxError::new(EvtxErrorKind::Binder, why)
+            })
+        });
+        call.copied = copied.collect::<Result<_, _>>()?;
+        Ok(call)
+    }
+
     /// A call of arguments and files. If the columns depend on the files, at most `threads` threads sample these.
     ///
     /// # Errors
@@ -67,12 +130,18 @@ impl EvtxCall {
             schema: Schema::new(fields).into(),
             report,
             records,
+            copied: Vec::new(),
         })
     }
 
-    /// Whether the first damage ends a scan with an error (`on_error := 'fail'`).
-    pub fn fails(&self) -> bool {
-        self.call.options.on_error == OnError::Fail
+    /// The most threads of a scan. With `on_error := 'fail'`, one thread reads the files in order to report the first damage.
+    /// Otherwise DuckDB uses as many threads as it has: an idle thread costs little, and only opening the files would tell
+    /// the number of blocks.
+    pub fn max_threads(&self) -> u64 {
+        match self.call.options.on_error {
+            OnError::Fail => 1,
+            _ => MAX_THREADS,
+        }
     }
 }
 
@@ -93,18 +162,23 @@ pub(crate) fn folder_values(column: &FolderColumn, file: usize, rows: usize) -> 
     }
 }
 
-/// Makes a call, as [`EvtxCall::new`] says.
+/// Makes a call, as [`EvtxCall::bind`] says, and takes over the arguments. `files` has no value if the function reads none.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_call_new(
-    arguments: Option<&EvtxArguments>,
-    paths: EvtxOwned<EvtxPaths>,
-    threads: usize,
+    arguments: EvtxOwned<EvtxArguments>,
+    settings: EvtxSlice<'_, EvtxText<'_>>,
+    files: EvtxSlice<'_, EvtxValue<'_>>,
+    table: EvtxSlice<'_, EvtxText<'_>>,
     storage: EvtxStorage,
     out: Option<&mut EvtxOwned<EvtxCall>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let (arguments, paths) = (required(arguments)?, *required(paths)?);
-        let call = storage.during(|storage, interrupt| EvtxCall::new(arguments, paths, threads, storage, interrupt));
+        let arguments = *required(arguments)?;
+        let settings = required(texts(settings)?.try_into().ok())?;
+        let (files, table) = (SqlValue::next(&mut files.get().iter())?, texts(table)?);
+        let call = storage.during(|storage, interrupt| {
+            EvtxCall::bind(arguments, settings, files.as_ref(), &table, storage, interrupt)
+        });
         Ok(Some(call?.into()))
     })
 }
@@ -141,8 +215,10 @@ pub extern "C" fn evtx_call_enum<'a>(
 pub struct EvtxCallInfo<'a> {
     /// An estimate of how many records the files have; 0 if the rows are not records.
     pub records: u64,
-    /// Whether the first damage ends a scan with an error (`on_error := 'fail'`).
-    pub fails: bool,
+    /// The most threads of a scan.
+    pub max_threads: u64,
+    /// The columns of a COPY, by their indexes among those of the logs. Valid until the call is freed.
+    pub copied: EvtxSlice<'a, u64>,
     /// Which files were not sampled, and which rules did not load; null for nothing. Valid until the call is freed.
     pub warning: EvtxText<'a>,
 }
@@ -154,7 +230,8 @@ pub extern "C" fn evtx_call_info<'a>(call: Option<&'a EvtxCall>, out: Option<&mu
         let call = required(call)?;
         Ok(EvtxCallInfo {
             records: call.records,
-            fails: call.fails(),
+            max_threads: call.max_threads(),
+            copied: EvtxSlice::borrowed(&call.copied),
             warning: EvtxText::of_option(call.call.warning.as_deref()),
         })
     })

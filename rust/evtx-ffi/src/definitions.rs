@@ -2,22 +2,17 @@
 
 use std::sync::OnceLock;
 
-use crate::arguments::{EvtxScanFunction, scan_functions};
+use crate::arguments::{EvtxScanFunction, FORMAT, scan_functions};
 use crate::boundary::{EvtxFailure, EvtxSlice, EvtxText, produce};
+use crate::call::{EvtxCall, MESSAGES, Setting};
 use crate::casts::{EvtxEnum, enums};
 use crate::macros::{EvtxMacro, macros};
 use crate::scalars::EvtxScalarFunction;
 
-/// The format of logs in COPY, which is also the extension of its files.
-pub const FORMAT: &str = "evtx";
 /// The format of `COPY ... TO` a catalog of messages.
 pub const CATALOG_FORMAT: &str = "evtx_messages";
 /// What the path of a table ends with, in any case, if it means a call of the first table function.
 pub const PATH_ENDINGS: [&str; 5] = [".evtx", ".evtx.gz", ".evtx.zst", ".evtx.bz2", ".evtx.xz"];
-
-/// A setting: its name, its description, and whether it is true or false, and true by default. Otherwise it is a text, and
-/// empty by default.
-pub type Setting = (&'static str, &'static str, bool);
 
 /// The setting that turns filter pushdown off.
 pub const FILTER_PUSHDOWN: Setting = (
@@ -25,13 +20,6 @@ pub const FILTER_PUSHDOWN: Setting = (
     "Whether read_evtx uses a query's predicates to read less; the rows are the same",
     true,
 );
-/// The setting that names a catalog of messages for calls that name none.
-pub const MESSAGES: Setting = (
-    "evtx_messages",
-    "The path of a catalog of messages, for every call without the argument messages",
-    false,
-);
-
 /// A setting.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +54,8 @@ pub struct EvtxDefinitions {
     pub timestamp_offsets: EvtxSetting,
     /// The setting that names a catalog of messages for calls that name none.
     pub messages: EvtxSetting,
+    /// The settings whose values a call takes, in this order.
+    pub call_settings: EvtxSlice<'static, EvtxText<'static>>,
     /// What the path of a table ends with, in any case, if it means a call of the first table function.
     pub path_endings: EvtxSlice<'static, EvtxText<'static>>,
 }
@@ -94,6 +84,7 @@ fn definitions() -> &'static EvtxDefinitions {
             true,
         )),
         messages: setting(MESSAGES),
+        call_settings: EvtxSlice::leaked(EvtxCall::SETTINGS.map(EvtxText::of)),
         path_endings: EvtxSlice::leaked(PATH_ENDINGS.map(EvtxText::of)),
     })
 }

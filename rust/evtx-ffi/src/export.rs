@@ -13,8 +13,8 @@ use evtx_reports::{CatalogRows, LogMarks, LogOptions, LogPart, LogRows};
 use evtx_scan::{ScanError, Storage};
 use evtx_writer::Check;
 
-use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required, size};
-use crate::definitions::FORMAT;
+use crate::arguments::FORMAT;
+use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required, size, texts};
 use crate::storage::EvtxStorage;
 use crate::written::check_written;
 
@@ -107,13 +107,8 @@ pub extern "C" fn evtx_export_check(
     options: EvtxSlice<'_, EvtxText<'_>>,
 ) -> EvtxFailure {
     entry(|| {
-        let names = names.get().iter().map(EvtxText::text).collect::<Result<Vec<_>, _>>()?;
-        Ok(EvtxExport::check(
-            format.text()?,
-            path.text()?,
-            &names,
-            &pairs(options)?,
-        )?)
+        let (format, path) = (format.text()?, path.text()?);
+        Ok(EvtxExport::check(format, path, &texts(names)?, &pairs(options)?)?)
     })
 }
 

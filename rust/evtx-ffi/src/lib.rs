@@ -14,6 +14,7 @@
 //! null pointer becomes an error if the object is required.
 
 mod boundary;
+mod values;
 mod storage;
 mod vectors;
 mod macros;
@@ -56,4 +57,5 @@ pub use scalar::*;
 pub use scalars::*;
 pub use scan::*;
 pub use storage::*;
+pub use values::*;
 pub use vectors::*;

@@ -5,8 +5,8 @@ use evtx_format::Interrupt;
 use evtx_scan::{FileKind, ScanError, ScanPath, ScanTask, Storage, expand, partitions};
 
 use crate::arguments::EvtxArguments;
-use crate::boundary::{EvtxFailure, EvtxOwned, EvtxText, entry, produce, release, required, size};
-use crate::storage::EvtxStorage;
+use crate::boundary::size;
+use crate::values::{EvtxValueKind, SqlValue};
 
 /// The most bytes of temporary files if DuckDB has no limit in bytes.
 const DISK: u64 = 64 << 30;
@@ -60,6 +60,29 @@ impl EvtxPaths {
         Ok(())
     }
 
+    /// Adds the files that a path, a glob, a folder, or a list of them names.
+    pub(crate) fn expand_all(
+        &mut self,
+        of: &EvtxArguments,
+        files: &SqlValue,
+        storage: &dyn Storage,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ScanError> {
+        let caller = &of.caller;
+        match files.kind {
+            EvtxValueKind::Text => self.expand(of, &files.text, storage, interrupt),
+            EvtxValueKind::Nothing => Err(ScanError::Input(format!("{caller} cannot take NULL as a path"))),
+            EvtxValueKind::List if files.parts.is_empty() => {
+                Err(ScanError::Input(format!("{caller} needs at least one path")))
+            }
+            EvtxValueKind::List => {
+                let mut files = files.parts.iter();
+                files.try_for_each(|file| self.expand_all(of, file, storage, interrupt))
+            }
+            _ => Err(files.refused(caller, "a path, a glob, or a list of them")),
+        }
+    }
+
     /// Adds the files of a task of [`partitions`](Self::partitions).
     ///
     /// # Errors
@@ -89,41 +112,4 @@ impl EvtxPaths {
     ) -> Result<Vec<Vec<ScanTask>>, ScanError> {
         partitions(storage, &self.paths, target, splits, interrupt)
     }
-}
-
-/// Makes an empty list of files, as [`EvtxPaths::new`] says.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_paths_new(
-    arguments: Option<&EvtxArguments>,
-    memory: EvtxText<'_>,
-    folder: EvtxText<'_>,
-    disk: EvtxText<'_>,
-    out: Option<&mut EvtxOwned<EvtxPaths>>,
-) -> EvtxFailure {
-    produce(out, || {
-        let arguments = required(arguments)?;
-        Ok(Some(
-            EvtxPaths::new(arguments, memory.text()?, folder.text()?, disk.text()?).into(),
-        ))
-    })
-}
-
-/// Frees a list of files.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_paths_free(paths: EvtxOwned<EvtxPaths>) {
-    release(|| drop(paths));
-}
-
-/// Adds the files that a path, a glob or a folder names, to the list of a call with these arguments.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_paths_expand(
-    paths: Option<&mut EvtxPaths>,
-    arguments: Option<&EvtxArguments>,
-    storage: EvtxStorage,
-    path: EvtxText<'_>,
-) -> EvtxFailure {
-    entry(|| {
-        let (paths, arguments, path) = (required(paths)?, required(arguments)?, path.text()?);
-        Ok(storage.during(|storage, interrupt| paths.expand(arguments, path, storage, interrupt))?)
-    })
 }

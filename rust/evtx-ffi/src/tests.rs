@@ -13,6 +13,7 @@ use crate::paths::*;
 use crate::planned::*;
 use crate::scan::*;
 use crate::storage::*;
+use crate::values::*;
 use crate::vectors::*;
 
 fn check(error: EvtxFailure) {
@@ -69,7 +70,17 @@ fn null_pointers_are_errors() {
     assert!(text.ends_with("a required pointer is null"), "{text}");
     let mut call = None;
     let storage = storage(&mut Vec::new());
-    assert!(evtx_call_new(None, None, 1, storage, Some(&mut call)).is_some());
+    assert!(
+        evtx_call_new(
+            None,
+            EvtxSlice::NONE,
+            EvtxSlice::NONE,
+            EvtxSlice::NONE,
+            storage,
+            Some(&mut call)
+        )
+        .is_some()
+    );
     assert!(call.is_none());
     evtx_call_free(call);
     evtx_texts_push(None, EvtxText::NONE);
@@ -187,41 +198,38 @@ fn storage(file: &mut Vec<u8>) -> EvtxStorage {
     }
 }
 
-const NULL: EvtxValue<'static> = EvtxValue {
-    kind: EvtxValueKind::Nothing,
-    number: 0,
-    texts: EvtxSlice::NONE,
-};
-
-const TRUE: EvtxValue<'static> = EvtxValue {
-    kind: EvtxValueKind::Flag,
-    number: 1,
-    ..NULL
-};
+/// A value without parts.
+fn value<'a>(kind: EvtxValueKind, text: &'a str) -> EvtxValue<'a> {
+    let (type_name, text) = (EvtxText::of("T"), EvtxText::of(text));
+    EvtxValue {
+        kind,
+        type_name,
+        text,
+        parts: 0,
+    }
+}
 
 fn arguments(function: usize) -> Box<EvtxArguments> {
     made(|out| evtx_arguments_new(function, EvtxText::of("f"), out))
 }
 
-/// A call of the function with a number on the files of a path.
-fn call(arguments: &EvtxArguments, storage: EvtxStorage, path: &str) -> Box<EvtxCall> {
-    let arguments = Some(arguments);
-    let none = EvtxText::NONE;
-    let mut paths = made(|out| evtx_paths_new(arguments, EvtxText::of("1.0 GiB"), none, none, out));
-    check(evtx_paths_expand(
-        Some(&mut paths),
-        arguments,
-        storage,
-        EvtxText::of(path),
-    ));
-    made(|out| evtx_call_new(arguments, Some(paths), 2, storage, out))
+/// A call on the files of a path.
+fn call(arguments: Box<EvtxArguments>, storage: EvtxStorage, path: &str) -> Box<EvtxCall> {
+    let settings = ["", "1.0 GiB", "", "", "2"].map(EvtxText::of);
+    let (settings, files) = (EvtxSlice::borrowed(&settings), [value(EvtxValueKind::Text, path)]);
+    let files = EvtxSlice::borrowed(&files);
+    made(|out| evtx_call_new(Some(arguments), settings, files, EvtxSlice::NONE, storage, out))
+}
+
+fn set(arguments: &mut EvtxArguments, name: &str, values: &[EvtxValue<'_>]) -> EvtxFailure {
+    evtx_arguments_set(Some(arguments), EvtxText::of(name), EvtxSlice::borrowed(values))
 }
 
 /// A call of `read_evtx` with an argument that is true.
 fn call_with(storage: EvtxStorage, path: &str, name: &str) -> Box<EvtxCall> {
     let mut arguments = arguments(0);
-    check(evtx_arguments_set(Some(&mut arguments), EvtxText::of(name), TRUE));
-    call(&arguments, storage, path)
+    check(set(&mut arguments, name, &[value(EvtxValueKind::Other, "true")]));
+    call(arguments, storage, path)
 }
 
 fn info(call: &EvtxCall) -> EvtxCallInfo<'_> {
@@ -276,11 +284,10 @@ fn a_folder_is_listed_by_the_core_with_checks_for_an_interrupt() {
     let pattern = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/*.sql");
     let expanded = |left: usize| {
         LEFT.store(left, Ordering::Relaxed);
-        let none = EvtxText::NONE;
-        let mut paths = made(|out| evtx_paths_new(Some(&arguments), none, none, none, out));
-        let error = evtx_paths_expand(Some(&mut paths), Some(&arguments), storage, EvtxText::of(pattern));
+        let mut paths = EvtxPaths::new(&arguments, "", "", "");
+        let done = storage.during(|storage, interrupt| paths.expand(&arguments, pattern, storage, interrupt));
         (
-            failure(error).map(|(kind, _)| kind),
+            done.err().map(|error| EvtxError::from(error).kind),
             paths.paths.len(),
             left - LEFT.load(Ordering::Relaxed),
         )
@@ -313,7 +320,10 @@ fn a_file_is_read_through_the_c_abi() {
     let storage = storage(&mut file);
     let call = call_with(storage, "x", "verify");
     let info = info(&call);
-    assert_eq!((info.records, info.fails, info.warning.get()), (87, false, &b""[..]));
+    assert_eq!(
+        (info.records, info.max_threads, info.warning.get()),
+        (87, 1024, &b""[..])
+    );
     let mut schema = FFI_ArrowSchema::empty();
     check(evtx_call_schema(Some(&call), Some(&mut schema)));
     let names: Vec<_> = schema.children().map(|column| column.name()).collect();
@@ -361,7 +371,7 @@ fn errors_have_a_kind() {
         ),
         ("y", EvtxErrorKind::Storage, "it is gone"),
     ] {
-        let call = call(&arguments(FILE_METADATA), storage, path);
+        let call = call(arguments(FILE_METADATA), storage, path);
         let scan = scan(&call, &[], None);
         let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
         let error = next(&mut worker, storage).expect_err("an error");
@@ -376,24 +386,46 @@ fn values_that_an_argument_does_not_take_are_errors() {
     assert_eq!(failure(error).expect("an error").1, "there is no such function");
     assert!(made.is_none());
     let mut arguments = arguments(0);
-    let texts = ["yes", "x"].map(EvtxText::of);
-    let text = |index: usize| EvtxValue {
-        kind: EvtxValueKind::Text,
-        texts: EvtxSlice::borrowed(&texts[index..][..1]),
-        ..NULL
-    };
-    for (name, value, message) in [
-        ("xml", NULL, "f cannot take NULL as xml"),
-        ("xml", text(0), "f cannot take this as xml"),
-        ("nothing", NULL, "f has no argument nothing"),
+    use EvtxValueKind::{List, Map, Nothing, Other, Struct, Text};
+    let list = [EvtxValue {
+        parts: 1,
+        ..value(List, "[[]]")
+    }; 2];
+    for (name, values, message) in [
+        ("xml", &[value(Nothing, "")][..], "f cannot take NULL as xml"),
+        ("xml", &[value(Text, "yes")], "xml is true or false, not yes"),
+        (
+            "sample_size",
+            &[value(Other, "1.5")],
+            "sample_size is a whole number, not 1.5",
+        ),
+        (
+            "event_id",
+            &[value(Struct, "")],
+            "event_id takes a value or a list of values, not T",
+        ),
+        (
+            "event_id",
+            &[value(Map, "")],
+            "event_id takes a value or a list of values, not T",
+        ),
+        ("provider", &list, "provider takes a value or a list of values, not T"),
+        ("nothing", &list, "f: there is no option nothing"),
         (
             "on_error",
-            text(1),
+            &[value(Text, "x")],
             "f: on_error must be one of 'report', 'skip', 'fail', not 'x'",
         ),
     ] {
-        let error = evtx_arguments_set(Some(&mut arguments), EvtxText::of(name), value);
+        let error = set(&mut arguments, name, values);
         assert_eq!(failure(error).expect("an error").1, message);
+    }
+    for (name, kind, text) in [
+        ("xml", Other, "FALSE"),
+        ("XML", Text, "1"),
+        ("sample_size", Nothing, ""),
+    ] {
+        check(set(&mut arguments, name, &[value(kind, text)]));
     }
 }
 
@@ -437,7 +469,7 @@ fn reports_are_read_through_the_c_abi() {
         ("evtx_chunk_metadata", 1),
     ]) {
         assert_eq!(functions[number].function.name.text(), Ok(name));
-        let call = call(&arguments(number), storage, "x");
+        let call = call(arguments(number), storage, "x");
         assert_eq!(info(&call).records, 0, "rows are not records");
         // The second column, and one that does not exist.
         let scan = scan(&call, &[1, u64::MAX], None);
