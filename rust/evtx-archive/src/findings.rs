@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use evtx_format::Interrupt;
+use evtx_format::{Interrupt, cut};
 use evtx_scan::{StorageError, sort_by};
 
 /// The most findings of an archive with a row each.
-const MAX_TOLD: usize = 100;
+pub(crate) const MAX_TOLD: usize = 100;
 
 /// The most characters of a name in a finding.
 const MAX_NAME: usize = 200;
@@ -41,13 +41,19 @@ pub(crate) fn full_folder(name: &str, data: u64) -> String {
 }
 
 /// Texts for rows, and how many more there would be.
-#[derive(Default)]
 pub(crate) struct Findings {
     told: Vec<String>,
     untold: u64,
+    most: usize,
 }
 
 impl Findings {
+    /// Room for so many texts.
+    pub(crate) fn new(most: usize) -> Self {
+        let (told, untold) = (Vec::new(), 0);
+        Findings { told, untold, most }
+    }
+
     pub(crate) fn tell(&mut self, what: &str) {
         if self.is_full() {
             self.untold += 1;
@@ -56,17 +62,27 @@ impl Findings {
         }
     }
 
+    pub(crate) fn first(&self) -> Option<&String> {
+        self.told.first()
+    }
+
     /// Whether further findings are only counted.
     pub(crate) fn is_full(&self) -> bool {
-        self.told.len() >= MAX_TOLD
+        self.told.len() >= self.most
     }
 
     /// The texts, each after the same start.
-    pub(crate) fn into_texts(mut self, start: &str) -> Vec<String> {
+    pub(crate) fn into_texts(self, start: &str) -> Vec<String> {
+        let texts = self.end(|more| format!("it has {more} more such places"));
+        texts.into_iter().map(|what| format!("{start}{what}")).collect()
+    }
+
+    /// The texts, and one about how many more there would be.
+    pub(crate) fn end(mut self, rest: impl FnOnce(u64) -> String) -> Vec<String> {
         if self.untold > 0 {
-            self.told.push(format!("it has {} more such places", self.untold));
+            self.told.push(rest(self.untold));
         }
-        self.told.into_iter().map(|what| format!("{start}{what}")).collect()
+        self.told
     }
 }
 
@@ -100,8 +116,6 @@ pub(crate) fn gaps(
 
 /// A name in quotes, cut if it is long.
 pub(crate) fn quoted(name: &str) -> String {
-    match name.char_indices().nth(MAX_NAME) {
-        Some((end, _)) => format!("{:?}…", &name[..end]),
-        None => format!("{name:?}"),
-    }
+    let (name, dots) = cut(name, MAX_NAME);
+    format!("{name:?}{dots}")
 }

@@ -5,7 +5,7 @@ use evtx_format::Interrupt;
 use evtx_scan::{ALL_READ, StorageError};
 
 use crate::codec::Method;
-use crate::findings::{ALL, Findings, full_folder, hidden};
+use crate::findings::{ALL, Findings, MAX_TOLD, full_folder, hidden};
 use crate::head::{Directory, Encryption, Head, MAX_DIRECTORY, MAX_ENTRIES, Place, SYMBOLIC_LINK, Wanted};
 use crate::input::Source;
 use crate::memory::unusable;
@@ -113,7 +113,7 @@ pub(crate) fn directory(
         wanted,
         interrupt,
         directory: Directory::default(),
-        findings: Findings::default(),
+        findings: Findings::new(MAX_TOLD),
         names: 0,
         next: Extension::default(),
         name_of_all: None,

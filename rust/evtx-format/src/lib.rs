@@ -34,4 +34,4 @@ pub mod mta;
 pub use error::{Error, ErrorKind, Result};
 pub use interrupt::{Interrupt, Interrupted, free};
 pub use limits::{MAX_NAMES, MAX_NESTING, MAX_NODES, MAX_OPEN_ELEMENTS, MAX_TEXT};
-pub use printable::printable;
+pub use printable::{boundary, cut, printable};

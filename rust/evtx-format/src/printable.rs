@@ -1,4 +1,4 @@
-//! Text that is safe to print.
+//! Text that is safe to print, and starts of long texts.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -18,6 +18,20 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         }
     }
     shown.into()
+}
+
+/// The start of a text, of at most so many characters, and `…` if it is not the whole text.
+pub fn cut(text: &str, most: usize) -> (&str, &'static str) {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => (&text[..end], "…"),
+        None => (text, ""),
+    }
+}
+
+/// The last boundary of a character up to a byte.
+pub fn boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 fn is_hidden(char: char) -> bool {
@@ -50,5 +64,13 @@ mod tests {
         assert!(matches!(printable("plain"), Cow::Borrowed("plain")));
         let all: String = ('\0'..=char::MAX).collect();
         assert!(!printable(&all).chars().any(is_hidden));
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        for (most, expected) in [(0, ("", "…")), (1, ("é", "…")), (2, ("é日", "")), (9, ("é日", ""))] {
+            assert_eq!(cut("é日", most), expected);
+        }
+        assert_eq!([0, 1, 2, 4, 5, 9].map(|at| boundary("é日", at)), [0, 0, 2, 2, 5, 5]);
     }
 }

@@ -8,6 +8,7 @@ mod printf;
 
 use std::borrow::Cow;
 
+use evtx_format::boundary;
 use memchr::{memchr, memmem};
 
 use crate::insertion::Insertion;
@@ -180,8 +181,7 @@ impl Renderer<'_, '_> {
             self.out.extend_from_slice(text.as_bytes());
             return Some(());
         }
-        let fits = (0..=room).rev().find(|&len| text.is_char_boundary(len)).unwrap_or(0);
-        self.out.extend_from_slice(&text.as_bytes()[..fits]);
+        self.out.extend_from_slice(&text.as_bytes()[..boundary(text, room)]);
         None
     }
 }

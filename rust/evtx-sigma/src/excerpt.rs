@@ -1,35 +1,22 @@
 //! Excerpts: the part of a long value around what a rule found in it.
 
+use evtx_format::cut;
+
 /// The longest value that stays whole, and the longest excerpt without its marks, in characters.
 pub(crate) const LONGEST: usize = 200;
 
 /// The most characters of an excerpt before the match. They are few, so that who shortens the excerpt keeps the match.
 const BEFORE: usize = 24;
 
-/// Marks that something is left out.
-const LEFT_OUT: char = '…';
-
 /// A text whose match is at a byte offset, or an excerpt of it if it is long.
 pub(crate) fn excerpt(text: &str, at: usize) -> String {
-    let before = text.get(..at).unwrap_or_default();
-    let offset_of = |number: usize| move |text: &str| text.char_indices().nth(number).map(|(offset, _)| offset);
-    if offset_of(LONGEST)(text).is_none() {
+    if cut(text, LONGEST).1.is_empty() {
         return text.to_owned();
     }
-    let start = before
-        .char_indices()
-        .rev()
-        .nth(BEFORE - 1)
-        .map_or(0, |(offset, _)| offset);
-    let rest = &text[start..];
-    let end = offset_of(LONGEST)(rest);
-    let mark = |is_cut: bool| is_cut.then_some(LEFT_OUT);
-    let shown = rest[..end.unwrap_or(rest.len())].chars();
-    mark(start > 0)
-        .into_iter()
-        .chain(shown)
-        .chain(mark(end.is_some()))
-        .collect()
+    let before = text.get(..at).unwrap_or_default().char_indices();
+    let start = before.rev().nth(BEFORE - 1).map_or(0, |(offset, _)| offset);
+    let (shown, dots) = cut(&text[start..], LONGEST);
+    format!("{}{shown}{dots}", cut(&text[..start], 0).1)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::folder::Folder;
 use super::keys::Keys;
 use super::streams::{START, Streams};
 use crate::codec::Method;
-use crate::findings::{Findings, NAMED, gaps, hidden, unclaimed};
+use crate::findings::{Findings, MAX_TOLD, NAMED, gaps, hidden, unclaimed};
 use crate::head::{Directory, Wanted};
 use crate::input::{Input, Source};
 use crate::limits::Archives;
@@ -151,7 +151,7 @@ impl Reader<'_> {
 
     /// What the archive has besides these sections: bytes after its end, or between its parts.
     fn others(&self, spans: Vec<Range<u64>>) -> Result<Vec<String>, StorageError> {
-        let mut findings = Findings::default();
+        let mut findings = Findings::new(MAX_TOLD);
         gaps(spans, self.file.size(), self.interrupt, |gap| {
             let mut start = [0; SIGNATURE.len()];
             let mut what = unclaimed(&gap);

@@ -6,7 +6,7 @@ use evtx_scan::StorageError;
 use super::bytes::{Bytes, damaged};
 use super::streams::{Streams, is_here};
 use crate::codec::Method;
-use crate::findings::{Findings, NAMED, full_folder};
+use crate::findings::{Findings, MAX_TOLD, NAMED, full_folder};
 use crate::head::{Directory, Encryption, Head, MAX_ENTRIES, Place, SYMBOLIC_LINK, Wanted};
 use crate::memory::ListMemory;
 use crate::names::is_folder;
@@ -119,7 +119,7 @@ pub(super) fn entries(
 ) -> Result<Directory, StorageError> {
     let mut files = Files::read(bytes, &mut wanted.memory, interrupt)?;
     let (mut parts, mut empty) = (streams.parts.iter(), 0..);
-    let (mut directory, mut findings) = (Directory::default(), Findings::default());
+    let (mut directory, mut findings) = (Directory::default(), Findings::new(MAX_TOLD));
     for nth in 0..files.count {
         interrupt.check()?;
         let name = files.name()?;

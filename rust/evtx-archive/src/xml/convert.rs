@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use evtx_format::{Interrupt, MAX_OPEN_ELEMENTS};
+use evtx_format::{Interrupt, MAX_OPEN_ELEMENTS, cut};
 use evtx_scan::{Doubt, OpenFile, StorageError, StorageFile};
 use evtx_writer::LogWriter;
 use memchr::{memchr, memmem};
@@ -12,6 +12,7 @@ use super::event::{Head, Parser, decoded, tag_of};
 use super::markup::{End, Lexed, Opaque, Token, Unended, document_type, lex};
 use super::scopes::{Scopes, split};
 use super::text::Text;
+use crate::findings::Findings;
 use crate::input::Input;
 use crate::limits::Archives;
 use crate::memory::{EntryBytes, unusable};
@@ -98,8 +99,7 @@ pub(super) fn convert(
             misfit: format!("cannot read a part of System, as in {MAX_DAMAGE} events before it").into(),
             records: 0,
             last_id: 0,
-            damage: Vec::new(),
-            unlisted: 0,
+            damage: Findings::new(MAX_DAMAGE),
         };
         let converted = conversion.run();
         if matches!(converted, Ok(Outcome::NotNumbered)) {
@@ -170,9 +170,7 @@ struct Conversion<'c> {
     misfit: Arc<str>,
     records: u64,
     last_id: u64,
-    damage: Vec<String>,
-    /// How many places are damaged that `damage` does not list.
-    unlisted: u64,
+    damage: Findings,
 }
 
 impl Conversion<'_> {
@@ -208,10 +206,6 @@ impl Conversion<'_> {
         self.log.end();
         self.hold()?;
         self.held.end()?;
-        if self.unlisted > 0 {
-            let text = format!("{} more places of the file are damaged", self.unlisted);
-            self.damage.push(text);
-        }
         Ok(if is_empty { Outcome::NotEvents } else { Outcome::Done })
     }
 
@@ -219,7 +213,9 @@ impl Conversion<'_> {
         let log = ConvertedLog {
             header: self.log.header(),
             chunks: self.held.into_file(),
-            damage: self.damage,
+            damage: self
+                .damage
+                .end(|more| format!("{more} more places of the file are damaged")),
             doubts: self.doubts.into(),
         };
         OpenFile {
@@ -230,14 +226,8 @@ impl Conversion<'_> {
     }
 
     fn lose(&mut self, what: &str) {
-        if self.damage.len() < MAX_DAMAGE {
-            self.damage.push(match what.char_indices().nth(MAX_REASON) {
-                Some((end, _)) => format!("{}…", &what[..end]),
-                None => what.to_owned(),
-            });
-        } else {
-            self.unlisted += 1;
-        }
+        let (what, dots) = cut(what, MAX_REASON);
+        self.damage.tell(&format!("{what}{dots}"));
     }
 
     /// Moves the window to the next event, or to the end. Returns whether the tag of a root was passed. Reports what else
@@ -424,7 +414,7 @@ impl Conversion<'_> {
     }
 
     fn has_any(&self) -> bool {
-        self.records > 0 || !self.damage.is_empty()
+        self.records > 0 || self.damage.first().is_some()
     }
 
     /// Reads the event at the start of the window and passes it. Returns why that is not possible; the window then stays.

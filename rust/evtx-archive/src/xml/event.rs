@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use evtx_arrow::{is_misfit, system_element};
-use evtx_format::MAX_OPEN_ELEMENTS;
 use evtx_format::value::time::unix_nanos_to_filetime;
+use evtx_format::{MAX_OPEN_ELEMENTS, cut};
 use evtx_writer::SpelledEvent;
 use jiff::Timestamp;
 use memchr::{memchr, memchr3};
@@ -237,10 +237,7 @@ impl Parser {
         let text = text.trim_ascii();
         if self.misfits.len() < MAX_MISFITS && !text.is_empty() && is_misfit(element, attribute, text) {
             let attribute = attribute.map(|name| format!(" {name}")).unwrap_or_default();
-            let (text, dots) = match text.char_indices().nth(MAX_QUOTED) {
-                Some((end, _)) => (&text[..end], "…"),
-                None => (text, ""),
-            };
+            let (text, dots) = cut(text, MAX_QUOTED);
             self.misfits.push(format!("{element}{attribute} '{text}{dots}'"));
         }
     }

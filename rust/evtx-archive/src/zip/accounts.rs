@@ -11,7 +11,7 @@ use evtx_scan::{StorageError, StorageFile};
 use super::fields::{
     LOCAL, OTHER_NAME, OTHER_SIZE, ZIP64, extra_fields, four, has_paths, local_header, names, number, two,
 };
-use crate::findings::{Findings, NAMED, full_folder, gaps, hidden, quoted, unclaimed};
+use crate::findings::{Findings, MAX_TOLD, NAMED, full_folder, gaps, hidden, quoted, unclaimed};
 use crate::head::{Own, Wanted};
 use crate::memory::ListMemory;
 use crate::names::wanted_name;
@@ -139,7 +139,7 @@ impl<'a> Accounts<'a> {
             start: 0,
             last: None,
             spans: Vec::new(),
-            findings: Findings::default(),
+            findings: Findings::new(MAX_TOLD),
             searched: 0,
             extra: file.size().saturating_mul(2),
             is_shared: false,

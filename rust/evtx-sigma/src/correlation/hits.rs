@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use evtx_format::boundary;
+
 use super::model::Place;
 use super::resolve::Correlations;
 use super::texts::{Texts, encode};
@@ -90,12 +92,6 @@ impl Hits {
         let of_rule = |hits: &RuleHits| hits.rows.capacity() * size_of::<Row>() + hits.numbers.capacity() * 4;
         self.rules.iter().map(of_rule).sum::<usize>() + self.texts.size()
     }
-}
-
-/// The last boundary of a character up to a byte.
-fn boundary(text: &str, at: usize) -> usize {
-    let at = at.min(text.len());
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Makes room by an eighth, so that memory is never much more than what is used.

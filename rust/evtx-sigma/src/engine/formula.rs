@@ -1,5 +1,6 @@
 //! Formulas: atoms with `and`, `or` and `not`.
 
+use evtx_format::boundary;
 use evtx_format::case::fold;
 
 use super::atoms::{AtomId, Atoms, EVERY_VALUE, FieldId};
@@ -162,19 +163,10 @@ fn of_pattern(pattern: &Pattern, field: FieldId, atoms: &mut Atoms) -> (Formula,
     }
     let is_long = needle.len() > LONG && place != Place::Whole;
     let (place, needle) = match (is_long, place) {
-        (true, Place::Start) => (Place::Start, shortened(&needle)),
-        (true, _) => (Place::Anywhere, shortened(&needle)),
+        (true, Place::Start) => (Place::Start, &needle[..boundary(&needle, LONG)]),
+        (true, _) => (Place::Anywhere, &needle[..boundary(&needle, LONG)]),
         (false, _) => (place, &*needle),
     };
     let is_enough = !is_long && matches!(pattern, Pattern::Needle(..));
     (Formula::Needle(atoms.needle(field, place, needle)), is_enough)
-}
-
-/// The start of a text, of at most [`LONG`] bytes.
-fn shortened(text: &str) -> &str {
-    let mut end = LONG;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
