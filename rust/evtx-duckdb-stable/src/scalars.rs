@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use evtx_ffi::{EvtxArrays, EvtxVector, Scalar, ScalarFunction, scalar_functions};
+use evtx_ffi::{Caller, EvtxArrays, EvtxVector, Scalar, ScalarFunction, scalar_functions};
 
 use crate::api::*;
 use crate::call::{boxed, delete, guarded, registered};
@@ -121,8 +121,9 @@ unsafe extern "C-unwind" fn exec(info: duckdb_function_info, input: duckdb_data_
             files,
             interrupts,
         } = unsafe { &mut *duckdb_scalar_function_get_state(info).cast() };
+        let storage = &*files;
         // SAFETY: as above.
-        interrupts.during(|interrupt| unsafe { scalar.call(&lent, &*files, interrupt) })
+        interrupts.during(|interrupt| unsafe { scalar.call(&lent, Caller { storage, interrupt }) })
     });
     if let Some(array) = called {
         write_result(info, &EvtxArrays::of(array), output);

@@ -10,12 +10,12 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field};
 use evtx_codes::{Answer, Code, Lookup};
 use evtx_format::Interrupt;
-use evtx_scan::{ScanError, Storage};
+use evtx_scan::ScanError;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{EvtxVector, LONG, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, LONG, Scalar, ScalarFunction};
 
 /// The functions of codes: what each looks up, its name, its description and an example.
 const CODE_FUNCTIONS: &[(Lookup, &str, &str, &str)] = &[
@@ -76,17 +76,12 @@ struct CodeFunction {
 
 impl Scalar for CodeFunction {
     /// The answer for a NULL table or code is NULL.
-    unsafe fn call(
-        &mut self,
-        vectors: &[EvtxVector],
-        _: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<ArrayRef, EvtxError> {
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let &[tables, codes] = vectors else {
             return Err("a function of codes has two arguments".into());
         };
         // SAFETY: by the contract of this function.
-        let answers = unsafe { Answers::of(self.lookup, tables, codes, self.takes_number, interrupt)? };
+        let answers = unsafe { Answers::of(self.lookup, tables, codes, self.takes_number, caller.interrupt)? };
         let array = answers.finish(self.lookup == Lookup::Names);
         array.map_err(|error| error.to_string().into())
     }

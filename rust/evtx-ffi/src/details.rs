@@ -6,11 +6,10 @@ use arrow_array::ArrayRef;
 use arrow_array::builder::StringViewBuilder;
 use arrow_schema::{DataType, Field};
 use evtx_codes::Event;
-use evtx_format::Interrupt;
-use evtx_scan::{ScanError, Storage};
+use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{EvtxVector, LONG, Pairs, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, LONG, Pairs, Scalar, ScalarFunction};
 
 /// The function.
 pub(crate) fn function() -> ScalarFunction {
@@ -40,12 +39,7 @@ struct Details;
 
 impl Scalar for Details {
     /// NULL without fields.
-    unsafe fn call(
-        &mut self,
-        vectors: &[EvtxVector],
-        _: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<ArrayRef, EvtxError> {
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let &[providers, ids, lists, pairs, keys, values, roots, lists_shown, texts] = vectors else {
             return Err("the details of events have five arguments".into());
         };
@@ -69,7 +63,7 @@ impl Scalar for Details {
             }
             if bytes > LONG {
                 bytes = 0;
-                interrupt.check().map_err(ScanError::from)?;
+                caller.interrupt.check().map_err(ScanError::from)?;
             }
             // SAFETY: as above.
             let event = unsafe {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::StringViewBuilder;
 use arrow_schema::{DataType, Field};
-use evtx_format::Interrupt;
 use evtx_reports::{JsonCheck, JsonTypes, check_json};
-use evtx_scan::{ScanError, Storage};
+use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{EvtxVector, LONG, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, LONG, Scalar, ScalarFunction};
 
 /// The function.
 pub(crate) fn function() -> ScalarFunction {
@@ -32,12 +31,7 @@ struct JsonError(String, JsonTypes);
 
 impl Scalar for JsonError {
     /// NULL if nothing is wrong, and for NULL.
-    unsafe fn call(
-        &mut self,
-        vectors: &[EvtxVector],
-        _: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<ArrayRef, EvtxError> {
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let &[texts, types] = vectors else {
             return Err("a check of JSON has two arguments".into());
         };
@@ -54,9 +48,9 @@ impl Scalar for JsonError {
             bytes += text.map_or(0, str::len);
             if bytes > LONG {
                 bytes = 0;
-                interrupt.check().map_err(ScanError::from)?;
+                caller.interrupt.check().map_err(ScanError::from)?;
             }
-            let check = |text| check_json(text, Some(&self.1), interrupt).map_err(ScanError::from);
+            let check = |text| check_json(text, Some(&self.1), caller.interrupt).map_err(ScanError::from);
             errors.append_option(match text.map(check).transpose()? {
                 None | Some(JsonCheck::Sound) => None,
                 Some(JsonCheck::Odd(why) | JsonCheck::NotJson(why)) => Some(why),

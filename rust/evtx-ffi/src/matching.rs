@@ -10,13 +10,12 @@ use evtx_archive::ArchiveStorage;
 use evtx_arrow::{
     EventRow, EventValue, Findings, Hit, HitList, RowMatcher, Rules, event_fields, findings_field, hits_field,
 };
-use evtx_format::Interrupt;
-use evtx_scan::{Query, ScanError, Storage, rules_of_rows};
+use evtx_scan::{Query, ScanError, rules_of_rows};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::EvtxError;
 use crate::paths::EvtxPaths;
-use crate::scalar::{EvtxVector, Pairs, Scalar, ScalarFunction, locked};
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, locked};
 
 /// The function of SQL whose macro calls these, for errors.
 const CALLER: &str = "evtx_sigma_of";
@@ -108,13 +107,13 @@ static LAST: Mutex<Last> = Mutex::new(Last {
 });
 
 impl Known {
-    fn load(arguments: &str, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Self, EvtxError> {
+    fn load(arguments: &str, caller: Caller<'_>) -> Result<Self, EvtxError> {
         let values = serde_json::from_str(arguments);
         let values = values.map_err(|_| format!("{CALLER}: the arguments are no JSON object"))?;
         let call = EvtxArguments::of_json(Query::Matches, CALLER, values)?;
         let archives = EvtxPaths::new(&call, MEMORY, "", "").archives;
-        let storage = ArchiveStorage::new(storage, &archives);
-        let ([rules, correlations], _) = rules_of_rows(&call.arguments, CALLER, &storage, interrupt)?;
+        let storage = ArchiveStorage::new(caller.storage, &archives);
+        let ([rules, correlations], _) = rules_of_rows(&call.arguments, CALLER, &storage, caller.interrupt)?;
         Ok(Known {
             arguments: arguments.to_owned(),
             rules,
@@ -122,13 +121,8 @@ impl Known {
         })
     }
 
-    fn get(
-        arguments: &str,
-        is_planning: bool,
-        storage: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Arc<Self>, EvtxError> {
-        let mut last = locked(&LAST, interrupt)?;
+    fn get(arguments: &str, is_planning: bool, caller: Caller<'_>) -> Result<Arc<Self>, EvtxError> {
+        let mut last = locked(&LAST, caller.interrupt)?;
         if !is_planning {
             let is_it = |known: &Arc<Known>| known.arguments == arguments;
             let planned = last.planned.take_if(|known| is_it(known));
@@ -140,7 +134,7 @@ impl Known {
                 return Ok(known);
             }
         }
-        let known = Arc::new(Known::load(arguments, storage, interrupt)?);
+        let known = Arc::new(Known::load(arguments, caller)?);
         last.used = Arc::downgrade(&known);
         if is_planning {
             last.planned = Some(Arc::clone(&known));
@@ -157,18 +151,13 @@ struct RowRules {
 
 impl RowRules {
     /// The rules of the first row. All rows have the same arguments, except in a call by hand.
-    fn by(
-        &mut self,
-        arguments: &str,
-        storage: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<&mut (Arc<Known>, RowMatcher), EvtxError> {
+    fn by(&mut self, arguments: &str, caller: Caller<'_>) -> Result<&mut (Arc<Known>, RowMatcher), EvtxError> {
         let last = self.last.take().filter(|(known, _)| known.arguments == arguments);
         let last = match last {
             Some(last) => last,
             None => {
                 let is_planning = self.wanted == Wanted::Correlations;
-                let known = Known::get(arguments, is_planning, storage, interrupt)?;
+                let known = Known::get(arguments, is_planning, caller)?;
                 let rules = if self.wanted == Wanted::Matches {
                     &known.rules
                 } else {
@@ -183,12 +172,7 @@ impl RowRules {
 }
 
 impl Scalar for RowRules {
-    unsafe fn call(
-        &mut self,
-        vectors: &[EvtxVector],
-        storage: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<ArrayRef, EvtxError> {
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let (arguments, vectors) = vectors.split_first().ok_or("the arguments are missing")?;
         let rows = arguments.rows;
         // SAFETY: by the contract of this function.
@@ -196,7 +180,7 @@ impl Scalar for RowRules {
         let first = if rows == 0 { None } else { text(0)? };
         let first = first.ok_or_else(|| EvtxError::from(format!("{CALLER} needs rules")))?;
         let wanted = self.wanted;
-        let (known, matcher) = self.by(first, storage, interrupt)?;
+        let (known, matcher) = self.by(first, caller)?;
         for row in 1..rows {
             if text(row)? != Some(first) {
                 return Err(format!("{CALLER} needs the same rules for all rows").into());
@@ -209,14 +193,16 @@ impl Scalar for RowRules {
                 Wanted::Matches => {
                     let mut findings = Findings::new(&known.rules);
                     of_rows(vectors, rows, &mut |row| {
-                        Ok(matcher.find(row, &mut findings, interrupt).map_err(ScanError::from)?)
+                        Ok(matcher
+                            .find(row, &mut findings, caller.interrupt)
+                            .map_err(ScanError::from)?)
                     })?;
                     finish(findings.finish())
                 }
                 Wanted::Hits => {
                     let mut hits = HitList::default();
                     of_rows(vectors, rows, &mut |row| {
-                        Ok(matcher.hit(row, &mut hits, interrupt).map_err(ScanError::from)?)
+                        Ok(matcher.hit(row, &mut hits, caller.interrupt).map_err(ScanError::from)?)
                     })?;
                     finish(hits.finish())
                 }
@@ -224,7 +210,7 @@ impl Scalar for RowRules {
                     let mut findings = Findings::new(&known.correlations);
                     for row in 0..rows {
                         let hits = hits_in(vectors, row)?;
-                        findings.push_bursts(&hits, interrupt).map_err(ScanError::from)?;
+                        findings.push_bursts(&hits, caller.interrupt).map_err(ScanError::from)?;
                         findings.end_row();
                     }
                     finish(findings.finish())

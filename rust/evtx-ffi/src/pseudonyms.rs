@@ -5,12 +5,11 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::BinaryBuilder;
 use arrow_schema::{DataType, Field};
-use evtx_format::Interrupt;
-use evtx_scan::{ScanError, Storage};
+use evtx_scan::ScanError;
 use evtx_writer::{CutRecord, Pseudonymizer};
 
 use crate::boundary::EvtxError;
-use crate::scalar::{EvtxVector, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction};
 
 const NAME: &str = "evtx_pseudonymize";
 
@@ -38,18 +37,13 @@ struct RecordPseudonymizer(Option<(Vec<String>, Option<String>, Pseudonymizer)>)
 
 impl Scalar for RecordPseudonymizer {
     /// NULL for a NULL record.
-    unsafe fn call(
-        &mut self,
-        vectors: &[EvtxVector],
-        _: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<ArrayRef, EvtxError> {
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let &[records, lists, entries, keys] = vectors else {
             return Err("pseudonyms need three arguments".into());
         };
         let mut replaced = BinaryBuilder::new();
         for row in 0..records.rows {
-            interrupt.check().map_err(ScanError::from)?;
+            caller.interrupt.check().map_err(ScanError::from)?;
             // SAFETY: by the contract of this function.
             let (record, key, items) = unsafe { (records.bytes(row), keys.text(row)?, lists.items(row)) };
             let Some(record) = record else {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::BinaryBuilder;
 use arrow_schema::{DataType, Field};
-use evtx_format::Interrupt;
-use evtx_scan::{ScanError, Storage};
+use evtx_scan::ScanError;
 use evtx_writer::{CutRecord, Redactor};
 
 use crate::boundary::EvtxError;
-use crate::scalar::{EvtxVector, Pairs, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction};
 
 const NAME: &str = "evtx_redact";
 
@@ -64,12 +63,7 @@ impl RecordRedactor {
 
 impl Scalar for RecordRedactor {
     /// NULL for a NULL record or map.
-    unsafe fn call(
-        &mut self,
-        vectors: &[EvtxVector],
-        _: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<ArrayRef, EvtxError> {
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let &[records, maps, entries, keys, values] = vectors else {
             return Err("a redaction has two arguments".into());
         };
@@ -77,7 +71,7 @@ impl Scalar for RecordRedactor {
         let mut redacted = BinaryBuilder::new();
         let mut last = None;
         for row in 0..records.rows {
-            interrupt.check().map_err(ScanError::from)?;
+            caller.interrupt.check().map_err(ScanError::from)?;
             // SAFETY: by the contract of this function.
             let (record, map) = unsafe { (records.bytes(row), maps.value::<[u64; 2]>(row)) };
             let (Some(record), Some(map)) = (record, map) else {

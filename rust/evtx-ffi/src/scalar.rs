@@ -148,6 +148,14 @@ pub(crate) fn locked<'m, T>(shared: &'m Mutex<T>, interrupt: Interrupt<'_>) -> R
 /// How many bytes of text are read between two checks for an interrupt.
 pub(crate) const LONG: usize = 1 << 16;
 
+/// What a call gets from its caller: the storage, and the way to interrupt it.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)] // the names say it
+pub struct Caller<'c> {
+    pub storage: &'c dyn Storage,
+    pub interrupt: Interrupt<'c>,
+}
+
 /// What a thread keeps of a scalar function between its calls.
 pub trait Scalar: Send {
     /// The result for the rows of some vectors: an array of the type of the function's result, with a row for each.
@@ -157,12 +165,7 @@ pub trait Scalar: Send {
     ///
     /// # Safety
     /// The vectors are those of the parameters. After a list or a struct come the vectors of its items or fields.
-    unsafe fn call(
-        &mut self,
-        vectors: &[EvtxVector],
-        storage: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<ArrayRef, EvtxError>;
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError>;
 }
 
 /// Makes what a thread keeps.

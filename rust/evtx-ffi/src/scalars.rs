@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::boundary::{EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, produce, release, required};
 use crate::report::quoted_type;
-use crate::scalar::{EvtxVector, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
 use crate::{answers, details, json_error, matching, pseudonyms, redaction};
@@ -89,7 +89,8 @@ pub extern "C" fn evtx_scalar_call(
     produce(out, || {
         let scalar = &mut required(scalar)?.0;
         // SAFETY: the caller passes the vectors of the parameters.
-        let array = storage.during(|storage, interrupt| unsafe { scalar.call(vectors.get(), storage, interrupt) })?;
+        let array = storage
+            .during(|storage, interrupt| unsafe { scalar.call(vectors.get(), Caller { storage, interrupt }) })?;
         Ok(Some(EvtxArrays::of(array).into()))
     })
 }

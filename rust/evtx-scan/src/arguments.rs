@@ -84,17 +84,8 @@ const OF_LOGS: &[Query] = &[Query::Records, Query::Matches];
 const OF_EVENTS: &[Query] = &[Query::Records, Query::Matches, Query::Exports];
 const OF_MATCHES: &[Query] = &[Query::Matches];
 const OF_RULES: &[Query] = &[Query::Matches, Query::Rules];
-const OF_FILES: &[Query] = &[
-    Query::Records,
-    Query::Matches,
-    Query::Rules,
-    Query::Fields,
-    Query::Files,
-    Query::Chunks,
-    Query::Messages,
-    Query::Exports,
-    Query::Lines,
-];
+// All but the last, which reads none.
+const OF_FILES: &[Query] = Query::ALL.split_at(Query::ALL.len() - 1).0;
 const OF_LINES: &[Query] = &[Query::Lines];
 
 /// What an argument takes.

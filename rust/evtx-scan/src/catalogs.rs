@@ -41,11 +41,8 @@ pub(crate) fn open(
     storage: &dyn Storage,
     interrupt: Interrupt<'_>,
 ) -> Result<MessageCatalog, ScanError> {
-    let call = Call {
-        storage,
-        interrupt,
-        last: &LastOpened::default(),
-    };
+    let last = LastOpened::default();
+    let call = Call::new(storage, interrupt, &last);
     let messages = open_or_share(call, &ScanPath::named(path)).map_err(|error| match error {
         StorageError::Unusable(why) => ScanError::File(format!("{path}: {why}")),
         other => other.into(),

@@ -136,11 +136,8 @@ impl ReportRows for Thread {
                 ..Work::default()
             });
         }
-        let call = Call {
-            storage,
-            interrupt,
-            last: &LastOpened::default(),
-        };
+        let last = LastOpened::default();
+        let call = Call::new(storage, interrupt, &last);
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while rows.len() < BATCH_ROWS
             && bytes < BATCH_BYTES

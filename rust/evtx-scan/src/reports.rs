@@ -267,11 +267,7 @@ impl<R: Report> ReportRows for Thread<R> {
 
     fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<ReportBatch>, ScanError> {
         let shared = Arc::clone(&self.shared);
-        let call = Call {
-            storage,
-            interrupt,
-            last: &shared.last,
-        };
+        let call = Call::new(storage, interrupt, &shared.last);
         loop {
             interrupt.check()?;
             let mut progress = shared.lock();

@@ -113,11 +113,8 @@ impl RuleArguments {
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
     ) -> Result<LoadedRules, ScanError> {
-        let call = Call {
-            storage,
-            interrupt,
-            last: &LastOpened::default(),
-        };
+        let last = LastOpened::default();
+        let call = Call::new(storage, interrupt, &last);
         let choice = self.choice(call)?;
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(kept) = kept

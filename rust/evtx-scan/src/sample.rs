@@ -101,11 +101,8 @@ pub(crate) fn read_sample(
     threads: usize,
     interrupt: Interrupt<'_>,
 ) -> Result<(Vec<EventField>, Option<String>), ScanError> {
-    let call = Call {
-        storage,
-        interrupt,
-        last: &LastOpened::default(),
-    };
+    let last = LastOpened::default();
+    let call = Call::new(storage, interrupt, &last);
     let chosen = chosen(paths, size, storage);
     let mut bytes = 0;
     for path in &chosen {

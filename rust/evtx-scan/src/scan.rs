@@ -198,11 +198,7 @@ impl Worker {
     /// that ends a scan early. After an error the worker cannot be used.
     pub fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<FileBatch>, ScanError> {
         let scan = Arc::clone(&self.scan);
-        let call = Call {
-            storage,
-            interrupt,
-            last: &scan.queue.last,
-        };
+        let call = Call::new(storage, interrupt, &scan.queue.last);
         self.batch(call)
     }
 

@@ -367,6 +367,17 @@ pub struct Call<'c> {
     pub last: &'c LastOpened,
 }
 
+impl<'c> Call<'c> {
+    /// What a call gets.
+    pub fn new(storage: &'c dyn Storage, interrupt: Interrupt<'c>, last: &'c LastOpened) -> Self {
+        Call {
+            storage,
+            interrupt,
+            last,
+        }
+    }
+}
+
 /// The outer file that was opened last, or what was made of it. Nested files are read one after the other, and share it.
 #[derive(Default)]
 pub struct LastOpened(Mutex<Option<Last>>);
