@@ -1,6 +1,7 @@
 //! Replacements as values of a type: read from the text that Windows shows for the type.
 
 use encoding_rs::WINDOWS_1252;
+use evtx_format::cut;
 use evtx_format::value::text::Form;
 use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_format::value::{Scalar, Value, ValueType};
@@ -17,10 +18,8 @@ pub(crate) const MAX_VALUE: usize = 65_535;
 
 /// A text as errors show it.
 pub(crate) fn short(text: &str) -> String {
-    match text.char_indices().nth(100) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
+    let (start, dots) = cut(text, 100);
+    format!("{start}{dots}")
 }
 
 /// A type by its name, as in `String[]`.
