@@ -12,6 +12,7 @@ import os
 import pathlib
 import random
 import re
+import time
 import xml.etree.ElementTree as ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
@@ -597,6 +598,19 @@ def test_hostile_events_are_rows(con, tmp_path, text, why):
     errors = [error for _, error in found if error]
     assert 1 <= len(errors) <= 1002 and why in errors[0]
     assert errors[0].startswith(f"{path}: ") and offset_of(errors[0]) == len(before)
+
+
+@pytest.mark.parametrize("piece", ["<", "< ", "</", "<!", "<a", "<<a", "<a b='", "<Event", "x<Event<"])
+def test_runs_of_broken_tags_take_no_more_than_their_length(con, tmp_path, piece):
+    def taken(count):
+        path = tmp_path / f"{count}.xml"
+        path.write_text(event(1) + piece * (count // len(piece)) + event(2))
+        start = time.process_time()
+        assert [row for row, error in read(con, path) if not error] == [1, 2]
+        return time.process_time() - start
+
+    # With the square of the length, 200,000 bytes take four times as long as 100,000, some ten seconds.
+    assert taken(200_000) < 3 * taken(100_000) + 0.3
 
 
 def test_an_unknown_entity_stays_a_reference(con, tmp_path):

@@ -537,8 +537,9 @@ fn starts_event(bytes: &[u8]) -> bool {
     let name = bytes.strip_prefix(b"<").unwrap_or_default();
     let end = name
         .iter()
-        .position(|&byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'>' | b'/'));
-    let name = end.map(|end| &name[..end]);
+        // A `<` ends no name, but the search: of many in a row, each would be searched to the end.
+        .position(|&byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'>' | b'/' | b'<'));
+    let name = end.filter(|&end| name[end] != b'<').map(|end| &name[..end]);
     name.is_some_and(|name| name == b"Event" || name.ends_with(b":Event"))
 }
 
@@ -595,6 +596,8 @@ mod tests {
             ("<EventID>", false),
             ("<a>:Event>", false),
             ("</Event>", false),
+            ("<Event<", false),
+            ("<<Event>", false),
             ("Event>", false),
         ] {
             assert_eq!(starts_event(text.as_bytes()), expected, "{text}");
