@@ -39,6 +39,6 @@ pub use plan::{is_misfit, system_element};
 pub use rows::{EventRow, EventValue, Findings, Hit, HitList, RowMatcher, event_fields, findings_field, hits_field};
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, ENUMS, EventField, EventFieldParts, Events, MessageCatalog, MessageFile, OnError, Options, Rules,
-    Table, column_field, enum_of, level_field, reference, rule_reference, schema, uuid_field,
+    ColumnReference, ENUMS, EventField, EventFieldParts, Events, MessageCatalog, MessageFile, Numbering, OnError,
+    Options, Rules, Table, column_field, enum_of, level_field, reference, rule_reference, schema, uuid_field,
 };

@@ -14,7 +14,8 @@ pub(crate) use columns::{
     list_fields, schema_of, sigma_name, sigma_names,
 };
 pub use columns::{ColumnReference, ENUMS, enum_of, level_field, reference, rule_reference, uuid_field};
-pub(crate) use numbering::{ColumnKeys, Numbering};
+pub(crate) use numbering::ColumnKeys;
+pub use numbering::Numbering;
 pub use options::{OnError, Options};
 pub use rules::Rules;
 pub(crate) use rules::level_number;

@@ -45,7 +45,5 @@ SELECT
         WHEN level_number IS NULL AND "Level" != '' THEN 'Level is not a level of EvtxECmd'
         WHEN bits IS NULL AND Keywords != '' THEN 'Keywords is not a name of EvtxECmd' END END,
         line_error, place || 'Payload: ' || evtx_json_error(Payload, '{"EventData": "JSON", "UserData": "JSON"}'),
-        CASE WHEN json_keys(json) NOT IN (['EventData'], ['UserData']) THEN place || 'Payload: expected EventData or UserData' END,
-        CASE WHEN event_data IS NULL AND user_data IS NULL THEN place || 'EventData has too many fields of one name' END) AS error,
-    filename
+        CASE WHEN json_keys(json) NOT IN (['EventData'], ['UserData']) THEN place || 'Payload: expected EventData or UserData' END) AS error, filename
 FROM evtx_export

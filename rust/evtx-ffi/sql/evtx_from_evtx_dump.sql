@@ -37,5 +37,5 @@ SELECT
         THEN 'expected an event of evtx_dump, which has Event.System, without --separate-json-attributes'
         WHEN event_id IS NULL THEN 'EventID is not a whole number'
         WHEN provider IS NULL AND s.Provider."#attributes".Guid IS NULL AND line_error IS NULL THEN 'Provider has no name' END END,
-        line_error, CASE WHEN event_data IS NULL AND fields IS NOT NULL THEN place || 'EventData has too many fields of one name' END) AS error, filename
+        line_error) AS error, filename
 FROM evtx_export

@@ -37,7 +37,7 @@ SELECT
         THEN 'expected an event of Velociraptor, which has System, or EventTime, Computer, Channel, Provider, EventID and EventData'
         WHEN id IS NULL THEN 'EventID is not a whole number'
         WHEN source IS NULL AND s.Provider.Guid IS NULL AND line_error IS NULL THEN 'Provider has no name' END END,
-        line_error, CASE WHEN event_data IS NULL AND fields IS NOT NULL THEN place || 'EventData has too many fields of one name' END) AS error, filename
+        line_error) AS error, filename
 FROM evtx_export
 -- Velociraptor writes these fields as decimal numbers.
 LEFT JOIN (SELECT provider AS hex_provider, event_id AS hex_id, list(field_name) AS hex_names FROM evtx_event_catalog()

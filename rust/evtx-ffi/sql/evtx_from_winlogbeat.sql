@@ -35,6 +35,5 @@ SELECT
         WHEN w IS NULL THEN 'expected an event of Winlogbeat, which has @timestamp and winlog'
         WHEN event_id IS NULL THEN 'event_id is not a whole number'
         WHEN computer IS NULL THEN 'winlog.computer_name is missing' END END,
-        line_error, CASE WHEN event_data IS NULL AND w.event_data IS NOT NULL THEN place || 'event_data has too many fields of one name' END) AS error,
-    filename
+        line_error) AS error, filename
 FROM evtx_export

@@ -25,6 +25,7 @@ mod casts;
 mod report;
 mod answers;
 mod details;
+mod event_data;
 mod json_error;
 mod redaction;
 mod pseudonyms;

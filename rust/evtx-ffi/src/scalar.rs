@@ -41,6 +41,11 @@ impl EvtxVector {
         is_valid.then_some(element)
     }
 
+    /// Whether a row is not NULL.
+    pub(crate) fn is_valid(&self, row: usize) -> bool {
+        self.element(row).is_some()
+    }
+
     /// The value in a row; `None` for NULL.
     ///
     /// # Safety

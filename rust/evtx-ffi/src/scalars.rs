@@ -7,14 +7,14 @@ use crate::report::quoted_type;
 use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
-use crate::{answers, details, json_error, matching, pseudonyms, redaction};
+use crate::{answers, details, event_data, json_error, matching, pseudonyms, redaction};
 
 /// All scalar functions.
 pub fn scalar_functions() -> &'static [ScalarFunction] {
     static FUNCTIONS: OnceLock<Vec<ScalarFunction>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         let codes = answers::functions();
-        let others = [details::function(), json_error::function()];
+        let others = [details::function(), event_data::function(), json_error::function()];
         let functions = codes
             .chain(others)
             .chain([redaction::function(), pseudonyms::function()]);

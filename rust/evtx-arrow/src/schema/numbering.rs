@@ -7,7 +7,7 @@ use hashbrown::{HashMap, HashSet};
 /// The names that are taken. The first `name` stays as it is, the second becomes `name_1`, the third `name_2`, and so
 /// on. Numbered names that are taken already are skipped.
 #[derive(Debug)]
-pub(crate) struct Numbering<K, F> {
+pub struct Numbering<K, F> {
     /// Folds names, so that those that count as the same become equal: for example, to lower case.
     fold: F,
     taken: HashSet<K>,
@@ -17,7 +17,7 @@ pub(crate) struct Numbering<K, F> {
 
 impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
     /// A numbering without names. Two names are the same if `fold` makes them equal.
-    pub(crate) fn new(fold: F) -> Self {
+    pub fn new(fold: F) -> Self {
         Numbering {
             fold,
             taken: HashSet::new(),
@@ -30,7 +30,7 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
     }
 
     /// Takes a name, or else its next free numbered name. Returns the taken name, and whether it has a number.
-    pub(crate) fn take(&mut self, name: String) -> (String, bool) {
+    pub fn take(&mut self, name: String) -> (String, bool) {
         let (name, _, is_numbered) = self.take_folded(name);
         (name, is_numbered)
     }
