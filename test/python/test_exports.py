@@ -22,6 +22,7 @@ import evtx
 import pytest
 from client import quoted
 from conftest import ROOT, SAMPLES, interrupted, loaded, write_zip
+from judge import peak, reset_peak
 
 FOLDERS = [SAMPLES, *(os.environ[name] for name in ("EVTX_CORPUS", "EVTX_VARIED") if os.environ.get(name))]
 LOGS = [log for folder in FOLDERS for log in sorted(pathlib.Path(folder).rglob("*.evtx"))]
@@ -459,7 +460,7 @@ def test_drawn_lines_have_an_error_if_python_finds_one(con, tmp_path, macro):
 def test_a_line_that_is_too_long_hides_no_other(con, tmp_path, macro):
     """Compressed, in an archive, in UTF-16, and with a byte order mark, too."""
     event = EXPORTS[macro][0]
-    own, long = json.dumps(event), json.dumps({**event, "more": "a" * (330 << 20)})
+    own, long = json.dumps(event), json.dumps({**event, "more": "a" * (5 << 20)})
     text = "\n".join([own, long, own, ""])
     files = {"export.json": text.encode("utf-8-sig"), "export.jsonl.gz": gzip.compress(text.encode(), 1), "export.ndjson.bz2": bz2.compress(text.encode(), 1)}
     files["wide.json"] = text.encode("utf-16")
@@ -476,17 +477,39 @@ def test_a_line_that_is_too_long_hides_no_other(con, tmp_path, macro):
         name = path + "/inner/export.jsonl" * path.endswith(".zip")
         mark = {"export.json": 3, "wide.json": 2}.get(pathlib.Path(path).name, 0)
         offset = mark + (len(own) + 1) * (2 if path.endswith("wide.json") else 1)
-        expected = [(4624, None, name), (4624, None, name), (None, f"{name}: cannot read line 2 at byte {offset}: it has more than 32 MiB", name)]
+        expected = [(4624, None, name), (4624, None, name), (None, f"{name}: cannot read line 2 at byte {offset}: it has more than 4 MiB", name)]
         assert [row for row in rows if row[1] is None and row[2] == name] + [row for row in rows if row[1] and row[2] == name] == expected
 
 
-@pytest.mark.parametrize("line", ['{"a": 1}\n', '{"a": "' + "x" * (3 << 20) + '"}\n', "[" * 500 + "]" * 500 + "\n", '{' + ",".join(f'"{nth}":0' for nth in range(2_000_000)) + "}\n"])
+@pytest.mark.parametrize("line", ['{"a": 1}\n', '{"a": "' + "x" * (3 << 20) + '"}\n', "[" * 500 + "]" * 500 + "\n", '{' + ",".join(f'"{nth}":0' for nth in range(300_000)) + "}\n"])
 def test_reading_lines_can_be_interrupted(con, tmp_path, line):
     export = tmp_path / "export.json"
     export.write_text(line * max(1, (100 << 20) // len(line)))
     con.execute("SET threads = 1")
     with interrupted(con, after=0.1):
         con.execute(f"SELECT count(error) FROM evtx_json_lines({[str(export)] * 20})").fetchall()
+
+
+@pytest.mark.parametrize("macro", EXPORTS)
+def test_the_longest_line_takes_little_memory(con, tmp_path, macro):
+    """Its fields are as many as fit. A query over several such lines can be interrupted."""
+    event = EXPORTS[macro][0]
+    fields = {f"k{nth}": 1 for nth in range(300_000 if macro != "evtx_from_evtxecmd" else 80_000)}
+    if macro == "evtx_from_evtxecmd":
+        line = json.dumps({**event, "Payload": json.dumps({"EventData": {"Data": [{"@Name": name, "#text": "1"} for name in fields]}})})
+    else:
+        line = json.dumps(event, separators=(",", ":")).replace(json.dumps(NAMES, separators=(",", ":")), json.dumps(fields, separators=(",", ":")))
+    assert 3 << 20 < len(line) < 4 << 20
+    export = tmp_path / "export.json"
+    export.write_text(line)
+    query = f"SELECT count(error), sum(cardinality(event_data)) FROM {macro}({quoted(export)})"
+    con.execute("SET threads = 1")
+    before = reset_peak()
+    assert con.execute(query).fetchone() == (0, len(fields))
+    assert before is None or peak() - before < 300 << 20, peak() - before
+    export.write_text((line + "\n") * 20)
+    with interrupted(con, after=0.3):
+        con.execute(query).fetchall()
 
 
 def test_lines_of_a_folder_are_counted_by_any_number_of_threads(con, tmp_path):
