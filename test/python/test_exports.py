@@ -57,6 +57,8 @@ def reason(column, ours, theirs, is_old):
         return "empty element"
     if column == "message" and theirs is None:
         return "saved messages"
+    if column == "error" and (theirs or "").endswith("Event.ProcessingErrorData has no column"):
+        return "ProcessingErrorData"
     if column == "error" and theirs is None:
         return "damage after the event"
     if column == "error" and ours is not None:
@@ -278,6 +280,24 @@ def test_names_that_occur_again(con, tmp_path, macro):
         assert f"the name {place} occurs twice" in row[-1]
 
 
+def test_unnamed_values_beside_their_names(con, tmp_path):
+    for macro, place, fields, expected in [
+        ("evtx_from_evtx_dump", ("Event", "EventData"), {"Data": {"#text": ["x", "y"]}, "param1": "z"}, {"param1": "x", "param2": "y", "param1_1": "z"}),
+        ("evtx_from_velociraptor", ("EventData",), {"Data": ["x"], "param1": "z", "Name": "q"}, {"param1": "x", "param1_1": "z", "Name": "q"}),
+    ]:
+        [row] = read_lines(con, macro, [changed(EXPORTS[macro][0], place, fields)], tmp_path)
+        assert row[-2:] == (expected, None)
+
+
+def test_other_members_of_events_of_evtx_dump(con, tmp_path):
+    """What is no column of an event is told."""
+    names = ["EventData_1", "UserData_1", "System_1", "DebugData", "BinaryEventData", "ProcessingErrorData", "x"]
+    known = [{"#attributes": {"xmlns": "x"}}, {"UserData": {"x": {"a": "1"}}}, {"RenderingInfo": {"Message": "text"}}]
+    events = [{"Event": {**EVTX_DUMP["Event"], **more}} for more in [*known, *({name: {"a": "1"}} for name in names)]]
+    found = [row[-1] and row[-1].rpartition(": ")[2] for row in read_lines(con, "evtx_from_evtx_dump", events, tmp_path)]
+    assert found == [None] * len(known) + [f"Event.{name} has no column" for name in names]
+
+
 # The lines of test/data/exports that are events, and the types that each macro takes out of them.
 TYPES = {"evtx_from_winlogbeat": "winlogbeat", "evtx_from_evtx_dump": "evtx_dump", "evtx_from_velociraptor": "velociraptor", "evtx_from_evtxecmd": "evtxecmd"}
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -451,7 +471,7 @@ def test_drawn_lines_have_an_error_if_python_finds_one(con, tmp_path, macro):
             assert error and any(why in error for why in expected), (line, error, expected)
         elif error:
             # What the macros check themselves: the damage made another time, ID or name.
-            assert re.search("(EventI[Dd]|event_id|Level|Keywords|has no name|is missing|expected|Payload)", error), (line, error)
+            assert re.search("(EventI[Dd]|event_id|Level|Keywords|has no name|has no column|is missing|expected|Payload)", error), (line, error)
     assert not errors
     assert min(kinds[kind] for kind in (None, "it", "the")) > 50 and sum(kinds.values()) > 1400, kinds
 

@@ -37,5 +37,6 @@ SELECT
         THEN 'expected an event of evtx_dump, which has Event.System, without --separate-json-attributes'
         WHEN event_id IS NULL THEN 'EventID is not a whole number'
         WHEN provider IS NULL AND s.Provider."#attributes".Guid IS NULL AND line_error IS NULL THEN 'Provider has no name' END END,
-        line_error) AS error, filename
+        line_error, place || 'Event.' || list_filter(json_keys(json, '$.Event'), lambda name: name NOT IN (
+            '#attributes', 'System', 'EventData', 'UserData', 'RenderingInfo'))[1] || ' has no column') AS error, filename
 FROM evtx_export

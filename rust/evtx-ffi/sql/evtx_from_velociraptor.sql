@@ -23,7 +23,7 @@ SELECT
         list_transform(CASE json_type(texts) WHEN 'ARRAY' THEN texts->'$[*]' ELSE list_filter([texts], lambda t: t IS NOT NULL) END,
             lambda t: {key: t->>'Name', value: coalesce(CASE json_type(t) WHEN 'OBJECT' THEN t->>'Value' ELSE t->>'$' END, '')}),
         list_transform(list_filter(list_zip(json_keys(fields), fields->>'$.*'), lambda e:
-                e[2] IS NOT NULL AND e[1] != 'Data' AND (e[1] != 'Name' OR texts IS NULL)), lambda e: {key: e[1], value: CASE
+                e[2] IS NOT NULL AND e[1] != 'Data'), lambda e: {key: e[1], value: CASE
             WHEN regexp_full_match(e[2], '[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}') THEN '{' || lower(e[2]) || '}'
             WHEN contains(hex_names, e[1]) THEN coalesce('0x' || lower(to_hex(TRY_CAST(e[2] AS UBIGINT))), e[2]) ELSE e[2] END})))
     WHEN user_data IS NULL AND id IS NOT NULL THEN MAP {} END AS event_data, user_data, nullif(r.Message, '') AS message, s.Task AS task, s.Opcode AS opcode, s.Keywords AS keywords, s."Version" AS "version",
