@@ -353,17 +353,43 @@ def process_order(event):
     return (event.computer is None, event.computer or "", event.time, event.record, event.id)
 
 
+FIXED_SESSIONS = {"S-1-5-18": "0x3e7", "S-1-5-19": "0x3e5", "S-1-5-20": "0x3e4"}
+
+
+def twins_of(events):
+    """Of each 4688 that Sysmon logged, too, the record of Sysmon. Both are the only ones that could be."""
+    alike = collections.defaultdict(list)
+    for event in events:
+        if event.is_a(SECURITY, 4688) or event.is_a(SYSMON, 1):
+            pid, parent, path = ("ProcessId", "ParentProcessId", "Image") if event.id == 1 else ("NewProcessId", "ProcessId", "NewProcessName")
+            alike[event.computer, number_of(event.data.get(pid)), number_of(event.data.get(parent)), event.data.get(path, "").lower()].append(event)
+    found = []
+    for same in alike.values():
+        for event in same:
+            near = [other for other in same if abs(other.time - event.time) <= SECOND]
+            theirs = [other for other in near if other.id == 1]
+            if event.id == 4688 and len(theirs) == 1 and len(near) == 2 and agree(event, theirs[0]):
+                found.append((event, theirs[0]))
+    uses = collections.Counter(id(other) for _, other in found)
+    return {id(event): other for event, other in found if uses[id(other)] == 1}
+
+
+def agree(event, other):
+    """Whether a 4688 and a record of Sysmon have one user and command line."""
+    (sid, user), their_user = user_of(event), other.get("User")
+    is_same = user is None or their_user is None or user.lower() == their_user.lower()
+    domain = re.split(r"[^A-Z]", their_user.split("\\")[0]) if their_user and "\\" in their_user else []
+    is_same |= "NT" in domain and FIXED_SESSIONS.get(sid, "") == other.data.get("LogonId", "-").lower()
+    return is_same and len({line.strip() for line in (event.data.get("CommandLine"), other.data.get("CommandLine")) if line}) < 2
+
+
 def processes(events):
     """The processes in the order of their starts, with ends and parents."""
     events = sorted(
         (event for event in events
          if event.is_a(SECURITY, 4688, 4689) or event.is_a(SYSMON, 1, 5) or event.is_a("Microsoft-Windows-Kernel-General", 12)),
         key=process_order)  # fmt: skip
-    sysmon = collections.defaultdict(list)
-    for event in events:
-        if event.is_a(SYSMON, 1):
-            sysmon[event.computer, number_of(event.data.get("ProcessId")), event.data.get("Image", "").lower()].append(event)
-    claimed = contested(events)
+    same, claimed = twins_of(events), contested(events)
     found, last, last_of_guid, boots, twins = [], {}, {}, collections.Counter(), {}
     starts = {}
     for at, event in enumerate(events):
@@ -379,12 +405,9 @@ def processes(events):
                 last[key].contested |= id(event) in claimed
             continue
         path = data.get("NewProcessName", data.get("Image"))
-        if event.id == 4688:
-            near = [other for other in sysmon[event.computer, pid, (path or "").lower()] if abs(other.time - event.time) <= SECOND]
-            lines = {line.strip() for line in (data.get("CommandLine"), near[-1].data.get("CommandLine")) if line} if near else ()
-            if near and len(lines) < 2:
-                twins[id(near[-1])] = twins.get(id(near[-1]), False) or id(event) in claimed
-                continue
+        if id(event) in same:
+            twins[id(same[id(event)])] = id(event) in claimed
+            continue
         process = Process(event, pid, number_of(data.get("ParentProcessId" if event.id == 1 else "ProcessId")), guid_of(data.get("ProcessGuid")), path,
                           data.get("ParentProcessName", data.get("ParentImage")), boots[event.computer],
                           contested=id(event) in claimed)  # fmt: skip
@@ -439,13 +462,19 @@ def process_user(event, names):
     """Who started it. In 4688, the target is who it runs as, if that is somebody else."""
     if event.id == 1:
         return event.get("User")
+    sid, name = user_of(event)
+    return name or (sid and names.name(sid, event.computer, event.time))
+
+
+def user_of(event):
+    """The SID and the name in a 4688."""
     for who in ("Target", "Subject"):
-        if name := event.get(f"{who}UserName"):
-            return full_name(event.data.get(f"{who}DomainName"), name)
         sid = event.get(f"{who}UserSid")
+        if name := event.get(f"{who}UserName"):
+            return sid, full_name(event.data.get(f"{who}DomainName"), name)
         if sid and sid != NOBODY:
-            return names.name(sid, event.computer, event.time)
-    return None
+            return sid, None
+    return None, None
 
 
 # ---- evtx_script_blocks

@@ -784,22 +784,23 @@ class Ran(Fact):
             at, pid, image = self.at + seconds(2 * number), base + 4 * number, f"C:\\Windows\\System32\\{program}"
             parent_pid, parent_image = (base + 4 * parent, rows[parent]["process"]) if parent is not None else (0x44, "C:\\Windows\\explorer.exe")
             guid = lambda value: f"{{{0x747f3d96 + self.at.microsecond:08x}-{self.at.toordinal():04x}"[:14] + f"-5d46-0000-{value:012x}}}"
+            logon_id = {"S-1-5-18": "0x3e7", "S-1-5-19": "0x3e5", "S-1-5-20": "0x3e4"}.get(self.account.sid, "0x6a423")
             shown, times, ids = self.account if self.is_named else dataclasses.replace(self.account, name="-", domain="-"), [], []
             if 4688 in self.sources:
-                data = {**subject(shown, "0x6a423"), "NewProcessId": hex(pid), "NewProcessName": image, "TokenElevationType": "%%1936", "ProcessId": hex(parent_pid), "CommandLine": program}
+                data = {**subject(shown, logon_id), "NewProcessId": hex(pid), "NewProcessName": image, "TokenElevationType": "%%1936", "ProcessId": hex(parent_pid), "CommandLine": program}
                 data |= {"TargetUserSid": "S-1-0-0", "TargetUserName": "-", "TargetDomainName": "-", "TargetLogonId": "0x0", "ParentProcessName": parent_image, "MandatoryLabel": "S-1-16-12288"}
                 times.append(telling.write(self.machine, at, SECURITY, 4688, data, version=2, names=[self.account] if self.is_named else [],
                                            told={"user_name": (self.account, self.is_named), "user_sid": self.account.sid, "process": image}))
                 ids += [4688] if times[-1] else []
             if 1 in self.sources:
                 data = {"RuleName": "-", "UtcTime": f"{at:%Y-%m-%d %H:%M:%S.%f}"[:-3], "ProcessGuid": guid(pid), "ProcessId": str(pid), "Image": image, "CommandLine": program, "User": str(self.account)}
-                data |= {"LogonId": "0x6a423", "ParentProcessGuid": guid(parent_pid), "ParentProcessId": str(parent_pid), "ParentImage": parent_image}
+                data |= {"LogonId": logon_id, "ParentProcessGuid": guid(parent_pid), "ParentProcessId": str(parent_pid), "ParentImage": parent_image}
                 times.append(telling.write(self.machine, at + seconds(0.03), SYSMON, 1, data, user="S-1-5-18", version=5, told={"user_name": (self.account, True), "process": image}))
                 ids = [1] * bool(times[-1]) + ids
             end = None
             if self.has_ended:
                 at = self.at + seconds(100 - number)
-                ends = [telling.write(self.machine, at, SECURITY, 4689, {**subject(shown, "0x6a423"), "Status": "0x0", "ProcessId": hex(pid), "ProcessName": image}) if 4688 in self.sources else None]
+                ends = [telling.write(self.machine, at, SECURITY, 4689, {**subject(shown, logon_id), "Status": "0x0", "ProcessId": hex(pid), "ProcessName": image}) if 4688 in self.sources else None]
                 data = {"RuleName": "-", "UtcTime": "", "ProcessGuid": guid(pid), "ProcessId": str(pid), "Image": image}
                 ends += [telling.write(self.machine, at, SYSMON, 5, data, user="S-1-5-18", version=3) if 1 in self.sources else None]
                 end = next(filter(None, ends), None)

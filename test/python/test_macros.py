@@ -523,8 +523,8 @@ def security(at, pid, parent, image, parent_image=None, **fields):
     return at, SECURITY, 4688, fields | ({"ParentProcessName": parent_image} if parent_image else {})
 
 
-def sysmon(at, pid, guid, parent_pid, parent_guid, image):
-    return at, SYSMON, 1, {"ProcessId": str(pid), "ProcessGuid": guid, "ParentProcessId": str(parent_pid), "ParentProcessGuid": parent_guid, "Image": image}
+def sysmon(at, pid, guid, parent_pid, parent_guid, image, **fields):
+    return at, SYSMON, 1, {"ProcessId": str(pid), "ProcessGuid": guid, "ParentProcessId": str(parent_pid), "ParentProcessGuid": parent_guid, "Image": image, **fields}
 
 
 def tree(over, events, **arguments):
@@ -552,7 +552,7 @@ def test_a_parent_is_the_process_that_had_the_id_then(over):
 def test_a_process_of_both_logs_is_one_row(over):
     events = [
         security(1, 16, 4, "C:\\a.exe"), sysmon(1.1, 16, "{A}", 4, "{0}", "c:\\A.exe"),
-        security(2, 32, 16, "C:\\b.exe"), sysmon(2.1, 32, "{B}", 16, "{a}", "C:\\b.exe"),
+        security(2, 32, 16, "C:\\b.exe"), sysmon(2.1, 32, "{B}", 16, "{a}", "C:\\b.exe", User="d\\U"),
         security(3, 48, 32, "C:\\c.exe"), sysmon(3.1, 64, "{D}", 32, "{B}", "C:\\d.exe"),
         (4, SYSMON, 5, {"ProcessId": "32", "ProcessGuid": "{B}"}),
     ]
@@ -561,12 +561,36 @@ def test_a_process_of_both_logs_is_one_row(over):
     assert over.query("evtx_process_tree", columns, "ORDER BY tree_order ASC") == [([1, 4688], False), ([1, 4688], True), ([4688], False), ([1], False)]
 
 
-def test_another_command_line_is_another_process(over):
-    """A planted log does not replace what a process did."""
-    at, provider, event_id, fields = sysmon(1.1, 16, "{A}", 4, "{0}", "C:\\a.exe")
-    events = [security(1, 16, 4, "C:\\a.exe", CommandLine="a.exe -evil"), (at, provider, event_id, fields | {"CommandLine": "harmless"})]
-    found = over("evtx_process_tree", events, "command_line, event_ids", "ORDER BY command_line ASC")
-    assert found == [("a.exe -evil", [4688]), ("harmless", [1])]
+@pytest.mark.parametrize(("command_line", "planted"), [
+    ("a.exe -evil", {"CommandLine": "harmless"}), ("", {"parent_pid": 8}), ("", {"User": "D\\bob"}), ("", {"User": "NT AUTHORITY\\SYSTEM", "LogonId": "0x3e7"}),
+    ("", {"at": 2.2}), ("", {"image": "C:\\b.exe"}),
+])  # fmt: skip
+def test_a_record_of_sysmon_that_says_something_else_is_another_process(over, command_line, planted):
+    """A planted log does not replace what a process did, who started it, and what started it."""
+    record = {"at": 1.1, "pid": 16, "guid": "{A}", "parent_pid": 4, "parent_guid": "{0}", "image": "C:\\a.exe", "User": "D\\u"}
+    events = [security(1, 16, 4, "C:\\a.exe", CommandLine=command_line), sysmon(**record)]
+    assert over("evtx_process_tree", events, "event_ids") == [([1, 4688],)]
+    events = [security(1, 16, 4, "C:\\a.exe", CommandLine=command_line), sysmon(**record | planted)]
+    found = over("evtx_process_tree", events, "event_ids, command_line, user_name, parent_pid", "ORDER BY event_ids ASC")
+    assert [ids for ids, *_ in found] == [[1], [4688]] and found[1][1:] == (command_line or None, "D\\u", 4)
+
+
+@pytest.mark.parametrize("others", [
+    [sysmon(0.9, 16, "{B}", 4, "{0}", "C:\\a.exe", CommandLine="harmless")], [sysmon(1.3, 16, "{B}", 4, "{0}", "C:\\a.exe", CommandLine="harmless", User="D\\bob")],
+    [security(1.6, 16, 4, "C:\\a.exe")], [security(2, 16, 4, "C:\\a.exe", CommandLine="x")],
+])  # fmt: skip
+def test_records_of_which_several_could_be_one_process_stay(over, others):
+    events = [security(1, 16, 4, "C:\\a.exe"), sysmon(1.2, 16, "{A}", 4, "{0}", "C:\\a.exe"), *others]
+    found = over("evtx_process_tree", events, "event_ids, command_line")
+    assert sorted(found, key=str) == sorted((([event[2]], event[3].get("CommandLine")) for event in events), key=str)
+
+
+@pytest.mark.parametrize("user", ["NT AUTHORITY\\SYSTEM", "NT-AUTORITÄT\\SYSTEM", "AUTORITE NT\\Système", "AUTORIDADE NT\\SISTEMA"])
+def test_sysmon_names_the_accounts_of_windows_in_its_language(over, user):
+    who = {"SubjectUserSid": "S-1-5-18", "SubjectUserName": "PC$", "SubjectDomainName": "CORP", "SubjectLogonId": "0x3e7"}
+    for theirs, merged in [({"User": user, "LogonId": "0x3e7"}, True), ({"User": user, "LogonId": "0x3e4"}, False), ({"User": "CORP\\bob", "LogonId": "0x3e7"}, False)]:
+        events = [security(1, 16, 4, "C:\\a.exe", **who), sysmon(1.1, 16, "{A}", 4, "{0}", "C:\\a.exe", **theirs)]
+        assert len(over("evtx_process_tree", events)) == 2 - merged
 
 
 def test_parents_that_are_their_own_children_do_no_harm(over):

@@ -30,7 +30,7 @@ events AS (
         lower(event_data['ProcessGuid']) AS guid, lower(event_data['ParentProcessGuid']) AS parent_guid,
         coalesce(event_data['NewProcessName'], event_data['Image']) AS process,
         coalesce(event_data['ParentProcessName'], event_data['ParentImage']) AS parent_process,
-        nullif(event_data['CommandLine'], '') AS command_line, user_name,
+        nullif(event_data['CommandLine'], '') AS command_line, user_name, full_name, user_sid,
         lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])) AS logon_id,
         event_data['Hashes'] AS hashes
     FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_accounts')
@@ -71,23 +71,31 @@ booted AS MATERIALIZED (
            count(*) FILTER (kind = 'boot') OVER (PARTITION BY computer ORDER BY number ASC NULLS LAST) AS boot
     FROM numbered
 ),
--- Events in both logs have the same ID, program and command line, at most a second apart. Here and below, the greatest number
--- so far is that of the last event before.
+-- Records of both logs are of one process if they agree about its ID, program, parent, user and command line, at most a second
+-- apart. If there are several of either log, any could be planted, so none is merged. A 4688 can have only the SID of the user.
+-- Sysmon names the accounts of Windows itself in its language, as in NT-AUTORITÄT\SYSTEM, where 4688 names the machine.
 twins AS MATERIALIZED (
     SELECT security.number, sysmon.number AS twin
     FROM (
-        SELECT number, event_id, max(CASE WHEN event_id = 1 THEN number END) OVER (
-            PARTITION BY computer, pid
-            ORDER BY CASE event_id WHEN 4688 THEN time_created + INTERVAL 1 SECOND ELSE time_created END ASC NULLS LAST
-        ) AS candidate
-        FROM booted
-        WHERE kind = 'start'
+        SELECT number, event_id, count(*) FILTER (event_id = 1) OVER near AS sysmon_records,
+               count(*) FILTER (event_id = 4688) OVER near AS security_records,
+               max(number) FILTER (event_id = 1) OVER near AS candidate
+        FROM numbered
+        WHERE kind = 'start' AND time_created IS NOT NULL
+        WINDOW near AS (
+            PARTITION BY computer, pid, parent_pid, hash(lower(process)) ORDER BY epoch_us(time_created) ASC NULLS LAST
+            RANGE BETWEEN 1000000 PRECEDING AND 1000000 FOLLOWING)
     ) candidates
     JOIN numbered security ON security.number = candidates.number
     JOIN numbered sysmon ON sysmon.number = candidates.candidate
-    WHERE security.event_id = 4688 AND lower(sysmon.process) = lower(security.process)
+    WHERE security.event_id = 4688 AND sysmon_records = 1 AND security_records = 1
+      AND lower(sysmon.process) = lower(security.process)
+      AND ((lower(sysmon.full_name) = lower(security.full_name)) IS NOT FALSE
+           OR regexp_matches(sysmon.full_name, '^[^\\]*\bNT\b.*\\')
+              AND sysmon.logon_id = CASE security.user_sid WHEN 'S-1-5-18' THEN '0x3e7' WHEN 'S-1-5-19' THEN '0x3e5'
+                                                           WHEN 'S-1-5-20' THEN '0x3e4' END)
       AND (trim(sysmon.command_line) = trim(security.command_line)) IS NOT FALSE
-      AND sysmon.time_created >= security.time_created - INTERVAL 1 SECOND
+    QUALIFY count(*) OVER (PARTITION BY sysmon.number) = 1
 ),
 -- Starts, each with its end if that is the next event of the process ID.
 starts AS MATERIALIZED (
