@@ -18,6 +18,12 @@ use std::sync::OnceLock;
 
 use crate::code::{Code, bare};
 
+/// The most numbers of a SID after its authority (MS-DTYP, 2.4.2).
+const SUB_AUTHORITIES: usize = 15;
+
+/// The most bytes of a SID as text: an authority of 15 digits, and numbers of 10.
+pub(crate) const LONGEST_SID: usize = "S-1-".len() + 15 + SUB_AUTHORITIES * "-4294967295".len();
+
 /// The names and texts of the files, sorted by name.
 const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/codes.rs"));
 
@@ -161,9 +167,13 @@ impl Table {
         Some(self.numbers[found].1)
     }
 
-    /// Finds a SID itself, in any domain, or by its longest start in the table. A number is relative to a domain.
+    /// Finds a SID itself, in any domain, or by its longest start in the table. A number is relative to a domain. A longer
+    /// text than a SID can be has no name.
     fn find_sid(&self, sid: &str) -> Option<usize> {
         const DOMAIN: &str = "s-1-5-21-";
+        if sid.len() > LONGEST_SID || sid.split('-').count() > 3 + SUB_AUTHORITIES {
+            return None;
+        }
         let in_domain = |relative: &str| self.words.get(&format!("{DOMAIN}*-{relative}")).copied();
         if sid.bytes().all(|byte| byte.is_ascii_digit()) {
             return in_domain(sid);
@@ -322,6 +332,17 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(name("sid_name", sid), known, "{sid}");
+        }
+    }
+
+    #[test]
+    fn a_text_longer_than_a_sid_has_no_name() {
+        let name = |sid: &str| named("sid_name").find(Code::Text(sid)).map(|entry| entry.name);
+        let longest = format!("S-1-5-80{}", "-4294967295".repeat(14));
+        assert_eq!(name(&longest), Some("NT Service account"));
+        let of_zeros = format!("S-1-5-80-{}1", "0".repeat(LONGEST_SID));
+        for sid in [longest + "-0", format!("S-1-5-80{}", "-1".repeat(15)), of_zeros] {
+            assert_eq!(name(&sid), None, "{sid}");
         }
     }
 

@@ -1,10 +1,10 @@
 //! Codes within a text, as in `%%1541 %{S-1-5-18}`.
 
 use crate::code::{Code, bare};
-use crate::table::{Table, table};
+use crate::table::{LONGEST_SID, Table, table};
 
-/// The most bytes of a SID in braces: 15 numbers of 10 digits after an authority of 15.
-const LONGEST_TOKEN: usize = 192;
+/// The most bytes of a SID in braces.
+const LONGEST_TOKEN: usize = LONGEST_SID + "%{}".len();
 
 /// Whether `%%nnnn` is a Win32 code or an HRESULT, as the service control manager writes them, and not a parameter.
 fn is_status(digits: &str) -> bool {
