@@ -147,7 +147,7 @@ KINDS = {
     "logoff": lambda x: (SECURITY, 4634, "Security", {"TargetUserSid": account(x("sid")), "TargetUserName": f"u{x('user')}", "TargetLogonId": x("id")}),
     "process": lambda x: (SECURITY, 4688, "Security", {
         "SubjectUserSid": account(x("sid")), "SubjectUserName": f"u{x('user')}", "NewProcessId": x("id") + 1, "ProcessId": x("id"), "NewProcessName": f"C:\\p{x('text')}.exe"}),
-    "sysmon": lambda x: (SYSMON, 1, "Sysmon", {
+    "sysmon": lambda x: (SYSMON, 1, "Microsoft-Windows-Sysmon/Operational", {
         "ProcessGuid": f"{{{x('id') + 1}}}", "ParentProcessGuid": f"{{{x('id')}}}", "ProcessId": x("id") + 1, "Image": f"p{x('text')}.exe", "User": f"D\\u{x('user')}"}),
     "member": lambda x: (SECURITY, 4728, "Security", {"MemberSid": account(x("sid")), "TargetUserName": f"g{x('text')}", "SubjectUserSid": account(x("subject"))}),
     "renamed": lambda x: (SECURITY, 4781, "Security", {

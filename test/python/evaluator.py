@@ -19,6 +19,8 @@ import evtx
 MICROSECOND = datetime.timedelta(microseconds=1)
 SECOND = datetime.timedelta(seconds=1)
 SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
+KERNEL = "Microsoft-Windows-Kernel-General"
+LOGS = {SECURITY: "security", SYSMON: "microsoft-windows-sysmon/operational", KERNEL: "system"}
 NOBODY = "S-1-0-0"
 
 
@@ -51,6 +53,10 @@ class Event:
 
     def is_a(self, provider, *ids):
         return self.provider == provider and self.id in ids
+
+    def is_in(self, provider, *ids):
+        """Whether the record is of a kind, and in the log that the kind belongs to."""
+        return self.is_a(provider, *ids) and (self.channel or "").lower() == LOGS[provider]
 
 
 def text_of(value):
@@ -167,7 +173,7 @@ def contested(events):
 
     claims = collections.defaultdict(list)
     for event in events:
-        claims[event.computer, event.channel, event.record].append(event)
+        claims[event.computer, event.channel and event.channel.lower(), event.record].append(event)
     for same in claims.values():
         for one, other in itertools.permutations(same, 2) if len(same) > 1 else ():
             if span(one)[0] <= span(other)[1] and span(other)[0] <= span(one)[1]:
@@ -256,7 +262,7 @@ def without_mapping(address):
 
 def logons(events):
     chains = collections.defaultdict(list)
-    events = in_order([event for event in events if event.is_a(SECURITY, 4624, 4634, 4647, 4672)])
+    events = in_order([event for event in events if event.is_in(SECURITY, 4624, 4634, 4647, 4672)])
     claimed = contested(events)
     for event in events:
         logon_id = event.data.get("TargetLogonId", event.data.get("SubjectLogonId"))
@@ -387,7 +393,7 @@ def processes(events):
     """The processes in the order of their starts, with ends and parents."""
     events = sorted(
         (event for event in events
-         if event.is_a(SECURITY, 4688, 4689) or event.is_a(SYSMON, 1, 5) or event.is_a("Microsoft-Windows-Kernel-General", 12)),
+         if event.is_in(SECURITY, 4688, 4689) or event.is_in(SYSMON, 1, 5) or event.is_in(KERNEL, 12)),
         key=process_order)  # fmt: skip
     same, claimed = twins_of(events), contested(events)
     found, last, last_of_guid, boots, twins = [], {}, {}, collections.Counter(), {}

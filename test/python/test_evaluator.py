@@ -231,6 +231,7 @@ def random_rows(chance):
     pick = chance.choice
     # Logons, processes, or all.
     kinds = pick([range(3), range(3, 8), range(10)])
+    channels = {evaluator.SECURITY: "Security", evaluator.SYSMON: "Microsoft-Windows-Sysmon/Operational", evaluator.KERNEL: "System"}
     for _ in range(chance.randrange(5, 120)):
         time += pick([0.001, 0.3, 0.9, 1, 1.1, 4, 100, 5000, -7.7]) * evaluator.SECOND
         computer, pid, parent = pick(["A", "B"]), pick([4, 8, 12]), pick([4, 8, 12])
@@ -253,12 +254,13 @@ def random_rows(chance):
         ][pick(kinds)]  # fmt: skip
         numbers[computer, provider] += 1
         row = {"record_id": numbers[computer, provider], "event_record_id": numbers[computer, provider], "time_created": time, "event_id": event_id, "level": pick([3, 5]), "version": 0,
-               "provider": provider, "channel": provider, "computer": computer, "user_sid": None, "event_data": data, "user_data": None}  # fmt: skip
+               "provider": provider, "channel": channels.get(provider, provider), "computer": computer, "user_sid": None, "event_data": data, "user_data": None}  # fmt: skip
         rows += [row | {"filename": f"{folder}/{computer}/{provider}"} for folder in ["live", "shadow copy"][: 1 + (numbers[computer, provider] <= copied)]]
         if planted and chance.random() < 0.1:
             # At the place of another record, at another time, perhaps long before or after.
             other = {"event_record_id": chance.randrange(1, numbers[computer, provider] + 1), "time_created": time + pick([-9, 0, 9, 90000]) * evaluator.SECOND}
             number = pick([other["event_record_id"], 7])
+            other["channel"] = [row["channel"], row["channel"].lower(), "Application"][other["event_record_id"] % 3]
             rows.append(row | other | {"record_id": number, "filename": pick(["planted", "before", "live"]) + f"/{computer}/{provider}"})
     return rows
 

@@ -12,11 +12,13 @@ import pytest
 from conftest import ROOT, SAMPLES, assert_same_rows, interrupted, takes_at_most
 
 SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
+CHANNELS = {SECURITY: "Security", SYSMON: "Microsoft-Windows-Sysmon/Operational", "Microsoft-Windows-Kernel-General": "System"}
 
 
 @pytest.fixture(name="over", params=["ASC", "DESC"])
 def fixture_over(con, request):
-    """Runs a macro over events, with both defaults of ORDER BY. An event is a tuple of seconds, provider, ID, fields, and optionally the SID of its user and the computer."""
+    """Runs a macro over events, with both defaults of ORDER BY. An event is a tuple of seconds, provider, ID, fields, and optionally the SID of its user and the computer. It is in the
+    log of its provider."""
     con.execute(f"SET default_order = '{request.param}'; SET default_null_order = '{'NULLS_LAST' if request.param == 'ASC' else 'NULLS_FIRST'}'")
     con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0")
 
@@ -30,9 +32,9 @@ def fixture_over(con, request):
             for number, at, provider, event_id, fields, *origin in rows:
                 user, computer = (*origin, *(None, "pc")[len(origin):])
                 con.execute(
-                    f"""INSERT INTO events (record_id, event_record_id, time_created, provider, event_id, event_data, computer, level, user_sid)
-                        SELECT ?, ?, '{at}', ?, ?, map_from_entries(?::STRUCT(k VARCHAR, v VARCHAR)[]), ?, 5, ?""",
-                    [number, number, provider, event_id, [{"k": k, "v": v} for k, v in fields.items()], computer, user],
+                    f"""INSERT INTO events (record_id, event_record_id, time_created, provider, event_id, event_data, computer, level, user_sid, channel)
+                        SELECT ?, ?, '{at}', ?, ?, map_from_entries(?::STRUCT(k VARCHAR, v VARCHAR)[]), ?, 5, ?, ?""",
+                    [number, number, provider, event_id, [{"k": k, "v": v} for k, v in fields.items()], computer, user, CHANNELS.get(provider, provider)],
                 )
         return query(macro, select, rest)
 
@@ -345,7 +347,7 @@ def other_records(over):
     """For each field, a copy of each event in another log in which that field alone differs."""
     over.con.execute("CREATE OR REPLACE TABLE real AS FROM events")
     names = [name for name, in over.con.execute("SELECT DISTINCT unnest(map_keys(event_data)) FROM real").fetchall()]
-    changes = {"channel": "'other' AS channel", "user_sid": "'S-1-5-21-9' AS user_sid"}
+    changes = {"channel": "upper(channel) AS channel", "user_sid": "'S-1-5-21-9' AS user_sid"}
     changes |= {name: f"map_concat(event_data, MAP {{'{name}': event_data['{name}'] || '0'}}) AS event_data" for name in names}
     for name, change in sorted(changes.items()):
         over.con.execute(f"CREATE OR REPLACE TABLE events AS FROM real UNION ALL SELECT * REPLACE ('0.evtx' AS filename, {change}) FROM real")
@@ -368,8 +370,7 @@ def test_a_record_that_says_something_else_is_no_copy(over, macro, event):
         # A script is not a record.
         assert shown == said - {"channel"}
     else:
-        # Another channel is another place.
-        assert shown == said and {name for name, rows in marks.items() if rows == [(True,), (True,)]} == said - {"channel"}
+        assert shown == said and {name for name, rows in marks.items() if rows == [(True,), (True,)]} == said
 
 
 LOGON = (1, SECURITY, 4624, {"TargetLogonId": "0x1", "TargetUserName": "u", "TargetUserSid": "S-1-5-21-1"})
@@ -384,13 +385,31 @@ def test_an_end_at_the_place_of_another_record_is_marked(over, macro, start, end
     """An end five seconds earlier, in another log with the same number. A cleared log has the same numbers later."""
     select = f"second({column}), contested"
     assert over(macro, [start, end], select, copies=2) == [(9, False)]
-    over.con.execute("UPDATE events SET filename = 'live.evtx', channel = 'Security'")
+    over.con.execute("UPDATE events SET filename = 'live.evtx'")
     plant = "INSERT INTO events SELECT * REPLACE ('planted.evtx' AS filename, time_created - INTERVAL {} AS time_created) FROM events WHERE event_id IN (4634, 4689) AND filename = 'live.evtx'"
     over.con.execute(plant.format("5 SECONDS"))
     assert over.query(macro, select) == [(4, True)]
     over.con.execute("DELETE FROM events WHERE filename = 'planted.evtx'")
     over.con.execute(plant.format("5 DAYS"))
     assert (9, False) in over.query(macro, select)
+
+
+@pytest.mark.parametrize(("macro", "events", "column"), [
+    ("evtx_logons", [LOGON, (9, SECURITY, 4634, {"TargetLogonId": "0x1"})], "logoff_time"),
+    ("evtx_process_tree", [START, (9, SECURITY, 4689, {"ProcessId": "0x1"})], "end_time"),
+    ("evtx_process_tree", [(1, SYSMON, 1, {"ProcessId": "1"}), (9, SYSMON, 5, {"ProcessId": "1"})], "end_time"),
+    ("evtx_process_tree", [START, (9, SECURITY, 4689, {"ProcessId": "0x1"}), (2, "Microsoft-Windows-Kernel-General", 12, {})], "end_time"),
+    ("evtx_case_summary", [(at, SECURITY, 4625, {"TargetUserName": "u", "IpAddress": "10.0.0.1"}) for at in (1, 9)], "failed_logons"),
+])  # fmt: skip
+def test_a_record_counts_only_in_the_log_of_its_kind(over, macro, events, column):
+    """The last record in another log. The name of a log can have any case."""
+    (true,) = over(macro, events, column)
+    over.con.execute("UPDATE events SET channel = upper(channel)")
+    assert over.query(macro, column) == [true]
+    over.con.execute(f"UPDATE events SET channel = 'Application' WHERE record_id = {len(events) - 1}")
+    assert over.query(macro, column) != [true]
+    over.con.execute("UPDATE events SET channel = 'Application'")
+    assert [row for row in over.query(macro, column) if row[0]] == []
 
 
 def test_a_planted_record_hides_no_other_of_the_case_summary(over):
@@ -610,7 +629,7 @@ def test_100000_events_take_seconds(over, parents):
     over.con.execute(f"""
         INSERT INTO events BY NAME SELECT
             i::UBIGINT AS record_id, i::UBIGINT AS event_record_id, '2024-03-05'::TIMESTAMP_NS + i * INTERVAL 1 SECOND AS time_created,
-            '{SECURITY}' AS provider, CASE i % 2 WHEN 0 THEN 4688 ELSE 4624 END::UINTEGER AS event_id, 'pc' || i % 3 AS computer,
+            '{SECURITY}' AS provider, 'Security' AS channel, CASE i % 2 WHEN 0 THEN 4688 ELSE 4624 END::UINTEGER AS event_id, 'pc' || i % 3 AS computer,
             MAP {{'NewProcessId': '0x' || to_hex(i % {parents}), 'ProcessId': '0x' || to_hex((i - 6) % {parents}), 'NewProcessName': 'a.exe',
                  'TargetLogonId': '0x' || to_hex(4096 + i % 1000), 'TargetUserName': 'u', 'LogonType': '3', 'SubjectUserName': 'u', 'SubjectDomainName': 'D'}} AS event_data
         FROM range(100000) numbers(i)""")

@@ -10,6 +10,7 @@ WITH evtx_logons_records AS MATERIALIZED (
            record_id = event_record_id AS is_own
     FROM query_table(table_name)
     WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
+      AND lower(channel) = 'security'
 ),
 -- A record in several copies of a log counts once. One that says anything else is no copy.
 evtx_logons_copies AS (
@@ -39,16 +40,16 @@ evtx_logons_events AS (
         event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
         event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
         event_data['PrivilegeList'] AS privileges,
-        -- Another record claims its place: its channel and number, in a log of the same time. A log that was cleared has
+        -- Another record claims its place: its number, in a log of the same time. A log that was cleared has
         -- each number again later.
         event_record_id IS NOT NULL
             AND (coalesce(max(span_end) OVER earlier >= span_start, false)
                  OR coalesce(min(span_start) OVER later <= span_end, false)) AS is_contested
     FROM (SELECT *, coalesce(log_start, time_created) AS span_start, coalesce(log_end, time_created) AS span_end
           FROM evtx_logons_copies)
-    WINDOW earlier AS (PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
+    WINDOW earlier AS (PARTITION BY computer, event_record_id ORDER BY span_start ASC NULLS LAST
                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-           later AS (PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
+           later AS (PARTITION BY computer, event_record_id ORDER BY span_start ASC NULLS LAST
                      ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
 ),
 -- Leaves out the sessions of SYSTEM, LOCAL SERVICE and NETWORK SERVICE by their fixed IDs, because a machine that logs on

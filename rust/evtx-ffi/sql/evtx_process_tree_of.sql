@@ -14,15 +14,16 @@ WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
 evtx_process_tree_events AS NOT MATERIALIZED (
     SELECT * EXCLUDE place, list(place) AS places
     FROM evtx_process_tree_records
-    WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing'
+    WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing' AND lower(channel) = 'security'
        OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
-       OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General'
+          AND lower(channel) = 'microsoft-windows-sysmon/operational'
+       OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General' AND lower(channel) = 'system'
     GROUP BY ALL
 ),
 evtx_process_tree_accounts AS (FROM evtx_accounts_of('evtx_process_tree_records')),
 events AS (
     SELECT
-        computer, channel, places, time_created, event_record_id, event_id,
+        computer, lower(channel) AS channel, places, time_created, event_record_id, event_id,
         CASE event_id WHEN 1 THEN 'start' WHEN 4688 THEN 'start' WHEN 12 THEN 'boot' ELSE 'end' END AS kind,
         TRY_CAST(coalesce(event_data['NewProcessId'], event_data['ProcessId']) AS UBIGINT) AS pid,
         TRY_CAST(CASE event_id WHEN 1 THEN event_data['ParentProcessId'] WHEN 4688 THEN event_data['ProcessId'] END
