@@ -368,7 +368,7 @@ def test_a_record_that_says_something_else_is_no_copy(over, macro, event):
     said = {"channel", "user_sid", *event[3]}
     if macro == "evtx_script_blocks":
         # A script is not a record.
-        assert shown == said - {"channel"}
+        assert shown == said - {"channel"} and all(row == (True,) for name in ("channel", "ScriptBlockText") for row in marks[name])
     else:
         assert shown == said and {name for name, rows in marks.items() if rows == [(True,), (True,)]} == said
 
@@ -423,6 +423,30 @@ def test_a_planted_record_hides_no_other_of_the_case_summary(over):
         THEN MAP {'SubjectUserName': 'anna'} ELSE MAP {'ServiceName': 'Windows Update', 'ImagePath': 'svchost.exe'} END) AS event_data) FROM events""")
     select = "[service.service FOR service IN new_services], [log.user_name FOR log IN cleared_logs]"
     assert [tuple(map(sorted, row)) for row in over.query("evtx_case_summary", select)] == [(["Windows Update", "evil"], ["D\\anna", "D\\mallory"])]
+
+
+@pytest.mark.parametrize("plant", [
+    # The first part, 300 days before.
+    "event_record_id, time_created - INTERVAL 300 DAYS AS time_created FROM events WHERE record_id = 0",
+    "40 AS event_record_id, time_created - INTERVAL 300 DAYS AS time_created FROM events WHERE record_id = 0",
+    # The part that is missing, with the number of the first one, and of a record of another script.
+    "0 AS event_record_id, map_concat(event_data, MAP {'MessageNumber': '2', 'ScriptBlockText': '# harmless'}) AS event_data FROM events WHERE record_id = 0",
+    "1 AS event_record_id, map_concat(event_data, MAP {'MessageNumber': '2', 'ScriptBlockText': '# harmless'}) AS event_data FROM events WHERE record_id = 0",
+])  # fmt: skip
+def test_a_planted_part_of_a_script_is_marked(over, plant):
+    """In another log. What it says about the other script stays as it is."""
+    over("evtx_script_blocks", [block(1, 1, 2, "evil "), block(5, 1, 1, "other", "x")], copies=2)
+    select = "script_block_id, contested"
+    over.con.execute("UPDATE events SET filename = 'live.evtx'")
+    assert sorted(over.query("evtx_script_blocks", select)) == [("b", False), ("x", False)]
+    columns, rows = plant.split(" FROM ")
+    columns = ", ".join(column if " AS " in column else f"{column} AS {column}" for column in re.split(r", (?=time|map)", columns))
+    over.con.execute(f"INSERT INTO events SELECT DISTINCT * REPLACE ('planted.evtx' AS filename, {columns}) FROM {rows}")
+    claims_other = plant.startswith("1 ")
+    assert sorted(over.query("evtx_script_blocks", select)) == [("b", True), ("x", claims_other)]
+    # A part of another channel is of another script.
+    over.con.execute("UPDATE events SET channel = 'Application' WHERE filename = 'planted.evtx'")
+    assert sorted(over.query("evtx_script_blocks", select)) == [("b", False), ("b", False), ("x", False)]
 
 
 def test_base64_in_a_script_is_decoded(over):

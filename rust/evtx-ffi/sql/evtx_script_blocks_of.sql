@@ -6,7 +6,8 @@
 
 -- PowerShell 7 is the provider PowerShellCore. An event without an ID is a block of its own.
 WITH evtx_script_blocks_logged AS (
-    SELECT computer, provider, user_sid, process_id, level, time_created, event_record_id, filename,
+    SELECT computer, channel, provider, user_sid, process_id, level, time_created, event_record_id, filename,
+           record_id = event_record_id AS is_own,
            event_data['ScriptBlockId'] AS script_block_id,
            CASE WHEN script_block_id IS NULL THEN (event_record_id, time_created) END AS own_id,
            TRY_CAST(event_data['MessageNumber'] AS UINTEGER) AS number,
@@ -17,25 +18,48 @@ WITH evtx_script_blocks_logged AS (
     FROM query_table(table_name)
     WHERE event_id = 4104 AND provider IN ('Microsoft-Windows-PowerShell', 'PowerShellCore')
 ),
--- A part can come from several copies of a log. If parts with one number say different things, there are several scripts.
+-- A record in several copies of a log counts once.
+copies AS (
+    SELECT * EXCLUDE (filename, is_own, is_own_log, log_start, log_end), min(filename) AS log,
+           min(if(is_own_log, log_start, time_created)) AS span_start,
+           max(if(is_own_log, log_end, time_created)) AS span_end
+    FROM (SELECT *, bool_and(is_own) OVER of_log AS is_own_log, min(time_created) OVER of_log AS log_start,
+                 max(time_created) OVER of_log AS log_end
+          FROM evtx_script_blocks_logged
+          WINDOW of_log AS (PARTITION BY computer, filename))
+    GROUP BY ALL
+),
+-- Another record claims its place: its channel and number, in a log of the same time, as in evtx_logons.
+claimed AS (
+    SELECT *, event_record_id IS NOT NULL
+                  AND (coalesce(max(span_end) OVER earlier >= span_start, false)
+                       OR coalesce(min(span_start) OVER later <= span_end, false)) AS is_claimed
+    FROM copies
+    WINDOW earlier AS (PARTITION BY computer, lower(channel), event_record_id ORDER BY span_start ASC NULLS LAST
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+           later AS (PARTITION BY computer, lower(channel), event_record_id ORDER BY span_start ASC NULLS LAST
+                     ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+),
+-- If parts with one number say different things, there are several scripts. PowerShell logs a part once.
 parts AS (
     SELECT *, row_number() OVER (of_part ORDER BY time_created ASC, record ASC, log ASC, part ASC) AS version,
-           count(*) OVER of_part > 1 OR stray IS NOT NULL AS is_contested
-    FROM (SELECT * EXCLUDE (time_created, event_record_id, filename), min(time_created) AS time_created,
-                 min(event_record_id) AS record, min(filename) AS log
-          FROM evtx_script_blocks_logged
+           count(*) OVER of_part > 1 OR stray IS NOT NULL OR is_claimed OR records > 1 AS is_contested
+    FROM (SELECT * EXCLUDE (channel, time_created, event_record_id, log, span_start, span_end, is_claimed),
+                 lower(channel) AS channel, min(time_created) AS time_created, min(event_record_id) AS record, min(log) AS log,
+                 bool_or(is_claimed) AS is_claimed, count(*) AS records
+          FROM claimed
           GROUP BY ALL)
     WINDOW of_part AS (
-        PARTITION BY computer, provider, user_sid, process_id, level, script_block_id, own_id, total, path, number, stray)
+        PARTITION BY computer, channel, provider, user_sid, process_id, level, script_block_id, own_id, total, path, number, stray)
 ),
 blocks AS (
     SELECT min(time_created) AS time_created, computer, user_sid, process_id, script_block_id, path,
            -- PowerShell logs blocks with suspicious words at level 3.
-           level = 3 AS is_suspicious, bool_or(is_contested) AS contested,
+           level = 3 AS is_suspicious, bool_or(is_contested) OR count(DISTINCT record) < count(record) AS contested,
            total AS parts, total - count(*) FILTER (stray IS NULL) AS missing_parts,
            string_agg(part, '' ORDER BY number ASC) AS text
     FROM parts
-    GROUP BY computer, provider, user_sid, process_id, level, script_block_id, own_id, total, path, stray, version
+    GROUP BY computer, channel, provider, user_sid, process_id, level, script_block_id, own_id, total, path, stray, version
 )
 SELECT *,
        list_filter(
