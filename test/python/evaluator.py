@@ -139,36 +139,35 @@ def case(events):
 
 
 def logs_of(events):
-    """The times of the events of each log, and the logs whose records have other numbers than their events."""
-    times, forwarded = collections.defaultdict(list), set()
+    """The times of the events of each log, and how the numbers of its records differ from those of their events."""
+    times, shifts = collections.defaultdict(list), collections.defaultdict(set)
     for event in events:
         for log, number in event.logs.items():
             times[event.computer, log].append(event.time)
-            if number != event.record:
-                forwarded.add((event.computer, log))
-    return times, forwarded
+            shifts[event.computer, log].add(event.record - number)
+    return times, shifts
 
 
 def in_order(events):
     """The events in the order of their records: logs by their median time, then by the number of the event."""
-    times, forwarded = logs_of(events)
+    times, shifts = logs_of(events)
     medians = {log: statistics.median_low(found) for log, found in times.items()}
 
     def place(event):
         logs = [(event.computer, log) for log in event.logs]
-        own = [log for log in logs if log not in forwarded]
+        own = [log for log in logs if shifts[log] == {0}]
         return min(medians[log] for log in own or logs), event.record, event.time
 
     return sorted(events, key=place)
 
 
 def contested(events):
-    """The events whose place another one claims: the number and the channel, in a log of the same time. Of a log with numbers of its own, which events of
-    several logs share, only the event's own time counts."""
-    (spans, forwarded), found = logs_of(events), set()
+    """The events whose place another one claims: the number and the channel, in a log of the same time. Of a log that does not have the
+    numbers of its events, or all moved as in an export, only the event's own time counts."""
+    (spans, shifts), found = logs_of(events), set()
 
     def span(event):
-        times = [time for log in event.logs if (event.computer, log) not in forwarded for time in spans[event.computer, log]]
+        times = [time for log in event.logs if len(shifts[event.computer, log]) == 1 for time in spans[event.computer, log]]
         return (min(times), max(times)) if times else (event.time, event.time)
 
     claims = collections.defaultdict(list)

@@ -255,7 +255,9 @@ def random_rows(chance):
         numbers[computer, provider] += 1
         row = {"record_id": numbers[computer, provider], "event_record_id": numbers[computer, provider], "time_created": time, "event_id": event_id, "level": pick([3, 5]), "version": 0,
                "provider": provider, "channel": channels.get(provider, provider), "computer": computer, "user_sid": None, "event_data": data, "user_data": None}  # fmt: skip
-        rows += [row | {"filename": f"{folder}/{computer}/{provider}"} for folder in ["live", "shadow copy"][: 1 + (numbers[computer, provider] <= copied)]]
+        # An export has other numbers.
+        exported = {"record_id": row["record_id"] + 5} if copied % 2 else {}
+        rows += [row | {"filename": f"{folder}/{computer}/{provider}"} | (exported if folder != "live" else {}) for folder in ["live", "shadow copy"][: 1 + (numbers[computer, provider] <= copied)]]
         if planted and chance.random() < 0.1:
             # At the place of another record, at another time, perhaps long before or after.
             other = {"event_record_id": chance.randrange(1, numbers[computer, provider] + 1), "time_created": time + pick([-9, 0, 9, 90000]) * evaluator.SECOND}

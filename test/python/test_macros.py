@@ -394,6 +394,26 @@ def test_an_end_at_the_place_of_another_record_is_marked(over, macro, start, end
     assert (9, False) in over.query(macro, select)
 
 
+@pytest.mark.parametrize(("macro", "start", "end"), [
+    ("evtx_logons", LOGON, (9, SECURITY, 4634, {"TargetLogonId": "0x1"})),
+    ("evtx_process_tree", START, (9, SECURITY, 4689, {"ProcessId": "0x1", "ProcessName": "a"})),
+    ("evtx_script_blocks", block(1, 1, 3, "a"), block(9, 3, 3, "c")),
+])  # fmt: skip
+def test_a_planted_record_is_marked_beside_an_exported_log(over, macro, start, end):
+    """An export numbers records from 1 on. Only without a filter, all numbers differ by the same from those of the events."""
+    other = (5, start[1], start[2], {"MessageNumber": "1", "MessageTotal": "1", "ScriptBlockId": "x", "ProcessName": "x"})
+    over(macro, [start, other, end])
+    over.con.execute("UPDATE events SET filename = 'export.evtx', event_record_id = event_record_id + 99")
+    assert set(over.query(macro, "contested")) == {(False,)}
+    # Another record has the number of the first or of the last one, at a time between.
+    over.con.execute("CREATE OR REPLACE TABLE export AS FROM events")
+    for number, gap in [(99, 0), (101, 0), (99, 7)]:
+        over.con.execute(f"""CREATE OR REPLACE TABLE events AS SELECT * REPLACE (if(event_record_id = 101, 101 + {gap}, event_record_id) AS event_record_id) FROM export UNION ALL
+            SELECT * REPLACE ('planted.evtx' AS filename, 1 AS record_id, {number} AS event_record_id, '2024-03-05 08:00:04'::TIMESTAMP_NS AS time_created,
+                              map_concat(event_data, MAP {{'ScriptBlockId': 'y'}}) AS event_data) FROM export WHERE record_id = 1""")
+        assert ((True,) in over.query(macro, "contested")) == (gap == 0)
+
+
 @pytest.mark.parametrize(("macro", "events", "column"), [
     ("evtx_logons", [LOGON, (9, SECURITY, 4634, {"TargetLogonId": "0x1"})], "logoff_time"),
     ("evtx_process_tree", [START, (9, SECURITY, 4689, {"ProcessId": "0x1"})], "end_time"),

@@ -7,7 +7,7 @@
 -- DuckDB would read the logs twice for the aggregates over each log.
 WITH evtx_logons_records AS MATERIALIZED (
     SELECT computer, channel, event_record_id, time_created, event_id, user_sid, event_data, filename,
-           record_id = event_record_id AS is_own
+           event_record_id::HUGEINT - record_id::HUGEINT AS shift
     FROM query_table(table_name)
     WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
       AND lower(channel) = 'security'
@@ -15,13 +15,15 @@ WITH evtx_logons_records AS MATERIALIZED (
 -- A record in several copies of a log counts once. One that says anything else is no copy.
 evtx_logons_copies AS (
     SELECT
-        * EXCLUDE (filename, is_own, is_own_log, log_time, log_start, log_end),
+        * EXCLUDE (filename, shift, is_own_log, is_one_log, log_time, log_start, log_end),
         -- A cleared log starts at record 1 again, in another file than the archived records. One broken time does not move
-        -- the median. A log of forwarded events has records from before and after it was cleared.
+        -- the median. A log of forwarded events has records from before and after it was cleared. An export, which numbers
+        -- records anew, has those of one log, but perhaps only some.
         coalesce(min(log_time) FILTER (is_own_log), min(log_time)) AS log_time,
-        min(log_start) FILTER (is_own_log) AS log_start, max(log_end) FILTER (is_own_log) AS log_end
+        min(log_start) FILTER (is_one_log) AS log_start, max(log_end) FILTER (is_one_log) AS log_end
     FROM (
-        SELECT *, quantile_disc(time_created, 0.5) OVER of_log AS log_time, bool_and(is_own) OVER of_log AS is_own_log,
+        SELECT *, quantile_disc(time_created, 0.5) OVER of_log AS log_time, bool_and(shift = 0) OVER of_log AS is_own_log,
+               min(shift) OVER of_log = max(shift) OVER of_log AS is_one_log,
                min(time_created) OVER of_log AS log_start, max(time_created) OVER of_log AS log_end
         FROM evtx_logons_records
         WINDOW of_log AS (PARTITION BY computer, filename)

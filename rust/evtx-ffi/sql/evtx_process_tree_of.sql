@@ -8,7 +8,7 @@
 -- says anything else is no copy.
 WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
     SELECT computer, channel, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data,
-           {log: hash(filename), is_own: record_id = event_record_id} AS place
+           {log: hash(filename), shift: event_record_id::HUGEINT - record_id::HUGEINT} AS place
     FROM query_table(table_name)
 ),
 evtx_process_tree_events AS NOT MATERIALIZED (
@@ -43,13 +43,13 @@ numbered AS MATERIALIZED (
     FROM events
 ),
 -- Records whose place another one claims: the channel and the number, in a log of the same time. A log that was cleared has
--- each number again later, and a log of forwarded events has those from before and after.
+-- each number again later, and a log of forwarded events has those from before and after. An export numbers records anew.
 placed AS (SELECT number, computer, channel, event_record_id, time_created, unnest(places, max_depth := 2) FROM numbered),
 spans AS (
     SELECT computer, log, min(time_created) AS log_start, max(time_created) AS log_end
     FROM placed
     GROUP BY computer, log
-    HAVING bool_and(is_own)
+    HAVING min(shift) = max(shift)
 ),
 claims AS MATERIALIZED (
     SELECT number

@@ -7,7 +7,7 @@
 -- PowerShell 7 is the provider PowerShellCore. An event without an ID is a block of its own.
 WITH evtx_script_blocks_logged AS (
     SELECT computer, channel, provider, user_sid, process_id, level, time_created, event_record_id, filename,
-           record_id = event_record_id AS is_own,
+           event_record_id::HUGEINT - record_id::HUGEINT AS shift,
            event_data['ScriptBlockId'] AS script_block_id,
            CASE WHEN script_block_id IS NULL THEN (event_record_id, time_created) END AS own_id,
            TRY_CAST(event_data['MessageNumber'] AS UINTEGER) AS number,
@@ -20,11 +20,11 @@ WITH evtx_script_blocks_logged AS (
 ),
 -- A record in several copies of a log counts once.
 copies AS (
-    SELECT * EXCLUDE (filename, is_own, is_own_log, log_start, log_end), min(filename) AS log,
-           min(if(is_own_log, log_start, time_created)) AS span_start,
-           max(if(is_own_log, log_end, time_created)) AS span_end
-    FROM (SELECT *, bool_and(is_own) OVER of_log AS is_own_log, min(time_created) OVER of_log AS log_start,
-                 max(time_created) OVER of_log AS log_end
+    SELECT * EXCLUDE (filename, shift, is_one_log, log_start, log_end), min(filename) AS log,
+           min(if(is_one_log, log_start, time_created)) AS span_start,
+           max(if(is_one_log, log_end, time_created)) AS span_end
+    FROM (SELECT *, min(shift) OVER of_log = max(shift) OVER of_log AS is_one_log,
+                 min(time_created) OVER of_log AS log_start, max(time_created) OVER of_log AS log_end
           FROM evtx_script_blocks_logged
           WINDOW of_log AS (PARTITION BY computer, filename))
     GROUP BY ALL
