@@ -469,6 +469,14 @@ def test_a_planted_part_of_a_script_is_marked(over, plant):
     assert sorted(over.query("evtx_script_blocks", select)) == [("b", False), ("b", False), ("x", False)]
 
 
+@pytest.mark.parametrize("between", ["", " ", "s", "S", "*", "\r\n", "\t", "\x01", "\x7f", "\x85", "\u2028", "\ufffe", "\ufffd", "İ", "😀", "\x01\x02" * 50])
+def test_an_asterisk_stands_for_any_text(con, between):
+    con.execute("CREATE TABLE texts AS FROM read_evtx($1, text := true, fields := true) LIMIT 1", [str(SAMPLES / "DC01-System.evtx")])
+    con.execute("UPDATE texts SET text = 'N: ' || $1, fields = [{'name': 'N', 'value': $1}]", [f"Straße İl{between}-ENC Q"])
+    for pattern, found in [("IL*-enc", True), ("İL*-enc", True), ("İ*Q", True), (["x", "straße*q"], True), (["İ*zz", "-enc*q"], True), ("Q*STRA", False), ("İ*q*İ", False), ("İ*q*stra", False)]:
+        assert (con.execute("SELECT count(*) FROM evtx_search_of('texts', $1)", [pattern]).fetchone() == (1,)) == found, pattern
+
+
 def test_base64_in_a_script_is_decoded(over):
     hidden = base64_of("Write-Output 'hidden'", "utf-16-le")
     events = [block(1, 1, 1, f"powershell -enc {hidden} C:/Windows/System32/WindowsPowerShell")]

@@ -21,11 +21,11 @@ WITH evtx_search_hits AS (
 SELECT time_created, computer, channel, event_id, record_id, item.name AS field, item.value AS value, error, filename
 FROM evtx_search_hits
 WHERE item IS NULL OR regexp_matches(
-    -- lower() turns İ into i.
+    -- lower() turns İ into i, and leaves no S, which separates the two texts.
     CASE WHEN regex::BOOLEAN THEN item.value
-         WHEN contains(pattern::VARCHAR, 'İ') THEN lower(item.value) || chr(1) || lower(replace(item.value, 'İ', chr(0)))
+         WHEN contains(pattern::VARCHAR, 'İ') THEN lower(item.value) || 'S' || lower(replace(item.value, 'İ', chr(0)))
          ELSE lower(item.value) END,
     list_aggregate(list_transform(
         CASE WHEN typeof(pattern) LIKE '%]' THEN TRY_CAST(pattern AS VARCHAR[]) ELSE [pattern::VARCHAR] END,
         lambda p: CASE WHEN regex::BOOLEAN THEN '(?:' || p || ')'
-            ELSE replace(regexp_escape(lower(replace(trim(p, '*'), 'İ', chr(0)))), '\*', '[^\x01]*') END), 'string_agg', '|'))
+            ELSE replace(regexp_escape(lower(replace(trim(p, '*'), 'İ', chr(0)))), '\*', '[^S]*') END), 'string_agg', '|'))
