@@ -6,11 +6,10 @@ use arrow_array::ArrayRef;
 use arrow_array::builder::{MapBuilder, MapFieldNames, StringViewBuilder};
 use arrow_schema::{DataType, Field};
 use evtx_arrow::Numbering;
-use evtx_format::Interrupt;
-use evtx_scan::{ScanError, Storage};
+use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{EvtxVector, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction};
 
 /// How many fields are read between two checks for an interrupt.
 const UNCHECKED: usize = 1 << 12;
@@ -36,12 +35,7 @@ struct EventData;
 
 impl Scalar for EventData {
     /// NULL for NULL.
-    unsafe fn call(
-        &mut self,
-        vectors: &[EvtxVector],
-        _: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<ArrayRef, EvtxError> {
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let &[lists, pairs, keys, values] = vectors else {
             return Err("evtx_event_data has one argument".into());
         };
@@ -59,7 +53,7 @@ impl Scalar for EventData {
             for item in items.filter(|&item| pairs.is_valid(item)) {
                 fields += 1;
                 if fields % UNCHECKED == 0 {
-                    interrupt.check().map_err(ScanError::from)?;
+                    caller.interrupt.check().map_err(ScanError::from)?;
                 }
                 // SAFETY: as above.
                 let (key, value) = unsafe { (keys.text(item)?, values.text(item)?) };
