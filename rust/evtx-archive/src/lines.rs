@@ -19,9 +19,9 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::encoding::{encoding, len_in_file};
 
-/// The most bytes of a line as UTF-8. A record of a log has at most 64 KiB. DuckDB takes some 60 bytes of memory for each
+/// The most bytes of a line as UTF-8. A record of a log has at most 64 KiB. DuckDB takes up to 150 bytes of memory for each
 /// byte of a line, and does not look for an interrupt in between.
-const MAX_LINE: usize = 4 << 20;
+const MAX_LINE: usize = 2 << 20;
 
 /// Bytes that are read at once of a local and of a remote file.
 const LOCAL_PIECE: u64 = 1 << 20;
@@ -569,7 +569,7 @@ mod tests {
                 for (nth, (line, mut row)) in lines.iter().zip(sorted(found)).enumerate() {
                     let is_long = errors.contains(&nth);
                     assert_eq!(row.2.take().as_ref(), (!is_long).then_some(line), "line {nth}");
-                    let why = is_long.then(|| "it has more than 4 MiB".to_owned());
+                    let why = is_long.then(|| "it has more than 2 MiB".to_owned());
                     assert_eq!(row, (Some(nth as u64 + 1), Some(offset), None, why));
                     offset += line.len() as u64 + 1;
                 }
