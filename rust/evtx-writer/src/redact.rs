@@ -63,6 +63,10 @@ impl Redactor {
     /// record, or the values become too long.
     pub fn redact(&mut self, record: &[u8]) -> Result<&[u8], WriteError> {
         let cut = CutRecord::new(record)?;
+        if cut.marks.is_some() {
+            let why = "it has pseudonyms: call evtx_redact first, then evtx_pseudonymize";
+            return Err(WriteError::NotRedacted(why.into()));
+        }
         let edits = FieldEdits::new(&self.fields);
         edit(&mut self.record, cut, edits, &mut self.definitions)?.check_numbers()?;
         Ok(&self.record.out)

@@ -21,6 +21,8 @@ const BITS: [u32; 8] = [7, 8, 15, 16, 31, 32, 63, 64];
 const ROUNDS: u8 = 6;
 /// Relative IDs below this are those of accounts and groups that every domain has.
 const FIRST_RID: u32 = 1000;
+/// The fewest bytes of a key. Whoever has a log can try shorter ones.
+const MIN_KEY: usize = 16;
 /// How many pseudonyms are remembered.
 const MAX_KNOWN: usize = 1 << 16;
 
@@ -47,7 +49,7 @@ impl Key {
     /// A key from a text; without one, a random key that lives as long as the process.
     ///
     /// # Errors
-    /// If the system has no random numbers.
+    /// A text that is too short; or the system has no random numbers.
     pub(super) fn new(text: Option<&str>) -> Result<Self, String> {
         static RANDOM: OnceLock<[u8; 32]> = OnceLock::new();
         let random = || match RANDOM.get() {
@@ -57,6 +59,9 @@ impl Key {
                 Ok::<_, String>(RANDOM.get_or_init(|| made))
             }
         };
+        if let Some(short) = text.filter(|text| text.len() < MIN_KEY) {
+            return Err(format!("the key has {} bytes, but needs {MIN_KEY} or more", short.len()));
+        }
         let bytes = text.map_or_else(|| random().map(<[u8; 32]>::as_slice), |text| Ok(text.as_bytes()))?;
         let mac = Hmac::new_from_slice(bytes).map_err(|why| why.to_string())?;
         let known = RefCell::default();
@@ -201,13 +206,22 @@ mod tests {
     use crate::pseudonym::text::parts;
 
     fn new(text: &str) -> String {
-        let key = Key::new(Some("a key")).expect("a key");
+        let key = Key::new(Some("a key of 16 bytes")).expect("a key");
         parts(text).map(|(part, _)| key.part(part)).collect()
     }
 
     #[test]
+    fn a_key_is_not_short() {
+        for short in ["", "fifteen bytes.."] {
+            let why = Key::new(Some(short)).expect_err("a short key");
+            assert_eq!(why, format!("the key has {} bytes, but needs 16 or more", short.len()));
+        }
+        assert!(Key::new(Some("sixteen bytes...")).is_ok() && Key::new(None).is_ok());
+    }
+
+    #[test]
     fn numbers_are_permuted_within_their_width() {
-        let key = Key::new(Some("a key")).expect("a key");
+        let key = Key::new(Some("a key of 16 bytes")).expect("a key");
         for range in [0..128, 128..256, 256..1 << 15, 1 << 15..1 << 16] {
             let images: HashSet<u64> = range.clone().map(|number| key.number(number)).collect();
             assert_eq!(images.len() as u64, range.end - range.start);
@@ -244,6 +258,6 @@ mod tests {
             new("1234").parse::<u64>().ok(),
             u64::from_str_radix(&new("0x4d2")[2..], 16).ok()
         );
-        assert_ne!(Key::new(Some("b")).expect("a key").word("anna"), new("anna"));
+        assert_ne!(Key::new(Some("another key of 16")).expect("a key").word("anna"), new("anna"));
     }
 }
