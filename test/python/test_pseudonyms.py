@@ -70,7 +70,8 @@ def test_no_odd_form_of_a_name_is_left(con, tmp_path, seed):
     name = "".join(draw.choice("bcdfghjklmnpqrstvwxz") for _ in range(7))
     texts = [form.replace("{umlaut}", name[:3] + "ü" + name[3:]).replace("{upper}", name.upper()).replace("{}", name) for form in planted.ODD]
     address = [str(draw.randrange(130, 255)) for _ in range(4)]
-    texts += [sign.join(address) for sign in (",", "-", " ", "[.]", "_", "\\.")]
+    runs = [sign.join(numbers) for sign in (",", "-", " ", ", ", "[.]", "_", "\\.") for numbers in (address, address[:3], [hex(int(number)) for number in address])]
+    texts += runs
     path = tmp_path / "shared.evtx"
     after = texts_after(con, path, texts)
     log = path.read_bytes().lower()
@@ -79,12 +80,20 @@ def test_no_odd_form_of_a_name_is_left(con, tmp_path, seed):
     for before, text in zip(texts, after, strict=True):
         # What is between the parts stays.
         assert len(text) and text != before
+        if before in runs:
+            assert re.fullmatch("t-[0-9a-f]{10}", text), before
+            continue
         signs = lambda text: re.sub(r"t-[0-9a-f]{10}|\w|[^\x00-\x7f]", "", text)
         assert signs(text) == signs(before), (before, text)
     assert not {tuple(address)} & {tuple(re.findall(r"\d+", text)) for text in after}
-    array = planted.record(1, [(0x84, bytes(map(int, address)))])
-    written(con, path, "SELECT evtx_pseudonymize(?::BLOB) AS record", [array])
-    assert bytes(map(int, address)) not in path.read_bytes()
+    # Of an array, no number is that of a text, and the others decide it, too.
+    arrays = [[int(number) for number in address], [int(number) for number in address[:3]] + [1]]
+    for kind, size in ((0x84, 1), (0x83, 1), (0x86, 2), (0x88, 4), (0x95, 8)):
+        record = planted.record(1, [(kind, b"".join(number.to_bytes(size, "little") for number in array)) for array in arrays])
+        data = written(con, path, "SELECT evtx_pseudonymize(?::BLOB) AS record", [record])
+        assert bytes(arrays[0]) not in data
+        after = list(con.execute("SELECT event_data FROM read_evtx(?)", [str(path)]).fetchone()[0].values())
+        assert len(after) == 8 and after[:3] != after[4:7], after
 
 
 def test_values_join_as_before(con, tmp_path):
@@ -106,6 +115,24 @@ def test_values_join_as_before(con, tmp_path):
     written(con, tmp_path / "typed.evtx", "SELECT evtx_pseudonymize(?::BLOB) AS record", [planted.record(1, values)])
     typed = con.execute("SELECT event_data FROM read_evtx(?)", [str(tmp_path / "typed.evtx")]).fetchone()[0]
     assert list(typed.values()) == [new[10], new[11], domain]
+
+
+def test_numbers_of_texts_are_not_those_of_relative_ids(con, tmp_path):
+    sid, number = texts_after(con, tmp_path / "shared.evtx", ["S-1-5-21-1-2-3-4711", "4711"])
+    assert sid.rsplit("-")[-1] != number
+
+
+def test_an_entry_for_a_field_allows_no_word(con, tmp_path):
+    new, = texts_after(con, tmp_path / "shared.evtx", ["CONTOSO\\anna, anna@contoso.example"], ", allow := ['Contoso/1/Anna']")
+    assert not re.search("contoso|anna", new, re.I)
+
+
+def test_words_of_windows_name_nobody(con, tmp_path):
+    texts = ["backup@exchange.com", "APP-SERVER.cloud.com", r"C:\Users\backup\AppData", r"C:\Users\Public\AppData", "backup"]
+    new = texts_after(con, tmp_path / "shared.evtx", texts)
+    name = "t-[0-9a-f]{10}"
+    patterns = [rf"{name}@{name}\.{name}", rf"{name}-{name}\.{name}\.{name}", rf"C:\\Users\\{name}\\AppData", r"C:\\Users\\Public\\AppData", "backup"]
+    assert all(map(re.fullmatch, patterns, new)), new
 
 
 def test_a_key_decides_the_pseudonyms(con, tmp_path):

@@ -8,7 +8,7 @@ mod key;
 mod allowed;
 mod check;
 
-use evtx_format::value::{Scalar, Value};
+use evtx_format::value::{Scalar, Value, ValueType};
 
 use crate::copy::{BINXML, STRING, entity_character};
 use crate::editor::{Definitions, Edits, edit};
@@ -17,10 +17,22 @@ use crate::source::Result;
 use crate::target::{Content, Edit, NO_DEPENDENCY, Named, Own, hash};
 use crate::typed::{self, replaced, shown};
 use crate::value::{from_utf16, utf16};
-use allowed::{Allowed, Event, NO_TIME, Open, Place, UNKNOWN};
+use allowed::{Allowed, Event, NO_TIME, Open, Place, TEXT, UNKNOWN};
 pub use check::{Check, Left};
 use key::Key;
 use text::{Part, mark_of, parts};
+
+/// Whether the bytes of values of a type are replaced together: binary ones, and arrays of numbers, which can be addresses or
+/// texts.
+fn is_bytes(value_type: ValueType) -> bool {
+    use Scalar::{HexInt32, HexInt64, Int8, Int16, Int32, Int64, SizeT, UInt8, UInt16, UInt32, UInt64};
+    let scalar = value_type.scalar;
+    let is_number = matches!(
+        scalar,
+        Int8 | UInt8 | Int16 | UInt16 | Int32 | UInt32 | Int64 | UInt64 | HexInt32 | HexInt64 | SizeT
+    );
+    scalar == Scalar::Binary || value_type.array && is_number
+}
 
 /// The most bytes of a record whose texts may become longer, with room for the header of a chunk.
 const LONG: usize = 60_000;
@@ -131,34 +143,34 @@ impl<'p> Pseudonyms<'p> {
     }
 
     /// A text with pseudonyms.
-    fn text(&mut self, text: &str) -> String {
-        let (rules, known) = (self.rules, self.plan.issued.len());
-        let part = |(part, text): (Part<'_>, &str)| match rules.allowed.part(part) {
+    fn text(&mut self, place: &Place, text: &str) -> String {
+        let rules = self.rules;
+        let part = |(part, text, may_stay): (Part<'_>, &str, bool)| match may_stay {
             true => text.to_owned(),
-            false => self.issued(rules.key.part(part)),
+            false => rules.key.part(part),
         };
-        let new: String = parts(text).map(part).collect();
-        match self.room.checked_sub(2 * new.len().saturating_sub(text.len())) {
-            Some(room) => {
-                self.room = room;
-                new
-            }
-            None => {
-                self.plan.issued.truncate(known);
-                self.issued(rules.key.word(text))
-            }
-        }
+        let new: String = rules.allowed.parts(place, text).map(part).collect();
+        let Some(room) = self.room.checked_sub(2 * new.len().saturating_sub(text.len())) else {
+            return self.issued(rules.key.word(text));
+        };
+        self.room = room;
+        // Pseudonyms of numbers can form other parts than the numbers.
+        let issued = rules.allowed.parts(place, &new).filter(|(_, _, may_stay)| !may_stay);
+        self.plan
+            .issued
+            .extend(issued.map(|(part, text, _)| mark_of((part, text))));
+        new
     }
 
     /// The text of a value in a place, with pseudonyms if it may not stay.
-    fn text_in(&mut self, place: &Place, scalar: Scalar, text: String) -> String {
-        if self.rules.allowed.whole(place, &self.plan.event, &text) {
+    fn text_in(&mut self, place: &Place, value_type: ValueType, text: String) -> String {
+        if self.rules.allowed.may_stay(place, &self.plan.event, value_type, &text) {
             return text;
         }
-        match scalar {
+        match value_type.scalar {
             Scalar::Real32 | Scalar::Real64 => "0".to_owned(),
             Scalar::FileTime | Scalar::SystemTime => NO_TIME.to_owned(),
-            _ => self.text(&text),
+            _ => self.text(place, &text),
         }
     }
 
@@ -175,10 +187,15 @@ impl<'p> Pseudonyms<'p> {
             Scalar::Null if !known.array => return edit(0, Vec::new()),
             Scalar::Null | Scalar::BinXml | Scalar::EvtHandle | Scalar::EvtXml => return nothing(),
             _ if *place == Place::Rendering => return nothing(),
-            Scalar::Binary if self.rules.allowed.whole(place, &self.plan.event, &shown(value)) => return None,
-            Scalar::Binary => {
+            _ if is_bytes(known) && self.rules.allowed.any(place, &self.plan.event) => return None,
+            _ if is_bytes(known) => {
                 let new = self.rules.key.binary(bytes);
-                _ = self.issued(shown(Value::new(Scalar::Binary, &new)));
+                // Readers show the items of an array apart.
+                let new_value = Value { bytes: &new, ..value };
+                match known.array {
+                    true => new_value.items().for_each(|item| _ = self.issued(shown(item))),
+                    false => _ = self.issued(shown(new_value)),
+                }
                 return edit(value_type, new);
             }
             _ => {}
@@ -188,9 +205,7 @@ impl<'p> Pseudonyms<'p> {
         } else {
             vec![value]
         };
-        let items = items
-            .into_iter()
-            .map(|item| self.text_in(place, known.scalar, shown(item)));
+        let items = items.into_iter().map(|item| self.text_in(place, known, shown(item)));
         let items: Vec<String> = items.collect();
         let new = replaced(value_type, bytes, |item| items.get(item).map(String::as_str));
         match new.or_else(|_| replaced(value_type, bytes, |_| Some("0"))) {
@@ -273,7 +288,7 @@ impl Edits for Pseudonyms<'_> {
         self.note(&place, &text);
         let new = match place {
             Place::Rendering => String::new(),
-            _ => self.text_in(&place, Scalar::String, text),
+            _ => self.text_in(&place, TEXT, text),
         };
         Ok(Some(utf16(&new).collect()))
     }

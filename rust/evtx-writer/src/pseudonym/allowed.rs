@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use evtx_catalog::all_events;
 use evtx_codes::tables;
+use evtx_format::value::{Scalar, ValueType};
 use jiff::civil::DateTime;
 
 use super::key::NUMBERS;
@@ -12,6 +13,8 @@ use super::text::{Part, only_part, parts};
 
 /// Fields: provider, event, name, form and reason.
 const FIELDS: &str = include_str!("../../data/allowed.tsv");
+/// Names of accounts and domains that every Windows has, one a line.
+const ACCOUNTS: &str = include_str!("../../data/accounts.txt");
 /// Words of Windows, one a line.
 const WORDS: &str = include_str!("../../data/words.txt");
 /// Names of providers, channels and elements that no manifest of the catalog declares, one a line.
@@ -27,10 +30,35 @@ pub(super) const NO_TIME: &str = "1601-01-01T00:00:00.0000000Z";
 const SYSTEM: &str = "EventID Qualifiers Version Level Task Opcode Keywords SystemTime RawTime EventRecordID ActivityID \
                       RelatedActivityID ProcessID ThreadID ProcessorID SessionID KernelTime UserTime ProcessorTime Guid";
 
+/// Fields that name accounts, domains and machines, in lower case. `*` stands for any text.
+const NAMING: &str = "*user *username *accountname *account *domain* computer* *computer *computername *workstation* \
+                      *hostname *machinename *servername *clientname *membername *principalname* displayname *owner \
+                      usercontext";
+
+/// Last labels of names of hosts, beside those of countries.
+const TOP: &str = "com net org edu gov mil int arpa info biz name local localdomain lan corp internal intranet home private \
+                   example invalid cloud online site xyz top shop live";
+/// Those of countries.
+const COUNTRIES: &str = "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by \
+                         bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et \
+                         eu fi fj fk fm fo fr ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu \
+                         id ie il im in io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls \
+                         lt lu lv ly ma mc md me mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni \
+                         nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se \
+                         sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz \
+                         ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw";
+/// Folders below `Users` that every Windows has.
+const PROFILES: [&str; 5] = ["public", "default", "all users", "administrator", "guest"];
+/// Names of Windows that look like those of hosts.
+const NO_HOSTS: &str = "asp.net microsoft.net system.net system.io chcp.com format.com mode.com more.com tree.com";
+
 /// What is shipped.
 struct Shipped {
     /// In lower case, as all texts here.
     words: HashSet<String>,
+    accounts: HashSet<String>,
+    /// Last labels of names of hosts.
+    labels: HashSet<&'static str>,
     /// SIDs and GUIDs.
     codes: HashSet<String>,
     names: HashSet<String>,
@@ -61,6 +89,8 @@ static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
         .filter(|table| matches!(table.name, "sid_name" | "guid_name"));
     Shipped {
         words: lines(WORDS).collect(),
+        accounts: lines(ACCOUNTS).collect(),
+        labels: TOP.split_whitespace().chain(COUNTRIES.split_whitespace()).collect(),
         codes: codes.flat_map(|table| table.codes()).map(str::to_lowercase).collect(),
         names,
         providers,
@@ -117,6 +147,21 @@ impl Event {
 }
 
 impl Place {
+    /// Whether it names accounts, domains or machines.
+    fn is_naming(&self) -> bool {
+        let Place::Field(name) = self else { return false };
+        NAMING.split_whitespace().any(|pattern| {
+            let (start, end) = (pattern.strip_prefix('*'), pattern.strip_suffix('*'));
+            let inner = pattern.trim_matches('*');
+            match (start, end) {
+                (Some(_), Some(_)) => name.contains(inner),
+                (Some(_), None) => name.ends_with(inner),
+                (None, Some(_)) => name.starts_with(inner),
+                (None, None) => name == inner,
+            }
+        })
+    }
+
     /// The place of content of the innermost element, or of one of its attributes.
     pub(super) fn of(open: &[Open], attribute: Option<&str>) -> Self {
         let Some(last) = open.last() else { return Place::Unknown };
@@ -143,8 +188,17 @@ impl Place {
 /// What the values of a field that stays look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Numbers, codes such as `%%1833`, and `-`.
-    Numbers,
+    /// 0 or 1, or the words or codes for them.
+    Truth,
+    /// A number of 16 bits.
+    Port,
+    /// A number of 32 bits, or codes such as `%%1833`.
+    Code,
+    /// A number, or such codes.
+    Number,
+    /// Numbers with dots between them.
+    Version,
+    Guid,
     Any,
 }
 
@@ -161,8 +215,10 @@ struct Field {
 pub(super) struct Allowed {
     /// By name.
     fields: HashMap<String, Vec<Field>>,
-    /// Words and names of providers that the user has added.
+    /// Words that the user has added.
     words: HashSet<String>,
+    /// Names of providers that the user has added.
+    providers: HashSet<String>,
     /// The user's entries, in lines.
     pub(super) entries: String,
 }
@@ -176,11 +232,12 @@ impl Allowed {
         let mut all = Allowed {
             fields: HashMap::new(),
             words: HashSet::new(),
+            providers: HashSet::new(),
             entries: String::new(),
         };
         for line in FIELDS.lines().filter(|line| !line.starts_with('#')) {
             if let [provider, event, name, form, _] = line.split('\t').collect::<Vec<_>>()[..] {
-                let form = if form == "any" { Form::Any } else { Form::Numbers };
+                let form = Form::of(form).ok_or_else(|| line.to_owned())?;
                 all.add(provider, event, name, form).map_err(|()| line.to_owned())?;
             }
         }
@@ -190,7 +247,7 @@ impl Allowed {
             match [from_end.next(), from_end.next(), from_end.next()] {
                 [Some(name), Some(event), Some(provider)] if !name.is_empty() && !provider.is_empty() => {
                     all.add(provider, event, name, Form::Any).map_err(|()| wrong())?;
-                    all.words.extend([provider.to_lowercase(), name.to_lowercase()]);
+                    _ = all.providers.insert(provider.to_lowercase());
                 }
                 _ if only_part(entry).is_some_and(|part| part != Part::Between(entry)) => {
                     _ = all.words.insert(entry.to_lowercase());
@@ -223,37 +280,81 @@ impl Allowed {
         Ok(())
     }
 
-    /// Whether a value may stay as it is in its place, by the text that Windows shows for it.
+    /// Whether an item of a value may stay as it is. In an array, only a time, or where any value may.
+    pub(super) fn may_stay(&self, place: &Place, event: &Event, value_type: ValueType, text: &str) -> bool {
+        match value_type.array {
+            true => text.is_empty() || is_time(text) || self.any(place, event),
+            false if value_type.scalar == Scalar::Bool && !Form::Truth.is_of(text) => self.any(place, event),
+            false => self.whole(place, event, text),
+        }
+    }
+
+    /// Whether any value may stay in a place.
+    pub(super) fn any(&self, place: &Place, event: &Event) -> bool {
+        self.forms(place, event).any(|form| form == Form::Any)
+    }
+
+    /// The forms of the values that may stay in a place.
+    fn forms(&self, place: &Place, event: &Event) -> impl Iterator<Item = Form> {
+        let fields = match place {
+            Place::Field(name) => self.fields.get(name),
+            _ => None,
+        };
+        let is_one = |field: &&Field| {
+            let is_event = field.event.is_none_or(|id| event.id == Some(id));
+            is_event && (field.provider.is_empty() || field.provider.eq_ignore_ascii_case(&event.provider))
+        };
+        fields.into_iter().flatten().filter(is_one).map(|field| field.form)
+    }
+
+    /// Whether a single value may stay as it is in its place, by the text that Windows shows for it.
     pub(super) fn whole(&self, place: &Place, event: &Event, text: &str) -> bool {
         if text.is_empty() || is_time(text) {
             return true;
         }
         match place {
-            Place::System | Place::EventId => is_numbers(text) || is_guid(text),
+            Place::System | Place::EventId => Form::Number.is_of(text) || is_guid(text),
             Place::Provider | Place::Source => self.is_provider(text),
             Place::Channel => {
                 self.is_provider(text)
                     || text.split_once('/').is_some_and(|(provider, kind)| {
-                        self.is_provider(provider) && parts(kind).all(|(part, _)| self.part(part))
+                        self.is_provider(provider) && self.parts(place, kind).all(|(_, _, may_stay)| may_stay)
                     })
             }
             Place::Name => self.is_name(text),
-            Place::Field(name) => self.fields.get(name).into_iter().flatten().any(|field| {
-                let is_event = field.event.is_none_or(|id| event.id == Some(id));
-                let is_provider = field.provider.is_empty() || field.provider.eq_ignore_ascii_case(&event.provider);
-                is_event && is_provider && (field.form == Form::Any || is_numbers(text))
-            }),
+            Place::Field(_) => self.forms(place, event).any(|form| form.is_of(text)),
             Place::Rendering | Place::Unknown => false,
         }
     }
 
-    /// Whether a part of a text may stay anywhere.
-    pub(super) fn part(&self, part: Part<'_>) -> bool {
+    /// The parts of a text in a place, each with its text, and whether it may stay.
+    pub(super) fn parts<'t>(&self, place: &Place, text: &'t str) -> impl Iterator<Item = (Part<'t>, &'t str, bool)> {
+        let (words, mut at) = (words_of(place, text), 0);
+        parts(text).map(move |(part, text)| {
+            let words = &words[at..at + text.len()];
+            at += text.len();
+            let may_stay = match part {
+                _ if words.iter().all(|words| *words == Words::All) => true,
+                Part::Word(word) if words.contains(&Words::None) => self.words.contains(&word.to_lowercase()),
+                _ => self.part(part),
+            };
+            (part, text, may_stay)
+        })
+    }
+
+    /// Whether a part of a text may stay, if words of Windows may.
+    fn part(&self, part: Part<'_>) -> bool {
         let is_code = |text: &str| SHIPPED.codes.contains(text) || self.words.contains(text);
         match part {
             Part::Between(_) => true,
             Part::Number(number) | Part::Hex(number) => {
                 NUMBERS.contains(&number) || self.words.contains(&number.to_string())
+            }
+            Part::Run(text) => {
+                let numbers = text.split(|digit: char| !digit.is_ascii_alphanumeric());
+                let mut numbers = numbers.filter(|number| !number.is_empty());
+                is_code(&text.to_lowercase())
+                    || numbers.all(|number| number.parse().is_ok_and(|number| NUMBERS.contains(&number)))
             }
             Part::Sid(text) | Part::Guid(text) => {
                 is_code(&text.to_lowercase()) || text.bytes().all(|byte| matches!(byte, b'0' | b'-'))
@@ -275,7 +376,7 @@ impl Allowed {
 
     fn is_provider(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        SHIPPED.providers.contains(&name) || self.words.contains(&name)
+        SHIPPED.providers.contains(&name) || self.providers.contains(&name) || self.words.contains(&name)
     }
 }
 
@@ -285,19 +386,134 @@ fn is_guid(text: &str) -> bool {
     matches!(inner.and_then(only_part), Some(Part::Guid(_)))
 }
 
-/// Whether a text is a number, a truth value, codes in which Windows lists rights and the like, or stands for nothing.
-fn is_numbers(text: &str) -> bool {
-    let text = text.trim();
-    let is_number = |text: &str| {
-        let digits = text.trim_start_matches("%%");
-        let digits = digits.strip_prefix('-').unwrap_or(digits);
-        matches!(only_part(digits), Some(Part::Number(_) | Part::Hex(_)))
+impl Form {
+    /// The form with a name in the table.
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "truth" => Form::Truth,
+            "port" => Form::Port,
+            "code" => Form::Code,
+            "number" => Form::Number,
+            "version" => Form::Version,
+            "guid" => Form::Guid,
+            "any" => Form::Any,
+            _ => return None,
+        })
+    }
+
+    /// Whether a text is a value of this form, or `-`, which stands for none.
+    fn is_of(self, text: &str) -> bool {
+        let text = text.trim();
+        let number = |text: &str| match only_part(text)? {
+            Part::Number(number) | Part::Hex(number) => Some(number),
+            _ => None,
+        };
+        let is_code = |text: &str| {
+            text.strip_prefix("%%")
+                .is_some_and(|digits| digits.len() < 6 && number(digits).is_some())
+        };
+        let is_number = |bits: u32| match text.strip_prefix('-') {
+            Some(digits) => number(digits).is_some_and(|number| number <= 1 << (bits - 1)),
+            // A code of 32 bits can be negative in 64.
+            None => number(text).is_some_and(|number| {
+                number <= u64::MAX >> (64 - bits) || bits == 32 && i32::try_from(number.cast_signed()).is_ok()
+            }),
+        };
+        text == "-"
+            || match self {
+                Form::Truth => ["0", "1", "true", "false", "%%1842", "%%1843"]
+                    .iter()
+                    .any(|known| text.eq_ignore_ascii_case(known)),
+                Form::Port => is_number(16),
+                Form::Code => is_number(32) || !text.is_empty() && text.split_whitespace().all(is_code),
+                Form::Number => is_number(64) || !text.is_empty() && text.split_whitespace().all(is_code),
+                Form::Version => text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'),
+                Form::Guid => is_guid(text),
+                Form::Any => true,
+            }
+    }
+}
+
+/// The type of texts outside of values.
+pub(super) const TEXT: ValueType = ValueType {
+    scalar: Scalar::String,
+    array: false,
+};
+
+/// Which words may stay at a byte of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// Those of Windows, and the user's.
+    Usual,
+    /// The user's alone.
+    None,
+    /// All: it is the name of an account that every Windows has.
+    All,
+}
+
+/// Which words may stay, by the byte of a text.
+fn words_of(place: &Place, text: &str) -> Vec<Words> {
+    let lower = text.to_ascii_lowercase();
+    let mut words = vec![Words::Usual; text.len()];
+    let of_account = |name: &str| {
+        if is_account(name.trim()) {
+            Words::All
+        } else {
+            Words::None
+        }
     };
-    let is_code = |text: &str| {
-        text.strip_prefix("%%")
-            .is_some_and(|digits| digits.len() < 6 && is_number(digits))
-    };
-    matches!(text, "-" | "true" | "false") || is_number(text) || text.split_whitespace().all(is_code)
+    if place.is_naming() {
+        for (at, name) in pieces(&lower, |char| matches!(char, '\\' | '/' | '@')) {
+            words[at..at + name.len()].fill(of_account(name));
+        }
+        return words;
+    }
+    let is_no_host = |char: char| char.is_ascii() && !char.is_alphanumeric() && !matches!(char, '.' | '-' | '_' | '@');
+    for (at, host) in pieces(&lower, is_no_host) {
+        let name = host.trim_matches(|char| matches!(char, '.' | '-' | '@'));
+        let is_host = name
+            .rsplit_once('.')
+            .is_some_and(|(_, last)| SHIPPED.labels.contains(last));
+        if is_host && !NO_HOSTS.split_whitespace().any(|known| known == name) {
+            words[at..at + host.len()].fill(Words::None);
+        }
+    }
+    // The name of a profile can have spaces. What follows a known one is no part of it.
+    let is_end = |char: char| char.is_control() || "\\/\"'<>|,;:*".contains(char);
+    for (at, users) in lower.match_indices("users") {
+        let after = &lower[at + users.len()..];
+        let start = after.trim_start_matches(['\\', '/']);
+        let is_folder = lower[..at].ends_with(['\\', '/']) || at == 0;
+        if is_folder && start.len() < after.len() {
+            let name = start.split(is_end).next().unwrap_or_default();
+            let is_known = |known: &str| {
+                let rest = name.strip_prefix(known);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            };
+            if !PROFILES.into_iter().any(is_known) {
+                let at = text.len() - start.len();
+                words[at..at + name.len()].fill(Words::None);
+            }
+        }
+    }
+    words
+}
+
+/// The pieces of a text between some characters, each with its offset.
+fn pieces(text: &str, is_between: fn(char) -> bool) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    text.split_inclusive(is_between).map(move |piece| {
+        let start = at;
+        at += piece.len();
+        (start, piece.strip_suffix(is_between).unwrap_or(piece))
+    })
+}
+
+/// Whether every Windows has an account or a domain with a name in lower case.
+fn is_account(name: &str) -> bool {
+    let number = name.strip_prefix("dwm-").or_else(|| name.strip_prefix("umfd-"));
+    SHIPPED.accounts.contains(name)
+        || number.is_some_and(|number| number.len() < 3 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether a text is a time since 1990, as Windows and Sysmon write them, or the time that FILETIME 0 is.
@@ -329,11 +545,54 @@ mod tests {
         ] {
             assert!(!is_time(text), "{text}");
         }
-        for text in ["1234", "0x3e7", "-1", "%%1833", "%%4416\n\t\t\t\t%%4417 ", "-", "true"] {
-            assert!(is_numbers(text), "{text}");
-        }
-        for text in ["203.0.113.9", "anna", "1 2", "007", "%%4416 anna", "+1"] {
-            assert!(!is_numbers(text), "{text}");
+        for (form, yes, no) in [
+            (
+                Form::Truth,
+                &["0", "1", "True", "%%1843", "-"][..],
+                &["2", "203", "yes", "%%1833", "0 1"][..],
+            ),
+            (
+                Form::Port,
+                &["0", "443", "65535", "-"],
+                &["65536", "3413012745", "true", "%%1833", "-65536"],
+            ),
+            (
+                Form::Code,
+                &[
+                    "1234",
+                    "0x3e7",
+                    "-1",
+                    "%%1833",
+                    "%%4416\n\t\t%%4417 ",
+                    "-",
+                    "0xffffffffc0000022",
+                ],
+                &[
+                    "4915112345678",
+                    "203.0.113.9",
+                    "anna",
+                    "1 2",
+                    "007",
+                    "%%4416 anna",
+                    "+1",
+                    "203,0,113,9",
+                    "true",
+                ],
+            ),
+            (
+                Form::Number,
+                &["4915112345678", "-1"],
+                &["203.0.113.9", "1 2", "1,2", ""],
+            ),
+            (Form::Version, &["10.0.19041.1", "15.15"], &["10.0-anna", "v1"]),
+            (
+                Form::Guid,
+                &["{54849625-5478-4994-a5ba-3e3b0328c30d}"],
+                &["{anna}", "1"],
+            ),
+        ] {
+            assert!(yes.iter().all(|text| form.is_of(text)), "{form:?}");
+            assert_eq!(no.iter().find(|text| form.is_of(text)), None, "{form:?}");
         }
     }
 
@@ -348,7 +607,16 @@ mod tests {
         assert!(allowed.whole(&image, &event("my-provider", 7), "anna"));
         assert!(!allowed.whole(&image, &event("my-provider", 8), "anna"));
         assert!(allowed.whole(&Place::Field("company".to_owned()), &Event::default(), "anna"));
-        assert!(allowed.part(Part::Word("Contoso")) && !allowed.part(Part::Word("fabrikam")));
+        let words = ["Contoso", "fabrikam", "my-provider", "Company"];
+        let may_stay = |text| allowed.parts(&Place::Unknown, text).all(|(_, _, may_stay)| may_stay);
+        assert_eq!(words.map(may_stay), [true, false, false, false]);
+        // The name of a provider or field is no word.
+        let allowed = Allowed::new(["Fabrikam/1/Anna"]).expect("entries");
+        let may_stay = |place| allowed.parts(&place, "fabrikam").all(|(_, _, may_stay)| may_stay);
+        assert!(!may_stay(Place::Unknown) && !may_stay(Place::Field("computer".to_owned())));
+        assert!(allowed.whole(&Place::Provider, &Event::default(), "Fabrikam"));
+        assert!(allowed.whole(&Place::Name, &Event::default(), "Anna") && !allowed.is_name("Fabrikam"));
+        let allowed = Allowed::new(["My-Provider/7/Image", "*/*/Company"]).expect("entries");
         assert!(allowed.whole(&Place::Provider, &Event::default(), "My-Provider"));
         assert!(allowed.is_name("Company") && !allowed.is_name("Anna"));
         for wrong in ["", "a b", "x/y", "p/e/f", "/1/f"] {
@@ -364,13 +632,13 @@ mod tests {
                 columns.len() == 5 && columns.iter().all(|column| !column.is_empty()),
                 "{line}"
             );
-            assert!(matches!(columns[3], "numbers" | "any"), "{line}");
+            assert!(Form::of(columns[3]).is_some(), "{line}");
         }
     }
 
     #[test]
     fn the_lists_are_sorted_and_without_repetition() {
-        for list in [WORDS, NAMES] {
+        for list in [WORDS, NAMES, ACCOUNTS] {
             let lines: Vec<String> = list
                 .lines()
                 .filter(|line| !line.starts_with('#'))
@@ -382,8 +650,64 @@ mod tests {
                 lines.windows(2).find(|pair| pair[0] >= pair[1])
             );
         }
+        let words: Vec<&str> = WORDS.lines().collect();
+        let persons = [
+            "anna",
+            "david",
+            "john",
+            "katz",
+            "maria",
+            "simon",
+            "simontatham",
+            "smith",
+            "thomas",
+            "urbanbishop",
+        ];
+        assert!(persons.iter().all(|person| !words.contains(person)));
         // Single letters would spell names.
         let letters: Vec<&str> = WORDS.lines().filter(|word| word.len() == 1).collect();
         assert_eq!(letters, ["c"]);
+    }
+
+    #[test]
+    fn words_of_windows_name_nobody() {
+        let allowed = Allowed::new([]).expect("no entries");
+        let left = |place: &Place, text: &str| {
+            let parts = allowed
+                .parts(place, text)
+                .filter(|(part, _, may_stay)| *may_stay && !matches!(part, Part::Between(_)));
+            parts.map(|(_, text, _)| text.to_owned()).collect::<Vec<_>>().join(" ")
+        };
+        let field = |name: &str| Place::Field(name.to_owned());
+        for (name, text, expected) in [
+            ("targetusername", "backup", ""),
+            ("targetusername", "SYSTEM", "SYSTEM"),
+            ("samaccountname", "Sam.Katz", ""),
+            ("user", r"NT AUTHORITY\LOCAL SERVICE", "NT AUTHORITY LOCAL SERVICE"),
+            ("user", r"Exchange\Administrator", "Administrator"),
+            ("user", "backup@Exchange.com", ""),
+            ("targetusername", "UMFD-0", "UMFD 0"),
+            ("targetusername", r"UMFD-2\0\113\9", "UMFD"),
+            ("computer", "APP-SERVER-4.cloud.com", "4"),
+            ("workstationname", "exchange", ""),
+            ("subjectdomainname", "WORKGROUP", "WORKGROUP"),
+            ("targetdomainname", "Window Manager", "Window Manager"),
+            ("f0", "backup exchange", "backup exchange"),
+            ("f0", r"C:\Users\backup\AppData", "C Users AppData"),
+            ("f0", r"C:\Users\Simple Backup\AppData", "C Users AppData"),
+            ("f0", r"C:\Users\Public\AppData", "C Users Public AppData"),
+            ("f0", "c:/users/backup", "c users"),
+            ("f0", r"C:\\Users\\exchange\\AppData", "C Users AppData"),
+            ("f0", "https://mail.oracle.com/client", "https client"),
+            ("f0", "backup@exchange.de, backup", "backup"),
+            (
+                "f0",
+                r"C:\Windows\Microsoft.NET\Framework64\csc.exe",
+                "C Windows Microsoft NET Framework64 csc exe",
+            ),
+            ("f0", "[System.Net.WebClient]", "System Net WebClient"),
+        ] {
+            assert_eq!(left(&field(name), text), expected, "{name}: {text}");
+        }
     }
 }

@@ -7,9 +7,11 @@ use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::records::{PromisedIds, RecordWalk};
+use evtx_format::value::ValueType;
 
-use super::allowed::{Allowed, Event, Open, Place};
-use super::text::{mark_of, parts};
+use super::allowed::{Allowed, Event, Open, Place, TEXT};
+use super::is_bytes;
+use super::text::mark_of;
 use crate::copy::entity_character;
 use crate::typed::shown;
 use crate::value::{from_utf16, utf16};
@@ -144,11 +146,12 @@ impl Reading<'_> {
             node.elements().try_for_each(|element| self.element(element))?;
             match *node {
                 Node::Value(value) if value.value_type.array => {
-                    value.items().try_for_each(|item| self.text(&shown(item), attribute))?;
+                    let mut items = value.items();
+                    items.try_for_each(|item| self.text(&shown(item), value.value_type, attribute))?;
                 }
-                Node::Value(value) => self.text(&shown(value), attribute)?,
-                Node::CData(text) => self.text(&from_utf16(text), attribute)?,
-                Node::CharRef(unit) => self.text(&from_utf16(&unit.to_le_bytes()), attribute)?,
+                Node::Value(value) => self.text(&shown(value), value.value_type, attribute)?,
+                Node::CData(text) => self.text(&from_utf16(text), TEXT, attribute)?,
+                Node::CharRef(unit) => self.text(&from_utf16(&unit.to_le_bytes()), TEXT, attribute)?,
                 Node::EntityRef(name) => {
                     let entry: Vec<u8> = [0; 4].into_iter().chain(utf16(name)).collect();
                     if entity_character(&entry).is_none() {
@@ -162,16 +165,21 @@ impl Reading<'_> {
     }
 
     fn name(&self, name: &str) -> Found {
-        match self.check.allowed.iter().any(|allowed| allowed.is_name(name)) || self.check.has_only_parts(name) {
+        match self.check.allowed.iter().any(|allowed| allowed.is_name(name))
+            || self.check.has_only_parts(&Place::Unknown, name)
+        {
             true => Ok(()),
             false => Err(("a name".to_owned(), name.to_owned())),
         }
     }
 
-    fn text(&self, text: &str, attribute: Option<&str>) -> Found {
+    fn text(&self, text: &str, value_type: ValueType, attribute: Option<&str>) -> Found {
         let place = Place::of(&self.open, attribute);
-        let is_whole = |allowed: &Allowed| allowed.whole(&place, &self.event, text);
-        if self.check.allowed.iter().any(is_whole) || self.check.has_only_parts(text) {
+        let may_stay = |allowed: &Allowed| match is_bytes(value_type) {
+            true => allowed.any(&place, &self.event),
+            false => allowed.may_stay(&place, &self.event, value_type, text),
+        };
+        if self.check.allowed.iter().any(may_stay) || self.check.has_only_parts(&place, text) {
             return Ok(());
         }
         let names = self
@@ -184,9 +192,10 @@ impl Reading<'_> {
 }
 
 impl Check {
-    fn has_only_parts(&self, text: &str) -> bool {
-        parts(text).all(|part| {
-            self.pseudonyms.contains(&mark_of(part)) || self.allowed.iter().any(|allowed| allowed.part(part.0))
+    fn has_only_parts(&self, place: &Place, text: &str) -> bool {
+        self.allowed.iter().any(|allowed| {
+            let mut parts = allowed.parts(place, text);
+            parts.all(|(part, text, may_stay)| may_stay || self.pseudonyms.contains(&mark_of((part, text))))
         })
     }
 }

@@ -60,7 +60,10 @@ impl Key {
             }
         };
         if let Some(short) = text.filter(|text| text.len() < MIN_KEY) {
-            return Err(format!("the key has {} bytes, but needs {MIN_KEY} or more", short.len()));
+            return Err(format!(
+                "the key has {} bytes, but needs {MIN_KEY} or more",
+                short.len()
+            ));
         }
         let bytes = text.map_or_else(|| random().map(<[u8; 32]>::as_slice), |text| Ok(text.as_bytes()))?;
         let mac = Hmac::new_from_slice(bytes).map_err(|why| why.to_string())?;
@@ -87,9 +90,9 @@ impl Key {
         format!("t-{digits}")
     }
 
-    /// A permutation of the numbers of as many bits that keeps [`NUMBERS`]: a Feistel network, walked until the result is
+    /// A permutation, by what it is for, of the numbers of as many bits that keeps [`NUMBERS`]: a Feistel network, walked until the result is
     /// such a number.
-    pub(super) fn number(&self, number: u64) -> u64 {
+    fn number(&self, what: u8, number: u64) -> u64 {
         if NUMBERS.contains(&number) {
             return number;
         }
@@ -104,7 +107,7 @@ impl Key {
         let (mut high, mut low) = ((number - first) >> half, (number - first) & mask);
         loop {
             for round in 0..ROUNDS {
-                let [mixed, ..] = self.numbers(b'n', &[&[class as u8, round][..], &low.to_le_bytes()].concat());
+                let [mixed, ..] = self.numbers(what, &[&[class as u8, round][..], &low.to_le_bytes()].concat());
                 (high, low) = (low, high ^ (u64::from(mixed) & mask));
             }
             let new = (high << half | low).saturating_add(first);
@@ -124,7 +127,7 @@ impl Key {
             let domain = self.numbers(b'd', &bytes[12..24]);
             subs[1..4].copy_from_slice(&domain[..3]);
             for rid in subs[4..].iter_mut().filter(|rid| **rid >= FIRST_RID) {
-                let next = |rid: u32| self.number(u64::from(rid)) as u32;
+                let next = |rid: u32| self.number(b'r', u64::from(rid)) as u32;
                 *rid = next(*rid);
                 while *rid < FIRST_RID {
                     *rid = next(*rid);
@@ -171,7 +174,7 @@ impl Key {
     pub(super) fn part(&self, part: Part<'_>) -> String {
         let name = match part {
             Part::Between(text) => return text.to_owned(),
-            Part::Sid(text) | Part::Guid(text) | Part::Word(text) => text.to_lowercase(),
+            Part::Sid(text) | Part::Guid(text) | Part::Run(text) | Part::Word(text) => text.to_lowercase(),
             Part::Ipv4(address) => address.to_string(),
             Part::Ipv6(address) => address.to_string(),
             Part::Number(number) => number.to_string(),
@@ -181,13 +184,13 @@ impl Key {
             return known.clone();
         }
         let new = match part {
-            Part::Between(text) | Part::Word(text) => self.word(text),
+            Part::Between(text) | Part::Run(text) | Part::Word(text) => self.word(text),
             Part::Sid(text) => self.sid(text),
             Part::Guid(text) => self.guid(text),
             Part::Ipv4(address) => self.ipv4(address).to_string(),
             Part::Ipv6(address) => self.ipv6(address).to_string(),
-            Part::Number(number) => self.number(number).to_string(),
-            Part::Hex(number) => format!("{:#x}", self.number(number)),
+            Part::Number(number) => self.number(b'n', number).to_string(),
+            Part::Hex(number) => format!("{:#x}", self.number(b'n', number)),
         };
         let mut known = self.known.borrow_mut();
         if known.len() >= MAX_KNOWN {
@@ -223,7 +226,7 @@ mod tests {
     fn numbers_are_permuted_within_their_width() {
         let key = Key::new(Some("a key of 16 bytes")).expect("a key");
         for range in [0..128, 128..256, 256..1 << 15, 1 << 15..1 << 16] {
-            let images: HashSet<u64> = range.clone().map(|number| key.number(number)).collect();
+            let images: HashSet<u64> = range.clone().map(|number| key.number(b'n', number)).collect();
             assert_eq!(images.len() as u64, range.end - range.start);
             assert!(images.iter().all(|image| range.contains(image)));
         }
@@ -238,8 +241,8 @@ mod tests {
             u64::MAX - 1,
         ] {
             let width = |number: u64| BITS.iter().position(|&bits| bits >= 64 - number.leading_zeros());
-            assert_eq!(width(key.number(number)), width(number));
-            assert_ne!(key.number(number), number);
+            assert_eq!(width(key.number(b'n', number)), width(number));
+            assert_ne!(key.number(b'n', number), number);
         }
     }
 
@@ -250,6 +253,7 @@ mod tests {
         let domain = new("S-1-5-21-1-2-3");
         assert_eq!(new("S-1-5-21-1-2-3-500"), domain.clone() + "-500");
         assert!(new("S-1-5-21-1-2-3-1105").starts_with(&domain) && !new("S-1-5-21-1-2-3-1105").ends_with("-1105"));
+        assert_ne!(new("S-1-5-21-1-2-3-1105").rsplit('-').next(), Some(&*new("1105")));
         assert!(domain.starts_with("S-1-5-21-") && !domain.ends_with("-1-2-3"));
         assert!(new("203.0.113.9").parse::<Ipv4Addr>().expect("an address").octets()[0] >= 240);
         assert_eq!(new("::ffff:203.0.113.9"), format!("::ffff:{}", new("203.0.113.9")));
@@ -258,6 +262,9 @@ mod tests {
             new("1234").parse::<u64>().ok(),
             u64::from_str_radix(&new("0x4d2")[2..], 16).ok()
         );
-        assert_ne!(Key::new(Some("another key of 16")).expect("a key").word("anna"), new("anna"));
+        assert_ne!(
+            Key::new(Some("another key of 16")).expect("a key").word("anna"),
+            new("anna")
+        );
     }
 }

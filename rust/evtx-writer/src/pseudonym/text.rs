@@ -16,6 +16,8 @@ pub(super) enum Part<'t> {
     Guid(&'t str),
     Ipv4(Ipv4Addr),
     Ipv6(Ipv6Addr),
+    /// Three or more numbers of few digits, as those of addresses and bytes, with what is between them.
+    Run(&'t str),
     /// A number that 64 bits can hold, in digits without leading zeros.
     Number(u64),
     /// The same, as `0x` and hexadecimal digits.
@@ -26,6 +28,9 @@ pub(super) enum Part<'t> {
 
 /// How many hexadecimal digits follow `t-` in the pseudonym of a word.
 pub(super) const DIGITS: usize = 10;
+
+/// The most bytes between the numbers of a run, as in `203[.]0[.]113`.
+const MAX_BETWEEN: usize = 3;
 
 /// The parts of a text, in order, each with its text.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = (Part<'_>, &str)> {
@@ -69,7 +74,8 @@ fn first(text: &str) -> Option<(Part<'_>, usize)> {
             b':' => first_ipv6(text)?,
             byte if byte.is_ascii_hexdigit() => first_guid(text)
                 .or_else(|| first_ipv6(text))
-                .or_else(|| first_ipv4(text))?,
+                .or_else(|| first_ipv4(text))
+                .or_else(|| first_run(text))?,
             _ => first_pseudonym(text)?,
         })
     };
@@ -132,6 +138,33 @@ fn first_ipv4(text: &str) -> Option<(Part<'_>, usize)> {
     Some((Part::Ipv4(address), found.len()))
 }
 
+/// Numbers as those of bytes: up to three digits, or two hexadecimal ones.
+fn first_run(text: &str) -> Option<(Part<'_>, usize)> {
+    let number = |text: &str| {
+        let length = length(text, is_inside);
+        let hex = text[..length]
+            .strip_prefix("0x")
+            .or_else(|| text[..length].strip_prefix("0X"));
+        let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_one = match hex {
+            Some(hex) => matches!(hex.len(), 1 | 2) && is_hex(hex),
+            None if length == 2 => is_hex(&text[..length]),
+            None => matches!(length, 1 | 3) && text[..length].bytes().all(|byte| byte.is_ascii_digit()),
+        };
+        is_one.then_some(length)
+    };
+    let (mut end, mut count) = (number(text)?, 1);
+    loop {
+        let between = length(&text[end..], |byte| !is_inside(byte));
+        match number(&text[end + between..]) {
+            Some(next) if between <= MAX_BETWEEN => end += between + next,
+            _ => break,
+        }
+        count += 1;
+    }
+    (count > 2).then_some((Part::Run(&text[..end]), end))
+}
+
 fn first_ipv6(text: &str) -> Option<(Part<'_>, usize)> {
     let end = length(text, |byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'));
     let whole = text[..end].trim_end_matches('.');
@@ -170,11 +203,18 @@ mod tests {
                 vec![Between("["), Ipv6(ip6), Between("%"), Number(4), Between("]")],
             ),
             ("a ::1", vec![Word("a"), Between(" "), Ipv6(Ipv6Addr::LOCALHOST)]),
-            ("1.2.3.4t", {
-                let numbers = (1..4).flat_map(|number| [Number(number), Between(".")]);
-                numbers.chain([Word("4t")]).collect()
+            ("1.2.3.4t", vec![Run("1.2.3"), Between("."), Word("4t")]),
+            ("1.203.0.113.9", vec![Run("1.203.0.113.9")]),
+            ("ip-13-7-11-9", vec![Word("ip"), Between("-"), Run("13-7-11-9")]),
+            (
+                "@(97, 110,0x6e)",
+                vec![Between("@("), Run("97, 110,0x6e"), Between(")")],
+            ),
+            ("203[.]000[.]113[.]9", vec![Run("203[.]000[.]113[.]9")]),
+            ("00-0c-29-ab-CD-ef", vec![Run("00-0c-29-ab-CD-ef")]),
+            ("10.0.19041", {
+                vec![Number(10), Between("."), Number(0), Between("."), Number(19041)]
             }),
-            ("1.203.0.113.9", vec![Number(1), Between("."), Ipv4(ip4)]),
             ("203,0", vec![Number(203), Between(","), Number(0)]),
             (
                 "007 0x3E7 0x",
