@@ -3,6 +3,7 @@
 import collections
 import ipaddress
 import itertools
+import json
 import os
 import pathlib
 import random
@@ -93,7 +94,8 @@ def test_no_odd_form_of_a_name_is_left(con, tmp_path, seed):
         data = written(con, path, "SELECT evtx_pseudonymize(?::BLOB) AS record", [record])
         assert bytes(arrays[0]) not in data
         after = list(con.execute("SELECT event_data FROM read_evtx(?)", [str(path)]).fetchone()[0].values())
-        assert len(after) == 8 and after[:3] != after[4:7], after
+        start, other = (json.loads(array)[:3] for array in after) if size < 8 else after
+        assert start != other
 
 
 def test_values_join_as_before(con, tmp_path):

@@ -284,7 +284,7 @@ impl Allowed {
     pub(super) fn may_stay(&self, place: &Place, event: &Event, value_type: ValueType, text: &str) -> bool {
         match value_type.array {
             true => text.is_empty() || is_time(text) || self.any(place, event),
-            false if value_type.scalar == Scalar::Bool && !Form::Truth.is_of(text) => self.any(place, event),
+            false if value_type.scalar == Scalar::Bool => Form::Truth.is_of(text) || self.any(place, event),
             false => self.whole(place, event, text),
         }
     }
@@ -667,6 +667,29 @@ mod tests {
         // Single letters would spell names.
         let letters: Vec<&str> = WORDS.lines().filter(|word| word.len() == 1).collect();
         assert_eq!(letters, ["c"]);
+    }
+
+    #[test]
+    fn a_truth_value_stays_in_every_field() {
+        let allowed = Allowed::new([]).expect("no entries");
+        let bool = ValueType {
+            scalar: Scalar::Bool,
+            array: false,
+        };
+        let may_stay = |text| {
+            allowed.may_stay(
+                &Place::Field("isdomainjoined".to_owned()),
+                &Event::default(),
+                bool,
+                text,
+            )
+        };
+        assert!(may_stay("false") && !may_stay("3413012745"));
+        let numbers = ValueType {
+            scalar: Scalar::UInt8,
+            array: true,
+        };
+        assert!(!allowed.may_stay(&Place::Field("status".to_owned()), &Event::default(), numbers, "203"));
     }
 
     #[test]
