@@ -9,7 +9,7 @@ use crate::common::samples;
 use crate::redacted::{HEADER, Random, log_of, rows};
 
 fn pseudonymizer() -> Pseudonymizer {
-    Pseudonymizer::new(&[], Some("a key")).expect("no entries")
+    Pseudonymizer::new(&[], Some("a key of 16 bytes")).expect("a key")
 }
 
 /// A check for the marks of a record.
