@@ -56,7 +56,7 @@ class Event:
 
     def is_in(self, provider, *ids):
         """Whether the record is of a kind, and in the log that the kind belongs to."""
-        return self.is_a(provider, *ids) and (self.channel or "").lower() == LOGS[provider]
+        return self.is_a(provider, *ids) and (self.channel or LOGS[provider]).lower() == LOGS[provider]
 
 
 def text_of(value):

@@ -95,7 +95,6 @@ evtx_case_summary_records AS (
                         'Microsoft-Windows-TerminalServices-LocalSessionManager',
                         'Microsoft-Windows-TerminalServices-RemoteConnectionManager')
            OR provider LIKE 'MSSQL%')
-      AND (provider <> 'Microsoft-Windows-Security-Auditing' OR lower(channel) = 'security')
     GROUP BY ALL
 ),
 evtx_case_summary_accounts AS MATERIALIZED (FROM evtx_accounts_of('evtx_case_summary_events')),

@@ -10,7 +10,7 @@ WITH evtx_logons_records AS MATERIALIZED (
            event_record_id::HUGEINT - record_id::HUGEINT AS shift
     FROM query_table(table_name)
     WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
-      AND lower(channel) = 'security'
+      AND coalesce(lower(channel), 'security') = 'security'
 ),
 -- A record in several copies of a log counts once. One that says anything else is no copy.
 evtx_logons_copies AS (

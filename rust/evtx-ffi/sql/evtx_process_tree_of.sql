@@ -14,10 +14,10 @@ WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
 evtx_process_tree_events AS NOT MATERIALIZED (
     SELECT * EXCLUDE place, list(place) AS places
     FROM evtx_process_tree_records
-    WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing' AND lower(channel) = 'security'
+    WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing' AND coalesce(lower(channel), 'security') = 'security'
        OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
-          AND lower(channel) = 'microsoft-windows-sysmon/operational'
-       OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General' AND lower(channel) = 'system'
+          AND coalesce(lower(channel), 'microsoft-windows-sysmon/operational') = 'microsoft-windows-sysmon/operational'
+       OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General' AND coalesce(lower(channel), 'system') = 'system'
     GROUP BY ALL
 ),
 evtx_process_tree_accounts AS (FROM evtx_accounts_of('evtx_process_tree_records')),

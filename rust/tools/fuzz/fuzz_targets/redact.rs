@@ -33,7 +33,7 @@ fn redact(record: &[u8]) {
 
 /// The check of the log finds nothing, unless the record cannot be read.
 fn pseudonymize(record: &[u8]) {
-    let mut pseudonymizer = Pseudonymizer::new(&[], Some("a key")).expect("no entries");
+    let mut pseudonymizer = Pseudonymizer::new(&[], Some("a key of 16 bytes")).expect("a key");
     let Ok(new) = pseudonymizer.pseudonymize(record) else {
         return;
     };
