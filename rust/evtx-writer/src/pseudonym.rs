@@ -17,22 +17,10 @@ use crate::source::Result;
 use crate::target::{Content, Edit, NO_DEPENDENCY, Named, Own, hash};
 use crate::typed::{self, replaced, shown};
 use crate::value::{from_utf16, utf16};
-use allowed::{Allowed, Event, NO_TIME, Open, Place, TEXT, UNKNOWN};
+use allowed::{Allowed, Event, NO_TIME, Open, Place, TEXT, UNKNOWN, is_bytes};
 pub use check::{Check, Left};
 use key::Key;
 use text::{Part, mark_of, parts};
-
-/// Whether the bytes of values of a type are replaced together: binary ones, and arrays of numbers, which can be addresses or
-/// texts.
-fn is_bytes(value_type: ValueType) -> bool {
-    use Scalar::{HexInt32, HexInt64, Int8, Int16, Int32, Int64, SizeT, UInt8, UInt16, UInt32, UInt64};
-    let scalar = value_type.scalar;
-    let is_number = matches!(
-        scalar,
-        Int8 | UInt8 | Int16 | UInt16 | Int32 | UInt32 | Int64 | UInt64 | HexInt32 | HexInt64 | SizeT
-    );
-    scalar == Scalar::Binary || value_type.array && is_number
-}
 
 /// The most bytes of a record whose texts may become longer, with room for the header of a chunk.
 const LONG: usize = 60_000;

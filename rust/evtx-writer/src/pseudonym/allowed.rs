@@ -11,6 +11,18 @@ use jiff::civil::DateTime;
 use super::key::NUMBERS;
 use super::text::{Part, only_part, parts};
 
+/// Whether the bytes of values of a type are replaced together: binary ones, and arrays of numbers, which can be addresses or
+/// texts.
+pub(super) fn is_bytes(value_type: ValueType) -> bool {
+    use Scalar::{HexInt32, HexInt64, Int8, Int16, Int32, Int64, SizeT, UInt8, UInt16, UInt32, UInt64};
+    let scalar = value_type.scalar;
+    let is_number = matches!(
+        scalar,
+        Int8 | UInt8 | Int16 | UInt16 | Int32 | UInt32 | Int64 | UInt64 | HexInt32 | HexInt64 | SizeT
+    );
+    scalar == Scalar::Binary || value_type.array && is_number
+}
+
 /// Fields: provider, event, name, form and reason.
 const FIELDS: &str = include_str!("../../data/allowed.tsv");
 /// Names of accounts and domains that every Windows has, one a line.

@@ -9,8 +9,7 @@ use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::ValueType;
 
-use super::allowed::{Allowed, Event, Open, Place, TEXT};
-use super::is_bytes;
+use super::allowed::{Allowed, Event, Open, Place, TEXT, is_bytes};
 use super::text::mark_of;
 use crate::copy::entity_character;
 use crate::typed::shown;
