@@ -214,7 +214,7 @@ def names_of(con, logs):
         FROM read_evtx(?) WHERE error IS NULL""", [logs]).fetchall()
     folder = pathlib.Path(__file__).parents[2] / "rust/evtx-writer/data"
     words = (folder / "words.txt").read_text().lower().split()
-    known = (folder / "names.txt").read_text() + str(con.execute("SELECT provider, list(DISTINCT field_name) FROM evtx_event_catalog() GROUP BY ALL").fetchall())
+    known = (folder / "names.txt").read_text() + (folder / "accounts.txt").read_text() + str(con.execute("SELECT provider, list(DISTINCT field_name) FROM evtx_event_catalog() GROUP BY ALL").fetchall())
     known = known.lower()
     parts = {part.lower() for name, in found if name and not re.match(r"S-1-(?!5-21|12-1)", name) for part in re.split(r"[\x00-\x2f:-@\[-^`{-\x7f]", name)}
     return {part for part in parts.difference(words) if len(part) > 4 and not part.isdigit() and part not in known}
