@@ -297,18 +297,11 @@ impl Parser {
         self.keep_part();
         self.end_run(false);
         let depth = self.open.len();
-        let content = self.decoded(content);
-        let (tag, scope) = (tag_of(&content), scopes.len());
         if let Some(open) = self.open.last_mut() {
             open.has_elements = true;
-            if open.is_part && self.misfits.len() < MAX_MISFITS {
-                let part = decoded(&self.names[open.name..]);
-                self.misfits.push(format!("the elements in {}", split(&part).1));
-                // The text beside them is no value.
-                open.is_part = false;
-                self.part.clear();
-            }
         }
+        let content = self.decoded(content);
+        let (tag, scope) = (tag_of(&content), scopes.len());
         scopes.declare(&tag)?;
         let name = tag.name().into_inner();
         let (prefix, local) = split(name);

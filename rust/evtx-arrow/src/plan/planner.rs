@@ -285,10 +285,7 @@ impl<'t> Planner<'t> {
             let guard = deeper(guard, element)?;
             let value = match place.attribute {
                 Some(name) => self.attribute(element, name, guard),
-                // Text beside elements is no value.
-                None if element.elements().any(|inner| inner.dependency.is_some()) => return Err(Irregular),
-                None if element.elements().next().is_some() => None,
-                None => Some(self.text(element, guard, MAX_FIELD)),
+                None => Some(self.text(element, guard, MAX_FIELD)?),
             };
             match (&found, value) {
                 (None, first) => found = first,
@@ -318,13 +315,21 @@ impl<'t> Planner<'t> {
         })
     }
 
-    /// The text of an element without elements. A constant longer than `limit` bytes is cut somewhere after that length.
-    fn text(&mut self, element: &Element<'_>, guard: Guard, limit: usize) -> Extractor {
-        self.need_content(element.content, RequiredShape::Single);
-        Extractor {
-            guard,
-            ..self.source(element.content, limit)
-        }
+    /// The text of an element. A constant longer than `limit` bytes is cut somewhere after that length.
+    fn text(&mut self, element: &Element<'_>, guard: Guard, limit: usize) -> Result<Extractor, Irregular> {
+        let mut source = if element.elements().next().is_some() {
+            if has_substitutions(element) {
+                return Err(Irregular);
+            }
+            let mut text = Vec::new();
+            element.push_text(&mut text, Form::Plain, limit);
+            Constant::from(text).into()
+        } else {
+            self.need_content(element.content, RequiredShape::Single);
+            self.source(element.content, limit)
+        };
+        source.guard = guard;
+        Ok(source)
     }
 
     /// The text of content without elements. A constant longer than `limit` bytes is cut somewhere after that length.
@@ -568,7 +573,7 @@ impl<'t> Planner<'t> {
                 None if self.projection.names_only && !content.iter().any(is_substitution) => {
                     Constant::default().into()
                 }
-                None => self.text(leaf, None, MAX_TEXT),
+                None => self.text(leaf, None, MAX_TEXT)?,
             },
         };
         Ok((source, declared))

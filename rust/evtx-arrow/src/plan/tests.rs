@@ -388,8 +388,8 @@ fn fields_are_the_first_at_their_place() {
         system(vec![id("1"), id("2").depends_on(0)]), two() => Yes "System/EventID=1";
         element("Event", [element("System", [id("1")]).depends_on(1)]), two() => Yes "System/EventID=1";
         element("Event", [element("System", [id("1").depends_on(0)]).depends_on(1)]), two() => Irregular "";
-        system(vec![element("EventID", [Element::new("In").text("7")]).text("8")]), vec![] => Yes "";
-        system(vec![element("EventID", [leaf("In", 1)])]), two() => Yes "";
+        system(vec![element("EventID", [Element::new("In").text("7")]).text("8")]), vec![] => Yes "System/EventID=78";
+        system(vec![element("EventID", [leaf("In", 1)])]), two() => Irregular "System/EventID=4624";
         system(vec![element("EventID", [Element::new("In").text("7").depends_on(0)])]), two()
             => Irregular "System/EventID=";
         system(vec![leaf("EventID", 0)]), vec![Value::UInt32Array(vec![1])] => Yes "System/EventID=1";
