@@ -39,15 +39,8 @@ pub(crate) fn is_folder(name: &str) -> bool {
 /// messages, which may never be opened.
 pub(crate) fn wanted_name(names: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Option<usize> {
     let is_file = |name: &String| !is_folder(name) && is_wanted(name);
-    let first = names.iter().position(is_file)?;
     let is_log = |name: &String| !ends_with(name, MESSAGES) && is_file(name);
-    let after = || names[first..].iter().position(is_log);
-    let hop = if ends_with(&names[first], MESSAGES) {
-        after()
-    } else {
-        None
-    };
-    Some(first + hop.unwrap_or(0))
+    names.iter().position(is_log).or_else(|| names.iter().position(is_file))
 }
 
 /// A name as text: UTF-8, whether the archive says so or not, or else code page 437.
