@@ -15,16 +15,10 @@ const NO_TIME: i128 = -11_644_473_600 * 1_000_000_000;
 /// Whether an element of `System`, or an attribute of one, has a column, but not with this text: there, the column is NULL. A
 /// time of 0 is no misfit.
 pub fn is_misfit(element: &str, attribute: Option<&str>, text: &str) -> bool {
-    let field_type = COLUMNS.iter().find_map(|column| match column.source {
-        ColumnSource::Place(place, field_type)
-            if place.in_system && place.elements[1] == element && place.attribute == attribute =>
-        {
-            Some(field_type)
-        }
-        _ => None,
-    });
+    let mut fields = system_fields();
+    let field = fields.find(|&(own, own_attribute, _)| own == element && own_attribute == attribute);
     let is_number = |most: u64| number_from_text(text).is_some_and(|number| number <= most);
-    let fits = match field_type {
+    let fits = match field.map(|(.., field_type)| field_type) {
         Some(FieldType::UInt8) => is_number(u8::MAX.into()),
         Some(FieldType::UInt16) => is_number(u16::MAX.into()),
         Some(FieldType::UInt32) => is_number(u32::MAX.into()),
@@ -40,8 +34,17 @@ pub fn is_misfit(element: &str, attribute: Option<&str>, text: &str) -> bool {
 
 /// The name of an element of `System` with a column.
 pub fn system_element(name: &str) -> Option<&'static str> {
-    COLUMNS.iter().find_map(|column| match column.source {
-        ColumnSource::Place(place, _) if place.in_system && place.elements[1] == name => Some(place.elements[1]),
+    system_fields()
+        .map(|(element, ..)| element)
+        .find(|element| *element == name)
+}
+
+/// The elements of `System` with columns, the attributes of these, and the types of the columns.
+fn system_fields() -> impl Iterator<Item = (&'static str, Option<&'static str>, FieldType)> {
+    COLUMNS.iter().filter_map(|column| match column.source {
+        ColumnSource::Place(place, field_type) if place.in_system => {
+            Some((place.elements[1], place.attribute, field_type))
+        }
         _ => None,
     })
 }
