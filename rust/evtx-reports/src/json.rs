@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{DefaultHashBuilder, HashTable};
+use jiff::civil::Date;
 use serde_json::Value;
 
 /// How deep values may be nested. Exports have some ten levels.
@@ -36,7 +37,7 @@ const ELEMENTS: [&str; 2] = ["UserData", "user_data"];
 const ALWAYS: char = '!';
 
 /// The times that fit a TIMESTAMP_NS: their years, and as seconds since 1970.
-const YEARS: RangeInclusive<u16> = 1678..=2261;
+const YEARS: RangeInclusive<i16> = 1678..=2261;
 const SECONDS: Range<f64> = -9_214_560_000.0..9_214_646_400.0;
 
 /// The time 0 of Windows, which means that there is none: the start of its text, and as seconds since 1970.
@@ -264,16 +265,10 @@ fn is_time(text: &[u8]) -> bool {
     let number = |at: Range<usize>| {
         start[at]
             .iter()
-            .fold(0, |number, digit| number * 10 + u16::from(digit - b'0'))
+            .fold(0, |number, digit| number * 10 + i16::from(digit - b'0'))
     };
-    let (year, month, day) = (number(0..4), number(5..7), number(8..10));
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 => 28 + u16::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => 0,
-    };
+    let year = number(0..4);
+    let is_date = Date::new(year, number(5..7) as i8, number(8..10) as i8).is_ok();
     let has_year = YEARS.contains(&year) || start == NO_TIME;
     let is_in_day = number(11..13) < 24 && number(14..16) < 60 && number(17..19) < 60;
     let zone = match rest.strip_prefix(b".") {
@@ -290,7 +285,7 @@ fn is_time(text: &[u8]) -> bool {
             .all(|digit| digit.is_ascii_digit()),
         _ => false,
     };
-    has_year && (1..=days).contains(&day) && is_in_day && is_zone
+    has_year && is_date && is_in_day && is_zone
 }
 
 /// A whole number: digits, perhaps with a fraction of zeros.
