@@ -86,9 +86,7 @@ static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
     let mut providers: HashSet<String> = lines(NAMES).collect();
     let mut names = providers.clone();
     for event in all_events() {
-        if !providers.contains(&*event.provider.to_lowercase()) {
-            _ = providers.insert(event.provider.to_lowercase());
-        }
+        _ = providers.insert(event.provider.to_lowercase());
         for (name, _) in event.fields.iter() {
             if !names.contains(&**name) {
                 _ = names.insert(name.to_lowercase());
@@ -295,6 +293,7 @@ impl Allowed {
     /// Whether an item of a value may stay as it is. In an array, only a time, or where any value may.
     pub(super) fn may_stay(&self, place: &Place, event: &Event, value_type: ValueType, text: &str) -> bool {
         match value_type.array {
+            _ if is_bytes(value_type) => self.any(place, event),
             true => text.is_empty() || is_time(text) || self.any(place, event),
             false if value_type.scalar == Scalar::Bool => Form::Truth.is_of(text) || self.any(place, event),
             false => self.whole(place, event, text),

@@ -9,7 +9,7 @@ use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::ValueType;
 
-use super::allowed::{Allowed, Event, Open, Place, TEXT, is_bytes};
+use super::allowed::{Allowed, Event, Open, Place, TEXT};
 use super::text::mark_of;
 use crate::copy::entity_character;
 use crate::typed::shown;
@@ -174,10 +174,7 @@ impl Reading<'_> {
 
     fn text(&self, text: &str, value_type: ValueType, attribute: Option<&str>) -> Found {
         let place = Place::of(&self.open, attribute);
-        let may_stay = |allowed: &Allowed| match is_bytes(value_type) {
-            true => allowed.any(&place, &self.event),
-            false => allowed.may_stay(&place, &self.event, value_type, text),
-        };
+        let may_stay = |allowed: &Allowed| allowed.may_stay(&place, &self.event, value_type, text);
         if self.check.allowed.iter().any(may_stay) || self.check.has_only_parts(&place, text) {
             return Ok(());
         }
