@@ -1,9 +1,8 @@
 //! Messages: of an `.MTA` file that is damaged, and of catalogs.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::{cell, column, messages, scan_with_messages};
+use crate::common::{cell, column, messages, sample_folder, scan_with_messages};
 use evtx_arrow::{MessageCatalog, Options, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_format::mta::Messages;
@@ -12,7 +11,7 @@ use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitu
 
 #[test]
 fn damaged_messages_are_none_and_cost_nothing_else() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
+    let folder = sample_folder();
     let mta = std::fs::read(folder.join("LocaleMetaData/DC01-System_1033.MTA")).expect("the messages");
     let log = std::fs::read(folder.join("DC01-System.evtx")).expect("the log");
     assert_eq!(messages(&log, Some(b"no messages".to_vec())), vec![None; 10]);

@@ -1,9 +1,8 @@
 //! Messages in an `.MTA` file beside a log, against those that the oracle finds for its records.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::{messages, samples};
+use crate::common::{messages, sample_folder, samples};
 use evtx::mta::MtaFile;
 use evtx::{EvtxParser, ParserSettings};
 use evtx_writer::{Element, Event, LogWriter, MtaWriter, Substitution, Template, Value};
@@ -31,7 +30,7 @@ fn oracle(log: &[u8], mta: &[u8]) -> Vec<Option<String>> {
 
 #[test]
 fn the_messages_of_a_sample_are_those_that_the_oracle_finds() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../samples");
+    let folder = sample_folder();
     let mta = std::fs::read(folder.join("LocaleMetaData/DC01-System_1033.MTA")).expect("the messages");
     let log = std::fs::read(folder.join("DC01-System.evtx")).expect("the log");
     let found = messages(&log, Some(mta.clone()));
