@@ -83,9 +83,9 @@ impl Record {
         Ok(record)
     }
 
-    /// Chunk offset of the record's end.
+    /// Chunk offset of the record's end. The size of a record that was not checked can lead past any chunk.
     pub fn end(&self) -> usize {
-        self.offset as usize + self.size as usize
+        (self.offset as usize).saturating_add(self.size as usize)
     }
 
     /// Chunk offsets of the record's BinXML.
