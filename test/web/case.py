@@ -28,8 +28,8 @@ class Case:
         """Waits until a script has a true value, and returns it."""
         end = time.monotonic() + HANG
         while not (value := await self.page.run(script)):
-            if time.monotonic() > end:
-                raise AssertionError(f"not within {HANG} s: {script}; the page shows: {await self.page.run('document.body.innerText.slice(0, 2000)')}")
+            if time.monotonic() > end or await self.page.run("document.body?.dataset.state === 'failed'"):
+                raise AssertionError(f"still false: {script}; the page shows: {await self.page.run('document.body.innerText.slice(0, 2000)')}")
             await asyncio.sleep(0.02)
         return value
 

@@ -333,6 +333,7 @@ async function start() {
     engine = await Engine.start();
   } catch (error) {
     $("engine").textContent = `The database does not start: ${visible(error.message)}`;
+    state("failed");
     return;
   }
   $("choose-columns").append(...engine.columns.map((name) => element("label", "", {}, element("input", "", { type: "checkbox", value: name }), ` ${name}`)));

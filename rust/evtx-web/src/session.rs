@@ -307,7 +307,7 @@ fn report(data: &str) -> String {
     page.replace("{{data}}", &data.replace('<', "\\u003c"))
 }
 
-/// The statements of SQL that define types and macros. Macros over files need the functions of the extension.
+/// The statements of SQL that define types and macros. Macros over files or records need the functions of the extension.
 fn definitions() -> Value {
     let types = ENUMS.iter().map(|(name, values)| {
         let values = values.map(|value| format!("'{value}'"));
@@ -315,7 +315,7 @@ fn definitions() -> Value {
     });
     let needs_files = |found: &Macro| {
         let first = found.parameters.first().map_or("", |parameter| parameter.name.as_str());
-        ["files", "exports"].contains(&first)
+        ["files", "exports", "record"].contains(&first)
             || found
                 .parameters
                 .iter()
@@ -445,8 +445,26 @@ mod tests {
         let (mut session, _) = session();
         let all = ask(&mut session, json!({"do": "definitions"}));
         let all: Vec<String> = texts(&all).collect();
-        let has = |name: &str| all.iter().any(|sql| sql.contains(&format!(" {name}(")));
+        let has = |name: &str| {
+            all.iter()
+                .any(|sql| sql.starts_with(&format!("CREATE MACRO IF NOT EXISTS {name}(")))
+        };
         assert!(has("evtx_timeline_of") && !has("evtx_timeline") && !has("evtx_sigma_of"));
         assert!(all[0].starts_with("CREATE TYPE evtx_level AS ENUM"));
+        // Each function that DuckDB looks for at once is another macro, or among those of the page.
+        let page = include_str!("../../../web/src/functions.js");
+        for sql in all.iter().filter(|sql| !sql.contains("system.main.query")) {
+            let without_comments: String = sql.lines().filter_map(|line| line.split("--").next()).collect();
+            let calls = without_comments
+                .match_indices("evtx_")
+                .map(|(at, _)| &without_comments[at..]);
+            let calls = calls.filter_map(|text| text.split_once('(').map(|(name, _)| name));
+            for name in calls.filter(|name| name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())) {
+                assert!(
+                    has(name) || page.contains(&format!("{name}(")),
+                    "{name} is not in the page: {sql}"
+                );
+            }
+        }
     }
 }
