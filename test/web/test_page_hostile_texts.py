@@ -77,7 +77,9 @@ def test_texts_are_shown_as_text(log):
 def test_macros_keep_texts(same, log):
     with case.shared(log, log.with_name("rule.yml")) as page:
         assert same(page, "FROM events", log.parent, f"FROM read_evtx('{log.name}')") > 100
-        for macro in ("timeline", "accounts", "case_summary"):
+        # Records of one place and time that differ have no order among them.
+        without = "SELECT * EXCLUDE (failed_logons, new_services)"
+        for macro, columns in (("timeline", "SELECT *"), ("accounts", "SELECT *"), ("case_summary", without)):
             files = ", table_of_files := 'files'" if macro == "case_summary" else ""
-            assert same(page, f"FROM evtx_{macro}_of('events'{files})", log.parent, f"FROM evtx_{macro}('{log.name}')") > 0
+            assert same(page, f"{columns} FROM evtx_{macro}_of('events'{files})", log.parent, f"{columns} FROM evtx_{macro}('{log.name}')") > 0
         assert same(page, "FROM evtx_sigma_timeline_of('matches', table_of_events := 'events')", log.parent, f"FROM evtx_sigma_timeline('{log.name}', 'rule.yml')") > 100
