@@ -21,9 +21,10 @@ def wide(text):
 
 
 class Definition:
-    """A template definition with a `Data` element for each value, whose names are f0, f1 and so on."""
+    """A template definition with a `Data` element for each value, whose names are f0, f1 and so on, or `labels`."""
 
-    def __init__(self, types):
+    def __init__(self, types, labels=()):
+        self.labels = labels
         self.out = bytearray(4 + 16 + 4)
         self.names = {}
         self.out += FRAGMENT
@@ -33,7 +34,7 @@ class Definition:
             self.data(index, kind)
         self.out += b"\x04\x04\x00"
         struct.pack_into("<I", self.out, 20, len(self.out) - 24)
-        self.out[4:20] = uuid.uuid5(uuid.NAMESPACE_DNS, str(types)).bytes
+        self.out[4:20] = uuid.uuid5(uuid.NAMESPACE_DNS, f"{types}{labels or ''}").bytes
 
     def name(self, name):
         if name in self.names:
@@ -55,14 +56,14 @@ class Definition:
         self.name("Data")
         self.out += bytes(4) + b"\x06"
         self.name("Name")
-        label = f"f{index}"
+        label = self.labels[index] if self.labels else f"f{index}"
         self.out += struct.pack("<BBH", 0x05, STRING, len(label)) + wide(label)
         self.out += b"\x02" + struct.pack("<BHB", 0x0E, index, kind) + b"\x04"
 
 
-def record(number, values):
+def record(number, values, labels=()):
     """A record of values: types and bytes."""
-    definition = Definition([kind for kind, _ in values]).out
+    definition = Definition([kind for kind, _ in values], labels).out
     body = FRAGMENT + b"\x0c\x01" + bytes(definition[4:8])
     place = 24 + len(body)
     body += bytes(4) + struct.pack("<I", len(values))

@@ -20,6 +20,7 @@ SEED = int(os.environ.get("EVTX_PSEUDONYMS_SEED", "1"))
 FOLDERS = [os.environ[name] for name in ("EVTX_CORPUS", "EVTX_VARIED", "EVTX_HOSTILE") if os.environ.get(name)]
 COLLECTIONS = sorted(pathlib.Path(os.environ.get("EVTX_COLLECTIONS", "/nowhere")).glob("*.7z"))
 LOGS = sorted(SAMPLES.glob("*.evtx")) + [log for folder in FOLDERS for log in sorted(pathlib.Path(folder).rglob("*.[eE][vV][tT][xX]"))]
+DATA = pathlib.Path(__file__).parents[2] / "rust/evtx-writer/data"
 SIGMA = os.environ.get("EVTX_SIGMA")
 # Fields that name accounts, hosts and addresses.
 NAMING = "TargetUserName SubjectUserName WorkstationName TargetDomainName SubjectDomainName User UserName AccountName IpAddress Workstation SourceHostname"
@@ -99,6 +100,19 @@ def test_no_odd_form_of_a_name_is_left(con, tmp_path, seed):
         after = list(con.execute("SELECT event_data FROM read_evtx(?)", [str(path)]).fetchone()[0].values())
         start, other = (json.loads(array)[:3] for array in after) if size < 8 else after
         assert start != other
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 6))
+def test_no_address_is_left_as_a_number_in_a_field_that_is_allowed(con, tmp_path, seed):
+    rows = [line.split("\t") for line in (DATA / "allowed.tsv").read_text().splitlines() if not line.startswith("#")]
+    labels = sorted({field for provider, _, field, *_ in rows if provider == "*"})
+    draw, path = random.Random(seed), tmp_path / "shared.evtx"
+    data = bytes(draw.randrange(11, 250) for _ in range(4))
+    for kind, address in itertools.product((planted.INT32, planted.UINT32, planted.HEX32, planted.UINT64, planted.HEX64), (data, data[::-1])):
+        value = address + bytes(4 * (kind in (planted.UINT64, planted.HEX64)))
+        record = planted.record(1, [(kind, value)] * len(labels), labels)
+        log = written(con, path, f"SELECT evtx_pseudonymize(?::BLOB{KEY}) AS record", [record])
+        assert address not in log, kind
 
 
 def test_values_join_as_before(con, tmp_path):
@@ -215,9 +229,8 @@ def names_of(con, logs):
     """The names, SIDs and addresses of logs whose letters and digits are those of no word that Windows has."""
     found = con.execute(f"""SELECT DISTINCT unnest([computer, user_sid] || list_transform({NAMING.split()}, lambda name: event_data[name]))
         FROM read_evtx(?) WHERE error IS NULL""", [logs]).fetchall()
-    folder = pathlib.Path(__file__).parents[2] / "rust/evtx-writer/data"
-    words = (folder / "words.txt").read_text().lower().split()
-    known = (folder / "names.txt").read_text() + (folder / "accounts.txt").read_text() + str(con.execute("SELECT provider, list(DISTINCT field_name) FROM evtx_event_catalog() GROUP BY ALL").fetchall())
+    words = (DATA / "words.txt").read_text().lower().split()
+    known = (DATA / "names.txt").read_text() + (DATA / "accounts.txt").read_text() + str(con.execute("SELECT provider, list(DISTINCT field_name) FROM evtx_event_catalog() GROUP BY ALL").fetchall())
     known = known.lower()
     parts = {part.lower() for name, in found if name and not re.match(r"S-1-(?!5-21|12-1)", name) for part in re.split(r"[\x00-\x2f:-@\[-^`{-\x7f]", name)}
     return {part for part in parts.difference(words) if len(part) > 4 and not part.isdigit() and part not in known}

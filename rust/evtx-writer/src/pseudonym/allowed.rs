@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use evtx_catalog::all_events;
-use evtx_codes::tables;
+use evtx_codes::{Answer, Code, Lookup, Source, tables};
 use evtx_format::value::{Scalar, ValueType};
 use jiff::civil::DateTime;
 
@@ -75,6 +75,8 @@ struct Shipped {
     codes: HashSet<String>,
     names: HashSet<String>,
     providers: HashSet<String>,
+    /// The table of status codes.
+    status: Option<Source>,
 }
 
 static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
@@ -104,6 +106,7 @@ static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
         codes: codes.flat_map(|table| table.codes()).map(str::to_lowercase).collect(),
         names,
         providers,
+        status: Lookup::Name.source("status").ok(),
     }
 });
 
@@ -202,8 +205,10 @@ enum Form {
     Truth,
     /// A number of 16 bits.
     Port,
-    /// A number of 32 bits, or codes such as `%%1833`.
+    /// A number of 16 bits, a status code that Windows defines, or codes such as `%%1833`.
     Code,
+    /// A number of 32 bits, or such codes.
+    Bits,
     /// A number, or such codes.
     Number,
     /// Numbers with dots between them.
@@ -404,6 +409,7 @@ impl Form {
             "truth" => Form::Truth,
             "port" => Form::Port,
             "code" => Form::Code,
+            "bits" => Form::Bits,
             "number" => Form::Number,
             "version" => Form::Version,
             "guid" => Form::Guid,
@@ -423,6 +429,7 @@ impl Form {
             text.strip_prefix("%%")
                 .is_some_and(|digits| digits.len() < 6 && number(digits).is_some())
         };
+        let are_codes = || !text.is_empty() && text.split_whitespace().all(is_code);
         let is_number = |bits: u32| match text.strip_prefix('-') {
             Some(digits) => number(digits).is_some_and(|number| number <= 1 << (bits - 1)),
             // A code of 32 bits can be negative in 64.
@@ -430,14 +437,20 @@ impl Form {
                 number <= u64::MAX >> (64 - bits) || bits == 32 && i32::try_from(number.cast_signed()).is_ok()
             }),
         };
+        let name = |status| Lookup::Name.answer(status, Code::Text(text));
+        let is_status = || is_number(32) && SHIPPED.status.map(name).is_some_and(|name| name != Answer::Null);
         text == "-"
             || match self {
                 Form::Truth => ["0", "1", "true", "false", "%%1842", "%%1843"]
                     .iter()
                     .any(|known| text.eq_ignore_ascii_case(known)),
                 Form::Port => is_number(16),
-                Form::Code => is_number(32) || !text.is_empty() && text.split_whitespace().all(is_code),
-                Form::Number => is_number(64) || !text.is_empty() && text.split_whitespace().all(is_code),
+                Form::Code => {
+                    let is_none = number(text).is_some_and(|number| NUMBERS.contains(&number));
+                    is_number(16) || is_none || is_status() || are_codes()
+                }
+                Form::Bits => is_number(32) || are_codes(),
+                Form::Number => is_number(64) || are_codes(),
                 Form::Version => text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'),
                 Form::Guid => is_guid(text),
                 Form::Any => true,
@@ -577,8 +590,14 @@ mod tests {
                     "%%4416\n\t\t%%4417 ",
                     "-",
                     "0xffffffffc0000022",
+                    "0x80070005",
+                    "4294967295",
                 ],
                 &[
+                    "3405803785",
+                    "0xcb007109",
+                    "-1062731775",
+                    "65536",
                     "4915112345678",
                     "203.0.113.9",
                     "anna",
@@ -589,6 +608,11 @@ mod tests {
                     "203,0,113,9",
                     "true",
                 ],
+            ),
+            (
+                Form::Bits,
+                &["0x1fffff", "-1", "%%1833"],
+                &["4915112345678", "203.0.113.9", "anna"],
             ),
             (
                 Form::Number,
@@ -643,7 +667,13 @@ mod tests {
                 columns.len() == 5 && columns.iter().all(|column| !column.is_empty()),
                 "{line}"
             );
-            assert!(Form::of(columns[3]).is_some(), "{line}");
+            let form = Form::of(columns[3]);
+            assert!(form.is_some(), "{line}");
+            // In a field of any provider, an address could be such a number.
+            assert!(
+                columns[0] != "*" || matches!(form, Some(Form::Truth | Form::Code)),
+                "{line}"
+            );
         }
     }
 
