@@ -27,7 +27,6 @@ NAMING = "TargetUserName SubjectUserName WorkstationName TargetDomainName Subjec
 NAMING += " DestinationHostname SourceIp DestinationIp SamAccountName TargetUserSid SubjectUserSid TargetSid UserSid ClientName ClientAddress"
 SOUND = "WHERE record IS NOT NULL AND error IS NULL"
 
-# With a random key, a number can be its own pseudonym once in a while.
 KEY = ", key := 'the key of the tests'"
 
 

@@ -90,8 +90,8 @@ impl Key {
         format!("t-{digits}")
     }
 
-    /// A permutation, by what it is for, of the numbers of as many bits that keeps [`NUMBERS`]: a Feistel network, walked until the result is
-    /// such a number.
+    /// A permutation, by what it is for, of the numbers of as many bits that keeps [`NUMBERS`], and no other number: a Feistel
+    /// network, one more, and the network backwards. This is a single cycle, walked until the result is such a number.
     fn number(&self, what: u8, number: u64) -> u64 {
         if NUMBERS.contains(&number) {
             return number;
@@ -103,12 +103,20 @@ impl Key {
         let first = if class == 0 { 0 } else { 1 << BITS[class - 1] };
         let last = u64::MAX >> (64 - BITS[class]);
         let half = (u64::BITS - (last - first).leading_zeros()).div_ceil(2);
-        let mask = (1 << half) - 1;
+        let mask: u64 = (1 << half) - 1;
+        let mixed = |round: u8, half: u64| {
+            let [mixed, ..] = self.numbers(what, &[&[class as u8, round][..], &half.to_le_bytes()].concat());
+            u64::from(mixed) & mask
+        };
         let (mut high, mut low) = ((number - first) >> half, (number - first) & mask);
         loop {
             for round in 0..ROUNDS {
-                let [mixed, ..] = self.numbers(what, &[&[class as u8, round][..], &low.to_le_bytes()].concat());
-                (high, low) = (low, high ^ (u64::from(mixed) & mask));
+                (high, low) = (low, high ^ mixed(round, low));
+            }
+            let next = (high << half | low).wrapping_add(1);
+            (high, low) = (next >> half & mask, next & mask);
+            for round in (0..ROUNDS).rev() {
+                (high, low) = (low ^ mixed(round, high), high);
             }
             let new = (high << half | low).saturating_add(first);
             if new <= last && !NUMBERS.contains(&new) {
@@ -229,6 +237,12 @@ mod tests {
             let images: HashSet<u64> = range.clone().map(|number| key.number(b'n', number)).collect();
             assert_eq!(images.len() as u64, range.end - range.start);
             assert!(images.iter().all(|image| range.contains(image)));
+        }
+        // None is its own pseudonym.
+        for seed in 0..20 {
+            let key = Key::new(Some(&format!("key {seed} of 16 bytes"))).expect("a key");
+            let mut numbers = (0..256).filter(|number| !NUMBERS.contains(number));
+            assert_eq!(numbers.find(|&number| key.number(b'n', number) == number), None);
         }
         for number in [
             1 << 16,
