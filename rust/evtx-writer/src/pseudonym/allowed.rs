@@ -59,6 +59,8 @@ const COUNTRIES: &str = "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba b
                          nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se \
                          sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz \
                          ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw";
+/// Classes of services, which names of services begin with, as `ldap/DC01`.
+const SERVICES: &str = "cifs dns gc host http krbtgt ldap mssqlsvc restrictedkrbhost rpc termsrv wsman";
 /// Folders below `Users` that every Windows has.
 const PROFILES: [&str; 5] = ["public", "default", "all users", "administrator", "guest"];
 /// Names of Windows that look like those of hosts.
@@ -487,8 +489,11 @@ fn words_of(place: &Place, text: &str) -> Vec<Words> {
         }
     };
     if place.is_naming() {
-        for (at, name) in pieces(&lower, |char| matches!(char, '\\' | '/' | '@')) {
-            words[at..at + name.len()].fill(of_account(name));
+        for (at, name) in pieces(&lower, |char| matches!(char, '\\' | '/' | '@') || char.is_control()) {
+            let end = at + name.len();
+            let is_first = lower[..at].chars().next_back().is_none_or(char::is_control);
+            let is_class = is_first && lower[end..].starts_with('/') && SERVICES.split(' ').any(|known| known == name);
+            words[at..end].fill(if is_class { Words::All } else { of_account(name) });
         }
         return words;
     }
@@ -533,10 +538,10 @@ fn pieces(text: &str, is_between: fn(char) -> bool) -> impl Iterator<Item = (usi
     })
 }
 
-/// Whether every Windows has an account or a domain with a name in lower case.
+/// Whether every Windows has an account or a domain with a name, whose ASCII letters are in lower case.
 fn is_account(name: &str) -> bool {
     let number = name.strip_prefix("dwm-").or_else(|| name.strip_prefix("umfd-"));
-    SHIPPED.accounts.contains(name)
+    SHIPPED.accounts.contains(&name.to_lowercase())
         || number.is_some_and(|number| number.len() < 3 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
@@ -751,6 +756,17 @@ mod tests {
             ("targetusername", "SYSTEM", "SYSTEM"),
             ("samaccountname", "Sam.Katz", ""),
             ("user", r"NT AUTHORITY\LOCAL SERVICE", "NT AUTHORITY LOCAL SERVICE"),
+            ("user", r"NT-AUTORITÄT\Lokaler Dienst", "NT AUTORITÄT Lokaler Dienst"),
+            ("user", r"BUILTIN\АДМИНИСТРАТОРЫ", "BUILTIN АДМИНИСТРАТОРЫ"),
+            ("user", "Gaston, Gast", ""),
+            ("targetusername", "Invité", "Invité"),
+            (
+                "serviceprincipalnames",
+                "\r\n\t\tGC/dc.corp/host\r\n\t\tldap/host/gc",
+                "GC ldap",
+            ),
+            ("servicename", "host", "host"),
+            ("user", "host", ""),
             ("user", r"Exchange\Administrator", "Administrator"),
             ("user", "backup@Exchange.com", ""),
             ("targetusername", "UMFD-0", "UMFD 0"),
