@@ -2,11 +2,8 @@
 
 mod error;
 mod place;
-mod messages;
 mod batch;
-mod relevance;
 mod definitions;
-mod pass;
 mod walk;
 mod admission;
 mod chunk;

@@ -144,7 +144,7 @@ impl Filter {
         let of_events = of_events.into_iter().map(|predicate| (predicate, true));
         for (Predicate(node), of_events) in of_events.chain(predicates.into_iter().map(|predicate| (predicate, false)))
         {
-            // A predicate about the rule is decided for each rule, before the scan.
+            // A predicate about extra columns is decided by the row source, before the scan.
             let Some(node) = node.map(&mut |term| access(term, projection)) else {
                 continue;
             };
@@ -256,7 +256,7 @@ impl<'x, 'r> Row<'x, 'r> {
 /// The most bytes of text that are compared without checking for an interrupt.
 const LONG: usize = 64 << 10;
 
-/// How a scan reads the value of a term; `None` for a property of the rule. Adds the place, key or text to `projection`.
+/// How a scan reads the value of a term; `None` for an extra column. Adds the place, key or text to `projection`.
 #[warn(clippy::wildcard_enum_match_arm)]
 fn access(term: &Term, projection: &mut Projection) -> Option<Access> {
     let read = Read::of(term.field_type).unwrap_or(Read::Text);
@@ -269,7 +269,7 @@ fn access(term: &Term, projection: &mut Projection) -> Option<Access> {
             projection.add_language(Language::Text);
             Access::Text
         }
-        Operand::Rule(_) => return None,
+        Operand::Extra(_) => return None,
     })
 }
 
@@ -314,7 +314,8 @@ mod tests {
     use evtx_format::value::{Scalar, Value as Stored};
 
     use super::*;
-    use crate::schema::{self, Events, Options, Table};
+    use crate::schema::{self, Events, Options};
+    use crate::table::Table;
 
     fn table() -> Table {
         Table::from(Options {
@@ -395,7 +396,7 @@ mod tests {
         assert!(Filter::default().is_empty() && !Filter::default().reads_children());
         // A place outside of `System` is in the streams that the substitutions hold.
         let mut projection = Projection::default();
-        let message = projection.place(schema::MESSAGE);
+        let message = projection.place(schema::Place::MESSAGE);
         assert_eq!(
             stage(
                 &Node::Test(Access::Field(message, Read::Text), Test::IsNull),

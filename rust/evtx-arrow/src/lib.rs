@@ -12,33 +12,39 @@
 
 #[cfg(test)]
 mod testing;
+mod arrays;
 mod schema;
 mod plan;
-mod findings;
 mod record;
+mod extra;
+mod table;
 mod filter;
 mod columns;
 mod scan;
-mod detect;
 mod read;
 mod events;
 mod decode;
-mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use columns::{Indices, MakeArrays, Strings};
+pub use arrays::{Indices, MakeArrays, Strings};
+pub use columns::{TextColumn, TextListColumn};
 pub use decode::{DecodeError, Decoder, Definitions, Doubt};
 pub use events::{
     CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, PlaceReader, PlaceValues, Slots,
     SlotsError, TooManyEvents,
 };
+pub use extra::{
+    ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Needs, RowFinder, RowSource, ScanLayout,
+};
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
-pub use findings::FoundBurst;
-pub use plan::{is_misfit, system_element};
-pub use rows::{EventRow, EventValue, Findings, Hit, HitList, RowMatcher, event_fields, findings_field, hits_field};
+pub use plan::{PlaceId, is_misfit, system_element};
+pub use record::{
+    Arrays, Declaration, FieldSlot, FoundValue, Insertion, ReadRecord, RecordHeader, RecordValues, UNNAMED,
+};
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, ENUMS, EventField, EventFieldParts, Events, MessageCatalog, MessageFile, Numbering, OnError,
-    Options, Rules, Table, column_field, enum_of, level_field, reference, rule_reference, schema, uuid_field,
+    ColumnReference, Comparable, EventField, EventFieldParts, Events, MessageFile, Numbering, OnError, Options, Place,
+    column_field, enum_field, enum_of, reference, system_names, uuid_field,
 };
+pub use table::{Table, schema};

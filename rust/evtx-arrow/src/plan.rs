@@ -17,6 +17,7 @@ pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run};
 pub use convert::{is_misfit, system_element};
 pub(crate) use keys::{Key, Keys};
-pub(crate) use projection::{KeyId, Lookup, PlaceId, Projection, TreeRoot};
+pub use projection::PlaceId;
+pub(crate) use projection::{KeyId, Lookup, Projection, TreeRoot};
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
 pub(crate) use template_content::TemplateContent;

@@ -2,10 +2,12 @@
 
 mod templates;
 mod parts;
-mod insertions;
 mod group;
+mod read_record;
+mod insertions;
 
 pub(crate) use group::{GROUP, KeptRecord, RecordGroup};
-pub(crate) use insertions::{declaration, insertions};
-pub(crate) use parts::{Keyed, KeyedEntries, Outlined, Part, PartContent, Places, RecordView, SpelledOut};
+pub use insertions::{Declaration, Insertion};
+pub(crate) use parts::{KeyedEntries, Outlined, Part, PartContent, Places, RecordView, SpelledOut};
+pub use read_record::{Arrays, FieldSlot, FoundValue, ReadRecord, RecordHeader, RecordValues, UNNAMED};
 pub(crate) use templates::{ChunkTemplates, TemplateId};

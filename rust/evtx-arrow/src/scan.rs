@@ -1,13 +1,14 @@
 //! The scan of a query, which its threads share.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use arrow_schema::SchemaRef;
 
+use crate::extra::{ExtraColumn, Keeps, KnownValues, RowSource, ScanLayout};
 use crate::filter::{Filter, Predicate};
-use crate::plan::{PlaceId, PlanCache, Projection};
-use crate::schema::{self, Column, ColumnSource, MessageCatalog, OnError, Options, Rules, Table};
+use crate::plan::{PlanCache, Projection};
+use crate::schema::{self, Column, ColumnSource, OnError, Options};
+use crate::table::Table;
 
 /// The projection, options and predicates of a query, and the plans that its threads have compiled. Only the plans and
 /// the keys of `event_data` change during the scan.
@@ -26,27 +27,17 @@ pub struct Scan {
     pub(crate) force_tree_path: bool,
     /// Whether spelled-out elements are read by the plans of their outlines, not as trees.
     pub(crate) reads_outlines: bool,
-    /// The places that a message depends on, if messages are read.
-    pub(crate) message: Option<MessagePlaces>,
-    pub(crate) catalog: Option<MessageCatalog>,
+    /// Whether the messages beside each log are read.
+    reads_messages: bool,
     pub(crate) filter: Filter,
     pub(crate) columns: Vec<Column>,
-    /// In a table of matches: the rules that the predicates leave.
-    pub(crate) rules: Option<Arc<Rules>>,
-    /// All rules of the table. Which damage is reported does not depend on predicates.
-    pub(crate) all_rules: Option<Arc<Rules>>,
-    /// How many matches all threads keep for correlations.
-    pub(crate) kept_hits: Arc<AtomicUsize>,
+    /// The extra columns of the table, by their IDs.
+    pub(crate) extras: Vec<Arc<dyn ExtraColumn>>,
+    /// What decides what becomes a row; `None` if each record is one.
+    pub(crate) source: Option<Arc<dyn RowSource>>,
+    /// Whether the source sees every record, so that predicates only choose rows.
+    pub(crate) sees_all: bool,
     schema: SchemaRef,
-}
-
-fn chosen(rules: &Arc<Rules>, predicates: &[Predicate]) -> Arc<Rules> {
-    let is_kept = |rule: usize| predicates.iter().all(|predicate| predicate.keeps_rule(rules, rule));
-    if predicates.iter().any(Predicate::is_of_rules) {
-        Arc::new(rules.only(is_kept))
-    } else {
-        Arc::clone(rules)
-    }
 }
 
 /// A thread of the scan panicked while it changed the shared plans or keys, which cannot be trusted now.
@@ -54,32 +45,22 @@ fn chosen(rules: &Arc<Rules>, predicates: &[Predicate]) -> Arc<Rules> {
 #[error("another thread of this scan panicked, so the scan cannot continue")]
 pub struct Poisoned;
 
-/// The places that a message outside of its event depends on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MessagePlaces {
-    pub(crate) message: PlaceId,
-    pub(crate) provider: PlaceId,
-    pub(crate) guid: PlaceId,
-    pub(crate) event_id: PlaceId,
-    pub(crate) version: PlaceId,
-    pub(crate) qualifiers: PlaceId,
-    pub(crate) event_record: PlaceId,
-}
-
 impl Scan {
-    /// Whether the scan matches rules against events.
-    pub fn has_rules(&self) -> bool {
-        self.all_rules.is_some()
+    /// The row source; `None` if each record is a row.
+    pub fn source(&self) -> Option<&Arc<dyn RowSource>> {
+        self.source.as_ref()
     }
 
-    /// The rules that the predicates leave, if it is a scan of matches.
-    pub fn rules(&self) -> Option<&Rules> {
-        self.rules.as_deref()
+    /// Whether the row source sees all files and events, so that predicates only choose rows.
+    pub fn sees_all(&self) -> bool {
+        self.sees_all
     }
 
-    /// Whether the scan correlates matches. It then has all files and events, and predicates only choose rows.
-    pub fn correlates(&self) -> bool {
-        self.rules.as_ref().is_some_and(|rules| !rules.correlations.is_empty())
+    pub(crate) fn layout(&self) -> ScanLayout<'_> {
+        ScanLayout {
+            projection: &self.projection,
+            source: self.source.as_deref(),
+        }
     }
 
     /// A scan of the columns with these indexes in the schema of a table, in this order. Ignores indexes out of range.
@@ -110,43 +91,37 @@ impl Scan {
                 _ => {}
             }
         }
-        if has(ColumnSource::MessageSource) {
-            projection.place(schema::MESSAGE);
-        }
         if options.recover {
             // They tell whether a record has its own event.
             _ = [schema::EVENT_RECORD_ID, schema::TIME_CREATED].map(|place| projection.place(place));
         }
-        let message = projection.place_id(schema::MESSAGE).map(|message| MessagePlaces {
-            message,
-            provider: projection.place(schema::PROVIDER),
-            guid: projection.place(schema::PROVIDER_GUID),
-            event_id: projection.place(schema::EVENT_ID),
-            version: projection.place(schema::VERSION),
-            qualifiers: projection.place(schema::QUALIFIERS),
-            event_record: projection.place(schema::EVENT_RECORD_ID),
-        });
-        if has(ColumnSource::Insertions) || message.is_some() && table.catalog.is_some() {
-            (projection.event_data, projection.user_entries) = (true, true);
-        }
-        let all_rules = table.rules.clone();
-        let rules = all_rules.as_ref().map(|rules| chosen(rules, predicates));
-        if rules.is_some() {
-            (projection.event_data, projection.user_entries, projection.other_values) = (true, true, true);
-            for (_, place) in schema::sigma_names() {
-                projection.place(place);
+        let extras = table.extras;
+        let keeps = |values: &KnownValues<'_>| {
+            let keeps = |predicate: &Predicate| predicate.keeps_known(|id| values(&*extras[id]));
+            predicates.iter().all(keeps)
+        };
+        let is_restricted = predicates.iter().any(Predicate::is_of_extras);
+        let keeps: Option<&Keeps<'_>> = is_restricted.then_some(&keeps);
+        let source = table.source.map(|source| source.of_scan(keeps));
+        let mut needs = Vec::new();
+        for column in &columns {
+            if let ColumnSource::Extra(extra) = &column.source {
+                needs.push(extras[extra.id].needs());
             }
         }
-        // A row reports damage that may have destroyed a match.
-        let reports = has(ColumnSource::Error) || options.on_error != OnError::Report || rules.is_some();
+        if let Some(source) = &source {
+            needs.push(source.needs());
+        }
+        needs.iter().for_each(|needs| needs.add_to(&mut projection));
+        let is_whole = needs.iter().any(|needs| needs.whole);
+        let reports = has(ColumnSource::Error) || options.on_error != OnError::Report || is_whole;
         // A damaged event has no text and no record, and carved bytes are a record only if they read in full.
         let of_events = table.events.as_deref().map(Predicate::of_events);
         let filter = Filter::new(of_events.as_ref(), predicates, &mut projection);
-        let validates_all = reports || !projection.languages.is_empty() || has(ColumnSource::Record) || options.recover;
+        let validates_all = reports || !projection.languages.is_empty() || options.recover;
         let beyond_system = projection.places.iter().any(|place| !place.in_system);
         Scan {
             options,
-            all_rules,
             plans: PlanCache::default(),
             reads_binxml: validates_all
                 || projection.event_data
@@ -161,10 +136,10 @@ impl Scan {
             validates_all,
             force_tree_path: false,
             reads_outlines: true,
-            message,
-            catalog: table.catalog,
-            kept_hits: Arc::default(),
-            rules,
+            reads_messages: needs.iter().any(|needs| needs.messages),
+            extras,
+            sees_all: source.as_ref().is_some_and(|source| source.sees_all()),
+            source,
             projection,
             schema: schema::schema_of(columns.iter()),
             columns,
@@ -195,7 +170,7 @@ impl Scan {
 
     /// Whether the scan reads messages, and needs the [`Messages`](evtx_format::mta::Messages) of each log.
     pub fn reads_messages(&self) -> bool {
-        self.message.is_some()
+        self.reads_messages
     }
 
     /// Whether the scan checks checksums.

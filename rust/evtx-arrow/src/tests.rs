@@ -13,7 +13,8 @@ use crate::decode::{DecodeError, Decoder};
 use crate::events::{EventCollector, Slots, SlotsError};
 use crate::filter::{Comparison, Expression, Literal, Pattern, Predicate};
 use crate::scan::Scan;
-use crate::schema::{OnError, Options, Table, schema};
+use crate::schema::{OnError, Options};
+use crate::table::{Table, schema};
 use crate::testing::{WRITTEN, data, leaf};
 
 fn block() -> Block {

@@ -12,9 +12,9 @@ use arrow_array::RecordBatch;
 use common::{column, every_column, logs, read};
 use cpu_time::ThreadTime;
 use evtx_arrow::{
-    Comparison, DecodeError, Decoder, EventCollector, Events, Expression, Literal, Options, Predicate, Rules, Scan,
-    Table,
+    Comparison, DecodeError, Decoder, EventCollector, Events, Expression, Literal, Options, Predicate, Scan, Table,
 };
+use evtx_detect::{Rules, table_of_matches};
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::{self, Messages};
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
@@ -188,7 +188,7 @@ fn costs(name: &str, file: &[u8]) {
     measure(&format!("{name}, a predicate"), |cost, interrupt| {
         scan(file, Scan::filtered(plain, &[0], &[predicate]), cost, interrupt);
     });
-    let rules = Table::from(Options::default()).of_matches(many_rules());
+    let rules = table_of_matches(Table::from(Options::default()), many_rules());
     let every: Vec<usize> = (0..rules.schema().fields().len()).collect();
     measure(&format!("{name}, many rules"), |cost, interrupt| {
         // Each row takes long.

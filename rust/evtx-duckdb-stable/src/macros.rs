@@ -1,6 +1,6 @@
 //! The SQL macros, the enums and the settings.
 
-use evtx_arrow::ENUMS;
+use evtx_detect::ENUMS;
 use evtx_ffi::{FILTER_PUSHDOWN, MESSAGES, Macro, macros};
 
 use crate::api::*;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Int64Array, UInt8Array};
-use evtx_arrow::ENUMS;
+use evtx_detect::ENUMS;
 
 use crate::boundary::{EvtxError, EvtxErrorKind, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce};
 use crate::scalar::EvtxVector;

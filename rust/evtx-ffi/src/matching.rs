@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 use evtx_archive::ArchiveStorage;
-use evtx_arrow::{
+use evtx_detect::{
     EventRow, EventValue, Findings, Hit, HitList, RowMatcher, Rules, event_fields, findings_field, hits_field,
 };
 use evtx_scan::{Query, ScanError, rules_of_rows};

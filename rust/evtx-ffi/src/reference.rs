@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use evtx_arrow::{reference, rule_reference};
+use evtx_detect::rule_reference;
+use evtx_extras::reference;
 use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport};
 use evtx_scan::{Argument, ArgumentKind, Query};
 

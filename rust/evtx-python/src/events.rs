@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_cast::{can_cast_types, cast};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, TimeUnit};
-use evtx_arrow::{EventRow, EventValue, event_fields};
+use evtx_detect::{EventRow, EventValue, event_fields};
 use uuid::Uuid;
 
 use crate::types::is_text;

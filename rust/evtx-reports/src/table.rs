@@ -10,7 +10,8 @@ use arrow_array::{
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-use evtx_arrow::{level_field, uuid_field};
+use evtx_arrow::uuid_field;
+use evtx_detect::level_field;
 use evtx_messages::ValueMap;
 use evtx_sigma::Level;
 

@@ -5,7 +5,9 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Rules, Scan, Table, reference};
+use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Scan, Table};
+use evtx_detect::{Rules, table_of_matches};
+use evtx_extras::{EXTRAS, Extras, reference};
 use evtx_format::Interrupt;
 use evtx_reports::{JsonTypes, RuleRow};
 use evtx_sigma::{Level, Placeholders, Status};
@@ -171,7 +173,7 @@ arguments! {
     /// Folders named `key=value` are columns.
     hive_partitioning = Some("false"), OF_EVENTS: Flag(|all| &mut all.hive_partitioning);
     /// Adds a column `insertions`: the values that fill the message, as a list.
-    insertions = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.insertions);
+    insertions = Some("false"), OF_EVENTS: Flag(|all| &mut all.extras.insertions);
     /// Adds a column `json`: the whole event as JSON.
     json = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.json);
     /// The path of a text file with other levels for some rules: in each line an ID, a comma and a level.
@@ -182,7 +184,7 @@ arguments! {
     /// table.
     logsources = None, OF_RULES: Text(|all, path| put(&mut all.of_rules.log_sources, Ok(path)));
     /// Adds a column `message_source`: where the message is from.
-    message_source = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.message_source);
+    message_source = Some("false"), OF_EVENTS: Flag(|all| &mut all.extras.message_source);
     /// The path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative to its
     /// folder, in which `{log}` is the log's name.
     messages = Some(MESSAGES), OF_EVENTS: Text(|all, text| put(&mut all.messages, place_of_messages(text)));
@@ -207,7 +209,7 @@ arguments! {
     /// Only the records of this provider, or of a list of them. The case of ASCII letters does not matter.
     provider = None, OF_EVENTS: List(|all, names| put(&mut all.providers, Ok(names)));
     /// Adds a column `record`: each record as it is stored, to write it to another log.
-    record = Some("false"), OF_EVENTS: Flag(|all| &mut all.options.record);
+    record = Some("false"), OF_EVENTS: Flag(|all| &mut all.extras.record);
     /// Adds records in free space and in damaged chunks, stray chunks, and the chunks and records in files that are not logs.
     recover = Some("false"), OF_LOGS: Flag(|all| &mut all.options.recover);
     /// The rules: a path, a glob, a folder, an archive, or a list of them.
@@ -274,6 +276,7 @@ impl Argument {
 pub struct Arguments {
     query: Query,
     options: Options,
+    extras: Extras,
     event_ids: Option<Vec<u32>>,
     providers: Option<Vec<String>>,
     sample_size: SampleSize,
@@ -294,6 +297,7 @@ impl Arguments {
         Arguments {
             query,
             options: Options::default(),
+            extras: Extras::default(),
             event_ids: None,
             providers: None,
             sample_size: SampleSize::Local,
@@ -460,23 +464,26 @@ impl Arguments {
                         fields
                     }
                 };
-                Table::of_events(self.options, events, &call.fields)
+                Table::of_events_beside(self.options, events, &call.fields, &EXTRAS)
             }
         };
         call.providers.clone_from(&self.providers);
-        if is_catalog(&call.messages) {
+        let catalog = if is_catalog(&call.messages) {
             let catalog = catalogs::open(&call.messages, memory, storage, interrupt);
             let catalog = catalog.map_err(|error| match self.session_messages {
                 Some(_) => error.within("the setting evtx_messages names no catalog that can be read"),
                 None => error,
             });
-            call.table = call.table.with_catalog(catalog?);
             call.messages = MESSAGES.to_owned();
-        }
+            Some(catalog?)
+        } else {
+            None
+        };
+        call.table = self.extras.of(call.table, catalog);
         if self.query == Query::Matches {
             let loaded = self.of_rules.load_named(function, threads, storage, interrupt)?;
             let (rules, failed) = loaded.into_rules(function)?;
-            call.table = call.table.of_matches(rules);
+            call.table = table_of_matches(call.table, rules);
             call.warning = match (call.warning, failed) {
                 (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
                 (one, other) => one.or(other),
@@ -549,7 +556,7 @@ impl ScanCall {
         };
         let scan = Scan::filtered(self.table.clone(), columns, &predicates);
         // Correlations need the events of all files.
-        let is_kept = |index: &usize| scan.correlates() || is_kept(*index);
+        let is_kept = |index: &usize| scan.sees_all() || is_kept(*index);
         let (kept, mut left_out): (Vec<_>, Vec<_>) = (0..self.paths.len()).partition(is_kept);
         if !self.options.recover {
             left_out.clear();

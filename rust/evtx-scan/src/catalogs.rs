@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evtx_arrow::MessageCatalog;
+use evtx_extras::MessageCatalog;
 use evtx_format::Interrupt;
 use evtx_messages::Catalog;
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use evtx_arrow::Rules;
+use evtx_detect::Rules;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::RuleRow;
 use evtx_sigma::{

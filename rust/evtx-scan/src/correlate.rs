@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::vec::IntoIter;
 
-use evtx_arrow::{FoundBurst, Rules};
+use evtx_detect::{BurstEnds, FoundBurst, Rules};
 use evtx_format::container::layout::Block;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{Burst, Hits};
@@ -83,9 +83,9 @@ impl Bursts {
     }
 
     /// The next file with bursts, and these by the file offset of their last record.
-    pub(crate) fn next_file(&mut self, paths: &[ScanPath]) -> Option<(usize, BTreeMap<u64, Vec<FoundBurst>>)> {
+    pub(crate) fn next_file(&mut self, paths: &[ScanPath]) -> Option<(usize, BurstEnds)> {
         let file = self.left.as_slice().first()?.place.file;
-        let mut of_file: BTreeMap<u64, Vec<FoundBurst>> = BTreeMap::new();
+        let mut of_file: BurstEnds = BTreeMap::new();
         while self
             .left
             .as_slice()

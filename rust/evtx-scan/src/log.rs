@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use evtx_arrow::{Decoder, Scan};
+use evtx_arrow::RowSource;
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
@@ -95,9 +95,9 @@ impl OpenLog {
         })))
     }
 
-    /// Whether rules of a scan can be for the events of the log, by the channels of its first, middle and last chunk.
+    /// Whether the row source of a scan can find something in the log, by the channels of its first, middle and last chunk.
     /// True if none of them can be read.
-    pub(crate) fn concerns(&self, scan: &Scan, interrupt: Interrupt<'_>) -> Result<bool, ScanError> {
+    pub(crate) fn concerns(&self, source: &dyn RowSource, interrupt: Interrupt<'_>) -> Result<bool, ScanError> {
         if let Some(&known) = self.concerned.get() {
             return Ok(known);
         }
@@ -109,7 +109,7 @@ impl OpenLog {
             let len = self.file.size().saturating_sub(start).min(CHUNK_SIZE as u64);
             // The scan reports unreadable chunks.
             if self.file.read(&mut bytes, start, len).is_ok()
-                && let Some(concerned) = Decoder::concerns(scan, &bytes, interrupt)?
+                && let Some(concerned) = source.concerns(&bytes, interrupt)?
             {
                 concerns = Some(concerned || concerns == Some(true));
             }

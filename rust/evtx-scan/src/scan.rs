@@ -1,10 +1,10 @@
 //! The scan that the threads of a query share, and the worker of each thread.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use evtx_arrow::{Decoder, MakeArrays, Scan};
+use evtx_detect::{BurstEnds, RuleFinder, RuleSource};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::Chunks;
 
@@ -118,7 +118,7 @@ impl FileScan {
         };
         let queue = FileQueue::new(paths, options);
         FileScan {
-            collected: scan.correlates().then(Collected::default),
+            collected: scan.sees_all().then(Collected::default),
             scan,
             queue,
             definitions: Lender::default(),
@@ -140,7 +140,7 @@ impl FileScan {
 
     /// The scan, which says so in a row if no record, or no match of a rule, has one of these providers.
     pub fn naming_providers(self, providers: Vec<String>) -> Self {
-        let row = if self.scan.has_rules() { "match" } else { "record" };
+        let row = if self.scan.source().is_some() { "match" } else { "record" };
         let unmatched = Some(Unmatched::new(providers, row));
         FileScan { unmatched, ..self }
     }
@@ -319,10 +319,10 @@ impl Worker {
             }
         };
         self.wanted.last_file = work.file;
-        if scan.scan.has_rules() {
+        if let (Some(source), Some(finder)) = (scan.scan.source(), self.decoder.finder::<RuleFinder>()) {
             let log = work.block.as_ref().map(|(log, _)| log);
-            let concerns = log.map(|log| log.concerns(&scan.scan, call.interrupt)).transpose()?;
-            self.decoder.of_log(work.file, concerns.unwrap_or(true));
+            let concerns = log.map(|log| log.concerns(&**source, call.interrupt)).transpose()?;
+            finder.of_log(work.file, concerns.unwrap_or(true));
         }
         if self.decoder.rows() == 0 {
             (self.batch.file, self.batch.index) = (work.file, work.batch_index);
@@ -359,7 +359,11 @@ impl Worker {
         let damage = std::mem::take(&mut work.damage);
         self.work = Some(work);
         // Rows on damage to the whole file come before its other rows.
-        if self.decoder.concerns_log() {
+        if self
+            .decoder
+            .finder()
+            .is_none_or(|finder: &mut RuleFinder| finder.concerns_log())
+        {
             damage.iter().try_for_each(|damage| self.report(damage))?;
         }
         self.start();
@@ -370,11 +374,15 @@ impl Worker {
     /// correlates.
     fn next_bursts(&mut self, call: Call<'_>) -> Result<Option<Work>, ScanError> {
         let scan = Arc::clone(&self.scan);
-        let (Some(collected), Some(rules)) = (&scan.collected, scan.scan.rules()) else {
+        let (Some(collected), Some(source)) = (&scan.collected, RuleSource::of(scan.scan.source())) else {
+            return Ok(None);
+        };
+        let rules = source.rules();
+        let Some(finder) = self.decoder.finder::<RuleFinder>() else {
             return Ok(None);
         };
         if let Correlating::Collecting = self.correlating {
-            let all = collected.leave(self.decoder.take_hits());
+            let all = collected.leave(finder.take_hits());
             let bursts = all.map(|hits| Bursts::find(rules, hits, call.interrupt)).transpose()?;
             self.correlating = Correlating::Reporting(bursts);
         }
@@ -382,11 +390,11 @@ impl Worker {
             return Ok(None);
         };
         loop {
-            if let Some((file, log, block)) = bursts.next_block(|range| self.decoder.has_bursts(range)) {
+            if let Some((file, log, block)) = bursts.next_block(|range| finder.has_bursts(range)) {
                 return Ok(Some(Work::last(file, Some((log, block)), Vec::new())));
             }
             let last = bursts.reading.take();
-            let unread = self.decoder.find_bursts(BTreeMap::new());
+            let unread = finder.find_bursts(BurstEnds::new());
             if let Some((file, ..)) = last.filter(|_| unread > 0) {
                 let why = format!("{unread} bursts of correlations could not be read again");
                 return Ok(Some(Work::last(file, None, vec![why])));
@@ -404,7 +412,7 @@ impl Worker {
                 Err(error) => return Err(error),
             };
             let version = log.as_ref().map(|log| log.file.version());
-            self.decoder.find_bursts(of_file);
+            finder.find_bursts(of_file);
             bursts.reading = Some((file, log.map(Arc::new), 0));
             if version.is_some_and(|version| collected.is_changed(file, version)) {
                 return Ok(Some(Work::last(file, None, vec![CHANGED.to_owned()])));

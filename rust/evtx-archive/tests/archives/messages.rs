@@ -1,12 +1,14 @@
 //! Messages and reports from archives.
 
+use evtx_extras::Extras;
+
 use super::*;
 
 /// How many messages each log of an archive has.
 fn messages_of(archive: &[u8]) -> Vec<usize> {
     let storage = Memory::default().with("a.zip", archive);
     let paths = paths(&storage, "a.zip", &Archives::default()).expect("paths");
-    let table = Table::from(Options::default());
+    let table = Extras::default().of(Table::from(Options::default()), None);
     let column = table.schema().index_of("message").expect("a column");
     let finder = MessageFinder::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
     let mut found = vec![0; paths.len()];
@@ -69,11 +71,11 @@ fn messages_and_reports_come_out_of_archives() {
 fn sources_of(archive: &[u8]) -> Vec<(Option<String>, Option<String>)> {
     let storage = Memory::default().with("a.zip", archive);
     let paths = paths(&storage, "a.zip", &Archives::default()).expect("paths");
-    let options = Options {
+    let extras = Extras {
         message_source: true,
-        ..Options::default()
+        ..Extras::default()
     };
-    let table = Table::from(options);
+    let table = extras.of(Table::from(Options::default()), None);
     let columns = ["message", "message_source"].map(|name| table.schema().index_of(name).expect("a column"));
     let finder = MessageFinder::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
     let scan = Arc::new(FileScan::new(Arc::new(Scan::new(table, &columns)), paths, Some(finder)));

@@ -6,18 +6,16 @@ use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use evtx_format::render::program::Language;
 
-use super::arrays::{Build, MakeArrays};
-use super::bursts::BurstBuilder;
 use super::entries::EntryBuilder;
 use super::fields::FieldsBuilder;
 use super::files::FileRows;
 use super::maps::MapBuilder;
-use super::records::RecordBuilder;
-use super::rules::{MatchedBuilder, RuleBuilder};
 use super::text::TextBuilder;
 use super::value::ValueBuilder;
-use crate::plan::{Keys, Lookup, PlaceId, Projection};
-use crate::schema::{Column, ColumnSource, ColumnType, HeaderValue, Rules};
+use crate::arrays::{Build, MakeArrays};
+use crate::extra::{ExtraBuilder, ExtraColumn, ScanLayout};
+use crate::plan::{Keys, Lookup, PlaceId};
+use crate::schema::{Column, ColumnSource, HeaderValue};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rendering {
@@ -37,24 +35,20 @@ pub(crate) enum ColumnBuilder {
     Fields(FieldsBuilder),
     Error(TextBuilder),
     FileName,
-    Insertions(EntryBuilder),
-    MessageSource(TextBuilder),
-    Record(Box<RecordBuilder>),
-    Rule(RuleBuilder),
-    Matched(MatchedBuilder),
-    Correlation(Box<BurstBuilder>),
+    Extra(Box<dyn ExtraBuilder>),
 }
 
 // A column that is added must be decided here, too.
 #[warn(clippy::wildcard_enum_match_arm)]
 impl ColumnBuilder {
-    /// The builders of columns, which plans for `projection` read. `rules` are those of a table of matches.
+    /// The builders of columns, which the plans of a scan read.
     pub(crate) fn of(
         columns: &[Column],
-        projection: &Projection,
+        layout: &ScanLayout<'_>,
+        extras: &[Arc<dyn ExtraColumn>],
         keys: &Arc<Keys>,
-        rules: Option<&Arc<Rules>>,
     ) -> Vec<Self> {
+        let projection = layout.projection;
         let builder = |column: &Column| match &column.source {
             ColumnSource::Header(HeaderValue::FileName) => ColumnBuilder::FileName,
             ColumnSource::Header(value) => ColumnBuilder::Header(*value, ValueBuilder::new(value.field_type())),
@@ -70,12 +64,7 @@ impl ColumnBuilder {
             ColumnSource::Event(Language::Fields) => ColumnBuilder::Fields(FieldsBuilder::new()),
             ColumnSource::Event(language) => ColumnBuilder::Rendered(Rendering::Event(*language), TextBuilder::new()),
             ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
-            ColumnSource::Insertions => ColumnBuilder::Insertions(EntryBuilder::new(ColumnType::TEXTS)),
-            ColumnSource::MessageSource => ColumnBuilder::MessageSource(TextBuilder::new()),
-            ColumnSource::Record => ColumnBuilder::Record(Box::default()),
-            ColumnSource::Rule(column) => ColumnBuilder::Rule(RuleBuilder::new(rules, *column)),
-            ColumnSource::Matched => ColumnBuilder::Matched(MatchedBuilder::new()),
-            ColumnSource::Correlation => ColumnBuilder::Correlation(BurstBuilder::new().into()),
+            ColumnSource::Extra(extra) => ColumnBuilder::Extra(extras[extra.id].builder(layout)),
         };
         columns.iter().map(builder).collect()
     }
@@ -85,17 +74,12 @@ impl ColumnBuilder {
         match self {
             ColumnBuilder::Place(_, builder) => builder.bytes(),
             ColumnBuilder::EventData(builder) => builder.bytes(),
-            ColumnBuilder::Entry(_, builder) | ColumnBuilder::Insertions(builder) => builder.bytes(),
+            ColumnBuilder::Entry(_, builder) => builder.bytes(),
             ColumnBuilder::Rendered(_, builder) => builder.bytes(),
             ColumnBuilder::Fields(builder) => builder.bytes(),
             ColumnBuilder::Error(builder) => builder.bytes(),
-            ColumnBuilder::Record(builder) => builder.bytes(),
-            ColumnBuilder::Matched(builder) => builder.bytes(),
-            ColumnBuilder::Correlation(builder) => builder.bytes(),
-            ColumnBuilder::Header(..)
-            | ColumnBuilder::FileName
-            | ColumnBuilder::MessageSource(_)
-            | ColumnBuilder::Rule(_) => 0,
+            ColumnBuilder::Extra(builder) => builder.bytes(),
+            ColumnBuilder::Header(..) | ColumnBuilder::FileName => 0,
         }
     }
 
@@ -103,16 +87,12 @@ impl ColumnBuilder {
         Ok(match self {
             ColumnBuilder::Header(_, builder) | ColumnBuilder::Place(_, builder) => builder.finish(make)?,
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
-            ColumnBuilder::Entry(_, builder) | ColumnBuilder::Insertions(builder) => builder.finish(make)?,
-            ColumnBuilder::MessageSource(builder) => builder.finish(make)?,
+            ColumnBuilder::Entry(_, builder) => builder.finish(make)?,
             ColumnBuilder::Rendered(_, builder) => builder.finish(make)?,
             ColumnBuilder::Fields(builder) => builder.finish(make)?,
             ColumnBuilder::Error(builder) => builder.finish(make)?,
             ColumnBuilder::FileName => Arc::new((make.dictionary)(files.indices(rows))?),
-            ColumnBuilder::Record(builder) => builder.finish(),
-            ColumnBuilder::Rule(builder) => builder.finish(make)?,
-            ColumnBuilder::Matched(builder) => builder.finish(),
-            ColumnBuilder::Correlation(builder) => builder.finish()?,
+            ColumnBuilder::Extra(builder) => builder.finish(make)?,
         })
     }
 }

@@ -9,7 +9,7 @@ use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 
-use super::arrays::{Build, Indices, MakeArrays, take};
+use crate::arrays::{Build, Indices, MakeArrays, take};
 use crate::plan::{Constant, MAX_FIELD, Resolved};
 
 // The most strings, and the most bytes of them, that a dictionary keeps from batch to batch.

@@ -7,8 +7,8 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 use evtx_format::MAX_TEXT;
 
-use super::arrays::{MakeArrays, take};
 use super::value::ValueBuilder;
+use crate::arrays::{MakeArrays, take};
 use crate::plan::Resolved;
 use crate::schema::ColumnType;
 

@@ -9,8 +9,8 @@ use evtx_format::Error;
 use evtx_format::render::lines::{END_OF_NAME, END_OF_VALUE};
 use memchr::memchr;
 
-use super::arrays::{Build, MakeArrays, take};
 use super::text::TextBuilder;
+use crate::arrays::{Build, MakeArrays, take};
 use crate::plan::MAX_FIELD;
 use crate::schema::{list_field, list_fields};
 

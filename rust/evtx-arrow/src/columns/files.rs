@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::StringArray;
 
-use super::arrays::Indices;
+use crate::arrays::Indices;
 
 /// The names of the files of a batch, one at least, each with the index of its first row.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, Int32Array, PrimitiveAr
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType};
 
-use super::arrays::{Indices, MakeArrays, Strings};
+use crate::arrays::{Indices, MakeArrays, Strings};
 
 /// The rows of an array with these indices. The array has one of the types of columns that repeat.
 ///

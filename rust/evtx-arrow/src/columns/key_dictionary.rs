@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, StringArray};
 use hashbrown::HashMap;
 
-use super::arrays::take;
+use crate::arrays::take;
 use crate::plan::{Key, Keys};
 
 /// The dictionary of a batch: the names that the scan keeps, then the batch's own.

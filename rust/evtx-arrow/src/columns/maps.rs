@@ -10,9 +10,9 @@ use evtx_format::binxml::instance::{ValueDescriptors, ValueTable, value_size};
 use evtx_format::value::Value;
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use super::arrays::{Build, Indices, MakeArrays, take};
 use super::key_dictionary::Dictionary;
 use super::text::TextBuilder;
+use crate::arrays::{Build, Indices, MakeArrays, take};
 use crate::plan::{Entry, Keys, MapValue, Resolved, Run};
 use crate::record::TemplateId;
 use crate::schema::{entries_field, entry_fields};

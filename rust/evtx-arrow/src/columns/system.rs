@@ -7,10 +7,10 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::ArrowError;
 use evtx_format::binxml::instance::ValueTable;
 
-use super::arrays::{MakeArrays, take};
 use super::column::ColumnBuilder;
 use super::gather::gather;
 use super::value::ValueBuilder;
+use crate::arrays::{MakeArrays, take};
 use crate::plan::{Compiled, PlaceId, Projection};
 use crate::record::Places;
 

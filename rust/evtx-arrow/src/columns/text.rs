@@ -10,7 +10,7 @@ use arrow_schema::ArrowError;
 use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
 
-use super::arrays::{Build, MakeArrays, Strings, take};
+use crate::arrays::{Build, MakeArrays, Strings, take};
 use crate::plan::{MAX_FIELD, Resolved};
 
 /// The most bytes of a string that is stored in its view.

@@ -11,9 +11,9 @@ use evtx_format::binxml::instance::ValueTable;
 use evtx_format::value::Scalar;
 use evtx_format::value::time::filetime_to_unix_nanos;
 
-use super::arrays::{Build, MakeArrays};
 use super::dictionary::DictionaryBuilder;
 use super::text::TextBuilder;
+use crate::arrays::{Build, MakeArrays};
 use crate::filter::Typed;
 use crate::plan::{PlaceId, Resolved};
 use crate::record::Places;

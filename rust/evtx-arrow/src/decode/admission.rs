@@ -1,8 +1,8 @@
 //! Admission: reads a record, and decides in stages whether it becomes a row.
 //!
 //! 1. The header: predicates on it, before anything else is read.
-//! 2. The event's own instance: predicates on `System`, and whether a rule can match.
-//! 3. The whole record: what is damaged, the other predicates, and the rules.
+//! 2. The parts of the event: predicates on `System`, and whether the finder can find something.
+//! 3. The whole record: what is damaged, the other predicates, and what the finder finds.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -17,16 +17,13 @@ use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 use super::batch::{BareRow, BatchBuilder};
 use super::definitions::Lent;
 use super::error::DecodeError;
-use super::pass::Pass;
 use super::place::ChunkPlace;
-use super::relevance::Relevance;
 use super::walk::ChunkWalk;
 use crate::columns::Rendering;
-use crate::detect::KnownKind;
+use crate::extra::RowFinder;
 use crate::filter::{PushText, Row, Scratch, Stage};
-use crate::findings::{Finding, FoundBurst};
 use crate::read::{RecordReader, render};
-use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
+use crate::record::{ChunkTemplates, Part, PartContent, ReadRecord, RecordGroup, RecordHeader};
 use crate::scan::Scan;
 use crate::schema::{EVENT_RECORD_ID, OnError, TIME_CREATED};
 
@@ -35,10 +32,8 @@ pub(super) struct Admission {
     /// The stray chunks of the file, by offset.
     pub(super) strays: Arc<[Stray]>,
     pub(super) templates: ChunkTemplates,
-    pub(super) pass: Pass,
-    /// What was found in the record that was admitted last, unless each record is a row.
-    pub(super) findings: Vec<Finding>,
-    pub(super) relevance: Relevance,
+    /// Finds what becomes a row; `None` if each record is one.
+    pub(super) finder: Option<Box<dyn RowFinder>>,
     pub(super) scratch: Scratch,
 }
 
@@ -54,14 +49,18 @@ struct CurrentRecord<'g, 'r> {
 impl Admission {
     #[inline(always)]
     pub(super) fn keeps_header(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
-        if let Pass::Bursts(ends) = &self.pass {
-            let ended = ends.get(&self.place.file_offset(found.record.offset));
-            // If the file was replaced meanwhile, another record can be there.
-            let is_end = |end: &FoundBurst| end.burst.place.record_id == found.record.id;
-            return ended.into_iter().flatten().any(is_end);
+        if self.finder.is_some() && !self.begins(found) {
+            return false;
         }
         // With `recover` every record is read: only that distinguishes records from noise and from their copies.
-        scan.options.recover || scan.correlates() || self.keeps(scan, Stage::Header, Stage::Header, found, None)
+        scan.options.recover || scan.sees_all || self.keeps(scan, Stage::Header, Stage::Header, found, None)
+    }
+
+    // Kept out of line, so that scans without a finder stay fast.
+    #[inline(never)]
+    fn begins(&mut self, found: &FoundRecord) -> bool {
+        let header = RecordHeader::new(&found.record, self.place.file_offset(found.record.offset));
+        self.finder.as_mut().is_none_or(|finder| finder.begin(&header))
     }
 
     /// Reads a record, and returns whether it is kept. `is_again` is whether a batch was full before all its findings had rows.
@@ -80,7 +79,7 @@ impl Admission {
         // A record whose event is not known may be of one of the events of the table.
         let is_unread = group.current().parts.is_empty() || group.error.is_some() && !has_system;
         let undecided = first_undecided(scan, has_system);
-        if undecided == Stage::Record && !scan.correlates() {
+        if undecided == Stage::Record && !scan.sees_all {
             let current = CurrentRecord {
                 group,
                 interrupt,
@@ -92,13 +91,10 @@ impl Admission {
                 return Ok(false);
             }
         }
-        // The kind of the event, once the rules were asked.
-        let mut kind = None;
-        if !has_system || scan.validates_all || scan.reads_children {
-            kind = self.read_rest(reader, group, undecided == Stage::Record)?;
-            if kind.as_ref().is_some_and(|kind| !kind.may_match()) {
-                return Ok(false);
-            }
+        if (!has_system || scan.validates_all || scan.reads_children)
+            && !self.read_rest(reader, group, undecided == Stage::Record)?
+        {
+            return Ok(false);
         }
         if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
@@ -118,9 +114,9 @@ impl Admission {
         }
         let mut error = damage.filter(|_| scan.validates_all);
         let is_skipped = error.is_some() && on_error == OnError::Skip;
-        // A predicate chooses rows, but correlations count all events.
-        let found_before = if scan.correlates() && !is_again && !is_skipped {
-            Some(self.finds(reader, group, found, kind.as_deref(), error.is_some())?)
+        // A predicate chooses rows, but such a finder sees every record.
+        let found_before = if scan.sees_all && !is_again && !is_skipped {
+            Some(self.finds(reader, group, found, error.is_some())?)
         } else {
             None
         };
@@ -133,14 +129,14 @@ impl Admission {
                 render(reader, templates, None, view, Rendering::Event(Language::Text), out) == Ok(true)
             }),
         };
-        let from = if scan.correlates() { Stage::Header } else { undecided };
+        let from = if scan.sees_all { Stage::Header } else { undecided };
         if !self.keeps(scan, from, Stage::Record, found, Some(current)) || is_skipped {
             return Ok(false);
         }
         if !is_again {
             let is_found = match found_before {
                 Some(is_found) => is_found,
-                None => self.finds(reader, group, found, kind.as_deref(), error.is_some())?,
+                None => self.finds(reader, group, found, error.is_some())?,
             };
             // A match may be lost with what is damaged. So there is a row.
             if !is_found && error.is_none_or(|error| error.kind == ErrorKind::LentDefinition) {
@@ -184,7 +180,7 @@ impl Admission {
         if damage.is_none() && self.place.doubt(&found.record).is_some() {
             damage = Some(Error::new(0, ErrorKind::Doubted));
         }
-        if damage.is_some() && !self.reports_damage(reader.scan, reader.chunk, reader.interrupt)? {
+        if damage.is_some() && !self.reports_damage(reader.chunk, reader.interrupt)? {
             damage = None;
         }
         Ok(damage)
@@ -213,72 +209,49 @@ impl Admission {
         after > 0 && self.strays[after - 1].contains(offset)
     }
 
-    /// Reads the rest of the current record. If `asks_rules`, this ends at a sound record that no rule can match.
+    /// Reads the rest of the current record. If `asks`, this ends at a sound record in which nothing can be found, and
+    /// returns false.
     #[inline(always)]
     fn read_rest<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
         group: &mut RecordGroup<'r>,
-        asks_rules: bool,
-    ) -> Result<Option<Arc<KnownKind>>, Interrupted> {
-        let mut kind = Ok(None);
-        let pass = &mut self.pass;
+        asks: bool,
+    ) -> Result<bool, Interrupted> {
+        let mut outcome = Ok(true);
+        let finder = self.finder.as_mut().filter(|_| asks);
         let is_wanted = |templates: &ChunkTemplates, group: &RecordGroup<'r>| {
-            let Pass::Matches(detector) = pass else { return true };
-            if !asks_rules {
-                return true;
-            }
-            kind = detector
-                .kind(reader.scan, group.current(), templates, reader.interrupt)
-                .map(Some);
-            matches!(&kind, Ok(Some(kind)) if kind.may_match())
+            let Some(finder) = finder else { return true };
+            let record = ReadRecord::new(group.current(), templates, &reader.scan.plans.keys);
+            outcome = finder.may_find(record, reader.interrupt);
+            outcome == Ok(true)
         };
         reader.read_children_if(&mut self.templates, group, is_wanted);
-        kind
+        outcome
     }
 
-    /// Whether something is found in the current record, of a kind if that is known, or each record is a row.
+    /// Whether something is found in the current record, or each record is a row.
     #[inline]
     fn finds(
         &mut self,
         reader: &RecordReader<'_, '_>,
         group: &RecordGroup<'_>,
         found: &FoundRecord,
-        kind: Option<&KnownKind>,
         is_damaged: bool,
     ) -> Result<bool, Interrupted> {
-        let offset = self.place.file_offset(found.record.offset);
-        let (record, templates, interrupt) = (group.current(), &self.templates, reader.interrupt);
-        self.findings = match (&mut self.pass, reader.scan.rules.as_deref()) {
-            (Pass::Records, _) | (_, None) => return Ok(true),
-            (Pass::Matches(detector), _) => {
-                let own;
-                let kind = if let Some(kind) = kind {
-                    kind
-                } else {
-                    own = detector.kind(reader.scan, record, templates, interrupt)?;
-                    &own
-                };
-                detector.detect(kind, record, templates, (&found.record, offset, is_damaged), interrupt)?
-            }
-            (Pass::Bursts(ends), Some(rules)) => {
-                let ended = ends.remove(&offset).into_iter().flatten();
-                ended.map(|found| Finding::of_burst(rules, found)).collect()
-            }
+        let Some(finder) = &mut self.finder else {
+            return Ok(true);
         };
-        Ok(!self.findings.is_empty())
+        let header = RecordHeader::new(&found.record, self.place.file_offset(found.record.offset));
+        let record = ReadRecord::new(group.current(), &self.templates, &reader.scan.plans.keys);
+        Ok(finder.find(record, &header, is_damaged, reader.interrupt)? > 0)
     }
 
-    /// Whether damage to the current chunk is reported: not if it is of a log that no rule is for.
-    pub(super) fn reports_damage(
-        &mut self,
-        scan: &Scan,
-        chunk: &[u8],
-        interrupt: Interrupt<'_>,
-    ) -> Result<bool, Interrupted> {
-        match self.pass {
-            Pass::Records => Ok(true),
-            Pass::Matches(_) | Pass::Bursts(_) => self.relevance.of_chunk(scan, chunk, interrupt),
+    /// Whether damage to the current chunk is reported.
+    pub(super) fn reports_damage(&mut self, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<bool, Interrupted> {
+        match &mut self.finder {
+            None => Ok(true),
+            Some(finder) => finder.reports_damage(chunk, interrupt),
         }
     }
 

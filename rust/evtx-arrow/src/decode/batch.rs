@@ -1,5 +1,6 @@
 //! The builder of a batch: it appends rows to the builders of the columns.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
@@ -8,12 +9,13 @@ use bumpalo::collections::Vec as BumpVec;
 use evtx_format::render::program::{Language, SystemTexts};
 use evtx_format::{Error, printable};
 
-use super::messages::{Event, MessageFinder};
 use super::place::ChunkPlace;
-use crate::columns::{ColumnBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, ValueBuilder};
+use crate::arrays::MakeArrays;
+use crate::columns::{ColumnBuilder, FileRows, LONG, Rendering, SystemRows, ValueBuilder};
+use crate::extra::GroupRows;
 use crate::filter::HeaderValues;
 use crate::read::{RecordReader, render};
-use crate::record::{ChunkTemplates, KeptRecord, RecordGroup, RecordView, insertions};
+use crate::record::{ChunkTemplates, KeptRecord, RecordGroup, RecordView};
 use crate::scan::Scan;
 use crate::schema::{HeaderValue, MessageFile};
 
@@ -39,7 +41,6 @@ pub(crate) struct BatchBuilder {
     system: SystemRows,
     rendered: Vec<usize>,
     system_texts: SystemTexts,
-    finder: Option<MessageFinder>,
     files: FileRows,
     rows: usize,
     /// Whether one of them has a record without damage.
@@ -49,7 +50,7 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
-        let mut builders = ColumnBuilder::of(&scan.columns, &scan.projection, &scan.plans.keys, scan.rules.as_ref());
+        let mut builders = ColumnBuilder::of(&scan.columns, &scan.layout(), &scan.extras, &scan.plans.keys);
         let system = SystemRows::take(&scan.projection, &mut builders);
         let rendered = builders
             .iter()
@@ -60,9 +61,6 @@ impl BatchBuilder {
             builders,
             system,
             system_texts: SystemTexts::default(),
-            finder: scan
-                .message
-                .map(|places| MessageFinder::new(places, scan.catalog.clone())),
             scan,
             files: FileRows::default(),
             rows: 0,
@@ -193,7 +191,8 @@ impl BatchBuilder {
         }
     }
 
-    /// Appends a group of records to the other columns, a column at a time. `messages` are the messages beside the log.
+    /// Appends a group of records to the other columns, a column at a time. `messages` are the messages beside the log, and
+    /// `found` is what the row source has for the rows.
     pub(crate) fn push_rows(
         &mut self,
         reader: &RecordReader<'_, '_>,
@@ -201,6 +200,7 @@ impl BatchBuilder {
         group: &RecordGroup<'_>,
         at: &ChunkPlace,
         messages: Option<&[MessageFile]>,
+        found: Option<&dyn Any>,
     ) -> Result<(), ArrowError> {
         let kept = group.kept();
         if kept.is_empty() {
@@ -208,13 +208,8 @@ impl BatchBuilder {
         }
         self.has_records |= kept.iter().any(|record| !record.is_damaged);
         let BatchBuilder {
-            scan,
-            builders,
-            system,
-            finder,
-            ..
+            scan, builders, system, ..
         } = self;
-        let has_more_messages = messages.is_some() || scan.catalog.is_some();
         let read = if scan.reads_binxml { kept } else { &[] };
         let rows = read.iter().map(|record| group.parts(record).places(templates));
         let rows = BumpVec::from_iter_in(rows, reader.arena);
@@ -223,14 +218,6 @@ impl BatchBuilder {
                 system.push(places.record.event_template(templates), places)?;
             }
         }
-        let event = |places, record| Event {
-            record,
-            places,
-            templates,
-            arena: reader.arena,
-            keys: &scan.plans.keys,
-            messages,
-        };
         for builder in &mut *builders {
             match builder {
                 ColumnBuilder::Header(HeaderValue::RecordId, ValueBuilder::UInt64(builder)) => {
@@ -242,24 +229,13 @@ impl BatchBuilder {
                         .try_for_each(|record| builder.push_known(header(record).get(*value)))?;
                 }
                 ColumnBuilder::Place(place, builder) => {
-                    let finder = finder
-                        .as_mut()
-                        .filter(|finder| has_more_messages && finder.is_of(*place));
-                    match (builder, finder) {
-                        (ValueBuilder::Text(builder), Some(finder)) => {
-                            for (places, record) in rows.iter().zip(kept) {
-                                finder.push(builder, event(places, record))?;
-                            }
-                        }
-                        (builder, _) if !group.beyond_system && !scan.projection.is_in_system(*place) => {
-                            builder.push_nulls(kept.len())?;
-                        }
-                        (builder, _) => {
-                            let in_system = scan.projection.is_in_system(*place);
-                            builder.extend(&rows, *place, in_system, |row| {
-                                rows[row].record.is_unread().then_some(kept[row].written)
-                            })?;
-                        }
+                    let in_system = scan.projection.is_in_system(*place);
+                    if group.beyond_system || in_system {
+                        builder.extend(&rows, *place, in_system, |row| {
+                            rows[row].record.is_unread().then_some(kept[row].written)
+                        })?;
+                    } else {
+                        builder.push_nulls(kept.len())?;
                     }
                 }
                 ColumnBuilder::EventData(builder) => {
@@ -280,43 +256,21 @@ impl BatchBuilder {
                 | ColumnBuilder::Rendered(..)
                 | ColumnBuilder::Fields(_)
                 | ColumnBuilder::FileName => {}
-                ColumnBuilder::Insertions(builder) => {
-                    for places in &rows {
-                        let texts = insertions(places.record, templates, reader.arena);
-                        builder.push_texts(
-                            texts
-                                .iter()
-                                .map(|it| move |out: &mut Vec<u8>| it.push_text(out, None, None)),
-                        );
-                    }
-                }
-                ColumnBuilder::MessageSource(builder) => {
-                    for (places, record) in rows.iter().zip(kept) {
-                        let source = finder.as_mut().map(|finder| finder.source(event(places, record)));
-                        let text = source.transpose()?.flatten().map(|source| source.text());
-                        builder.push_option(text.as_deref());
-                    }
-                }
                 ColumnBuilder::Error(builder) => {
                     let texts = (0..kept.len()).map(|row| group.reported(row).map(printable));
                     texts.for_each(|text| builder.push_option(text.as_deref()));
                 }
-                ColumnBuilder::Record(builder) => {
-                    // A copy would hide the damage.
-                    let is_sound = |row: usize| !kept[row].is_damaged && group.reported(row).is_none();
-                    let offset = |row: usize| is_sound(row).then_some(kept[row].offset);
-                    builder.extend(reader.chunk, (0..kept.len()).map(offset));
-                }
-                ColumnBuilder::Rule(builder) => {
-                    (0..kept.len()).for_each(|row| builder.push(group.finding(row).map(|found| found.rule)));
-                }
-                ColumnBuilder::Matched(builder) => {
-                    (0..kept.len()).try_for_each(|row| builder.push(group.finding(row).map(|found| &found.matched)))?;
-                }
-                ColumnBuilder::Correlation(builder) => {
-                    let burst = |row| group.finding(row).and_then(|found| found.burst.as_deref());
-                    (0..kept.len()).for_each(|row| builder.push(burst(row), scan.rules.as_deref()));
-                }
+                ColumnBuilder::Extra(builder) => builder.push(&GroupRows {
+                    kept,
+                    places: &rows,
+                    group,
+                    templates,
+                    keys: &scan.plans.keys,
+                    arena: reader.arena,
+                    chunk: reader.chunk,
+                    messages,
+                    found,
+                })?,
             }
         }
         if !scan.projection.columns.is_empty() {
@@ -341,14 +295,9 @@ impl BatchBuilder {
                 ColumnBuilder::Entry(_, builder) => builder.push(None)?,
                 ColumnBuilder::Rendered(_, builder) => builder.push_null(),
                 ColumnBuilder::Fields(builder) => builder.push_null(),
-                ColumnBuilder::Insertions(builder) => builder.push(None)?,
-                ColumnBuilder::MessageSource(builder) => builder.push_null(),
                 ColumnBuilder::Error(builder) => builder.push_option(Some(&printable(&row.error))),
                 ColumnBuilder::FileName => {}
-                ColumnBuilder::Record(builder) => builder.push_null(),
-                ColumnBuilder::Rule(builder) => builder.push(None),
-                ColumnBuilder::Matched(builder) => builder.push(None)?,
-                ColumnBuilder::Correlation(builder) => builder.push(None, None),
+                ColumnBuilder::Extra(builder) => builder.push_bare()?,
             }
         }
         self.rows += 1;

@@ -1,7 +1,6 @@
 //! Decodes a chunk: walks over its records in groups, and appends the rows of those that are admitted.
 
 use std::sync::Arc;
-use std::vec::IntoIter;
 
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
@@ -12,10 +11,8 @@ use evtx_format::{Error, ErrorKind, Interrupt};
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
-use super::pass::Pass;
 use super::walk::{ChunkWalk, OrphanChunk};
 use crate::filter::HeaderValues;
-use crate::findings::Finding;
 use crate::read::RecordReader;
 use crate::record::{GROUP, RecordGroup};
 use crate::scan::Scan;
@@ -64,7 +61,9 @@ impl ChunkDecoder {
             None if chunk.is_empty() => return Ok(Progress::Done(None)),
             None => {
                 self.forget_templates();
-                self.admission.relevance.of_chunk = None;
+                if let Some(finder) = &mut self.admission.finder {
+                    finder.start_chunk();
+                }
                 match orphans {
                     None => ChunkWalk::new(chunk, promised, &self.scan.options),
                     Some(orphans) => ChunkWalk::of_orphans(chunk, orphans),
@@ -89,7 +88,7 @@ impl ChunkDecoder {
             }
         }
         for error in walk.damage {
-            if self.admission.reports_damage(&scan, chunk, interrupt)? {
+            if self.admission.reports_damage(chunk, interrupt)? {
                 self.report_in_chunk(&error, None)?;
             }
         }
@@ -114,6 +113,9 @@ impl ChunkDecoder {
             left = left.min(GROUP);
         }
         let mut group = RecordGroup::new(&scan.projection, left.min(GROUP), reader.arena);
+        if let Some(finder) = &mut self.admission.finder {
+            finder.clear();
+        }
         let mut is_end = false;
         let is_stray = self.admission.place.is_stray;
         // Even frames take long if they are damaged.
@@ -126,7 +128,8 @@ impl ChunkDecoder {
         };
         while left > 0 {
             left -= 1;
-            let (again, findings) = walk.again.take().unzip();
+            let again = walk.again.take();
+            let is_again = again.is_some();
             // The record stays where the walk has built it. To move it, the processor would wait for the stores.
             let mut found = match again {
                 Some(found) => Some(Ok(found)),
@@ -139,23 +142,21 @@ impl ChunkDecoder {
                 found.origin = Origin::Recovered;
             }
             match &found {
-                Some(Ok(found)) if findings.is_none() && !self.admission.keeps_header(scan, found) => look(left)?,
+                Some(Ok(found)) if !is_again && !self.admission.keeps_header(scan, found) => look(left)?,
                 Some(Ok(found)) if !scan.reads_binxml => {
                     group.keep(found);
                     look(left)?;
                 }
                 Some(Ok(found)) => {
-                    let (admission, is_again) = (&mut self.admission, findings.is_some());
-                    let is_kept = admission.admit(reader, &mut group, found, is_again, walk, &mut self.batch)?;
-                    match self.admission.pass {
-                        _ if !is_kept => {}
-                        Pass::Records => group.keep(found),
-                        Pass::Matches(_) | Pass::Bursts(_) => {
-                            let new = || std::mem::take(&mut self.admission.findings).into_iter();
-                            let findings = findings.unwrap_or_else(new);
-                            let more = if self.is_heavy(&group, reader) { 0 } else { left };
-                            left -= self.keep_findings(&mut group, found, findings, more, walk);
-                        }
+                    let is_kept = self
+                        .admission
+                        .admit(reader, &mut group, found, is_again, walk, &mut self.batch)?;
+                    if !is_kept {
+                    } else if self.admission.finder.is_none() {
+                        group.keep(found);
+                    } else {
+                        let more = if self.is_heavy(&group, reader) { 0 } else { left };
+                        left -= self.keep_rows(&mut group, found, more, walk);
                     }
                     if self.is_heavy(&group, reader) {
                         break;
@@ -164,9 +165,12 @@ impl ChunkDecoder {
                 Some(Err(error)) => {
                     self.push_rows(&group, reader)?;
                     group.clear();
+                    if let Some(finder) = &mut self.admission.finder {
+                        finder.clear();
+                    }
                     let has_header = matches!(error.kind, ErrorKind::RecordSize { .. });
                     let record = has_header.then(|| Record::header(reader.chunk, error.offset as usize).ok());
-                    if self.admission.reports_damage(scan, reader.chunk, reader.interrupt)? {
+                    if self.admission.reports_damage(reader.chunk, reader.interrupt)? {
                         self.report_in_chunk(error, record.flatten())?;
                     }
                 }
@@ -187,43 +191,57 @@ impl ChunkDecoder {
         group.repeat_values || are_many || reader.takes_much() || self.batch.has_long_texts()
     }
 
-    /// Keeps the current record of a group once for each finding, with room for `left` rows more than one. Returns how
+    /// Keeps the current record of a group once for each of its rows, with room for `left` rows more than one. Returns how
     /// many more there are than one. If there is no room for all, the walk comes back to the record.
-    fn keep_findings(
+    fn keep_rows(
         &mut self,
         group: &mut RecordGroup<'_>,
         found: &FoundRecord,
-        mut findings: IntoIter<Finding>,
         left: usize,
         walk: &mut ChunkWalk,
     ) -> usize {
+        let Some(finder) = &mut self.admission.finder else {
+            return 0;
+        };
         let report = group.reported(group.kept().len()).map(str::to_owned);
-        group.keep_finding(found, findings.next(), false);
-        let mut more = 0;
-        for finding in findings.by_ref().take(left) {
+        group.keep(found);
+        finder.keep();
+        let more = finder.left().min(left);
+        for _ in 0..more {
             self.batch.push_texts_again();
             if let Some(report) = &report {
                 group.report(report.clone());
             }
-            group.keep_finding(found, Some(finding), true);
-            more += 1;
+            group.keep_again(found);
+            finder.keep();
         }
-        if !findings.as_slice().is_empty() {
-            walk.again = Some((*found, findings));
+        if finder.left() > 0 {
+            walk.again = Some(*found);
         }
         more
     }
 
     fn push_rows(&mut self, group: &RecordGroup<'_>, reader: &RecordReader<'_, '_>) -> Result<(), DecodeError> {
-        let Admission { place, templates, .. } = &self.admission;
+        let Admission {
+            place,
+            templates,
+            finder,
+            ..
+        } = &self.admission;
         let messages = self.messages.as_deref();
-        Ok(self.batch.push_rows(reader, templates, group, place, messages)?)
+        let found = finder.as_ref().map(|finder| finder.rows());
+        Ok(self.batch.push_rows(reader, templates, group, place, messages, found)?)
     }
 
     /// Reports damage to the current chunk, or to the frame of a record in it.
     fn report_in_chunk(&mut self, error: &Error, record: Option<Record>) -> Result<(), DecodeError> {
         // The pass before has reported it.
-        if let Pass::Bursts(_) = self.admission.pass {
+        if self
+            .admission
+            .finder
+            .as_ref()
+            .is_some_and(|finder| !finder.reports_chunks())
+        {
             return Ok(());
         }
         let place = self.admission.place.clone();

@@ -1,6 +1,6 @@
 //! The push decoder: the caller pushes the bytes of blocks, and gets record batches.
 
-use std::collections::BTreeMap;
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,20 +11,17 @@ use evtx_format::container::image::find_chunk;
 use evtx_format::container::layout::{Block, Chunks};
 use evtx_format::container::orphans::{Orphans, find_orphan};
 use evtx_format::container::records::PromisedIds;
-use evtx_sigma::Hits;
 
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::chunk::{Arenas, ChunkDecoder, Progress};
 use super::definitions::{Definitions, LostDefinition};
 use super::error::DecodeError;
-use super::pass::Pass;
 use super::place::{ChunkPlace, Doubt};
-use super::relevance::{Relevance, is_relevant};
 use super::walk::OrphanChunk;
-use crate::columns::MakeArrays;
+use crate::arrays::MakeArrays;
+use crate::extra::RowFinder;
 use crate::filter::{HeaderValues, Scratch};
-use crate::findings::FoundBurst;
 use crate::record::ChunkTemplates;
 use crate::scan::Scan;
 use crate::schema::MessageFile;
@@ -77,12 +74,7 @@ impl Decoder {
             },
             strays: Arc::default(),
             templates: ChunkTemplates::default(),
-            pass: Pass::first(&scan),
-            findings: Vec::new(),
-            relevance: Relevance {
-                of_log: true,
-                of_chunk: None,
-            },
+            finder: scan.source.as_ref().map(|source| source.finder(&scan.layout())),
             scratch: Scratch::default(),
         };
         Decoder {
@@ -103,15 +95,6 @@ impl Decoder {
             used_slots: 0,
             definitions: Lender::Nowhere,
         }
-    }
-
-    /// Whether the rules of a scan are for the log of a chunk, by the channels of its records. `None` if no channel can
-    /// be read. All logs concern a scan without rules.
-    ///
-    /// # Errors
-    /// [`DecodeError::Interrupted`].
-    pub fn concerns(scan: &Scan, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Option<bool>, DecodeError> {
-        Ok(is_relevant(scan, chunk, interrupt)?)
     }
 
     /// The decoder, with other functions that make its arrays.
@@ -138,48 +121,15 @@ impl Decoder {
         self.definitions = Lender::Known(definitions);
     }
 
-    /// Says whether the rules of the scan are for the log of the next block, as [`concerns`](Self::concerns) finds out.
-    /// Damage to other logs is not reported. `file` is an index for the log, by which correlations refer to it.
-    pub fn of_log(&mut self, file: usize, concerns: bool) {
-        self.inner.admission.relevance.of_log = concerns;
-        if let Pass::Matches(detector) = &mut self.inner.admission.pass {
-            detector.file = file as u32;
-        }
+    /// The finder of the scan's row source, if it is of a type.
+    pub fn finder<F: RowFinder>(&mut self) -> Option<&mut F> {
+        let finder: &mut dyn Any = self.inner.admission.finder.as_deref_mut()?;
+        finder.downcast_mut()
     }
 
     /// Sets the doubts about the records of the next block, by record ID. Their rows say them.
     pub fn doubt(&mut self, doubts: Arc<[Doubt]>) {
         self.inner.admission.place.doubts = doubts;
-    }
-
-    /// If the scan correlates: the matches that correlations need, since the last call.
-    pub fn take_hits(&mut self) -> Option<Hits> {
-        match &mut self.inner.admission.pass {
-            Pass::Matches(detector) => detector.take_hits(),
-            Pass::Records | Pass::Bursts(_) => None,
-        }
-    }
-
-    /// From here on, each row is a burst of one file, with the record at whose file offset it ends. Returns how many bursts of
-    /// the last call have no row.
-    pub fn find_bursts(&mut self, ends: BTreeMap<u64, Vec<FoundBurst>>) -> usize {
-        match std::mem::replace(&mut self.inner.admission.pass, Pass::Bursts(ends)) {
-            Pass::Bursts(left) => left.values().map(Vec::len).sum(),
-            Pass::Records | Pass::Matches(_) => 0,
-        }
-    }
-
-    /// Whether a burst without a row ends in a range of file offsets.
-    pub fn has_bursts(&self, range: Range<u64>) -> bool {
-        match &self.inner.admission.pass {
-            Pass::Bursts(ends) => ends.range(range).next().is_some(),
-            Pass::Records | Pass::Matches(_) => false,
-        }
-    }
-
-    /// Whether damage to the log is reported.
-    pub fn concerns_log(&self) -> bool {
-        self.inner.admission.relevance.of_log
     }
 
     /// Begins a block of a file. `messages` are the messages beside the file. Drops the rest of the last block.

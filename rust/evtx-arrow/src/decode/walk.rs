@@ -1,7 +1,6 @@
 //! The walk over the records of a chunk, as far as it must survive a full batch.
 
 use std::ops::Range;
-use std::vec::IntoIter;
 
 use evtx_format::Error;
 use evtx_format::container::chunk::ChunkHeader;
@@ -9,7 +8,6 @@ use evtx_format::container::records::{FoundRecord, PromisedIds, RecordWalk};
 use hashbrown::{HashMap, HashSet};
 
 use super::definitions::Lent;
-use crate::findings::Finding;
 use crate::schema::Options;
 
 /// What to read in a chunk of orphans.
@@ -26,8 +24,8 @@ pub(super) struct ChunkWalk {
     pub(super) records: RecordWalk,
     /// What is wrong with the chunk as a whole. Reported after its records.
     pub(super) damage: Vec<Error>,
-    /// A record with more findings than the last group had room for, and the findings that are left.
-    pub(super) again: Option<(FoundRecord, IntoIter<Finding>)>,
+    /// A record with more rows than the last group had room for. The finder has those that are left.
+    pub(super) again: Option<FoundRecord>,
     /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
     pub(super) seen: HashSet<(u64, u64)>,
     /// The orphans that have lost definitions, by chunk offset.

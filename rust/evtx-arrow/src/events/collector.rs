@@ -22,7 +22,8 @@ use crate::plan::{Entry, EventData, PlaceId, Resolved};
 use crate::read::RecordReader;
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
-use crate::schema::{EventField, Events, Options, Table};
+use crate::schema::{EventField, Events, Options};
+use crate::table::Table;
 
 /// The columns that a collector reads. The constants below are indexes among them.
 const COLUMNS: [&str; 5] = ["provider", "event_id", "version", "channel", "event_data"];

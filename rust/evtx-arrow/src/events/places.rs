@@ -8,7 +8,8 @@ use super::records::ChunkReader;
 use crate::plan::PlaceId;
 use crate::record::Places;
 use crate::scan::Scan;
-use crate::schema::{Options, Table};
+use crate::schema::Options;
+use crate::table::Table;
 
 /// Reads a few columns of the records of chunks, one record at a time.
 pub struct PlaceReader {

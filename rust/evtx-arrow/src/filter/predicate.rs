@@ -6,9 +6,9 @@ use super::comparison::Comparison;
 use super::expression::Expression;
 use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Read, Value};
-use crate::schema::{
-    self, ColumnSource, Events, FieldType, HeaderValue, OnError, Operand, RuleColumn, Rules, Table, level_number,
-};
+use crate::extra::Known;
+use crate::schema::{self, ColumnSource, Comparable, Events, FieldType, HeaderValue, OnError, Operand};
+use crate::table::Table;
 
 /// A predicate, which a scan decides for a record before it builds a row.
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ impl Term {
         };
         let term = Term::of(&table.columns.get(column)?.source, key)?;
         // The first damage ends such a scan, even in a record that a predicate would drop.
-        let is_needed = table.options.on_error == OnError::Fail && !term.is_of_rule();
+        let is_needed = table.options.on_error == OnError::Fail && !term.is_of_extra();
         (!is_needed).then_some(term)
     }
 
@@ -78,14 +78,17 @@ impl Term {
         })
     }
 
-    fn is_of_rule(&self) -> bool {
-        matches!(self.operand, Operand::Rule(_))
+    fn is_of_extra(&self) -> bool {
+        matches!(self.operand, Operand::Extra(_))
     }
 
-    /// A constant of the type of the term's values: levels of rules are numbers.
+    /// A constant of the type of the term's values: names of numbers are numbers.
     fn literal<'l>(&self, literal: &'l Literal) -> Cow<'l, Literal> {
         let number = match (&self.operand, literal) {
-            (Operand::Rule(RuleColumn::Level), Literal::Text(name)) => level_number(name),
+            (Operand::Extra(extra), Literal::Text(name)) => match extra.comparable {
+                Some(Comparable::Number(number_of)) => number_of(name),
+                _ => None,
+            },
             _ => None,
         };
         number.map_or(Cow::Borrowed(literal), |number| Cow::Owned(Literal::Number(number)))
@@ -128,23 +131,26 @@ impl Predicate {
         Predicate(Node::And(ids.chain(providers).collect()))
     }
 
-    /// Whether the predicate uses columns of the rule that an event matches.
-    pub(crate) fn is_of_rules(&self) -> bool {
-        self.0.any_term(&Term::is_of_rule)
+    /// Whether the predicate uses extra columns.
+    pub(crate) fn is_of_extras(&self) -> bool {
+        self.0.any_term(&Term::is_of_extra)
     }
 
-    /// Whether the predicate can be true for matches of a rule. It decides this only if it uses no other columns, and is
-    /// not true for rows without a rule: which of these exist depends on all rules.
-    pub(crate) fn keeps_rule(&self, rules: &Rules, rule: usize) -> bool {
-        if self.0.any_term(&|term| !term.is_of_rule()) || self.0.decide(&mut |_, test| test.of(None)) == Some(true) {
+    /// Whether the predicate can be true for rows with these values of extra columns. It decides this only if it uses no other
+    /// columns, and is not true for rows where these are NULL: which of these exist does not depend on predicates.
+    pub(crate) fn keeps_known<'k>(&self, value: impl Fn(usize) -> Option<Known<'k>>) -> bool {
+        if self.0.any_term(&|term| !term.is_of_extra()) || self.0.decide(&mut |_, test| test.of(None)) == Some(true) {
             return true;
         }
         let decided = self.0.decide(&mut |term, test| {
-            test.of(match term.operand {
-                Operand::Rule(RuleColumn::Level) => rules.level(rule).map(|level| Value::Number(level.into())),
-                Operand::Rule(column) => rules.text(rule, column).map(|text| Value::Text(text.as_bytes())),
+            let known = match &term.operand {
+                Operand::Extra(extra) => value(extra.id),
                 _ => None,
-            })
+            };
+            test.of(known.map(|known| match known {
+                Known::Text(text) => Value::Text(text.as_bytes()),
+                Known::Number(number) => Value::Number(number),
+            }))
         });
         decided == Some(true)
     }
@@ -572,7 +578,7 @@ mod tests {
         let table = whole_table(OnError::Report);
         for (index, column) in table.columns.iter().enumerate() {
             let is_null = Expression::IsNull(Box::new(Expression::Column(index)));
-            let later = ["event_data", "user_data", "message", "error", "xml", "json", "fields"];
+            let later = ["event_data", "user_data", "error", "xml", "json", "fields"];
             let is_decided = !later.contains(&&*column.name);
             let name = &column.name;
             assert_eq!(Predicate::implied(&table, &is_null).is_some(), is_decided, "{name}");
@@ -637,7 +643,7 @@ mod tests {
             let Predicate(node) = Predicate::of_events(&events);
             node.decide(&mut |term, test| {
                 test.of(Some(match &term.operand {
-                    Operand::Place(place) if *place == schema::PROVIDER => Value::Text(of.as_bytes()),
+                    Operand::Place(place) if *place == schema::Place::PROVIDER => Value::Text(of.as_bytes()),
                     _ => Value::Number(id),
                 }))
             })

@@ -28,7 +28,7 @@ impl TreeRoot {
 
 /// A place that is read: its index in [`Projection::places`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PlaceId(pub(crate) usize);
+pub struct PlaceId(pub(crate) usize);
 
 /// What the columns and predicates of a scan read. Plans are compiled for it.
 #[derive(Debug, Default)]

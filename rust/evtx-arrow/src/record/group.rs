@@ -7,7 +7,6 @@ use evtx_format::container::records::FoundRecord;
 
 use super::parts::{Part, PartContent, RecordView};
 use super::templates::ChunkTemplates;
-use crate::findings::Finding;
 use crate::plan::{Keys, Plan, Projection, TreeRoot};
 
 /// The most records of a group. They stay in the first-level cache.
@@ -35,8 +34,6 @@ pub(crate) struct RecordGroup<'r> {
     pub(crate) may_have_user_data: bool,
     /// What is wrong with kept records, by their index among the kept ones.
     reports: Vec<(usize, String)>,
-    /// In a table of matches: the finding of each kept record, if it has one.
-    findings: Vec<Option<Finding>>,
 }
 
 /// A record that is kept: the fields of its header, and the range of its parts.
@@ -68,7 +65,6 @@ impl<'r> RecordGroup<'r> {
             beyond_system: false,
             may_have_user_data: false,
             reports: Vec::new(),
-            findings: Vec::new(),
         }
     }
 
@@ -160,18 +156,12 @@ impl<'r> RecordGroup<'r> {
         self.start = end;
     }
 
-    /// Keeps the current record with a finding, or without. `is_again` is whether it was kept with another before.
-    pub(crate) fn keep_finding(&mut self, found: &FoundRecord, finding: Option<Finding>, is_again: bool) {
-        if is_again && let Some(last) = self.kept.last() {
+    /// Keeps the current record, which was kept before, for another row.
+    pub(crate) fn keep_again(&mut self, found: &FoundRecord) {
+        if let Some(last) = self.kept.last() {
             self.start = last.start as usize;
         }
         self.keep(found);
-        self.findings.push(finding);
-    }
-
-    /// The finding of a kept record, by its index among the kept ones.
-    pub(crate) fn finding(&self, row: usize) -> Option<&Finding> {
-        self.findings.get(row)?.as_ref()
     }
 
     /// Sets what is wrong with the current record, which will be kept.
@@ -206,7 +196,6 @@ impl<'r> RecordGroup<'r> {
         self.parts.clear();
         self.own_plans.clear();
         self.reports.clear();
-        self.findings.clear();
         self.start = 0;
     }
 }

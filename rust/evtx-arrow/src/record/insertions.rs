@@ -6,11 +6,20 @@ use bumpalo::Bump;
 use bumpalo::collections::{String as BumpString, Vec as BumpVec};
 use evtx_format::binxml::instance::ValueTable;
 use evtx_format::value::{Scalar, Value, ValueType};
-use evtx_messages::Insertion;
 
 use super::parts::{PartContent, RecordView};
+use super::read_record::ReadRecord;
 use super::templates::{ChunkTemplates, TemplateId};
 use crate::plan::{Entry, Keys, Resolved};
+
+/// What an insertion is made of.
+#[derive(Debug, Clone, Copy)]
+pub enum Insertion<'a> {
+    /// A value of the event, and the type that the template of its event declares, if that is known.
+    Value(Value<'a>, Option<ValueType>),
+    /// The text that a value has in XML, without escapes.
+    Text(&'a str),
+}
 
 /// The type of the first value of an event without a manifest.
 const STRINGS: ValueType = ValueType {
@@ -18,13 +27,30 @@ const STRINGS: ValueType = ValueType {
     array: true,
 };
 
+impl<'a> ReadRecord<'a> {
+    /// The values that fill the message of the event, in order.
+    pub fn insertions(self, arena: &'a Bump) -> BumpVec<'a, Insertion<'a>> {
+        insertions(self.view, self.templates, arena)
+    }
+
+    /// What the event says about its insertions in `EventData`; `None` if it says nothing.
+    pub fn declaration(self) -> Option<Declaration<'a>> {
+        declaration(self.view, self.templates)
+    }
+
+    /// The names of the first insertions, empty where they are not known.
+    pub fn names(self, declaration: &Declaration<'_>) -> Vec<Arc<str>> {
+        declaration.names_of(self.keys)
+    }
+}
+
 /// The insertions of an event, in order. `%1` in its message stands for the first.
 ///
 /// If the content of `EventData` or `UserData` is a template instance, they are its values, in the order of its
 /// substitutions: that is the order of the fields in the provider's manifest, wherever the XML has them. An event
 /// without a manifest has an array of strings, each of which is an insertion, and bytes, which are not. In other events,
 /// the leaves are the insertions, in the order of the XML and with the texts that they have there.
-pub(crate) fn insertions<'a>(
+fn insertions<'a>(
     record: RecordView<'a, 'a>,
     templates: &'a ChunkTemplates,
     arena: &'a Bump,
@@ -35,13 +61,13 @@ pub(crate) fn insertions<'a>(
     }
     if let Some((template, values)) = instance_in(record) {
         if let Some(strings) = values.get(0).filter(|first| first.value_type == STRINGS) {
-            found.extend(strings.items().map(Insertion::Value));
+            found.extend(strings.items().map(|value| Insertion::Value(value, None)));
             return found;
         }
-        found.extend(all(values).map(Insertion::Value));
+        found.extend(all(values).map(|value| Insertion::Value(value, None)));
         for (substitution, leaf) in leaves(template, values, templates) {
-            if let Some(insertion) = found.get_mut(usize::from(substitution)) {
-                *insertion = insertion.declared_as(leaf.declared);
+            if let Some(Insertion::Value(_, declared)) = found.get_mut(usize::from(substitution)) {
+                *declared = Some(leaf.declared);
             }
         }
         return found;
@@ -60,9 +86,9 @@ pub(crate) fn insertions<'a>(
 }
 
 /// What an event says about its insertions.
-pub(crate) struct Declaration<'a> {
+pub struct Declaration<'a> {
     /// The number of the template that says it; `None` if the event spells it out.
-    pub(crate) number: Option<u64>,
+    pub number: Option<u64>,
     entries: &'a [Entry],
     /// Whether the insertions are the substitutions of a template. Otherwise they are the entries.
     of_substitutions: bool,
@@ -70,7 +96,7 @@ pub(crate) struct Declaration<'a> {
 
 impl Declaration<'_> {
     /// The names of the first insertions, empty where they are not known.
-    pub(crate) fn names(&self, keys: &Keys) -> Vec<Arc<str>> {
+    fn names_of(&self, keys: &Keys) -> Vec<Arc<str>> {
         let name = |entry: &Entry| Arc::from(keys.name(&entry.key).get(..entry.name_len).unwrap_or_default());
         if !self.of_substitutions {
             // An array without a name has several insertions.
@@ -88,7 +114,7 @@ impl Declaration<'_> {
 }
 
 /// What an event says about its insertions in `EventData`; `None` if it says nothing.
-pub(crate) fn declaration<'a>(record: RecordView<'a, 'a>, templates: &'a ChunkTemplates) -> Option<Declaration<'a>> {
+fn declaration<'a>(record: RecordView<'a, 'a>, templates: &'a ChunkTemplates) -> Option<Declaration<'a>> {
     if record.is_unread() {
         return None;
     }
@@ -143,8 +169,8 @@ fn all(values: ValueTable<'_>) -> impl Iterator<Item = Value<'_>> {
 
 fn insertion<'a>(found: Option<Resolved<'a, 'a>>, arena: &'a Bump) -> Insertion<'a> {
     match found {
-        None => Insertion::Value(Value::null()),
-        Some(Resolved::Value(value)) => Insertion::Value(value),
+        None => Insertion::Value(Value::null(), None),
+        Some(Resolved::Value(value)) => Insertion::Value(value, None),
         Some(Resolved::Constant(constant)) => Insertion::Text(&constant.text),
         Some(pieces @ Resolved::Pieces(..)) => {
             let text = pieces.text().unwrap_or_default();

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use evtx_format::render::program::Language;
-use evtx_messages::Message;
-use evtx_sigma::Level;
 
 use super::options::Options;
 
@@ -41,19 +39,39 @@ pub(crate) enum ColumnSource {
     /// The whole event in a language. With the option of that name. [`Language::Fields`] is a list of structs of a name
     /// and a value.
     Event(Language),
-    /// The values that fill the message, as a list of texts. With the option of that name.
-    Insertions,
-    /// Where the message is from, one of [`MessageSource`]. With the option of that name.
-    MessageSource,
-    /// The record itself, which stands alone. With the option of that name.
-    Record,
-    /// A property of the rule that the event matches. In a table of matches.
-    Rule(RuleColumn),
-    /// The fields that made the rule true: a map from names to texts. In a table of matches.
-    Matched,
-    /// The burst of a correlation.
-    Correlation,
+    /// A column that this crate does not know.
+    Extra(Extra),
 }
+
+/// A column that this crate does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Extra {
+    /// Its index among the extra columns of the table.
+    pub(crate) id: usize,
+    /// Its Arrow field, with any name.
+    pub(crate) field: Field,
+    pub(crate) comparable: Option<Comparable>,
+}
+
+/// How predicates compare the values of an extra column, if the row source can decide them before it reads a record.
+#[derive(Debug, Clone, Copy)]
+pub enum Comparable {
+    /// As texts.
+    Text,
+    /// As numbers. The function gives the number of a constant that is a name.
+    Number(fn(&str) -> Option<u64>),
+}
+
+impl PartialEq for Comparable {
+    fn eq(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Comparable::Text, Comparable::Text) | (Comparable::Number(_), Comparable::Number(_))
+        )
+    }
+}
+
+impl Eq for Comparable {}
 
 /// A value of a row that is known before the BinXML of its record is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,51 +112,8 @@ pub(crate) enum Operand {
     Key(Box<str>),
     /// All values of the event.
     Text,
-    /// A property of the rule, which a scan knows before it reads a record.
-    Rule(RuleColumn),
-}
-
-/// Where the message of an event is from.
-#[derive(Debug, Clone)]
-pub(crate) enum MessageSource {
-    /// The event itself, which was forwarded.
-    Event,
-    /// A file of messages beside its log, with this path.
-    File(Arc<str>),
-    /// Files beside its log, with these paths, of which none is used because they disagree.
-    Contested(Vec<Arc<str>>),
-    /// A catalog of messages, which may say from which file it has the text.
-    Catalog(Arc<Message>),
-}
-
-impl MessageSource {
-    /// Its text in the column `message_source`.
-    pub(crate) fn text(&self) -> Cow<'static, str> {
-        match self {
-            MessageSource::Event => "event".into(),
-            MessageSource::File(path) => format!("file: {path}").into(),
-            MessageSource::Contested(paths) => format!("contested: {}", paths.join(", ")).into(),
-            MessageSource::Catalog(message) if message.file.is_empty() => "catalog".into(),
-            MessageSource::Catalog(message) => format!("catalog: {}", message.file).into(),
-        }
-    }
-}
-
-/// A property of the rule that an event matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RuleColumn {
-    /// Its ID, text.
-    Id,
-    /// Its title, text.
-    Title,
-    /// Its level, as an index in [`Level::ALL`](evtx_sigma::Level::ALL). UInt8.
-    Level,
-    /// Its status, text.
-    Status,
-    /// Its tags, a list of texts.
-    Tags,
-    /// The path of the file that it was read from.
-    File,
+    /// An extra column, whose value the row source knows before it reads a record.
+    Extra(Extra),
 }
 
 /// An option that adds a column: its name, and whether it is set.
@@ -154,12 +129,9 @@ impl ColumnSource {
             ColumnSource::Event(Language::Json) => ("json", |options| options.json),
             ColumnSource::Event(Language::Text) => ("text", |options| options.text),
             ColumnSource::Event(Language::Fields) => ("fields", |options| options.fields),
-            ColumnSource::Insertions => ("insertions", |options| options.insertions),
-            ColumnSource::MessageSource => ("message_source", |options| options.message_source),
             ColumnSource::Header(HeaderValue::ChunkIndex | HeaderValue::RecordOffset) => {
                 ("location", |options| options.location)
             }
-            ColumnSource::Record => ("record", |options| options.record),
             ColumnSource::Header(HeaderValue::Recovered) => ("recover", |options| options.recover),
             ColumnSource::Header(HeaderValue::RecordId | HeaderValue::FileName)
             | ColumnSource::Place(..)
@@ -167,9 +139,7 @@ impl ColumnSource {
             | ColumnSource::Entry(..)
             | ColumnSource::UserData
             | ColumnSource::Error
-            | ColumnSource::Rule(_)
-            | ColumnSource::Matched
-            | ColumnSource::Correlation => return None,
+            | ColumnSource::Extra(_) => return None,
         };
         Some(option)
     }
@@ -182,21 +152,14 @@ impl ColumnSource {
         }
         match self {
             ColumnSource::Header(value) => Some(Operand::Header(*value)),
-            // The message can be in a file beside the log or in a catalog, which are read only when the row is built.
-            ColumnSource::Place(place, _) => (*place != MESSAGE).then_some(Operand::Place(*place)),
+            ColumnSource::Place(place, _) => Some(Operand::Place(*place)),
             ColumnSource::Entry(keys, ColumnType { list, .. }) => (!list).then(|| Operand::Entry(keys.clone())),
             ColumnSource::EventData => key.map(|key| Operand::Key(key.into())),
             ColumnSource::Event(Language::Text) => Some(Operand::Text),
-            ColumnSource::Rule(RuleColumn::Tags) => None,
-            ColumnSource::Rule(column) => Some(Operand::Rule(*column)),
+            ColumnSource::Extra(extra) => extra.comparable.map(|_| Operand::Extra(extra.clone())),
             ColumnSource::Event(Language::Xml | Language::Json | Language::Fields)
             | ColumnSource::UserData
-            | ColumnSource::Error
-            | ColumnSource::Insertions
-            | ColumnSource::MessageSource
-            | ColumnSource::Record
-            | ColumnSource::Matched
-            | ColumnSource::Correlation => None,
+            | ColumnSource::Error => None,
         }
     }
 
@@ -204,26 +167,21 @@ impl ColumnSource {
     pub(crate) fn field_type(&self) -> Option<FieldType> {
         Some(match self {
             ColumnSource::Header(value) => value.field_type(),
-            ColumnSource::Record => FieldType::Bytes,
             ColumnSource::Place(_, field_type) => *field_type,
             ColumnSource::Entry(_, ColumnType { item, list: false }) => *item,
-            ColumnSource::Rule(RuleColumn::Level) => UInt8,
-            ColumnSource::Rule(RuleColumn::Tags)
-            | ColumnSource::EventData
-            | ColumnSource::Entry(..)
-            | ColumnSource::Matched
-            | ColumnSource::Correlation
-            | ColumnSource::Insertions
-            | ColumnSource::Event(Language::Fields) => return None,
-            ColumnSource::Rule(_) => Name,
-            ColumnSource::Error | ColumnSource::UserData | ColumnSource::MessageSource | ColumnSource::Event(_) => Text,
+            ColumnSource::Extra(extra) => match extra.comparable? {
+                Comparable::Text => Name,
+                Comparable::Number(_) => UInt64,
+            },
+            ColumnSource::EventData | ColumnSource::Entry(..) | ColumnSource::Event(Language::Fields) => return None,
+            ColumnSource::Error | ColumnSource::UserData | ColumnSource::Event(_) => Text,
         })
     }
 }
 
 /// A place in the event's XML: the text of a grandchild of `Event`, or an attribute of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     /// The names of the child of `Event` and of the grandchild.
     pub(crate) elements: [&'static str; 2],
     /// The attribute of the grandchild; `None` for its text.
@@ -242,6 +200,23 @@ const fn system(element: &'static str, attribute: Option<&'static str>) -> Place
 }
 
 impl Place {
+    /// When the event happened.
+    pub const TIME_CREATED: Place = TIME_CREATED;
+    /// The message that a forwarded event carries.
+    pub const MESSAGE: Place = MESSAGE;
+    /// The name of the event's provider.
+    pub const PROVIDER: Place = PROVIDER;
+    /// The provider's GUID.
+    pub const PROVIDER_GUID: Place = system("Provider", Some("Guid"));
+    /// The event's ID.
+    pub const EVENT_ID: Place = EVENT_ID;
+    /// The upper half of a classic event's ID.
+    pub const QUALIFIERS: Place = system("EventID", Some("Qualifiers"));
+    /// The version of the event.
+    pub const VERSION: Place = system("Version", None);
+    /// The ID of the event's record in the log in which the event was first written.
+    pub const EVENT_RECORD_ID: Place = EVENT_RECORD_ID;
+
     /// Whether the place is in `System`, and many records have the same value there.
     pub(crate) fn repeats(&self) -> bool {
         let varies = ["TimeCreated", "EventRecordID", "Execution", "Correlation"].contains(&self.elements[1]);
@@ -325,7 +300,7 @@ impl ColumnType {
 }
 
 /// The message that a forwarded event carries.
-pub(crate) const MESSAGE: Place = Place {
+const MESSAGE: Place = Place {
     elements: ["RenderingInfo", "Message"],
     attribute: None,
     in_system: false,
@@ -334,11 +309,8 @@ pub(crate) const MESSAGE: Place = Place {
 /// The name of the event's provider.
 pub(crate) const PROVIDER: Place = system("Provider", Some("Name"));
 
-/// What finds the message of an event in a catalog, besides its provider.
-pub(crate) const EVENT_ID: Place = system("EventID", None);
-pub(crate) const QUALIFIERS: Place = system("EventID", Some("Qualifiers"));
-pub(crate) const VERSION: Place = system("Version", None);
-pub(crate) const PROVIDER_GUID: Place = system("Provider", Some("Guid"));
+/// The ID of the event.
+const EVENT_ID: Place = system("EventID", None);
 
 /// When the event happened.
 pub(crate) const TIME_CREATED: Place = system("TimeCreated", Some("SystemTime"));
@@ -390,11 +362,11 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// A set of bits; `evtx_keyword_names` names those that Windows defines.
     keywords: Place(system("Keywords", None), UInt64);
     /// The version of the event, on which its fields depend.
-    version: Place(VERSION, UInt8);
+    version: Place(Place::VERSION, UInt8);
     /// The upper half of a classic event's ID.
-    qualifiers: Place(QUALIFIERS, UInt16);
+    qualifiers: Place(Place::QUALIFIERS, UInt16);
     /// The provider's GUID.
-    provider_guid: Place(PROVIDER_GUID, Uuid);
+    provider_guid: Place(Place::PROVIDER_GUID, Uuid);
     /// The name of a classic event's source.
     event_source_name: Place(system("Provider", Some("EventSourceName")), Name);
     /// The process that wrote the event.
@@ -422,41 +394,12 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     text: Event(Language::Text);
     /// The same values as a list.
     fields: Event(Language::Fields);
-    /// The values that fill the message: `%1` in its text stands for the first.
-    insertions: Insertions;
-    /// Where the message is from: `event`, `catalog: ` and the file that the catalog took it from, if known, or `file: `
-    /// and the file that was saved with the log. `contested: ` and such files if they disagree, so that there is none.
-    message_source: MessageSource;
     /// The index of the record's chunk in the file, from 0. NULL in an image.
     chunk_index: Header(HeaderValue::ChunkIndex);
     /// Where the record starts in the file, in bytes.
     record_offset: Header(HeaderValue::RecordOffset);
-    /// The record as it is stored, with the definitions that it needs. NULL if it is damaged.
-    record: Record;
     /// Whether the record was recovered, because the log no longer lists it.
     recovered: Header(HeaderValue::Recovered);
-};
-
-/// The columns about rules, which come before the others in a table of matches.
-pub(crate) const RULE_COLUMNS: &[Column] = columns! {
-    /// The ID of the rule.
-    rule_id: Rule(RuleColumn::Id);
-    /// Its title.
-    rule_title: Rule(RuleColumn::Title);
-    /// How much it matters: `informational`, `low`, `medium`, `high` or `critical`, which compare in this order.
-    rule_level: Rule(RuleColumn::Level);
-    /// How mature the rule is: `stable`, `test`, `experimental`, `deprecated` or `unsupported`.
-    rule_status: Rule(RuleColumn::Status);
-    /// Its tags, such as `attack.t1059.001`.
-    tags: Rule(RuleColumn::Tags);
-    /// The path of its file.
-    rule_file: Rule(RuleColumn::File);
-    /// The fields that made the rule true, with their values, or the part of a long value around what matched; of a
-    /// correlation the fields that it groups by.
-    matched: Matched;
-    /// Of a correlation: the times of its first and last event, their number, the value that met its condition, and the
-    /// values and records that it counted. The other columns are those of the last event.
-    correlation: Correlation;
 };
 
 /// The places in `System` without a column.
@@ -467,19 +410,19 @@ const WITHOUT_COLUMN: [Place; 4] = [
     system("Execution", Some("UserTime")),
 ];
 
-/// The places in `System` with their names in Sigma rules: element and attribute with `_` between them, such as
+/// The places in `System` with their names, as Sigma rules have them: element and attribute with `_` between them, such as
 /// `Provider_Name`.
-pub(crate) fn sigma_names() -> impl Iterator<Item = (String, Place)> {
+pub fn system_names() -> impl Iterator<Item = (String, Place)> {
     let of_columns = COLUMNS.iter().filter_map(|column| match column.source {
         ColumnSource::Place(place, _) if place.in_system => Some(place),
         _ => None,
     });
     of_columns
         .chain(WITHOUT_COLUMN)
-        .map(|place| (sigma_name(&place), place))
+        .map(|place| (system_name(&place), place))
 }
 
-pub(crate) fn sigma_name(place: &Place) -> String {
+fn system_name(place: &Place) -> String {
     let attribute = place.attribute.map(|name| format!("_{name}")).unwrap_or_default();
     format!("{}{attribute}", place.elements[1])
 }
@@ -507,22 +450,13 @@ pub struct ColumnReference {
 
 /// Every column of a table of all events, in order.
 pub fn reference() -> Vec<ColumnReference> {
-    reference_of(COLUMNS)
-}
-
-/// The columns about rules, which a table of matches has before the others.
-pub fn rule_reference() -> Vec<ColumnReference> {
-    reference_of(RULE_COLUMNS)
-}
-
-fn reference_of(columns: &[Column]) -> Vec<ColumnReference> {
     let place = |source: &ColumnSource| match source {
         ColumnSource::Place(place, _) => place.path(),
         ColumnSource::EventData => "EventData".to_owned(),
         ColumnSource::UserData => "UserData".to_owned(),
         _ => String::new(),
     };
-    let columns = columns.iter().map(|column| ColumnReference {
+    let columns = COLUMNS.iter().map(|column| ColumnReference {
         field: column.field(),
         place: place(&column.source),
         about: column.about,
@@ -542,19 +476,13 @@ impl Column {
         let of_type = |data_type| Field::new(&*self.name, data_type, true);
         match &self.source {
             ColumnSource::EventData => of_type(map_type()),
-            ColumnSource::Matched => of_type(matched_type()),
-            ColumnSource::Correlation => of_type(DataType::Struct(burst_fields())),
+            ColumnSource::Extra(extra) => extra.field.clone().with_name(&*self.name),
             ColumnSource::Event(Language::Fields) => of_type(DataType::List(list_field())),
-            ColumnSource::Rule(RuleColumn::Tags) => {
-                of_type(DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))))
-            }
-            ColumnSource::Rule(RuleColumn::Level) => level_field(&self.name),
             ColumnSource::UserData | ColumnSource::Event(Language::Json) => {
                 let extension = ("ARROW:extension:name".to_owned(), "arrow.json".to_owned());
                 Text.field(&self.name).with_metadata(HashMap::from([extension]))
             }
             ColumnSource::Entry(_, column_type) => column_type.field(&self.name),
-            ColumnSource::Insertions => ColumnType::TEXTS.field(&self.name),
             source => source.field_type().unwrap_or(Text).field(&self.name),
         }
     }
@@ -640,58 +568,13 @@ fn map_type() -> DataType {
 /// The key of metadata that names the type of an enum.
 const ENUM: &str = "evtx:enum";
 
-/// The enums: the names of their types, and their values in order, from number 0 on.
-pub const ENUMS: [(&str, [&str; 5]); 1] = [(
-    "evtx_level",
-    [
-        Level::ALL[0].1,
-        Level::ALL[1].1,
-        Level::ALL[2].1,
-        Level::ALL[3].1,
-        Level::ALL[4].1,
-    ],
-)];
-
-/// An Arrow field of levels of rules: their indices in [`Level::ALL`]. It can be NULL.
-pub fn level_field(name: &str) -> Field {
-    let metadata = HashMap::from([(ENUM.to_owned(), ENUMS[0].0.to_owned())]);
+/// An Arrow field with the numbers of an enum, whose type has a name. It can be NULL.
+pub fn enum_field(name: &str, type_name: &str) -> Field {
+    let metadata = HashMap::from([(ENUM.to_owned(), type_name.to_owned())]);
     Field::new(name, DataType::UInt8, true).with_metadata(metadata)
 }
 
-/// The name of a field's type in [`ENUMS`], if it is an enum. The field has the numbers of the values.
+/// The name of a field's type, if it is an enum. The field has the numbers of the values.
 pub fn enum_of(field: &Field) -> Option<&str> {
     field.metadata().get(ENUM).map(String::as_str)
-}
-
-/// The Arrow fields of `correlation`.
-pub(crate) fn burst_fields() -> Fields {
-    let texts = Arc::new(Field::new("item", DataType::Utf8, true));
-    Fields::from(vec![
-        Time.field("first_time"),
-        Time.field("last_time"),
-        UInt64.field("count"),
-        Field::new("value", DataType::Float64, true),
-        Field::new("values", DataType::List(texts), true),
-        Field::new("records", DataType::List(burst_record_field()), true),
-    ])
-}
-
-/// The Arrow field of a record of `correlation`: a struct of [`burst_record_fields`].
-pub(crate) fn burst_record_field() -> Arc<Field> {
-    Arc::new(Field::new("item", DataType::Struct(burst_record_fields()), false))
-}
-
-/// The Arrow fields of a record of `correlation`.
-pub(crate) fn burst_record_fields() -> Fields {
-    let text = |name| Field::new(name, DataType::Utf8, true);
-    Fields::from(vec![text("rule_title"), text("filename"), UInt64.field("record_id")])
-}
-
-/// The Arrow type of `matched`: a map from names to values, which can be NULL.
-fn matched_type() -> DataType {
-    let entries = Fields::from(vec![
-        Field::new("key", DataType::Utf8, false),
-        Field::new("value", DataType::Utf8, true),
-    ]);
-    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
 }

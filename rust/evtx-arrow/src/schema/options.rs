@@ -54,14 +54,8 @@ pub struct Options {
     pub text: bool,
     /// Whether there is a column `fields`: all values of each event, as a list of names and values.
     pub fields: bool,
-    /// Whether there is a column `insertions`: the values that fill the message of each event, as a list.
-    pub insertions: bool,
-    /// Whether there is a column `message_source`: where each message is from.
-    pub message_source: bool,
     /// Whether there are columns `chunk_index` and `record_offset`: where in the file each record is.
     pub location: bool,
-    /// Whether there is a column `record`: each record as it is stored.
-    pub record: bool,
     /// Whether records are recovered: from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
     /// Adds a column `recovered`, which marks them.
     pub recover: bool,
@@ -81,10 +75,7 @@ impl Options {
             json: flag,
             text: flag,
             fields: flag,
-            insertions: flag,
-            message_source: flag,
             location: flag,
-            record: flag,
             recover: flag,
         }
     }

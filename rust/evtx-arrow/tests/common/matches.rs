@@ -7,7 +7,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, UInt64Type};
 use arrow_array::{Array, ArrayAccessor, StringArray};
-use evtx_arrow::{Options, Rules, Scan, Table};
+use evtx_arrow::{Options, Scan, Table};
+use evtx_detect::{Rules, table_of_matches};
 use evtx_sigma::{LogSources, Placeholders, RuleForEvents, load_rules};
 
 /// The rules below a folder that load and that a log source is known for.
@@ -41,7 +42,7 @@ pub(crate) type Matches = BTreeMap<(u64, String), Vec<(String, Option<String>)>>
 
 /// What a scan finds in a log: by record ID and title of the rule, the fields that made it true.
 pub(crate) fn found(log: &[u8], name: &str, rules: &Arc<Rules>, is_tree: bool) -> Matches {
-    let table = Table::from(Options::default()).of_matches(Arc::clone(rules));
+    let table = table_of_matches(Table::from(Options::default()), Arc::clone(rules));
     let schema = table.schema();
     let columns = ["rule_title", "matched", "record_id", "error"].map(|name| schema.index_of(name).expect("a column"));
     let scan = Scan::new(table, &columns);

@@ -15,7 +15,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use evtx_arrow::{DecodeError, Decoder, MessageFile, Options, Scan, Slots, schema};
+use evtx_arrow::{DecodeError, Decoder, MessageFile, Options, Scan, Slots, Table};
+use evtx_extras::Extras;
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FileHeader, NotEvtx};
 use evtx_format::container::survey::{Search, Survey};
@@ -82,7 +83,7 @@ pub(crate) enum ReadError {
 pub(crate) fn read(
     file: &[u8],
     name: &str,
-    options: Options,
+    options: impl AsTable,
     projection: &[usize],
 ) -> Result<Vec<RecordBatch>, ReadError> {
     let mut batches = Vec::new();
@@ -94,11 +95,11 @@ pub(crate) fn read(
 pub(crate) fn read_with(
     file: &[u8],
     name: &str,
-    options: Options,
+    options: impl AsTable,
     projection: &[usize],
     take: impl FnMut(RecordBatch),
 ) -> Result<(), ReadError> {
-    scan(file, name, Scan::new(options, projection), take)
+    scan(file, name, Scan::new(options.table(), projection), take)
 }
 
 /// Reads a log with a scan, and hands each batch on.
@@ -140,14 +141,31 @@ pub(crate) fn scan_with_messages(
     Ok(())
 }
 
+/// What makes a table.
+pub(crate) trait AsTable {
+    fn table(&self) -> Table;
+}
+
+impl AsTable for Options {
+    fn table(&self) -> Table {
+        Table::from(*self)
+    }
+}
+
+impl AsTable for (Options, Extras) {
+    fn table(&self) -> Table {
+        self.1.of(Table::from(self.0), None)
+    }
+}
+
 /// Every column.
-pub(crate) fn every_column(options: &Options) -> Vec<usize> {
-    (0..schema(options).fields().len()).collect()
+pub(crate) fn every_column(options: &impl AsTable) -> Vec<usize> {
+    (0..options.table().schema().fields().len()).collect()
 }
 
 /// The number of a column.
-pub(crate) fn column(options: &Options, name: &str) -> usize {
-    schema(options).index_of(name).expect("a column")
+pub(crate) fn column(options: &impl AsTable, name: &str) -> usize {
+    options.table().schema().index_of(name).expect("a column")
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -216,8 +234,8 @@ pub(crate) fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<Stri
 
 /// Every cell of every column of a log as text, row by row, read through the plans of templates or through a tree of
 /// each record.
-pub(crate) fn cells(file: &[u8], name: &str, options: Options, force_tree_path: bool) -> Vec<Vec<Option<String>>> {
-    let mut new = Scan::new(options, &every_column(&options));
+pub(crate) fn cells(file: &[u8], name: &str, options: impl AsTable, force_tree_path: bool) -> Vec<Vec<Option<String>>> {
+    let mut new = Scan::new(options.table(), &every_column(&options));
     if force_tree_path {
         new = new.force_tree_path();
     }
@@ -295,7 +313,7 @@ pub(crate) fn report<R: Report>(
 
 /// The message of each record of a log with the messages of an `.MTA` file.
 pub(crate) fn messages(log: &[u8], mta: Option<Vec<u8>>) -> Vec<Option<String>> {
-    let options = Options::default();
+    let options = (Options::default(), Extras::default());
     let messages = mta
         .and_then(|mta| evtx_format::mta::Messages::read(mta, Interrupt::NEVER).ok())
         .map(|messages| {
@@ -304,7 +322,7 @@ pub(crate) fn messages(log: &[u8], mta: Option<Vec<u8>>) -> Vec<Option<String>> 
         });
     let mut found = Vec::new();
     // The message alone: what finds it is read all the same.
-    let scan = Scan::new(options, &[column(&options, "message")]);
+    let scan = Scan::new(options.table(), &[column(&options, "message")]);
     assert!(scan.reads_messages());
     scan_with_messages(log, "log", scan, messages, |batch| {
         found.extend((0..batch.num_rows()).map(|row| cell(&batch, "message", row)));

@@ -6,7 +6,6 @@ use evtx_arrow::Options;
 /// What the tests of recovery read.
 pub(crate) const RECOVER: Options = Options {
     xml: true,
-    insertions: true,
     location: true,
     recover: true,
     ..Options::NONE

@@ -3,6 +3,7 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use evtx_arrow::Options;
+use evtx_extras::Extras;
 use evtx_format::container::record::Record;
 use evtx_writer::{CutRecord, Cutter, LogWriter};
 
@@ -11,14 +12,20 @@ use crate::common::{cell, corpus, every_column, hostile, read, samples};
 const HEADER: usize = 4096;
 const CHUNK: usize = 1 << 16;
 
-const OPTIONS: Options = Options {
-    xml: true,
-    json: true,
-    fields: true,
-    record: true,
-    location: true,
-    ..Options::NONE
-};
+const OPTIONS: (Options, Extras) = (
+    Options {
+        xml: true,
+        json: true,
+        fields: true,
+        location: true,
+        ..Options::NONE
+    },
+    Extras {
+        record: true,
+        insertions: false,
+        message_source: false,
+    },
+);
 
 /// A sound row: the file offset of its record, the record without its ID, and every other column but those that tell
 /// where it is.
@@ -73,10 +80,13 @@ fn copies_have_the_same_rows() {
         }
         all += expected.len();
         let copy = copy.finish();
-        let verify = Options {
-            verify: true,
-            ..OPTIONS
-        };
+        let verify = (
+            Options {
+                verify: true,
+                ..OPTIONS.0
+            },
+            OPTIONS.1,
+        );
         let found = read(&copy, "log", verify, &every_column(&verify)).expect("a log");
         let damage = found
             .iter()

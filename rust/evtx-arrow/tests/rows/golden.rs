@@ -8,13 +8,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ReadError, cell, corpus, every_column, sample_folder, samples, scan};
+use crate::common::{AsTable, ReadError, cell, corpus, every_column, sample_folder, samples, scan};
 use evtx_arrow::{Options, Scan};
+use evtx_extras::Extras;
 
-const EVERYTHING: Options = Options {
-    record: false,
-    ..Options::ALL
-};
+const EVERYTHING: (Options, Extras) = (
+    Options::ALL,
+    Extras {
+        record: false,
+        ..Extras::ALL
+    },
+);
 
 fn golden_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.txt")
@@ -25,7 +29,7 @@ fn checksums(log: &Path, name: &str) -> String {
     let file = std::fs::read(log).expect("a log");
     let mut rows = 0;
     let mut columns: Vec<(String, crc32fast::Hasher)> = Vec::new();
-    let new = Scan::new(EVERYTHING, &every_column(&EVERYTHING));
+    let new = Scan::new(EVERYTHING.table(), &every_column(&EVERYTHING));
     let read = scan(&file, name, new, |batch| {
         let schema = batch.schema();
         columns.resize_with(schema.fields().len(), Default::default);

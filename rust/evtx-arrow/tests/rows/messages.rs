@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::common::{cell, column, messages, sample_folder, scan_with_messages};
-use evtx_arrow::{MessageCatalog, Options, Scan, Table};
+use evtx_arrow::{Options, Scan, Table};
+use evtx_extras::{Extras, MessageCatalog};
 use evtx_format::Interrupt;
 use evtx_format::mta::Messages;
 use evtx_messages::{Catalog, CatalogWriter, Field, MessageKind, MessageRow};
@@ -99,14 +100,16 @@ fn shown(log: &[u8], text: &str, names: &[&str], is_tree: bool) -> Vec<[Option<S
     let mut writer = CatalogWriter::new(u64::MAX);
     writer.push(&row).expect("a row");
     let catalog = Catalog::open(writer.finish(Interrupt::NEVER).expect("a catalog")).expect("a catalog");
-    let options = Options {
+    let extras = Extras {
         message_source: true,
-        ..Options::default()
+        ..Extras::default()
     };
-    let table = Table::from(options).with_catalog(MessageCatalog {
+    let options = (Options::default(), extras);
+    let catalog = MessageCatalog {
         path: "p.messages".into(),
         messages: Arc::new(catalog),
-    });
+    };
+    let table = extras.of(Table::from(Options::default()), Some(catalog));
     let columns = ["message", "message_source"];
     let mut scan = Scan::new(table, &columns.map(|name| column(&options, name)));
     if is_tree {

@@ -4,6 +4,7 @@ mod expected;
 mod kinds;
 
 use evtx_arrow::Options;
+use evtx_extras::Extras;
 use evtx_writer::{CutRecord, LogWriter, Redactor, WriteError};
 use serde_json::Value;
 
@@ -12,12 +13,16 @@ use expected::{Fields, is_same, leaves};
 
 pub(crate) const HEADER: usize = 4096;
 
-fn options() -> Options {
-    Options {
+fn options() -> (Options, Extras) {
+    let options = Options {
         json: true,
-        record: true,
         ..Options::default()
-    }
+    };
+    let extras = Extras {
+        record: true,
+        ..Extras::default()
+    };
+    (options, extras)
 }
 
 /// A record of a log: itself, and its JSON.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::common::matches::{found, rules};
-use evtx_arrow::Rules;
+use evtx_detect::Rules;
 use evtx_sigma::{LogSources, Placeholders, RuleForEvents, RuleSet, load_rules};
 use evtx_writer::{Element, Fragment, LogWriter, Stream};
 

@@ -267,8 +267,6 @@ impl Log {
 
 const ALL: Options = Options {
     verify: false,
-    // An instance has the types of its insertions, a spelled-out element only their texts.
-    insertions: false,
     recover: false,
     ..Options::ALL
 };

@@ -1,5 +1,6 @@
 //! The integration tests of the crate in one program, so that it is linked once and runs them side by side.
 
+mod correlations;
 mod common;
 mod small_files;
 mod storages;

@@ -61,12 +61,17 @@ fn main() {
                 ..Options::default()
             };
             let projection = match columns[..] {
-                ["all"] => (0..evtx_arrow::schema(&options).fields().len()).collect(),
+                ["all" | "all+"] => (0..evtx_arrow::schema(&options).fields().len()).collect(),
                 _ => evtx_bench::columns(&options, &columns),
             };
             let layout = evtx_bench::layout(&file);
+            let with_extras = columns == ["all+"];
             Box::new(move || {
-                let scan = Arc::new(Scan::new(options, &projection));
+                let mut table = evtx_arrow::Table::from(options);
+                if with_extras {
+                    table = evtx_extras::Extras::default().of(table, None);
+                }
+                let scan = Arc::new(Scan::new(table, &projection));
                 evtx_bench::read(&file, &layout, &scan).expect("rows")
             })
         }

@@ -12,7 +12,7 @@ use crate::common;
 use crate::common::matches::{Matches, found, rules};
 use crate::oracle::sigma_values;
 use evtx::{EvtxParser, ParserSettings};
-use evtx_arrow::Rules;
+use evtx_detect::Rules;
 use evtx_sigma::{Alternative, Placeholders, Renamed, RuleForEvents, RuleSet, SYSTEM_CHANNEL, load_rules};
 
 /// What every rule says of every record.

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
-use arrow_array::{Array, ArrayRef, StringArray, UInt8Array};
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray, UInt8Array};
 use arrow_schema::ArrowError;
+use evtx_arrow::Numbering;
 use evtx_sigma::Matched;
 
-use super::arrays::{Indices, MakeArrays, take};
-use crate::schema::{Numbering, RuleColumn, Rules};
+use crate::rule_column::RuleColumn;
+use crate::rules::Rules;
 
 #[derive(Debug)]
 pub(crate) struct RuleBuilder {
@@ -21,8 +23,7 @@ pub(crate) struct RuleBuilder {
 }
 
 impl RuleBuilder {
-    pub(crate) fn new(rules: Option<&Arc<Rules>>, column: RuleColumn) -> Self {
-        let rules = rules.map_or_else(|| Rules::none().into(), Arc::clone);
+    pub(crate) fn new(rules: Arc<Rules>, column: RuleColumn) -> Self {
         let texts = (0..rules.len()).map(|rule| rules.text(rule, column));
         RuleBuilder {
             texts: Arc::new(texts.collect::<StringArray>()),
@@ -36,8 +37,8 @@ impl RuleBuilder {
         self.rows.push(rule);
     }
 
-    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        let rows = take(&mut self.rows).into_iter();
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let rows = std::mem::take(&mut self.rows).into_iter();
         Ok(match self.column {
             RuleColumn::Level => {
                 let levels = rows.map(|rule| self.rules.level(rule? as usize));
@@ -46,8 +47,8 @@ impl RuleBuilder {
             RuleColumn::Tags => Arc::new(self.rules.tag_lists(rows)),
             RuleColumn::Id | RuleColumn::Title | RuleColumn::Status | RuleColumn::File => {
                 let valid = |rule: Option<u32>| Some(rule? as i32).filter(|&rule| self.texts.is_valid(rule as usize));
-                let indices = Indices::new(rows.map(valid).collect(), Arc::clone(&self.texts));
-                Arc::new((make.dictionary)(indices)?)
+                let indices: Int32Array = rows.map(valid).collect();
+                Arc::new(DictionaryArray::<Int32Type>::try_new(indices, Arc::clone(&self.texts))?)
             }
         })
     }
@@ -97,7 +98,7 @@ impl MatchedBuilder {
 #[cfg(test)]
 mod tests {
     use arrow_array::cast::AsArray;
-    use arrow_array::types::{Int32Type, UInt8Type};
+    use arrow_array::types::UInt8Type;
     use evtx_sigma::{Placeholders, RuleForEvents, RuleSet, load_rules};
 
     use super::*;
@@ -118,10 +119,10 @@ mod tests {
     fn columns_have_the_values_of_rules_and_null() {
         let rules = Arc::new(rules());
         let column = |column| {
-            let mut builder = RuleBuilder::new(Some(&rules), column);
+            let mut builder = RuleBuilder::new(Arc::clone(&rules), column);
             [Some(1), Some(0), None].into_iter().for_each(|rule| builder.push(rule));
-            let array = builder.finish(MakeArrays::CHECKED).expect("an array");
-            assert_eq!(builder.finish(MakeArrays::CHECKED).expect("an array").len(), 0);
+            let array = builder.finish().expect("an array");
+            assert_eq!(builder.finish().expect("an array").len(), 0);
             array
         };
         for (text, expected) in [

@@ -6,15 +6,66 @@ use std::sync::{Arc, LazyLock};
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
+use evtx_arrow::{FoundValue, Insertion as OfEvent, MessageFile, Place, PlaceId, ReadRecord, ScanLayout, TextColumn};
 use evtx_codes::{Answer, Code, Lookup, Source};
-use evtx_messages::{EventKey, Insertion, Message};
+use evtx_messages::{Catalog, EventKey, Insertion, Message};
 use hashbrown::HashMap;
 
-use crate::columns::TextBuilder;
-use crate::plan::{Keys, PlaceId};
-use crate::record::{ChunkTemplates, KeptRecord, Places, declaration, insertions};
-use crate::scan::MessagePlaces;
-use crate::schema::{MessageCatalog, MessageFile, MessageSource};
+/// A catalog of messages, and the path of its file.
+#[derive(Debug, Clone)]
+pub struct MessageCatalog {
+    /// The path, for errors.
+    pub path: Arc<str>,
+    /// What the file has.
+    pub messages: Arc<Catalog>,
+}
+
+/// Where the message of an event is from.
+#[derive(Debug, Clone)]
+pub(crate) enum MessageSource {
+    /// The event itself, which was forwarded.
+    Event,
+    /// A file of messages beside its log, with this path.
+    File(Arc<str>),
+    /// Files beside its log, with these paths, of which none is used because they disagree.
+    Contested(Vec<Arc<str>>),
+    /// A catalog of messages, which may say from which file it has the text.
+    Catalog(Arc<Message>),
+}
+
+impl MessageSource {
+    /// Its text in the column `message_source`.
+    pub(crate) fn text(&self) -> Cow<'static, str> {
+        match self {
+            MessageSource::Event => "event".into(),
+            MessageSource::File(path) => format!("file: {path}").into(),
+            MessageSource::Contested(paths) => format!("contested: {}", paths.join(", ")).into(),
+            MessageSource::Catalog(message) if message.file.is_empty() => "catalog".into(),
+            MessageSource::Catalog(message) => format!("catalog: {}", message.file).into(),
+        }
+    }
+}
+
+/// The places that a message outside of its event depends on.
+#[derive(Debug, Clone, Copy)]
+struct MessagePlaces {
+    message: PlaceId,
+    provider: PlaceId,
+    guid: PlaceId,
+    event_id: PlaceId,
+    version: PlaceId,
+    qualifiers: PlaceId,
+    event_record: PlaceId,
+}
+
+/// An insertion of an event as messages take it.
+pub(crate) fn converted(insertion: OfEvent<'_>) -> Insertion<'_> {
+    match insertion {
+        OfEvent::Value(value, None) => Insertion::Value(value),
+        OfEvent::Value(value, Some(declared)) => Insertion::Value(value).declared_as(declared),
+        OfEvent::Text(text) => Insertion::Text(text),
+    }
+}
 
 /// The most kinds of events whose messages a thread keeps.
 const MAX_KINDS: usize = 1 << 14;
@@ -38,50 +89,49 @@ type Found<'a> = (Arc<Message>, BumpVec<'a, Insertion<'a>>);
 /// A record, and where what belongs to it is.
 #[derive(Clone, Copy)]
 pub(crate) struct Event<'a> {
-    pub(crate) record: &'a KeptRecord,
-    pub(crate) places: &'a Places<'a, 'a>,
-    pub(crate) templates: &'a ChunkTemplates,
+    pub(crate) record: ReadRecord<'a>,
+    /// Its ID.
+    pub(crate) id: u64,
     pub(crate) arena: &'a Bump,
-    /// The names of `event_data`.
-    pub(crate) keys: &'a Keys,
     /// The messages beside the log.
     pub(crate) messages: Option<&'a [MessageFile]>,
 }
 
 impl MessageFinder {
-    pub(crate) fn new(places: MessagePlaces, catalog: Option<MessageCatalog>) -> Self {
-        MessageFinder {
+    /// `None` if the scan does not read the places that messages depend on.
+    pub(crate) fn new(scan: &ScanLayout<'_>, catalog: Option<MessageCatalog>) -> Option<Self> {
+        let places = MessagePlaces {
+            message: scan.place(Place::MESSAGE)?,
+            provider: scan.place(Place::PROVIDER)?,
+            guid: scan.place(Place::PROVIDER_GUID)?,
+            event_id: scan.place(Place::EVENT_ID)?,
+            version: scan.place(Place::VERSION)?,
+            qualifiers: scan.place(Place::QUALIFIERS)?,
+            event_record: scan.place(Place::EVENT_RECORD_ID)?,
+        };
+        Some(MessageFinder {
             places,
             catalog,
             kinds: HashMap::new(),
             key: Vec::new(),
             provider_at: 0,
-        }
+        })
     }
 
-    /// Whether the messages that events carry are at this place.
-    pub(crate) fn is_of(&self, place: PlaceId) -> bool {
-        self.places.message == place
+    pub(crate) fn has_catalog(&self) -> bool {
+        self.catalog.is_some()
     }
 
     /// Appends the message of an event, or NULL.
     ///
     /// # Errors
     /// If the catalog is damaged.
-    pub(crate) fn push(&mut self, builder: &mut TextBuilder, event: Event<'_>) -> Result<(), ArrowError> {
-        if let Some(found) = event.places.get(self.places.message) {
-            builder.push_text(Some(&found));
+    pub(crate) fn push(&mut self, builder: &mut TextColumn, event: Event<'_>) -> Result<(), ArrowError> {
+        if let Some(found) = event.record.place(self.places.message) {
+            builder.push_value(&found);
             return Ok(());
         }
-        let mut outcome = Ok(());
-        let pushed = builder.try_push(|out| {
-            let written = self.write(event, out);
-            let has_message = matches!(written, Ok(true));
-            outcome = written.map(drop);
-            Ok(has_message)
-        });
-        debug_assert_eq!(pushed, Ok(()));
-        outcome
+        builder.push_written(|out| self.write(event, out))
     }
 
     /// Where the message of an event is from; `None` if it has none.
@@ -89,7 +139,7 @@ impl MessageFinder {
     /// # Errors
     /// As [`push`](Self::push).
     pub(crate) fn source(&mut self, event: Event<'_>) -> Result<Option<MessageSource>, ArrowError> {
-        if event.places.get(self.places.message).is_some() {
+        if event.record.place(self.places.message).is_some() {
             return Ok(Some(MessageSource::Event));
         }
         let found = self.find(event)?.map(|(message, _)| MessageSource::Catalog(message));
@@ -112,12 +162,12 @@ impl MessageFinder {
     /// Appends the message that the files beside the log have, and returns them. Nothing is appended if they disagree in more
     /// than whitespace. A file without a message contests none.
     fn write_of_files(&self, event: Event<'_>, out: &mut Vec<u8>) -> Option<MessageSource> {
-        let event_record = event.places.get(self.places.event_record)?.number()?;
-        let provider = event.places.get(self.places.provider)?.text()?;
+        let event_record = event.record.place(self.places.event_record)?.number()?;
+        let provider = event.record.place(self.places.provider)?.text()?;
         let start = out.len();
         let (mut end, mut paths, mut is_contested) = (start, Vec::new(), false);
         for file in event.messages? {
-            if !file.messages.push(&provider, event.record.id, event_record, out) {
+            if !file.messages.push(&provider, event.id, event_record, out) {
                 continue;
             }
             if paths.is_empty() {
@@ -140,12 +190,16 @@ impl MessageFinder {
         let Some(catalog) = &self.catalog else {
             return Ok(None);
         };
-        let insertions = insertions(event.places.record, event.templates, event.arena);
-        let number = |place| event.places.get(place).and_then(|found| found.number());
+        let found = event.record.insertions(event.arena);
+        let insertions = BumpVec::from_iter_in(found.iter().map(|&one| converted(one)), event.arena);
+        let number = |place| event.record.place(place).and_then(|found| found.number());
         let Some(event_id) = number(self.places.event_id).and_then(|id| u16::try_from(id).ok()) else {
             return Ok(None);
         };
-        let guid = event.places.get(self.places.guid).and_then(|found| found.uuid());
+        let guid = event
+            .record
+            .place(self.places.guid)
+            .and_then(|found: FoundValue<'_>| found.uuid());
         let version = number(self.places.version).and_then(|version| u8::try_from(version).ok());
         let qualifiers = number(self.places.qualifiers).and_then(|found| u16::try_from(found).ok());
         // The kind of event as bytes. The name of the provider comes last, so no two kinds have the same.
@@ -160,13 +214,13 @@ impl MessageFinder {
         self.key.extend(insertions.len().to_le_bytes());
         self.key.extend(guid.unwrap_or_default());
         // Messages are also found by the names of the values, which a template tells. Others are in the key themselves.
-        let declaration = declaration(event.places.record, event.templates);
+        let declaration = event.record.declaration();
         let number = declaration.as_ref().and_then(|declared| declared.number);
         self.key.extend(number.unwrap_or_default().to_le_bytes());
         let names = || {
             declaration
                 .as_ref()
-                .map_or(Vec::new(), |declared| declared.names(event.keys))
+                .map_or(Vec::new(), |declared| event.record.names(declared))
         };
         if number.is_none() {
             // No name has the byte 0xff, as they are UTF-8.
@@ -176,7 +230,7 @@ impl MessageFinder {
             self.key.push(0xff);
         }
         self.provider_at = self.key.len();
-        if let Some(provider) = event.places.get(self.places.provider) {
+        if let Some(provider) = event.record.place(self.places.provider) {
             provider.push_text(&mut self.key);
         }
         if let Some(known) = self.kinds.get(&self.key) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evtx_sigma::{Burst, Match, Matched};
 
-use crate::schema::Rules;
+use crate::rules::Rules;
 
 /// A rule that an event matches, or a correlation with a burst that ends with the event.
 #[derive(Debug)]
@@ -45,3 +45,6 @@ impl Finding {
         }
     }
 }
+
+/// What is kept for the rows of a group.
+pub(crate) type Found = Vec<Option<Finding>>;

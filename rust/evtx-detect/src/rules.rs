@@ -7,7 +7,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{About, Burst, Correlations, EventKinds, Hits, Level, Match, Rule, RuleSet};
 
-use super::columns::RuleColumn;
+use crate::rule_column::RuleColumn;
 
 /// The rules that a scan matches events with, and the correlations of their matches, each with the path of its file.
 ///
@@ -54,6 +54,11 @@ impl Rules {
 
     pub(crate) fn none() -> Self {
         Rules::new(RuleSet::new(Vec::new()), Vec::new())
+    }
+
+    /// Whether there are correlations.
+    pub fn correlates(&self) -> bool {
+        !self.correlations.is_empty()
     }
 
     /// How many rules and correlations there are.

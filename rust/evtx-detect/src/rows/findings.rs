@@ -9,24 +9,28 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, ListArray, StringArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Fields};
+use evtx_arrow::{DecodeError, ExtraColumn};
 use evtx_format::Interrupt;
 use evtx_sigma::correlation::Place;
 use evtx_sigma::{Hits, Level};
 
-use crate::columns::{BurstBuilder, MatchedBuilder};
-use crate::decode::DecodeError;
+use crate::builders::MatchedBuilder;
+use crate::bursts::BurstBuilder;
+use crate::columns::MATCH_COLUMNS;
+use crate::fields::time;
 use crate::findings::{Finding, FoundBurst};
-use crate::schema::{ColumnSource, FieldType, RULE_COLUMNS, RuleColumn, Rules};
+use crate::rule_column::{MatchColumn, RuleColumn};
+use crate::rules::Rules;
 
 /// The type of what [`Findings`] give for a row: a list of structs. These have the columns of `evtx_sigma` about a rule,
 /// with the level as text; then `row`, of a burst the index of its last [`Hit`]; then `error`, why a correlation could not be
 /// evaluated.
 pub fn findings_field() -> Field {
-    let of_rule = RULE_COLUMNS.iter().map(|column| match column.source {
-        ColumnSource::Rule(RuleColumn::Tags) | ColumnSource::Matched | ColumnSource::Correlation => column.field(),
-        _ => text(&column.name),
+    let of_rule = MATCH_COLUMNS.iter().map(|(name, column, _)| match column {
+        MatchColumn::Rule(RuleColumn::Tags) | MatchColumn::Matched | MatchColumn::Correlation => column.field(name),
+        MatchColumn::Rule(_) => text(name),
     });
-    let others = [FieldType::UInt64.field("row"), text("error")];
+    let others = [Field::new("row", DataType::UInt64, true), text("error")];
     list_of("found", of_rule.chain(others).collect())
 }
 
@@ -35,9 +39,9 @@ pub fn hits_field() -> Field {
     list_of(
         "found",
         Fields::from(vec![
-            FieldType::Time.field("time"),
+            time("time"),
             text("filename"),
-            FieldType::UInt64.field("record_id"),
+            Field::new("record_id", DataType::UInt64, true),
             rules_field(),
         ]),
     )
@@ -47,7 +51,8 @@ pub fn hits_field() -> Field {
 fn rules_field() -> Field {
     let texts = Arc::new(Field::new_list_field(DataType::Utf8, true));
     let fields = Field::new("fields", DataType::List(texts), true);
-    list_of("rules", Fields::from(vec![FieldType::UInt32.field("rule"), fields]))
+    let rule = Field::new("rule", DataType::UInt32, true);
+    list_of("rules", Fields::from(vec![rule, fields]))
 }
 
 fn text(name: &str) -> Field {
@@ -198,12 +203,12 @@ impl Findings {
             Arc::new(found.clone().map(text).collect::<StringArray>())
         };
         let mut columns: Vec<ArrayRef> = Vec::new();
-        for source in RULE_COLUMNS.iter().map(|column| &column.source) {
+        for (_, source, _) in MATCH_COLUMNS {
             columns.push(match source {
-                ColumnSource::Rule(RuleColumn::Tags) => Arc::new(rules.tag_lists(self.found.iter().copied())),
-                ColumnSource::Rule(of_rule) => column(*of_rule),
-                ColumnSource::Matched => self.matched.finish(),
-                _ => self.bursts.finish()?,
+                MatchColumn::Rule(RuleColumn::Tags) => Arc::new(rules.tag_lists(self.found.iter().copied())),
+                MatchColumn::Rule(of_rule) => column(of_rule),
+                MatchColumn::Matched => self.matched.finish(),
+                MatchColumn::Correlation => self.bursts.finish()?,
             });
         }
         columns.push(Arc::new(self.rows.finish()));

@@ -10,9 +10,9 @@ use arrow_schema::ArrowError;
 /// Only this crate can make them. Every string is UTF-8, and every view that is not NULL is valid for the buffers.
 #[derive(Debug)]
 pub struct Strings {
-    pub(super) views: ScalarBuffer<u128>,
-    pub(super) buffers: Vec<Buffer>,
-    pub(super) nulls: Option<NullBuffer>,
+    pub(crate) views: ScalarBuffer<u128>,
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) nulls: Option<NullBuffer>,
 }
 
 impl Strings {

@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use evtx_arrow::{DecodeError, UNNAMED};
 use evtx_catalog::events_of;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{KindCache, Match, Matching, Presence, Values};
 
 use super::event::{Columns, EventRow, EventValue, RowFields, base};
 use super::findings::{Findings, HitList};
-use crate::decode::DecodeError;
-use crate::detect::{KnownKind, UNNAMED};
 use crate::findings::Finding;
-use crate::schema::Rules;
+use crate::kinds::KnownKind;
+use crate::rules::Rules;
 
 /// Matches rows of a table, one after the other.
 #[derive(Debug)]

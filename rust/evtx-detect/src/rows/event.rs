@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use arrow_schema::{DataType, Field, Fields};
+use evtx_arrow::{ColumnReference, reference};
 use evtx_format::binxml::fields::FieldNamer;
 use evtx_format::value::text::Form;
 use evtx_format::value::time::push_instant;
@@ -11,7 +12,11 @@ use evtx_format::value::{Scalar, Value};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 
-use crate::schema::{COLUMNS, Column, ColumnSource, FieldType, HeaderValue, Place, sigma_name};
+/// The column of the leaves of `EventData`.
+const EVENT_DATA: &str = "event_data";
+
+/// The start of the paths of places in `System`.
+const SYSTEM: &str = "System/";
 
 /// The most bytes of a JSON text whose parts count as values.
 const MAX_JSON: usize = 16 << 20;
@@ -61,29 +66,22 @@ impl<'a> EventRow<'a> {
 
 /// The columns of a table that rules, or reports about their matches, need. The last is `event_data`.
 pub fn event_fields() -> Fields {
-    let field = |column: &Column| match column.source {
-        ColumnSource::Place(_, FieldType::Time | FieldType::UInt8 | FieldType::UInt16 | FieldType::UInt32) => {
-            column.field()
-        }
-        ColumnSource::Place(_, FieldType::UInt64 | FieldType::Uuid) => column.field(),
-        ColumnSource::Header(HeaderValue::RecordId) | ColumnSource::EventData => column.field(),
-        _ => Field::new(&*column.name, DataType::Utf8, true),
+    let field = |column: ColumnReference| match column.field.data_type() {
+        DataType::Dictionary(..) | DataType::Utf8View => Field::new(column.field.name(), DataType::Utf8, true),
+        _ => column.field,
     };
     columns().map(field).collect()
 }
 
-fn columns() -> impl Iterator<Item = &'static Column> {
-    let is_needed = |source: &ColumnSource| match source {
-        ColumnSource::Place(place, _) => place.in_system,
-        ColumnSource::Header(HeaderValue::RecordId | HeaderValue::FileName)
-        | ColumnSource::UserData
-        | ColumnSource::Error => true,
-        _ => false,
+fn columns() -> impl Iterator<Item = ColumnReference> {
+    let is_needed = |column: &ColumnReference| {
+        let others = ["record_id", "filename", "user_data", "error", EVENT_DATA];
+        column.place.starts_with(SYSTEM) || others.contains(&column.field.name().as_str())
     };
-    let (of_data, others): (Vec<_>, Vec<_>) = COLUMNS
-        .iter()
-        .filter(|column| column.source == ColumnSource::EventData || is_needed(&column.source))
-        .partition(|column| column.source == ColumnSource::EventData);
+    let (of_data, others): (Vec<_>, Vec<_>) = reference()
+        .into_iter()
+        .filter(is_needed)
+        .partition(|column| column.field.name() == EVENT_DATA);
     others.into_iter().chain(of_data)
 }
 
@@ -105,10 +103,15 @@ pub(super) struct Columns {
 
 impl Columns {
     pub(super) fn new() -> Self {
-        let at = |name: &str| columns().position(|column| column.name == name).expect("a column");
-        let place = |(index, column): (usize, &Column)| match &column.source {
-            ColumnSource::Place(place, _) => Some((index, sigma_name(place), is_hexadecimal(place))),
-            _ => None,
+        let at = |name: &str| {
+            columns()
+                .position(|column| column.field.name() == name)
+                .expect("a column")
+        };
+        let place = |(index, column): (usize, ColumnReference)| {
+            let name = column.place.strip_prefix(SYSTEM)?.replace("/@", "_");
+            let is_hexadecimal = name == "Keywords";
+            Some((index, name, is_hexadecimal))
         };
         Columns {
             record_id: at("record_id"),
@@ -123,10 +126,6 @@ impl Columns {
             system: columns().enumerate().filter_map(place).collect(),
         }
     }
-}
-
-fn is_hexadecimal(place: &Place) -> bool {
-    place.elements[1] == "Keywords"
 }
 
 impl EventValue<'_> {

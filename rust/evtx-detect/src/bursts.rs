@@ -7,8 +7,10 @@ use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 
+use crate::fields::{burst_fields, burst_record_field, burst_record_fields};
 use crate::findings::FoundBurst;
-use crate::schema::{RuleColumn, Rules, burst_fields, burst_record_field, burst_record_fields};
+use crate::rule_column::RuleColumn;
+use crate::rules::Rules;
 
 #[derive(Debug)]
 pub(crate) struct BurstBuilder {

@@ -1,0 +1,276 @@
+//! The seam for what is above this crate: columns that it does not know, and row sources that decide what becomes a row.
+//!
+//! Virtual calls happen once per group of records and extra column. Only a scan with a row source has some per record.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::{ArrowError, Field};
+use bumpalo::Bump;
+use evtx_format::{Interrupt, Interrupted};
+
+use crate::arrays::MakeArrays;
+use crate::plan::{Keys, PlaceId, Projection};
+use crate::record::{ChunkTemplates, KeptRecord, Places, ReadRecord, RecordGroup, RecordHeader};
+use crate::schema::{Comparable, MessageFile, Place};
+
+/// What an extra column or a row source needs of each record.
+#[derive(Debug, Clone, Default)]
+pub struct Needs {
+    /// The places that are read.
+    pub places: Vec<Place>,
+    /// Whether the entries of `EventData` are read.
+    pub event_data: bool,
+    /// Whether the leaves of `UserData` are read as entries.
+    pub user_entries: bool,
+    /// Whether all other values are read.
+    pub other_values: bool,
+    /// Whether each record is checked in full, so that its damage is known.
+    pub whole: bool,
+    /// Whether the messages beside the log are read.
+    pub messages: bool,
+}
+
+impl Needs {
+    /// All that values are matched by: the places of `System`, and all other values.
+    pub fn all_values(places: Vec<Place>) -> Self {
+        Needs {
+            places,
+            event_data: true,
+            user_entries: true,
+            other_values: true,
+            whole: true,
+            messages: false,
+        }
+    }
+
+    pub(crate) fn add_to(&self, projection: &mut Projection) {
+        for place in &self.places {
+            projection.place(*place);
+        }
+        projection.event_data |= self.event_data;
+        projection.user_entries |= self.user_entries;
+        projection.other_values |= self.other_values;
+    }
+}
+
+/// A value of an extra column that a row source knows before it reads a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known<'k> {
+    /// A text.
+    Text(&'k str),
+    /// A number.
+    Number(u64),
+}
+
+/// The values of the extra columns of some rows, if they are known.
+pub type KnownValues<'v> = dyn for<'c> Fn(&'c dyn ExtraColumn) -> Option<Known<'v>> + 'v;
+
+/// Whether predicates on extra columns can be true for rows with certain values.
+pub type Keeps<'k> = dyn for<'v> Fn(&KnownValues<'v>) -> bool + 'k;
+
+/// A column that this crate does not know.
+pub trait ExtraColumn: Debug + Send + Sync + Any {
+    /// The column as a field of an Arrow schema.
+    fn field(&self, name: &str) -> Field;
+
+    /// What it needs of each record.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// How predicates on it are compared, if [`RowSource::chosen`] decides them. `None` if the engine does.
+    fn comparable(&self) -> Option<Comparable> {
+        None
+    }
+
+    /// The builder of the column, for one thread of a scan.
+    fn builder(&self, scan: &ScanLayout<'_>) -> Box<dyn ExtraBuilder>;
+}
+
+/// The builder of an extra column. Each call but `bytes` and `finish` adds rows.
+pub trait ExtraBuilder: Debug + Send {
+    /// Appends a row for each record of a group.
+    ///
+    /// # Errors
+    /// Those of Arrow.
+    fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError>;
+
+    /// Appends the row of what is no record: it is NULL.
+    ///
+    /// # Errors
+    /// Those of Arrow.
+    fn push_bare(&mut self) -> Result<(), ArrowError>;
+
+    /// How many bytes the builder holds, besides a fixed number for each row.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// Ends the batch.
+    ///
+    /// # Errors
+    /// Those of Arrow.
+    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
+}
+
+/// What the threads of a scan share, as far as extra columns and row sources need it.
+#[derive(Debug, Clone, Copy)]
+pub struct ScanLayout<'s> {
+    pub(crate) projection: &'s Projection,
+    pub(crate) source: Option<&'s dyn RowSource>,
+}
+
+impl<'s> ScanLayout<'s> {
+    /// A place that is read.
+    pub fn place(&self, place: Place) -> Option<PlaceId> {
+        self.projection.place_id(place)
+    }
+
+    /// The row source of the scan, if it is of a type.
+    pub fn source<T: RowSource>(&self) -> Option<&'s T> {
+        let source: &dyn Any = self.source?;
+        source.downcast_ref()
+    }
+}
+
+/// The rows of a group of records.
+pub struct GroupRows<'g> {
+    pub(crate) kept: &'g [KeptRecord],
+    pub(crate) places: &'g [Places<'g, 'g>],
+    pub(crate) group: &'g RecordGroup<'g>,
+    pub(crate) templates: &'g ChunkTemplates,
+    pub(crate) keys: &'g Keys,
+    pub(crate) arena: &'g Bump,
+    pub(crate) chunk: &'g [u8],
+    pub(crate) messages: Option<&'g [MessageFile]>,
+    pub(crate) found: Option<&'g dyn Any>,
+}
+
+impl<'g> GroupRows<'g> {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// The record of a row.
+    pub fn record(&self, row: usize) -> ReadRecord<'g> {
+        ReadRecord::new(self.places[row].record, self.templates, self.keys)
+    }
+
+    /// The chunk offset of the record of a row; `None` if the record is damaged.
+    pub fn sound_offset(&self, row: usize) -> Option<u32> {
+        let is_sound = !self.kept[row].is_damaged && self.group.reported(row).is_none();
+        is_sound.then_some(self.kept[row].offset)
+    }
+
+    /// The ID of the record of a row.
+    pub fn record_id(&self, row: usize) -> u64 {
+        self.kept[row].id
+    }
+
+    /// The chunk.
+    pub fn chunk(&self) -> &'g [u8] {
+        self.chunk
+    }
+
+    /// Memory that lasts as long as the group.
+    pub fn arena(&self) -> &'g Bump {
+        self.arena
+    }
+
+    /// The messages beside the log.
+    pub fn messages(&self) -> Option<&'g [MessageFile]> {
+        self.messages
+    }
+
+    /// Whether a record may have a place outside of `System` that the scan reads.
+    pub fn is_beyond_system(&self) -> bool {
+        self.group.beyond_system
+    }
+
+    /// What the row source has for the rows: see [`RowFinder::rows`].
+    pub fn found<T: Any>(&self) -> Option<&'g T> {
+        self.found?.downcast_ref()
+    }
+}
+
+/// Decides what becomes a row, for all threads of a scan. Without one, each record is a row.
+pub trait RowSource: Debug + Send + Sync + Any {
+    /// What it needs of each record.
+    fn needs(&self) -> Needs;
+
+    /// Whether its finders must see every record, so that predicates only choose rows.
+    fn sees_all(&self) -> bool {
+        false
+    }
+
+    /// The source for one scan. If there are predicates on its extra columns, `keeps` decides them for rows with certain
+    /// values.
+    fn of_scan(&self, keeps: Option<&Keeps<'_>>) -> Arc<dyn RowSource>;
+
+    /// Whether something can be found in the log of a chunk; `None` if the chunk does not tell.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    fn concerns(&self, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Option<bool>, Interrupted>;
+
+    /// The finder of one thread.
+    fn finder(&self, scan: &ScanLayout<'_>) -> Box<dyn RowFinder>;
+}
+
+/// Finds what becomes a row in the records that one thread reads. It keeps what it has found for each row of a group, which
+/// only its own columns understand.
+pub trait RowFinder: Send + Any {
+    /// Begins a chunk.
+    fn start_chunk(&mut self);
+
+    /// Begins a record. Returns false if the record has no row, whatever is in it.
+    fn begin(&mut self, header: &RecordHeader) -> bool;
+
+    /// Whether something can be found in a sound record, of which only the parts and no texts were read.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    fn may_find(&mut self, record: ReadRecord<'_>, interrupt: Interrupt<'_>) -> Result<bool, Interrupted>;
+
+    /// Finds how many rows a record has, which may be damaged.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    fn find(
+        &mut self,
+        record: ReadRecord<'_>,
+        header: &RecordHeader,
+        is_damaged: bool,
+        interrupt: Interrupt<'_>,
+    ) -> Result<usize, Interrupted>;
+
+    /// Keeps the next row of what was found last, or a row without a finding if there is none.
+    fn keep(&mut self);
+
+    /// How many rows of what was found last are not kept.
+    fn left(&self) -> usize;
+
+    /// What is kept for the rows of the group, in order.
+    fn rows(&self) -> &dyn Any;
+
+    /// Begins a group.
+    fn clear(&mut self);
+
+    /// Whether damage is reported in the rows of a chunk.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    fn reports_damage(&mut self, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<bool, Interrupted>;
+
+    /// Whether damage without a record has a row.
+    fn reports_chunks(&self) -> bool;
+}

@@ -1,0 +1,105 @@
+//! The events and fields that a table can be restricted to.
+
+use std::sync::Arc;
+
+use evtx_format::mta::Messages;
+
+use super::columns::{ColumnType, EntryKeys, FieldType};
+
+/// Which events a table has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Events {
+    /// Their IDs; `None` for any. An empty list means no events.
+    pub ids: Option<Box<[u32]>>,
+    /// The names of their providers, in any case of ASCII letters; `None` for any.
+    pub providers: Option<Box<[Box<str>]>>,
+}
+
+/// A file of messages beside a log, and its path.
+#[derive(Debug)]
+pub struct MessageFile {
+    /// The path, which `message_source` shows.
+    pub path: Arc<str>,
+    /// What the file has.
+    pub messages: Messages,
+}
+
+/// A field of events with its column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventField {
+    /// Its name, as the first event that has it spells it.
+    pub(crate) name: Arc<str>,
+    pub(crate) keys: EntryKeys,
+    pub(crate) column_type: ColumnType,
+}
+
+/// An [`EventField`] in plain values, to send it to another process: its name, the two keys of its entries, the name of
+/// the type of its values or items, and whether it is a list.
+pub type EventFieldParts = (String, String, Option<String>, String, bool);
+
+impl From<&EventField> for EventFieldParts {
+    fn from(field: &EventField) -> Self {
+        let ColumnType { item, list } = field.column_type;
+        let item_type = FieldType::ALL.iter().find(|(_, known)| *known == item);
+        (
+            field.name.to_string(),
+            field.keys.key.to_string(),
+            field.keys.in_both.as_ref().map(ToString::to_string),
+            item_type.map_or("", |(name, _)| name).to_owned(),
+            list,
+        )
+    }
+}
+
+impl TryFrom<EventFieldParts> for EventField {
+    type Error = String;
+
+    /// The field with these parts. Fails if there is no type of that name.
+    fn try_from((name, key, in_both, item_type, list): EventFieldParts) -> Result<Self, String> {
+        let item = FieldType::ALL.iter().find(|(known, _)| *known == item_type);
+        let (_, item) = *item.ok_or_else(|| format!("unknown type of a field: {item_type}"))?;
+        Ok(EventField {
+            name: name.into(),
+            keys: EntryKeys {
+                key: key.into(),
+                in_both: in_both.map(Into::into),
+            },
+            column_type: ColumnType { item, list },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str) -> EventField {
+        EventField {
+            name: name.into(),
+            keys: EntryKeys {
+                key: name.to_lowercase().into(),
+                in_both: None,
+            },
+            column_type: ColumnType {
+                item: FieldType::Text,
+                list: false,
+            },
+        }
+    }
+
+    #[test]
+    fn a_field_is_the_same_after_it_was_sent() {
+        for &(name, item) in FieldType::ALL {
+            let mut field = field("User");
+            field.keys.in_both = (item == FieldType::Text).then(|| "user_1".into());
+            let list = item == FieldType::UInt8;
+            field.column_type = ColumnType { item, list };
+            let parts = EventFieldParts::from(&field);
+            assert_eq!(parts.3, name);
+            assert_eq!(EventField::try_from(parts), Ok(field));
+        }
+        let mut parts = EventFieldParts::from(&field("User"));
+        parts.3 = "nothing".to_owned();
+        assert!(EventField::try_from(parts).is_err());
+    }
+}

@@ -1,0 +1,235 @@
+//! Matches records against the rules of a scan: gives the engine of `evtx-sigma` the fields of records, by the names that
+//! rules have for them.
+//!
+//! Rules are folded once for each **kind** of events: those with the same fields, channel, provider and event ID. Each
+//! thread finds the kind of a record by its templates. The threads share the folded rules. If no rule is for a kind,
+//! nothing more of its records is read.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use evtx_arrow::{
+    Arrays, FieldSlot, FoundValue, Place, PlaceId, ReadRecord, RecordHeader, RecordValues, ScanLayout, system_names,
+};
+use evtx_format::value::time::push_instant;
+use evtx_format::{Interrupt, Interrupted};
+use evtx_sigma::correlation::Place as HitPlace;
+use evtx_sigma::{Hits, KindCache, Match, Matching, Presence, Values};
+
+use crate::findings::Finding;
+use crate::kinds::KnownKind;
+use crate::rules::Rules;
+
+/// The fields of `System` by which most rules select their events. They distinguish kinds.
+const TELLING: [&str; 3] = ["EventID", "Channel", "Provider_Name"];
+
+/// The most bytes of the value of such a field. Rules are matched against a longer one in each record.
+const MAX_TELLING: usize = 1 << 10;
+
+pub(crate) struct Detector {
+    matching: Matching,
+    rules: Arc<Rules>,
+    places: Vec<(String, PlaceId)>,
+    telling: Vec<PlaceId>,
+    /// By their templates and the values at these places.
+    kinds: KindCache<KnownKind<Slot>>,
+    key: Vec<u8>,
+    matches: Vec<Match>,
+    /// If the scan correlates: the matches that correlations need, of the file with this index.
+    hits: Option<Hits>,
+    /// How many of them all threads keep.
+    kept_hits: Arc<AtomicUsize>,
+    pub(crate) file: u32,
+    time: Option<PlaceId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Slot {
+    Place(PlaceId),
+    /// The time of the event, whose text is that of a FILETIME even if the record spells it in another way.
+    Time(PlaceId),
+    Field(FieldSlot),
+}
+
+struct SlotValues<'v, 'a> {
+    slots: &'v [Slot],
+    values: RecordValues<'a>,
+}
+
+impl<'a> SlotValues<'_, 'a> {
+    /// Whether no value was read. A row of a table has the time of the record's header if the event has none.
+    fn is_empty(&self) -> bool {
+        let mut slots = self.slots.iter().enumerate();
+        slots.all(|(at, slot)| matches!(slot, Slot::Time(_)) || self.get(at).is_none())
+    }
+
+    fn get(&self, slot: usize) -> Option<FoundValue<'a>> {
+        match *self.slots.get(slot)? {
+            Slot::Place(place) | Slot::Time(place) => self.values.place(place),
+            Slot::Field(field) => self.values.field(field),
+        }
+    }
+}
+
+impl Values for SlotValues<'_, '_> {
+    fn push_text(&self, slot: usize, out: &mut String) -> Presence {
+        let Some(found) = self.get(slot) else {
+            return Presence::Absent;
+        };
+        // Texts of the core are UTF-8, so this makes no copy.
+        let mut bytes = std::mem::take(out).into_bytes();
+        match (self.slots.get(slot), found.nanos()) {
+            (Some(Slot::Time(_)), Some(nanos)) => push_instant(&mut bytes, nanos),
+            _ => found.push_entry(&mut bytes),
+        }
+        *out = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Presence::Text
+    }
+}
+
+fn no_hits(rules: &Rules, kept: &Arc<AtomicUsize>) -> Hits {
+    Hits::new(Arc::clone(&rules.correlations), Arc::clone(kept))
+}
+
+impl Detector {
+    /// A detector for a scan that reads all places of `System`.
+    pub(crate) fn new(scan: &ScanLayout<'_>, rules: &Arc<Rules>, kept_hits: &Arc<AtomicUsize>) -> Self {
+        let places = system_names().filter_map(|(name, place)| Some((name, scan.place(place)?)));
+        let places: Vec<_> = places.collect();
+        let telling = places.iter().filter(|(name, _)| TELLING.contains(&&**name));
+        Detector {
+            matching: Matching::new(Arc::clone(&rules.set)),
+            rules: Arc::clone(rules),
+            telling: telling.map(|(_, place)| *place).collect(),
+            places,
+            kinds: KindCache::default(),
+            key: Vec::new(),
+            matches: Vec::new(),
+            hits: rules.correlates().then(|| no_hits(rules, kept_hits)),
+            kept_hits: Arc::clone(kept_hits),
+            file: 0,
+            time: scan.place(Place::TIME_CREATED),
+        }
+    }
+
+    /// The matches that correlations need. Those of later records are new.
+    pub(crate) fn take_hits(&mut self) -> Option<Hits> {
+        let new = no_hits(&self.rules, &self.kept_hits);
+        self.hits.as_mut().map(|hits| std::mem::replace(hits, new))
+    }
+
+    /// Finds the rules that a record of a kind matches, in their order. Correlations get those that they need. A damaged record
+    /// of which no value was read matches none.
+    pub(crate) fn detect(
+        &mut self,
+        known: &KnownKind<Slot>,
+        record: ReadRecord<'_>,
+        (header, is_damaged): (&RecordHeader, bool),
+        interrupt: Interrupt<'_>,
+    ) -> Result<impl Iterator<Item = Finding>, Interrupted> {
+        self.matches.clear();
+        let values = SlotValues {
+            slots: &known.slots,
+            values: record.values(),
+        };
+        if is_damaged && values.is_empty() {
+            return Ok(self.matches.drain(..).map(Finding::of_match));
+        }
+        self.matching
+            .matches(&known.kind, &values, interrupt, &mut self.matches)?;
+        if let Some(hits) = &mut self.hits
+            && !self.matches.is_empty()
+        {
+            let time = self.time.and_then(|place| values.values.place(place)?.nanos());
+            let time = time.or(header.written).unwrap_or_default();
+            let place = HitPlace {
+                file: self.file,
+                offset: header.offset,
+                record_id: header.id,
+            };
+            for found in &self.matches {
+                if self.rules.correlations.is_base(found.rule) {
+                    let mut text = |field: &str, out: &mut String| {
+                        let name = self.rules.renamed(found, field);
+                        known.kind.push_named(&values, name, out)
+                    };
+                    hits.push(found.rule, time, place, &mut text);
+                }
+            }
+            self.matches.retain(|found| self.rules.reports(found.rule));
+        }
+        Ok(self.matches.drain(..).map(Finding::of_match))
+    }
+
+    /// The kind of a record.
+    pub(crate) fn kind(
+        &mut self,
+        record: ReadRecord<'_>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Arc<KnownKind<Slot>>, Interrupted> {
+        let arrays = record.arrays();
+        self.key.clear();
+        if !record.write_shape(&arrays, &mut self.key) {
+            return self.new_kind(record, &arrays, interrupt).map(Arc::new);
+        }
+        self.write_telling(record);
+        if let Some(known) = self.kinds.get(&self.key) {
+            return Ok(known);
+        }
+        let kind = Arc::new(self.new_kind(record, &arrays, interrupt)?);
+        self.kinds.insert(&self.key, &kind, kind.bytes());
+        Ok(kind)
+    }
+
+    fn write_telling(&mut self, record: ReadRecord<'_>) {
+        for &place in &self.telling {
+            match record.place(place) {
+                None => self.key.push(0),
+                Some(found) if found.is_constant() => self.key.push(1),
+                Some(found) => {
+                    let start = self.key.len();
+                    found.push_text(&mut self.key);
+                    let len = self.key.len() - start;
+                    if len > MAX_TELLING {
+                        self.key.truncate(start);
+                    }
+                    self.key.extend(len.min(MAX_TELLING + 1).to_le_bytes());
+                    self.key.push(2);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn new_kind(
+        &self,
+        record: ReadRecord<'_>,
+        arrays: &Arrays<'_>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<KnownKind<Slot>, Interrupted> {
+        let (mut names, mut known, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, place) in &self.places {
+            let text = if self.telling.contains(place) {
+                let Some(found) = record.place(*place) else { continue };
+                found.text().filter(|text| text.len() <= MAX_TELLING)
+            } else if record.may_have(*place) {
+                // A record of the same templates can have a value there.
+                None
+            } else {
+                continue;
+            };
+            names.push(name.clone());
+            known.push(text);
+            slots.push(if self.time == Some(*place) {
+                Slot::Time(*place)
+            } else {
+                Slot::Place(*place)
+            });
+        }
+        record.fields(arrays, |name, field| {
+            names.push(name);
+            slots.push(Slot::Field(field));
+        });
+        KnownKind::new(&self.rules, slots, names, known, interrupt)
+    }
+}

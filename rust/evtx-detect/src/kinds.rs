@@ -1,0 +1,60 @@
+//! Kinds of events: rules are folded once for each.
+
+use std::sync::Arc;
+
+use evtx_format::{Interrupt, Interrupted};
+use evtx_sigma::{EventKind, SYSTEM_CHANNEL};
+
+use crate::rules::Rules;
+
+/// A kind of events, and where the values of its fields are.
+#[derive(Debug)]
+pub(crate) struct KnownKind<S> {
+    pub(crate) kind: Arc<EventKind>,
+    pub(crate) slots: Box<[S]>,
+}
+
+impl<S> KnownKind<S> {
+    /// The kind of events with these fields: the slot, the name and the known text of each. Texts that `known` lacks are not
+    /// known.
+    pub(crate) fn new(
+        rules: &Rules,
+        slots: Vec<S>,
+        mut names: Vec<String>,
+        mut known: Vec<Option<String>>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self, Interrupted> {
+        if is_cleared(&names, &known)
+            && let Some(channel) = names.iter_mut().find(|name| *name == "Channel")
+        {
+            SYSTEM_CHANNEL.clone_into(channel);
+        }
+        known.resize(slots.len(), None);
+        let texts: Vec<&str> = names.iter().map(String::as_str).collect();
+        let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
+        Ok(KnownKind {
+            kind: rules.kinds.kind(&texts, &known, interrupt)?,
+            slots: slots.into(),
+        })
+    }
+
+    /// Whether a rule can match events of the kind.
+    pub(crate) fn may_match(&self) -> bool {
+        !self.kind.is_empty()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.kind.bytes() + size_of_val(&*self.slots)
+    }
+}
+
+/// Whether an event reports that a log was cleared. It names that log in a second `Channel`, after that of `System`.
+fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
+    let is = |name: &str, texts: &[&str]| {
+        let mut places = names.iter().zip(known).filter(|(known, _)| *known == name);
+        places.any(|(_, text)| text.as_deref().is_some_and(|text| texts.contains(&text)))
+    };
+    names.iter().filter(|name| *name == "Channel").count() > 1
+        && is("EventID", &["104", "1102"])
+        && is("Provider_Name", &["Microsoft-Windows-Eventlog"])
+}

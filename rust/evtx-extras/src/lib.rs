@@ -1,0 +1,10 @@
+//! Columns of events from other sources than their log: messages of catalogs and of files beside the log, the insertions of
+//! messages, and whole records that stand alone.
+
+mod finder;
+mod messages;
+mod record;
+mod table;
+
+pub use finder::MessageCatalog;
+pub use table::{EXTRAS, Extras, reference};
