@@ -3,6 +3,7 @@
 //! Virtual calls happen once per group of records and extra column. Only a scan with a row source has some per record.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -44,6 +45,11 @@ impl Needs {
             whole: true,
             messages: false,
         }
+    }
+
+    /// Whether it needs a value of the event.
+    pub(crate) fn reads_event(&self) -> bool {
+        !self.places.is_empty() || self.event_data || self.user_entries || self.other_values
     }
 
     pub(crate) fn add_to(&self, projection: &mut Projection) {
@@ -116,11 +122,16 @@ pub trait ExtraBuilder: Debug + Send {
     fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
 }
 
-/// What the threads of a scan share, as far as extra columns and row sources need it.
+/// What the builders of one thread share, each under its type.
+#[derive(Debug, Default)]
+pub(crate) struct Shared(RefCell<Vec<Arc<dyn Any + Send + Sync>>>);
+
+/// What extra columns and row sources need of a scan, for one of its threads.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanLayout<'s> {
     pub(crate) projection: &'s Projection,
     pub(crate) source: Option<&'s dyn RowSource>,
+    pub(crate) shared: &'s Shared,
 }
 
 impl<'s> ScanLayout<'s> {
@@ -133,6 +144,21 @@ impl<'s> ScanLayout<'s> {
     pub fn source<T: RowSource>(&self) -> Option<&'s T> {
         let source: &dyn Any = self.source?;
         source.downcast_ref()
+    }
+
+    /// What the extra columns of the thread share: the value that the first one makes.
+    pub fn shared<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let known = self
+            .shared
+            .0
+            .borrow()
+            .iter()
+            .find_map(|known| Arc::clone(known).downcast().ok());
+        known.unwrap_or_else(|| {
+            let made = Arc::new(make());
+            self.shared.0.borrow_mut().push(Arc::clone(&made) as _);
+            made
+        })
     }
 }
 
@@ -160,9 +186,10 @@ impl<'g> GroupRows<'g> {
         self.kept.is_empty()
     }
 
-    /// The record of a row.
-    pub fn record(&self, row: usize) -> ReadRecord<'g> {
-        ReadRecord::new(self.places[row].record, self.templates, self.keys)
+    /// The record of a row; `None` if the column needs no value of it.
+    pub fn record(&self, row: usize) -> Option<ReadRecord<'g>> {
+        let places = self.places.get(row)?;
+        Some(ReadRecord::new(places.record, self.templates, self.keys))
     }
 
     /// The chunk offset of the record of a row; `None` if the record is damaged.

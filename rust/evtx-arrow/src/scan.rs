@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use crate::extra::{ExtraColumn, Keeps, KnownValues, RowSource, ScanLayout};
+use crate::extra::{ExtraColumn, Keeps, KnownValues, RowSource, ScanLayout, Shared};
 use crate::filter::{Filter, Predicate};
 use crate::plan::{PlanCache, Projection};
 use crate::schema::{self, Column, ColumnSource, OnError, Options};
@@ -56,10 +56,11 @@ impl Scan {
         self.sees_all
     }
 
-    pub(crate) fn layout(&self) -> ScanLayout<'_> {
+    pub(crate) fn layout<'s>(&'s self, shared: &'s Shared) -> ScanLayout<'s> {
         ScanLayout {
             projection: &self.projection,
             source: self.source.as_deref(),
+            shared,
         }
     }
 

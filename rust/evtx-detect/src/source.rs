@@ -221,7 +221,9 @@ impl RowFinder for RuleFinder {
                     Some(kind) => kind,
                     None => detector.kind(record, interrupt)?,
                 };
-                detector.detect(&kind, record, (header, is_damaged), interrupt)?.collect()
+                detector
+                    .detect(&kind, record, (header, is_damaged), interrupt)?
+                    .collect()
             }
             Pass::Bursts(ends) => {
                 let ended = ends.remove(&header.offset).into_iter().flatten();

@@ -46,16 +46,43 @@ impl MessageSource {
     }
 }
 
-/// The places that a message outside of its event depends on.
+/// The places that a message outside of its event depends on, if the scan reads them.
 #[derive(Debug, Clone, Copy)]
-struct MessagePlaces {
-    message: PlaceId,
-    provider: PlaceId,
-    guid: PlaceId,
-    event_id: PlaceId,
-    version: PlaceId,
-    qualifiers: PlaceId,
-    event_record: PlaceId,
+pub(crate) struct MessagePlaces {
+    message: Option<PlaceId>,
+    provider: Option<PlaceId>,
+    guid: Option<PlaceId>,
+    event_id: Option<PlaceId>,
+    version: Option<PlaceId>,
+    qualifiers: Option<PlaceId>,
+    event_record: Option<PlaceId>,
+}
+
+impl MessagePlaces {
+    /// The places.
+    pub(crate) const ALL: [Place; 7] = [
+        Place::MESSAGE,
+        Place::PROVIDER,
+        Place::PROVIDER_GUID,
+        Place::EVENT_ID,
+        Place::VERSION,
+        Place::QUALIFIERS,
+        Place::EVENT_RECORD_ID,
+    ];
+
+    fn of(scan: &ScanLayout<'_>) -> Self {
+        let [message, provider, guid, event_id, version, qualifiers, event_record] =
+            MessagePlaces::ALL.map(|place| scan.place(place));
+        MessagePlaces {
+            message,
+            provider,
+            guid,
+            event_id,
+            version,
+            qualifiers,
+            event_record,
+        }
+    }
 }
 
 /// An insertion of an event as messages take it.
@@ -97,25 +124,21 @@ pub(crate) struct Event<'a> {
     pub(crate) messages: Option<&'a [MessageFile]>,
 }
 
+impl<'a> Event<'a> {
+    fn at(self, place: Option<PlaceId>) -> Option<FoundValue<'a>> {
+        self.record.place(place?)
+    }
+}
+
 impl MessageFinder {
-    /// `None` if the scan does not read the places that messages depend on.
-    pub(crate) fn new(scan: &ScanLayout<'_>, catalog: Option<MessageCatalog>) -> Option<Self> {
-        let places = MessagePlaces {
-            message: scan.place(Place::MESSAGE)?,
-            provider: scan.place(Place::PROVIDER)?,
-            guid: scan.place(Place::PROVIDER_GUID)?,
-            event_id: scan.place(Place::EVENT_ID)?,
-            version: scan.place(Place::VERSION)?,
-            qualifiers: scan.place(Place::QUALIFIERS)?,
-            event_record: scan.place(Place::EVENT_RECORD_ID)?,
-        };
-        Some(MessageFinder {
-            places,
+    pub(crate) fn new(scan: &ScanLayout<'_>, catalog: Option<MessageCatalog>) -> Self {
+        MessageFinder {
+            places: MessagePlaces::of(scan),
             catalog,
             kinds: HashMap::new(),
             key: Vec::new(),
             provider_at: 0,
-        })
+        }
     }
 
     pub(crate) fn has_catalog(&self) -> bool {
@@ -127,7 +150,7 @@ impl MessageFinder {
     /// # Errors
     /// If the catalog is damaged.
     pub(crate) fn push(&mut self, builder: &mut TextColumn, event: Event<'_>) -> Result<(), ArrowError> {
-        if let Some(found) = event.record.place(self.places.message) {
+        if let Some(found) = event.at(self.places.message) {
             builder.push_value(&found);
             return Ok(());
         }
@@ -139,7 +162,7 @@ impl MessageFinder {
     /// # Errors
     /// As [`push`](Self::push).
     pub(crate) fn source(&mut self, event: Event<'_>) -> Result<Option<MessageSource>, ArrowError> {
-        if event.record.place(self.places.message).is_some() {
+        if event.at(self.places.message).is_some() {
             return Ok(Some(MessageSource::Event));
         }
         let found = self.find(event)?.map(|(message, _)| MessageSource::Catalog(message));
@@ -162,8 +185,8 @@ impl MessageFinder {
     /// Appends the message that the files beside the log have, and returns them. Nothing is appended if they disagree in more
     /// than whitespace. A file without a message contests none.
     fn write_of_files(&self, event: Event<'_>, out: &mut Vec<u8>) -> Option<MessageSource> {
-        let event_record = event.record.place(self.places.event_record)?.number()?;
-        let provider = event.record.place(self.places.provider)?.text()?;
+        let event_record = event.at(self.places.event_record)?.number()?;
+        let provider = event.at(self.places.provider)?.text()?;
         let start = out.len();
         let (mut end, mut paths, mut is_contested) = (start, Vec::new(), false);
         for file in event.messages? {
@@ -192,13 +215,12 @@ impl MessageFinder {
         };
         let found = event.record.insertions(event.arena);
         let insertions = BumpVec::from_iter_in(found.iter().map(|&one| converted(one)), event.arena);
-        let number = |place| event.record.place(place).and_then(|found| found.number());
+        let number = |place| event.at(place).and_then(|found| found.number());
         let Some(event_id) = number(self.places.event_id).and_then(|id| u16::try_from(id).ok()) else {
             return Ok(None);
         };
         let guid = event
-            .record
-            .place(self.places.guid)
+            .at(self.places.guid)
             .and_then(|found: FoundValue<'_>| found.uuid());
         let version = number(self.places.version).and_then(|version| u8::try_from(version).ok());
         let qualifiers = number(self.places.qualifiers).and_then(|found| u16::try_from(found).ok());
@@ -230,7 +252,7 @@ impl MessageFinder {
             self.key.push(0xff);
         }
         self.provider_at = self.key.len();
-        if let Some(provider) = event.record.place(self.places.provider) {
+        if let Some(provider) = event.at(self.places.provider) {
             provider.push_text(&mut self.key);
         }
         if let Some(known) = self.kinds.get(&self.key) {

@@ -1,72 +1,52 @@
 //! The columns of messages.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field};
-use evtx_arrow::{
-    ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Needs, Place, ScanLayout, TextColumn, TextListColumn,
-};
+use evtx_arrow::{ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Needs, ScanLayout, TextColumn, TextListColumn};
 
-use crate::finder::{Event, MessageCatalog, MessageFinder, converted};
+use crate::finder::{Event, MessageCatalog, MessageFinder, MessagePlaces, converted};
 
-fn needs_of_messages(catalog: Option<&MessageCatalog>) -> Needs {
-    Needs {
-        places: vec![
-            Place::MESSAGE,
-            Place::PROVIDER,
-            Place::PROVIDER_GUID,
-            Place::EVENT_ID,
-            Place::VERSION,
-            Place::QUALIFIERS,
-            Place::EVENT_RECORD_ID,
-        ],
-        event_data: catalog.is_some(),
-        user_entries: catalog.is_some(),
-        messages: true,
-        ..Needs::default()
+/// The columns of messages.
+#[derive(Debug)]
+pub(crate) enum Messages {
+    /// `message`: the text.
+    Text(Option<MessageCatalog>),
+    /// `message_source`: where the text is from.
+    Source(Option<MessageCatalog>),
+}
+
+impl Messages {
+    fn catalog(&self) -> Option<&MessageCatalog> {
+        let (Messages::Text(catalog) | Messages::Source(catalog)) = self;
+        catalog.as_ref()
     }
 }
 
-/// The column `message`.
-#[derive(Debug)]
-pub(crate) struct Message(pub(crate) Option<MessageCatalog>);
-
-impl ExtraColumn for Message {
+impl ExtraColumn for Messages {
     fn field(&self, name: &str) -> Field {
         Field::new(name, DataType::Utf8View, true)
     }
 
     fn needs(&self) -> Needs {
-        needs_of_messages(self.0.as_ref())
+        let has_catalog = self.catalog().is_some();
+        Needs {
+            places: MessagePlaces::ALL.to_vec(),
+            event_data: has_catalog,
+            user_entries: has_catalog,
+            messages: true,
+            ..Needs::default()
+        }
     }
 
     fn builder(&self, scan: &ScanLayout<'_>) -> Box<dyn ExtraBuilder> {
-        let texts = TextColumn::default();
-        match MessageFinder::new(scan, self.0.clone()) {
-            Some(finder) => Box::new(OfMessage { finder, texts }),
-            None => Box::new(NoText(texts)),
-        }
-    }
-}
-
-/// The column `message_source`.
-#[derive(Debug)]
-pub(crate) struct MessageSource(pub(crate) Option<MessageCatalog>);
-
-impl ExtraColumn for MessageSource {
-    fn field(&self, name: &str) -> Field {
-        Field::new(name, DataType::Utf8View, true)
-    }
-
-    fn needs(&self) -> Needs {
-        needs_of_messages(self.0.as_ref())
-    }
-
-    fn builder(&self, scan: &ScanLayout<'_>) -> Box<dyn ExtraBuilder> {
-        let texts = TextColumn::default();
-        match MessageFinder::new(scan, self.0.clone()) {
-            Some(finder) => Box::new(OfSource { finder, texts }),
-            None => Box::new(NoText(texts)),
-        }
+        Box::new(MessageBuilder {
+            // Both columns look for the same messages.
+            finder: scan.shared(|| Mutex::new(MessageFinder::new(scan, self.catalog().cloned()))),
+            texts: TextColumn::default(),
+            has_source: matches!(self, Messages::Source(_)),
+        })
     }
 }
 
@@ -93,27 +73,37 @@ impl ExtraColumn for Insertions {
 }
 
 #[derive(Debug)]
-struct OfMessage {
-    finder: MessageFinder,
+struct MessageBuilder {
+    finder: Arc<Mutex<MessageFinder>>,
     texts: TextColumn,
+    /// Whether the texts say where the messages are from.
+    has_source: bool,
 }
 
-fn event<'g>(rows: &GroupRows<'g>, row: usize) -> Event<'g> {
-    Event {
-        record: rows.record(row),
-        id: rows.record_id(row),
-        arena: rows.arena(),
-        messages: rows.messages(),
-    }
-}
-
-impl ExtraBuilder for OfMessage {
+impl ExtraBuilder for MessageBuilder {
     fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError> {
-        if !self.finder.has_catalog() && rows.messages().is_none() && !rows.is_beyond_system() {
+        let mut finder = self.finder.lock().unwrap_or_else(PoisonError::into_inner);
+        if !finder.has_catalog() && rows.messages().is_none() && !rows.is_beyond_system() {
             self.texts.push_nulls(rows.len());
             return Ok(());
         }
-        (0..rows.len()).try_for_each(|row| self.finder.push(&mut self.texts, event(rows, row)))
+        for row in 0..rows.len() {
+            let event = rows.record(row).map(|record| Event {
+                record,
+                id: rows.record_id(row),
+                arena: rows.arena(),
+                messages: rows.messages(),
+            });
+            match event {
+                None => self.texts.push_nulls(1),
+                Some(event) if self.has_source => {
+                    let source = finder.source(event)?;
+                    self.texts.push(source.map(|source| source.text()).as_deref());
+                }
+                Some(event) => finder.push(&mut self.texts, event)?,
+            }
+        }
+        Ok(())
     }
 
     fn push_bare(&mut self) -> Result<(), ArrowError> {
@@ -130,38 +120,17 @@ impl ExtraBuilder for OfMessage {
     }
 }
 
-#[derive(Debug)]
-struct OfSource {
-    finder: MessageFinder,
-    texts: TextColumn,
-}
-
-impl ExtraBuilder for OfSource {
-    fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError> {
-        for row in 0..rows.len() {
-            let source = self.finder.source(event(rows, row))?;
-            self.texts.push(source.map(|source| source.text()).as_deref());
-        }
-        Ok(())
-    }
-
-    fn push_bare(&mut self) -> Result<(), ArrowError> {
-        self.texts.push_nulls(1);
-        Ok(())
-    }
-
-    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        self.texts.finish(make)
-    }
-}
-
 #[derive(Debug, Default)]
 struct OfInsertions(TextListColumn);
 
 impl ExtraBuilder for OfInsertions {
     fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError> {
         for row in 0..rows.len() {
-            let found = rows.record(row).insertions(rows.arena());
+            let Some(record) = rows.record(row) else {
+                self.0.push_null()?;
+                continue;
+            };
+            let found = record.insertions(rows.arena());
             let writes = found
                 .iter()
                 .map(|&it| move |out: &mut Vec<u8>| converted(it).push_text(out, None, None));
@@ -176,25 +145,6 @@ impl ExtraBuilder for OfInsertions {
 
     fn bytes(&self) -> usize {
         self.0.bytes()
-    }
-
-    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        self.0.finish(make)
-    }
-}
-
-#[derive(Debug)]
-struct NoText(TextColumn);
-
-impl ExtraBuilder for NoText {
-    fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError> {
-        self.0.push_nulls(rows.len());
-        Ok(())
-    }
-
-    fn push_bare(&mut self) -> Result<(), ArrowError> {
-        self.0.push_nulls(1);
-        Ok(())
     }
 
     fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evtx_arrow::{ColumnReference, ExtraColumn, Table};
 
 use crate::finder::MessageCatalog;
-use crate::messages::{Insertions, Message, MessageSource};
+use crate::messages::{Insertions, Messages};
 use crate::record::WholeRecord;
 
 /// Which columns are added.
@@ -52,7 +52,7 @@ impl Extras {
 
     /// The table with these columns, and with the messages of a catalog, for events that have no message elsewhere.
     pub fn of(self, table: Table, catalog: Option<MessageCatalog>) -> Table {
-        let mut table = table.replacing("message", Arc::new(Message(catalog.clone())));
+        let mut table = table.replacing("message", Arc::new(Messages::Text(catalog.clone())));
         let [insertions, message_source, record] = columns(catalog);
         for (column, (after, name, _), is_set) in [
             (insertions, COLUMNS[0], self.insertions),
@@ -70,7 +70,7 @@ impl Extras {
 fn columns(catalog: Option<MessageCatalog>) -> [Arc<dyn ExtraColumn>; 3] {
     [
         Arc::new(Insertions),
-        Arc::new(MessageSource(catalog)),
+        Arc::new(Messages::Source(catalog)),
         Arc::new(WholeRecord),
     ]
 }

@@ -140,7 +140,11 @@ impl FileScan {
 
     /// The scan, which says so in a row if no record, or no match of a rule, has one of these providers.
     pub fn naming_providers(self, providers: Vec<String>) -> Self {
-        let row = if self.scan.source().is_some() { "match" } else { "record" };
+        let row = if self.scan.source().is_some() {
+            "match"
+        } else {
+            "record"
+        };
         let unmatched = Some(Unmatched::new(providers, row));
         FileScan { unmatched, ..self }
     }

@@ -13,7 +13,7 @@ use super::maps::MapBuilder;
 use super::text::TextBuilder;
 use super::value::ValueBuilder;
 use crate::arrays::{Build, MakeArrays};
-use crate::extra::{ExtraBuilder, ExtraColumn, ScanLayout};
+use crate::extra::{ExtraBuilder, ExtraColumn, Needs, ScanLayout};
 use crate::plan::{Keys, Lookup, PlaceId};
 use crate::schema::{Column, ColumnSource, HeaderValue};
 
@@ -35,7 +35,7 @@ pub(crate) enum ColumnBuilder {
     Fields(FieldsBuilder),
     Error(TextBuilder),
     FileName,
-    Extra(Box<dyn ExtraBuilder>),
+    Extra(Box<dyn ExtraBuilder>, Needs),
 }
 
 // A column that is added must be decided here, too.
@@ -64,7 +64,10 @@ impl ColumnBuilder {
             ColumnSource::Event(Language::Fields) => ColumnBuilder::Fields(FieldsBuilder::new()),
             ColumnSource::Event(language) => ColumnBuilder::Rendered(Rendering::Event(*language), TextBuilder::new()),
             ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
-            ColumnSource::Extra(extra) => ColumnBuilder::Extra(extras[extra.id].builder(layout)),
+            ColumnSource::Extra(extra) => {
+                let column = &extras[extra.id];
+                ColumnBuilder::Extra(column.builder(layout), column.needs())
+            }
         };
         columns.iter().map(builder).collect()
     }
@@ -78,7 +81,7 @@ impl ColumnBuilder {
             ColumnBuilder::Rendered(_, builder) => builder.bytes(),
             ColumnBuilder::Fields(builder) => builder.bytes(),
             ColumnBuilder::Error(builder) => builder.bytes(),
-            ColumnBuilder::Extra(builder) => builder.bytes(),
+            ColumnBuilder::Extra(builder, _) => builder.bytes(),
             ColumnBuilder::Header(..) | ColumnBuilder::FileName => 0,
         }
     }
@@ -92,7 +95,7 @@ impl ColumnBuilder {
             ColumnBuilder::Fields(builder) => builder.finish(make)?,
             ColumnBuilder::Error(builder) => builder.finish(make)?,
             ColumnBuilder::FileName => Arc::new((make.dictionary)(files.indices(rows))?),
-            ColumnBuilder::Extra(builder) => builder.finish(make)?,
+            ColumnBuilder::Extra(builder, _) => builder.finish(make)?,
         })
     }
 }

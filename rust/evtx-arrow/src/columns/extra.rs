@@ -1,5 +1,7 @@
 //! Builders of texts for extra columns. Every text is UTF-8, whatever is written, because arrays may be made without checks.
 
+use std::cell::RefCell;
+
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use evtx_format::Error;
@@ -99,12 +101,14 @@ impl TextListColumn {
 
     /// Appends a list with the text that each of `writes` appends.
     pub fn push<W: FnOnce(&mut Vec<u8>)>(&mut self, writes: impl Iterator<Item = W>) {
-        let scratch = &mut self.scratch;
+        let scratch = &RefCell::new(&mut self.scratch);
         self.lists.push_texts(writes.map(|write| {
-            scratch.clear();
-            write(scratch);
-            let text = String::from_utf8_lossy(scratch).into_owned();
-            move |out: &mut Vec<u8>| out.extend_from_slice(text.as_bytes())
+            move |out: &mut Vec<u8>| {
+                let mut scratch = scratch.borrow_mut();
+                scratch.clear();
+                write(&mut scratch);
+                out.extend_from_slice(String::from_utf8_lossy(&scratch).as_bytes());
+            }
         }));
     }
 

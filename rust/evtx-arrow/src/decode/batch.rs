@@ -12,7 +12,7 @@ use evtx_format::{Error, printable};
 use super::place::ChunkPlace;
 use crate::arrays::MakeArrays;
 use crate::columns::{ColumnBuilder, FileRows, LONG, Rendering, SystemRows, ValueBuilder};
-use crate::extra::GroupRows;
+use crate::extra::{GroupRows, Shared};
 use crate::filter::HeaderValues;
 use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, KeptRecord, RecordGroup, RecordView};
@@ -50,7 +50,12 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
-        let mut builders = ColumnBuilder::of(&scan.columns, &scan.layout(), &scan.extras, &scan.plans.keys);
+        let mut builders = ColumnBuilder::of(
+            &scan.columns,
+            &scan.layout(&Shared::default()),
+            &scan.extras,
+            &scan.plans.keys,
+        );
         let system = SystemRows::take(&scan.projection, &mut builders);
         let rendered = builders
             .iter()
@@ -260,9 +265,9 @@ impl BatchBuilder {
                     let texts = (0..kept.len()).map(|row| group.reported(row).map(printable));
                     texts.for_each(|text| builder.push_option(text.as_deref()));
                 }
-                ColumnBuilder::Extra(builder) => builder.push(&GroupRows {
+                ColumnBuilder::Extra(builder, needs) => builder.push(&GroupRows {
                     kept,
-                    places: &rows,
+                    places: if needs.reads_event() { &rows } else { &[] },
                     group,
                     templates,
                     keys: &scan.plans.keys,
@@ -297,7 +302,7 @@ impl BatchBuilder {
                 ColumnBuilder::Fields(builder) => builder.push_null(),
                 ColumnBuilder::Error(builder) => builder.push_option(Some(&printable(&row.error))),
                 ColumnBuilder::FileName => {}
-                ColumnBuilder::Extra(builder) => builder.push_bare()?,
+                ColumnBuilder::Extra(builder, _) => builder.push_bare()?,
             }
         }
         self.rows += 1;

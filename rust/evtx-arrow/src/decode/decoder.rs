@@ -20,7 +20,7 @@ use super::error::DecodeError;
 use super::place::{ChunkPlace, Doubt};
 use super::walk::OrphanChunk;
 use crate::arrays::MakeArrays;
-use crate::extra::RowFinder;
+use crate::extra::{RowFinder, Shared};
 use crate::filter::{HeaderValues, Scratch};
 use crate::record::ChunkTemplates;
 use crate::scan::Scan;
@@ -74,7 +74,10 @@ impl Decoder {
             },
             strays: Arc::default(),
             templates: ChunkTemplates::default(),
-            finder: scan.source.as_ref().map(|source| source.finder(&scan.layout())),
+            finder: scan
+                .source
+                .as_ref()
+                .map(|source| source.finder(&scan.layout(&Shared::default()))),
             scratch: Scratch::default(),
         };
         Decoder {

@@ -15,7 +15,9 @@ fn titles(folders: &[&str], conditions: &[Expression]) -> BTreeMap<String, (usiz
     let mut arguments = Arguments::new(Query::Matches);
     let rules = Argument::find(Query::Matches, "rules").expect("an argument");
     let folders = folders.iter().map(|folder| format!("{samples}/{folder}")).collect();
-    arguments.set(rules, ArgumentValue::List(folders), "test").expect("folders");
+    arguments
+        .set(rules, ArgumentValue::List(folders), "test")
+        .expect("folders");
     let pattern = format!("{samples}/*.evtx");
     let paths = expand(&LocalStorage, &pattern, FileKind::Logs, "test", Interrupt::NEVER).expect("logs");
     let call = arguments
@@ -28,7 +30,10 @@ fn titles(folders: &[&str], conditions: &[Expression]) -> BTreeMap<String, (usiz
     let mut found = BTreeMap::new();
     while let Some(batch) = worker.next(&LocalStorage, Interrupt::NEVER).expect("rows") {
         let rows = &batch.rows;
-        let titles = rows.column_by_name("rule_title").expect("a column").as_dictionary::<Int32Type>();
+        let titles = rows
+            .column_by_name("rule_title")
+            .expect("a column")
+            .as_dictionary::<Int32Type>();
         let titles = titles.downcast_dict::<StringArray>().expect("texts");
         let bursts = rows.column_by_name("correlation").expect("a column");
         for (row, title) in titles.into_iter().enumerate() {
@@ -49,7 +54,10 @@ fn bursts_are_rows() {
     assert_eq!(found["Many Failed Logons of an Account"], (13, 13));
     assert_eq!(found["Password Spray"], (1, 1));
     // rule_level >= 'high'
-    let sides = [Expression::Column(2), Expression::Constant(Literal::Text("high".into()))];
+    let sides = [
+        Expression::Column(2),
+        Expression::Constant(Literal::Text("high".into())),
+    ];
     let high = Expression::Compare(Comparison::GreaterOrEqual, Box::new(sides));
     let found = titles(&["rules", "correlations"], &[high]);
     eprintln!("{found:?}");
