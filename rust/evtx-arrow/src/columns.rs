@@ -13,7 +13,7 @@ mod gather;
 mod system;
 mod extra;
 
-pub(crate) use column::{ColumnBuilder, Rendering};
+pub(crate) use column::{ColumnBuilder, ReadColumn, Rendering};
 pub use extra::{TextColumn, TextListColumn};
 pub(crate) use files::FileRows;
 pub(crate) use maps::LONG;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use crate::extra::{ExtraColumn, Keeps, KnownValues, RowSource, ScanLayout, Shared};
+use crate::columns::ReadColumn;
+use crate::extra::{Keeps, KnownValues, Needs, RowSource, ScanLayout, Shared};
 use crate::filter::{Filter, Predicate};
 use crate::plan::{PlanCache, Projection};
 use crate::schema::{self, Column, ColumnSource, OnError, Options};
@@ -30,9 +31,7 @@ pub struct Scan {
     /// Whether the messages beside each log are read.
     reads_messages: bool,
     pub(crate) filter: Filter,
-    pub(crate) columns: Vec<Column>,
-    /// The extra columns of the table, by their IDs.
-    pub(crate) extras: Vec<Arc<dyn ExtraColumn>>,
+    pub(crate) columns: Vec<ReadColumn>,
     /// What decides what becomes a row; `None` if each record is one.
     pub(crate) source: Option<Arc<dyn RowSource>>,
     /// Whether the source sees every record, so that predicates only choose rows.
@@ -72,31 +71,55 @@ impl Scan {
         Scan::filtered(table, columns, &[])
     }
 
+    /// A scan of all events without columns, which reads something of each. The first of its places has the ID 0.
+    pub(crate) fn of_needs(needs: Needs) -> Self {
+        Scan::reading(vec![needs], Options::default().into(), &[], &[])
+    }
+
     /// As [`Scan::new`], but only with the rows for which all predicates are true.
     pub fn filtered(table: impl Into<Table>, columns: &[usize], predicates: &[Predicate]) -> Self {
-        let table: Table = table.into();
+        Scan::reading(Vec::new(), table.into(), columns, predicates)
+    }
+
+    /// The scan, which has some needs besides those of its columns and predicates.
+    pub(crate) fn reading(mut needs: Vec<Needs>, table: Table, columns: &[usize], predicates: &[Predicate]) -> Self {
         let options = table.options;
         let all = &table.columns;
-        let columns: Vec<Column> = columns.iter().filter_map(|&index| all.get(index).cloned()).collect();
-        let has = |source| columns.iter().any(|column| column.source == source);
-        let mut projection = Projection {
-            event_data: has(ColumnSource::EventData),
-            user_data: has(ColumnSource::UserData),
-            ..Projection::default()
-        };
-        for column in &columns {
-            match &column.source {
-                ColumnSource::Place(place, _) => _ = projection.place(*place),
-                ColumnSource::Entry(keys, _) => _ = projection.column(keys),
-                ColumnSource::Event(language) => projection.add_language(*language),
-                _ => {}
+        let columns: Vec<&Column> = columns.iter().filter_map(|&index| all.get(index)).collect();
+        let extras = table.extras;
+        let mut projection = Projection::default();
+        needs.iter().for_each(|needs| needs.add_to(&mut projection));
+        let mut reports = options.on_error != OnError::Report;
+        let mut read = |source: &ColumnSource| match source {
+            ColumnSource::Header(value) => ReadColumn::Header(*value),
+            ColumnSource::Place(place, field_type) => ReadColumn::Place(projection.place(*place), *field_type),
+            ColumnSource::Entry(keys, column_type) => ReadColumn::Entry(projection.column(keys), *column_type),
+            ColumnSource::EventData => {
+                projection.event_data = true;
+                ReadColumn::EventData
             }
-        }
+            ColumnSource::UserData => {
+                projection.user_data = true;
+                ReadColumn::UserData
+            }
+            ColumnSource::Event(language) => {
+                projection.add_language(*language);
+                ReadColumn::Event(*language)
+            }
+            ColumnSource::Error => {
+                reports = true;
+                ReadColumn::Error
+            }
+            ColumnSource::Extra(extra) => {
+                needs.push(extras[extra.id].needs());
+                ReadColumn::Extra(Arc::clone(&extras[extra.id]))
+            }
+        };
+        let read: Vec<ReadColumn> = columns.iter().map(|column| read(&column.source)).collect();
         if options.recover {
             // They tell whether a record has its own event.
             _ = [schema::EVENT_RECORD_ID, schema::TIME_CREATED].map(|place| projection.place(place));
         }
-        let extras = table.extras;
         let keeps = |values: &KnownValues<'_>| {
             let keeps = |predicate: &Predicate| predicate.keeps_known(|id| values(&*extras[id]));
             predicates.iter().all(keeps)
@@ -104,18 +127,11 @@ impl Scan {
         let is_restricted = predicates.iter().any(Predicate::is_of_extras);
         let keeps: Option<&Keeps<'_>> = is_restricted.then_some(&keeps);
         let source = table.source.map(|source| source.of_scan(keeps));
-        let mut needs = Vec::new();
-        for column in &columns {
-            if let ColumnSource::Extra(extra) = &column.source {
-                needs.push(extras[extra.id].needs());
-            }
-        }
         if let Some(source) = &source {
             needs.push(source.needs());
         }
         needs.iter().for_each(|needs| needs.add_to(&mut projection));
-        let is_whole = needs.iter().any(|needs| needs.whole);
-        let reports = has(ColumnSource::Error) || options.on_error != OnError::Report || is_whole;
+        reports |= needs.iter().any(|needs| needs.whole);
         // A damaged event has no text and no record, and carved bytes are a record only if they read in full.
         let of_events = table.events.as_deref().map(Predicate::of_events);
         let filter = Filter::new(of_events.as_ref(), predicates, &mut projection);
@@ -138,12 +154,11 @@ impl Scan {
             force_tree_path: false,
             reads_outlines: true,
             reads_messages: needs.iter().any(|needs| needs.messages),
-            extras,
             sees_all: source.as_ref().is_some_and(|source| source.sees_all()),
             source,
             projection,
-            schema: schema::schema_of(columns.iter()),
-            columns,
+            schema: schema::schema_of(columns.into_iter()),
+            columns: read,
         }
     }
 

@@ -178,12 +178,6 @@ impl Table {
         }
     }
 
-    /// The indexes of the columns with these names, for a projection.
-    pub(crate) fn indices_of(&self, names: &[&str]) -> Vec<usize> {
-        let index = |name: &&str| self.columns.iter().position(|column| *column.name == **name);
-        names.iter().filter_map(index).collect()
-    }
-
     /// The Arrow schema of the table.
     pub fn schema(&self) -> SchemaRef {
         schema_of(self.columns.iter())

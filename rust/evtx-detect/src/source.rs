@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicUsize;
 use std::vec::IntoIter;
 
 use evtx_arrow::{
-    ExtraColumn, Keeps, Known, Needs, PlaceReader, ReadRecord, RecordHeader, RowFinder, RowSource, ScanLayout,
+    ExtraColumn, Keeps, Known, Needs, Place, PlaceReader, ReadRecord, RecordHeader, RowFinder, RowSource, ScanLayout,
     system_names,
 };
 use evtx_format::container::records::PromisedIds;
@@ -106,7 +106,7 @@ fn known<'r>(rules: &'r Rules, rule: usize, column: &dyn ExtraColumn) -> Option<
 /// Whether rules are for events of a chunk, by the channels of its records. `None` if no channel can be read.
 fn concerns(rules: &Rules, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Option<bool>, Interrupted> {
     let mut is_relevant = None;
-    PlaceReader::new(&["channel"]).read(chunk, PromisedIds::default(), interrupt, |values| {
+    PlaceReader::new(&[Place::CHANNEL]).read(chunk, PromisedIds::default(), interrupt, |values| {
         if let Some(channel) = values.text(0) {
             is_relevant = Some(is_relevant == Some(true) || rules.set.is_for_channel(&channel));
         }

@@ -15,13 +15,44 @@ use super::value::ValueBuilder;
 use crate::arrays::{Build, MakeArrays};
 use crate::extra::{ExtraBuilder, ExtraColumn, Needs, ScanLayout};
 use crate::plan::{Keys, Lookup, PlaceId};
-use crate::schema::{Column, ColumnSource, HeaderValue};
+use crate::schema::{ColumnType, FieldType, HeaderValue};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rendering {
     Event(Language),
     /// The value of its `UserData` element, as JSON.
     UserData,
+}
+
+/// A column of a scan, and what is read for it.
+#[derive(Debug)]
+pub(crate) enum ReadColumn {
+    Header(HeaderValue),
+    Place(PlaceId, FieldType),
+    Entry(Lookup, ColumnType),
+    EventData,
+    UserData,
+    Event(Language),
+    Error,
+    Extra(Arc<dyn ExtraColumn>),
+}
+
+impl ReadColumn {
+    /// The builder of the column. `keys` are the keys of `event_data`.
+    pub(crate) fn builder(&self, layout: &ScanLayout<'_>, keys: &Arc<Keys>) -> ColumnBuilder {
+        match self {
+            ReadColumn::Header(HeaderValue::FileName) => ColumnBuilder::FileName,
+            ReadColumn::Header(value) => ColumnBuilder::Header(*value, ValueBuilder::new(value.field_type())),
+            ReadColumn::Place(place, field_type) => ColumnBuilder::Place(*place, ValueBuilder::new(*field_type)),
+            ReadColumn::Entry(lookup, column_type) => ColumnBuilder::Entry(*lookup, EntryBuilder::new(*column_type)),
+            ReadColumn::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(keys))),
+            ReadColumn::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),
+            ReadColumn::Event(Language::Fields) => ColumnBuilder::Fields(FieldsBuilder::new()),
+            ReadColumn::Event(language) => ColumnBuilder::Rendered(Rendering::Event(*language), TextBuilder::new()),
+            ReadColumn::Error => ColumnBuilder::Error(TextBuilder::new()),
+            ReadColumn::Extra(column) => ColumnBuilder::Extra(column.builder(layout), column.needs()),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -41,37 +72,6 @@ pub(crate) enum ColumnBuilder {
 // A column that is added must be decided here, too.
 #[warn(clippy::wildcard_enum_match_arm)]
 impl ColumnBuilder {
-    /// The builders of columns, which the plans of a scan read.
-    pub(crate) fn of(
-        columns: &[Column],
-        layout: &ScanLayout<'_>,
-        extras: &[Arc<dyn ExtraColumn>],
-        keys: &Arc<Keys>,
-    ) -> Vec<Self> {
-        let projection = layout.projection;
-        let builder = |column: &Column| match &column.source {
-            ColumnSource::Header(HeaderValue::FileName) => ColumnBuilder::FileName,
-            ColumnSource::Header(value) => ColumnBuilder::Header(*value, ValueBuilder::new(value.field_type())),
-            ColumnSource::Place(place, field_type) => {
-                let place = projection.place_id(*place).unwrap_or(PlaceId(0));
-                ColumnBuilder::Place(place, ValueBuilder::new(*field_type))
-            }
-            ColumnSource::Entry(keys, column_type) => {
-                ColumnBuilder::Entry(projection.lookup(keys), EntryBuilder::new(*column_type))
-            }
-            ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(keys))),
-            ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),
-            ColumnSource::Event(Language::Fields) => ColumnBuilder::Fields(FieldsBuilder::new()),
-            ColumnSource::Event(language) => ColumnBuilder::Rendered(Rendering::Event(*language), TextBuilder::new()),
-            ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
-            ColumnSource::Extra(extra) => {
-                let column = &extras[extra.id];
-                ColumnBuilder::Extra(column.builder(layout), column.needs())
-            }
-        };
-        columns.iter().map(builder).collect()
-    }
-
     /// How many bytes the builder holds; 0 for columns with a fixed number of bytes a row.
     pub(crate) fn bytes(&self) -> usize {
         match self {

@@ -217,7 +217,11 @@ impl ValueBuilder {
                 builder.append_option(number.try_into().ok())
             }
             (ValueBuilder::Bool(builder), Some(Typed::Bool(truth))) => builder.append_value(truth),
-            (builder, _) => builder.push(None)?,
+            (builder, None) => builder.push(None)?,
+            (builder, Some(value)) => {
+                let what = format!("a column of {builder:?} cannot hold {value:?}");
+                return Err(ArrowError::SchemaError(what));
+            }
         }
         Ok(())
     }

@@ -50,12 +50,12 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
-        let mut builders = ColumnBuilder::of(
-            &scan.columns,
-            &scan.layout(&Shared::default()),
-            &scan.extras,
-            &scan.plans.keys,
-        );
+        let shared = Shared::default();
+        let layout = scan.layout(&shared);
+        let columns = scan.columns.iter();
+        let mut builders: Vec<_> = columns
+            .map(|column| column.builder(&layout, &scan.plans.keys))
+            .collect();
         let system = SystemRows::take(&scan.projection, &mut builders);
         let rendered = builders
             .iter()

@@ -17,16 +17,17 @@ use super::collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLay
 use super::columns::{FieldColumns, MAX_FIELDS};
 use super::records::ChunkReader;
 use super::slots::{Slots, SlotsError, TooManyEvents};
+use crate::extra::Needs;
 use crate::filter::{Row, Scratch, Stage};
 use crate::plan::{Entry, EventData, PlaceId, Resolved};
 use crate::read::RecordReader;
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
-use crate::schema::{EventField, Events, Options};
+use crate::schema::{EventField, Events, Options, Place};
 use crate::table::Table;
 
 /// The columns that a collector reads. The constants below are indexes among them.
-const COLUMNS: [&str; 5] = ["provider", "event_id", "version", "channel", "event_data"];
+const PLACES: [Place; 4] = [Place::PROVIDER, Place::EVENT_ID, Place::VERSION, Place::CHANNEL];
 const PROVIDER: PlaceId = PlaceId(0);
 const EVENT_ID: PlaceId = PlaceId(1);
 const VERSION: PlaceId = PlaceId(2);
@@ -60,9 +61,13 @@ impl EventCollector {
         let events = events.map(Arc::new);
         let mut table = Table::from(Options::default());
         table.events = events.clone();
-        let columns = table.indices_of(&COLUMNS);
-        let mut scan = Scan::new(table, &columns);
-        scan.projection.user_entries = true;
+        let needs = Needs {
+            places: PLACES.to_vec(),
+            event_data: true,
+            user_entries: true,
+            ..Needs::default()
+        };
+        let mut scan = Scan::reading(vec![needs], table, &[], &[]);
         scan.projection.names_only = true;
         scan.reads_outlines = reads_outlines;
         EventCollector {

@@ -1,32 +1,33 @@
-//! The values of a few columns of each record, without batches.
+//! The values at a few places of each record, without batches.
 
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
 use super::collected::push_key;
 use super::records::ChunkReader;
+use crate::extra::Needs;
 use crate::plan::PlaceId;
 use crate::record::Places;
 use crate::scan::Scan;
-use crate::schema::Options;
-use crate::table::Table;
+use crate::schema::Place;
 
-/// Reads a few columns of the records of chunks, one record at a time.
+/// Reads a few places of the records of chunks, one record at a time.
 pub struct PlaceReader {
     scan: Scan,
     reader: ChunkReader,
 }
 
-/// The values of a record in the columns of a [`PlaceReader`].
+/// The values of a record at the places of a [`PlaceReader`].
 pub struct PlaceValues<'p, 'r>(Places<'p, 'r>);
 
 impl PlaceReader {
-    /// A reader of the columns with these names. Each must have one place in the event, such as `channel`.
-    pub fn new(columns: &[&str]) -> Self {
-        let table = Table::from(Options::default());
-        let projection = table.indices_of(columns);
+    /// A reader of different places.
+    pub fn new(places: &[Place]) -> Self {
         PlaceReader {
-            scan: Scan::new(table, &projection),
+            scan: Scan::of_needs(Needs {
+                places: places.to_vec(),
+                ..Needs::default()
+            }),
             reader: ChunkReader::default(),
         }
     }
@@ -58,18 +59,18 @@ impl PlaceReader {
 }
 
 impl PlaceValues<'_, '_> {
-    /// Appends the text of the column with this index to a key that tells values apart.
-    pub fn push_key(&self, column: usize, key: &mut Vec<u8>) {
-        push_key(key, self.0.get(PlaceId(column)), |value, key| value.push_text(key));
+    /// Appends the text of the place with this index to a key that tells values apart.
+    pub fn push_key(&self, place: usize, key: &mut Vec<u8>) {
+        push_key(key, self.0.get(PlaceId(place)), |value, key| value.push_text(key));
     }
 
-    /// The text of the column with this index. `None` if it is longer than 1 MiB.
-    pub fn text(&self, column: usize) -> Option<Box<str>> {
-        self.0.get(PlaceId(column))?.text().map(String::into_boxed_str)
+    /// The text of the place with this index. `None` if it is longer than 1 MiB.
+    pub fn text(&self, place: usize) -> Option<Box<str>> {
+        self.0.get(PlaceId(place))?.text().map(String::into_boxed_str)
     }
 
-    /// The number of the column with this index.
-    pub fn number(&self, column: usize) -> Option<u64> {
-        self.0.get(PlaceId(column))?.number()
+    /// The number of the place with this index.
+    pub fn number(&self, place: usize) -> Option<u64> {
+        self.0.get(PlaceId(place))?.number()
     }
 }

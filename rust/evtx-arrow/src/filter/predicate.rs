@@ -7,7 +7,7 @@ use super::expression::Expression;
 use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Read, Value};
 use crate::extra::Known;
-use crate::schema::{self, ColumnSource, Comparable, Events, FieldType, HeaderValue, OnError, Operand};
+use crate::schema::{ColumnSource, Comparable, Events, FieldType, HeaderValue, OnError, Operand, Place};
 use crate::table::Table;
 
 /// A predicate, which a scan decides for a record before it builds a row.
@@ -117,17 +117,19 @@ impl Predicate {
 
     /// The predicate that a record is one of some events. A scan decides it with every `on_error`.
     pub(crate) fn of_events(events: &Events) -> Self {
-        let term = |name: &str| {
-            let column = schema::COLUMNS.iter().find(|column| column.name == name)?;
-            Term::of(&column.source, None)
+        let term = |place, field_type| Term {
+            operand: Operand::Place(place),
+            field_type,
         };
-        let ids = events.ids.iter().filter_map(|ids| {
+        let ids = events.ids.iter().map(|ids| {
             let ids = ids.iter().map(|&id| Literal::Number(id.into()));
-            Some(Node::Test(term("event_id")?, Test::In(Constants::new(ids.collect()))))
+            let test = Test::In(Constants::new(ids.collect()));
+            Node::Test(term(Place::EVENT_ID, FieldType::UInt32), test)
         });
-        let providers = events.providers.iter();
-        let providers =
-            providers.filter_map(|names| Some(Node::Test(term("provider")?, Test::In(Constants::names(names)))));
+        let providers = events.providers.iter().map(|names| {
+            let test = Test::In(Constants::names(names));
+            Node::Test(term(Place::PROVIDER, FieldType::Name), test)
+        });
         Predicate(Node::And(ids.chain(providers).collect()))
     }
 
@@ -551,7 +553,7 @@ mod tests {
     fn null_is_decided_where_values_are_read_as_their_columns_read_them() {
         for (name, field_type) in FieldType::ALL {
             let parts = ("a".to_owned(), "a".to_owned(), None, (*name).to_owned(), false);
-            let field = schema::EventField::try_from(parts).expect("a field");
+            let field = crate::schema::EventField::try_from(parts).expect("a field");
             let events = Events {
                 ids: Some([1].into()),
                 providers: None,
@@ -643,7 +645,7 @@ mod tests {
             let Predicate(node) = Predicate::of_events(&events);
             node.decide(&mut |term, test| {
                 test.of(Some(match &term.operand {
-                    Operand::Place(place) if *place == schema::Place::PROVIDER => Value::Text(of.as_bytes()),
+                    Operand::Place(place) if *place == Place::PROVIDER => Value::Text(of.as_bytes()),
                     _ => Value::Number(id),
                 }))
             })

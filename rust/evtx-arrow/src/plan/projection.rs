@@ -120,20 +120,15 @@ impl Projection {
     pub(crate) fn column(&mut self, keys: &EntryKeys) -> Lookup {
         self.event_data = true;
         self.user_entries = true;
-        for key in std::iter::once(&keys.key).chain(&keys.in_both) {
+        let mut id = |key: &Arc<str>| {
             let next = self.columns.len();
-            self.columns.entry_ref(key).or_insert(next);
-            self.numbers |= Param::number(key).is_some();
-        }
-        self.lookup(keys)
-    }
-
-    /// As [`column`](Self::column), of keys that were added.
-    pub(crate) fn lookup(&self, keys: &EntryKeys) -> Lookup {
-        let id = |key: &str| KeyId::new(self.columns.get(key).copied().unwrap_or_default(), key);
+            let id = KeyId::new(*self.columns.entry_ref(key).or_insert(next), key);
+            self.numbers |= id.number.is_some();
+            id
+        };
         Lookup::Column {
             key: id(&keys.key),
-            in_both: keys.in_both.as_deref().map(id),
+            in_both: keys.in_both.as_ref().map(&mut id),
         }
     }
 

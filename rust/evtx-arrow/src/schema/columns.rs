@@ -199,6 +199,9 @@ const fn system(element: &'static str, attribute: Option<&'static str>) -> Place
     }
 }
 
+const EXECUTION: Place = system("Execution", None);
+const CORRELATION: Place = system("Correlation", None);
+
 impl Place {
     /// When the event happened.
     pub const TIME_CREATED: Place = TIME_CREATED;
@@ -212,14 +215,28 @@ impl Place {
     pub const EVENT_ID: Place = EVENT_ID;
     /// The upper half of a classic event's ID.
     pub const QUALIFIERS: Place = system("EventID", Some("Qualifiers"));
+    /// The log that it was written to.
+    pub const CHANNEL: Place = system("Channel", None);
+    /// The machine that it happened on.
+    pub const COMPUTER: Place = system("Computer", None);
     /// The version of the event.
     pub const VERSION: Place = system("Version", None);
     /// The ID of the event's record in the log in which the event was first written.
     pub const EVENT_RECORD_ID: Place = EVENT_RECORD_ID;
 
+    /// An attribute of the element.
+    const fn at(self, attribute: &'static str) -> Place {
+        Place {
+            attribute: Some(attribute),
+            ..self
+        }
+    }
+
     /// Whether the place is in `System`, and many records have the same value there.
     pub(crate) fn repeats(&self) -> bool {
-        let varies = ["TimeCreated", "EventRecordID", "Execution", "Correlation"].contains(&self.elements[1]);
+        let varies = [TIME_CREATED, EVENT_RECORD_ID, EXECUTION, CORRELATION]
+            .iter()
+            .any(|place| place.elements == self.elements);
         self.in_system && !varies
     }
 
@@ -345,9 +362,9 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// Who raised the event.
     provider: Place(PROVIDER, Name);
     /// The log that it was written to.
-    channel: Place(system("Channel", None), Name);
+    channel: Place(Place::CHANNEL, Name);
     /// The machine that it happened on.
-    computer: Place(system("Computer", None), Name);
+    computer: Place(Place::COMPUTER, Name);
     /// The values of `EventData` by name, as text. With `event_id := ...`, each field has its own column here, and
     /// `event_data` follows `filename`.
     event_data: EventData;
@@ -370,13 +387,13 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// The name of a classic event's source.
     event_source_name: Place(system("Provider", Some("EventSourceName")), Name);
     /// The process that wrote the event.
-    process_id: Place(system("Execution", Some("ProcessID")), UInt32);
+    process_id: Place(EXECUTION.at("ProcessID"), UInt32);
     /// The thread that wrote the event.
-    thread_id: Place(system("Execution", Some("ThreadID")), UInt32);
+    thread_id: Place(EXECUTION.at("ThreadID"), UInt32);
     /// The activity that the event is a part of.
-    activity_id: Place(system("Correlation", Some("ActivityID")), Uuid);
+    activity_id: Place(CORRELATION.at("ActivityID"), Uuid);
     /// A related activity, often the one that started the event's own.
-    related_activity_id: Place(system("Correlation", Some("RelatedActivityID")), Uuid);
+    related_activity_id: Place(CORRELATION.at("RelatedActivityID"), Uuid);
     /// The SID of the account under which the event was raised.
     user_sid: Place(system("Security", Some("UserID")), Text);
     /// The ID of the record in the log where it was first written. Differs from `record_id` in forwarded events.
