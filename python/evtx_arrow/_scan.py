@@ -18,6 +18,9 @@ Types = Literal["plain", "native", "spark"]
 
 _MAX_THREADS = 16
 
+# The arguments of `scan` that the core does not take by name.
+_NO_OPTIONS = {"files", "columns", "where", "threads", "filesystem", "types", "_fields"}
+
 
 def scan(
     files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
@@ -86,13 +89,10 @@ def scan(
         TypeError: a value of the wrong type, or a condition on a column that cannot be compared.
         EvtxError: an archive that you named is damaged.
     """
-    options = {
-        "event_id": _list(event_id), "provider": _list(provider), "on_error": on_error, "verify": verify, "xml": xml, "json": json,
-        "text": text, "fields": fields, "insertions": insertions, "message_source": message_source, "location": location,
-        "record": record, "recover": recover, "messages": None if messages is None else os.fspath(messages), "password": password, "sample_size": sample_size,
-    }
-    for name in ("on_error", "verify", "xml", "json", "text", "fields", "insertions", "message_source", "location", "record", "recover"):
-        if options[name] is None:
+    options = {name: value for name, value in locals().items() if name not in _NO_OPTIONS}
+    options |= {"event_id": _list(event_id), "provider": _list(provider), "messages": None if messages is None else os.fspath(messages)}
+    for name, value in options.items():
+        if value is None and scan.__kwdefaults__[name] is not None:
             raise TypeError(f"{name} cannot be None")
     columns = _names(columns)
     if not isinstance(types, str):

@@ -87,7 +87,7 @@ pub trait ExtraColumn: Debug + Send + Sync + Any {
         Needs::default()
     }
 
-    /// How predicates on it are compared, if [`RowSource::chosen`] decides them. `None` if the engine does.
+    /// How predicates on it are compared, if [`RowSource::of_scan`] decides them. `None` if the engine does.
     fn comparable(&self) -> Option<Comparable> {
         None
     }

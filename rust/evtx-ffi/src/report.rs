@@ -42,7 +42,7 @@ fn type_name(field: &Field, quote: &str) -> String {
         DataType::Timestamp(TimeUnit::Microsecond, _) => "TIMESTAMP",
         DataType::Timestamp(..) => "TIMESTAMP_NS",
         DataType::FixedSizeBinary(_) if field.extension_type_name() == Some("arrow.uuid") => "UUID",
-        DataType::FixedSizeBinary(_) => "HUGEINT",
+        DataType::FixedSizeBinary(16) => "HUGEINT",
         DataType::Struct(fields) => {
             let fields = fields
                 .iter()
@@ -51,7 +51,9 @@ fn type_name(field: &Field, quote: &str) -> String {
         }
         DataType::Map(..) => "MAP(VARCHAR, VARCHAR)",
         _ if field.extension_type_name() == Some("arrow.json") => "JSON",
-        _ => "VARCHAR",
+        DataType::Utf8 | DataType::Utf8View | DataType::Dictionary(..) => "VARCHAR",
+        // No type of SQL: the statement fails.
+        other => return format!("no type for {other}"),
     };
     name.to_owned()
 }

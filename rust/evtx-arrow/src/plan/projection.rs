@@ -26,7 +26,7 @@ impl TreeRoot {
     pub(crate) const COUNT: usize = 3;
 }
 
-/// A place that is read: its index in [`Projection::places`].
+/// A place that is read: its index among those of the projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlaceId(pub(crate) usize);
 

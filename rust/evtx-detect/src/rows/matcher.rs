@@ -169,13 +169,8 @@ impl RowMatcher {
     fn write_key(&mut self, row: &EventRow<'_>, fields: &RowFields<'_>) {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
-        let is_there = self
-            .columns
-            .system
-            .iter()
-            .map(|(column, ..)| row.values[*column].is_some());
-        let mask = is_there.fold(0_u32, |mask, is_there| mask << 1 | u32::from(is_there));
-        key.extend(mask.to_le_bytes());
+        let system = self.columns.system.iter();
+        key.extend(system.map(|(column, ..)| u8::from(row.values[*column].is_some())));
         key.extend(fields.keys.to_le_bytes());
         let mut add = |text: &str| {
             key.extend(text.len().to_le_bytes());
