@@ -6,6 +6,7 @@ mod common;
 mod bad_input;
 mod copied;
 mod events;
+mod extra;
 mod frames;
 mod golden;
 mod messages;
