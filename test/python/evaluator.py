@@ -44,8 +44,8 @@ class Event:
     number: int
     # The place of the record in the case: logs by time, then by the number of the event.
     place: tuple = ()
-    # The logs that have the record, each with its number there.
-    logs: dict = dataclasses.field(default_factory=dict)
+    # The logs that have the record, and its numbers there: a log can have it twice.
+    logs: list = dataclasses.field(default_factory=list)
 
     def get(self, *names):
         """The first value among some fields. An empty value or a hyphen is none."""
@@ -134,28 +134,32 @@ def case(events):
         # A copy says the same.
         says = (event.provider, event.id, event.user_sid, event.level, event.process_id, tuple(sorted(event.data.items())))
         first = found.setdefault((event.computer, event.channel, event.record, event.time, says), event)
-        first.logs[event.log] = event.number
+        first.logs.append((event.log, event.number))
     return list(found.values())
 
 
 def logs_of(events):
-    """The times of the events of each log, and how the numbers of its records differ from those of their events."""
-    times, shifts = collections.defaultdict(list), collections.defaultdict(set)
+    """The times of the events of each log, by how the numbers of its records differ from those of their events."""
+    times = collections.defaultdict(lambda: collections.defaultdict(list))
     for event in events:
-        for log, number in event.logs.items():
-            times[event.computer, log].append(event.time)
-            shifts[event.computer, log].add(event.record - number)
-    return times, shifts
+        for log, number in event.logs:
+            times[event.computer, log][event.record - number].append(event.time)
+    return times
+
+
+def is_usual(shift, times):
+    """Whether most numbers of a log differ by this."""
+    return len(times[shift]) * 2 > sum(map(len, times.values()))
 
 
 def in_order(events):
     """The events in the order of their records: logs by their median time, then by the number of the event."""
-    times, shifts = logs_of(events)
-    medians = {log: statistics.median_low(found) for log, found in times.items()}
+    found = logs_of(events)
+    medians = {log: statistics.median_low(itertools.chain(*times.values())) for log, times in found.items()}
 
     def place(event):
-        logs = [(event.computer, log) for log in event.logs]
-        own = [log for log in logs if shifts[log] == {0}]
+        logs = [(event.computer, log) for log, _ in event.logs]
+        own = [log for log in logs if is_usual(0, found[log])]
         return min(medians[log] for log in own or logs), event.record, event.time
 
     return sorted(events, key=place)
@@ -163,11 +167,12 @@ def in_order(events):
 
 def contested(events):
     """The events whose place another one claims: the number and the channel, in a log of the same time. Of a log that does not have the
-    numbers of its events, or all moved as in an export, only the event's own time counts."""
-    (spans, shifts), found = logs_of(events), set()
+    numbers of its events, or most moved as in an export, only the event's own time counts, as it does for the other records."""
+    logs, found = logs_of(events), set()
 
     def span(event):
-        times = [time for log in event.logs if len(shifts[event.computer, log]) == 1 for time in spans[event.computer, log]]
+        places = [(event.record - number, logs[event.computer, log]) for log, number in event.logs]
+        times = [time for shift, times in places if is_usual(shift, times) for time in times[shift]]
         return (min(times), max(times)) if times else (event.time, event.time)
 
     claims = collections.defaultdict(list)

@@ -269,7 +269,8 @@ def random_rows(chance):
 
 def test_random_events(con):
     con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0")
-    for seed in range(40):
+    # In 813, a log has a record twice, under two numbers.
+    for seed in (*range(40), 813):
         rows = random_rows(random.Random(seed))
         columns = {name: [row[name] for row in rows] for name in test_stories.COLUMNS}
         columns["data"] = pyarrow.array([list(row["event_data"].items()) for row in rows], pyarrow.map_(pyarrow.string(), pyarrow.string()))

@@ -400,7 +400,7 @@ def test_an_end_at_the_place_of_another_record_is_marked(over, macro, start, end
     ("evtx_script_blocks", block(1, 1, 3, "a"), block(9, 3, 3, "c")),
 ])  # fmt: skip
 def test_a_planted_record_is_marked_beside_an_exported_log(over, macro, start, end):
-    """An export numbers records from 1 on. Only without a filter, all numbers differ by the same from those of the events."""
+    """An export numbers records from 1 on. Only without a filter, most numbers differ by the same from those of the events."""
     other = (5, start[1], start[2], {"MessageNumber": "1", "MessageTotal": "1", "ScriptBlockId": "x", "ProcessName": "x"})
     over(macro, [start, other, end])
     over.con.execute("UPDATE events SET filename = 'export.evtx', event_record_id = event_record_id + 99")
@@ -408,10 +408,25 @@ def test_a_planted_record_is_marked_beside_an_exported_log(over, macro, start, e
     # Another record has the number of the first or of the last one, at a time between.
     over.con.execute("CREATE OR REPLACE TABLE export AS FROM events")
     for number, gap in [(99, 0), (101, 0), (99, 7)]:
-        over.con.execute(f"""CREATE OR REPLACE TABLE events AS SELECT * REPLACE (if(event_record_id = 101, 101 + {gap}, event_record_id) AS event_record_id) FROM export UNION ALL
+        over.con.execute(f"""CREATE OR REPLACE TABLE events AS SELECT * REPLACE (event_record_id + {gap} * record_id AS event_record_id) FROM export UNION ALL
             SELECT * REPLACE ('planted.evtx' AS filename, 1 AS record_id, {number} AS event_record_id, '2024-03-05 08:00:04'::TIMESTAMP_NS AS time_created,
                               map_concat(event_data, MAP {{'ScriptBlockId': 'y'}}) AS event_data) FROM export WHERE record_id = 1""")
         assert ((True,) in over.query(macro, "contested")) == (gap == 0)
+
+
+@pytest.mark.parametrize(("macro", "start", "end"), [
+    ("evtx_logons", LOGON, (9, SECURITY, 4634, {"TargetLogonId": "0x1"})),
+    ("evtx_process_tree", START, (9, SECURITY, 4689, {"ProcessId": "0x1", "ProcessName": "a"})),
+    ("evtx_script_blocks", block(1, 1, 3, "a"), block(9, 3, 3, "c")),
+])  # fmt: skip
+def test_a_planted_record_is_marked_in_the_log_of_the_other_one(over, macro, start, end):
+    """At the end of the log, with the number of another event. It does not make the log one of forwarded events."""
+    other = (5, start[1], start[2], {"MessageNumber": "1", "MessageTotal": "1", "ScriptBlockId": "x", "ProcessName": "x"})
+    over(macro, [start, other, end])
+    assert set(over.query(macro, "contested")) == {(False,)}
+    over.con.execute("""INSERT INTO events SELECT * REPLACE (3 AS record_id, time_created - INTERVAL 5 SECONDS AS time_created,
+        map_concat(event_data, MAP {'ScriptBlockText': 'planted'}) AS event_data, 0 AS event_record_id) FROM events WHERE record_id = 2""")
+    assert (True,) in over.query(macro, "contested")
 
 
 @pytest.mark.parametrize(("macro", "events", "column"), [

@@ -15,18 +15,20 @@ WITH evtx_logons_records AS MATERIALIZED (
 -- A record in several copies of a log counts once. One that says anything else is no copy.
 evtx_logons_copies AS (
     SELECT
-        * EXCLUDE (filename, shift, is_own_log, is_one_log, log_time, log_start, log_end),
+        * EXCLUDE (filename, shift, is_own_log, is_numbered, log_time, log_start, log_end),
         -- A cleared log starts at record 1 again, in another file than the archived records. One broken time does not move
         -- the median. A log of forwarded events has records from before and after it was cleared. An export, which numbers
-        -- records anew, has those of one log, but perhaps only some.
+        -- records anew, has those of one log, but perhaps only some. In both, most of the numbers differ by the same, which a
+        -- planted record does not change.
         coalesce(min(log_time) FILTER (is_own_log), min(log_time)) AS log_time,
-        min(log_start) FILTER (is_one_log) AS log_start, max(log_end) FILTER (is_one_log) AS log_end
+        min(log_start) FILTER (is_numbered) AS log_start, max(log_end) FILTER (is_numbered) AS log_end
     FROM (
-        SELECT *, quantile_disc(time_created, 0.5) OVER of_log AS log_time, bool_and(shift = 0) OVER of_log AS is_own_log,
-               min(shift) OVER of_log = max(shift) OVER of_log AS is_one_log,
-               min(time_created) OVER of_log AS log_start, max(time_created) OVER of_log AS log_end
+        SELECT *, quantile_disc(time_created, 0.5) OVER of_log AS log_time,
+               2 * count(*) FILTER (shift = 0) OVER of_log > count(*) OVER of_log AS is_own_log,
+               2 * count(shift) OVER of_shift > count(*) OVER of_log AS is_numbered,
+               min(time_created) OVER of_shift AS log_start, max(time_created) OVER of_shift AS log_end
         FROM evtx_logons_records
-        WINDOW of_log AS (PARTITION BY computer, filename)
+        WINDOW of_log AS (PARTITION BY computer, filename), of_shift AS (PARTITION BY computer, filename, shift)
     )
     GROUP BY ALL
 ),

@@ -44,19 +44,21 @@ numbered AS MATERIALIZED (
 ),
 -- Records whose place another one claims: the channel and the number, in a log of the same time. A log that was cleared has
 -- each number again later, and a log of forwarded events has those from before and after. An export numbers records anew.
+-- In the other logs, most numbers of records differ from those of their events by the same.
 placed AS (SELECT number, computer, channel, event_record_id, time_created, unnest(places, max_depth := 2) FROM numbered),
 spans AS (
-    SELECT computer, log, min(time_created) AS log_start, max(time_created) AS log_end
+    SELECT computer, log, shift, min(time_created) AS log_start, max(time_created) AS log_end
     FROM placed
-    GROUP BY computer, log
-    HAVING min(shift) = max(shift)
+    GROUP BY computer, log, shift
+    QUALIFY 2 * count(shift) > sum(count(*)) OVER (PARTITION BY computer, log)
 ),
 claims AS MATERIALIZED (
     SELECT number
     FROM (SELECT number, placed.computer, channel, event_record_id, coalesce(min(log_start), time_created) AS span_start,
                  coalesce(max(log_end), time_created) AS span_end
           FROM placed
-          LEFT JOIN spans ON spans.log = placed.log AND spans.computer IS NOT DISTINCT FROM placed.computer
+          LEFT JOIN spans ON spans.log = placed.log AND spans.shift = placed.shift
+                         AND spans.computer IS NOT DISTINCT FROM placed.computer
           WHERE event_record_id IS NOT NULL
           GROUP BY number, placed.computer, channel, event_record_id, time_created)
     QUALIFY max(span_end) OVER (

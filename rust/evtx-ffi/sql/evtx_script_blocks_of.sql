@@ -20,13 +20,13 @@ WITH evtx_script_blocks_logged AS (
 ),
 -- A record in several copies of a log counts once.
 copies AS (
-    SELECT * EXCLUDE (filename, shift, is_one_log, log_start, log_end), min(filename) AS log,
-           min(if(is_one_log, log_start, time_created)) AS span_start,
-           max(if(is_one_log, log_end, time_created)) AS span_end
-    FROM (SELECT *, min(shift) OVER of_log = max(shift) OVER of_log AS is_one_log,
-                 min(time_created) OVER of_log AS log_start, max(time_created) OVER of_log AS log_end
+    SELECT * EXCLUDE (filename, shift, is_numbered, log_start, log_end), min(filename) AS log,
+           min(if(is_numbered, log_start, time_created)) AS span_start,
+           max(if(is_numbered, log_end, time_created)) AS span_end
+    FROM (SELECT *, 2 * count(shift) OVER of_shift > count(*) OVER (PARTITION BY computer, filename) AS is_numbered,
+                 min(time_created) OVER of_shift AS log_start, max(time_created) OVER of_shift AS log_end
           FROM evtx_script_blocks_logged
-          WINDOW of_log AS (PARTITION BY computer, filename))
+          WINDOW of_shift AS (PARTITION BY computer, filename, shift))
     GROUP BY ALL
 ),
 -- Another record claims its place: its channel and number, in a log of the same time, as in evtx_logons.
