@@ -909,6 +909,46 @@ def test_parts_of_system_that_occur_twice(con, tmp_path):
     assert twice == (2, "Other", f"{path}: cannot read the second EventID, the second Channel of the event at byte {len(first)}")
 
 
+@pytest.mark.parametrize(("change", "what"), [
+    (("</System>", "{inner}</System>"), "the event in System"), (("<EventID>", "{inner}<EventID>"), "the event in System"),
+    (("</Event>", "{inner}</Event>"), "the event in Event"), (("</Event>", "{inner}{inner}<a/></Event>"), "the event in Event"),
+    (("</Event>", "<RenderingInfo>{inner}</RenderingInfo></Event>"), "the event in RenderingInfo"),
+    (("</Event>", "<x:UserData xmlns:x='urn:x'>{inner}</x:UserData></Event>"), "the event in other:UserData"),
+    (("<EventID>2", "<EventID>2{inner}"), "the element Event in EventID, the event in System"),
+    (("</Event>", "<UserData>{inner}</UserData></Event>"), None), (("</EventData>", "<a>{inner}</a></EventData>"), None),
+])  # fmt: skip
+def test_an_event_in_another_one_does_not_vanish(con, tmp_path, change, what):
+    """It is in the data of that one, or in its error."""
+    path, inner = tmp_path / "inner.xml", event(9)
+    old, new = change
+    text = event(2)
+    before, after = text.rsplit(old, 1)
+    path.write_text(event(1) + before + new.format(inner=inner) + after + event(3))
+    [first, outer, last] = read(con, path, "event_record_id, channel, error, user_data || event_data")
+    assert [first[:3], last[:3]] == [(1, "Application", None), (3, "Application", None)]
+    assert outer[:3] == (2, "Application", what and f"{path}: cannot read {what} of the event at byte {len(event(1))}")
+
+
+@pytest.mark.parametrize("text", ["4624<x>9</x>", "<x>9</x>", "4<x/>624", "4624<x>9</x>1", "<x>a<y>9</y></x>"])
+def test_elements_in_a_part_of_system(con, tmp_path, text):
+    """Their text is not that of the part, in any column."""
+    path = tmp_path / "mixed.xml"
+    path.write_text("".join(event(nth).replace("<EventID>1<", f"<EventID>{text}<").replace(">1</EventRecordID>", f">{text}</EventRecordID>") for nth in (1, 2)))
+    [mixed, sound] = read(con, path, "event_record_id, event_id, error")
+    assert mixed == (None, None, f"{path}: cannot read the element x in EventID, the element x in EventRecordID of the event at byte 0")
+    assert sound == (2, 2, None)
+
+
+@pytest.mark.parametrize(("nanos", "is_time"), [
+    ("2262-04-11T23:47:16.854775807", False), ("1677-09-21T00:12:43.145224193", False), ("2262-04-11T23:47:16.854775806", True), ("1677-09-21T00:12:43.145224194", True)])
+def test_times_that_are_infinite_in_duckdb(con, tmp_path, nanos, is_time):
+    path = tmp_path / "times.xml"
+    path.write_text(re.sub("SystemTime=(.)[^'\"]*", rf"SystemTime=\g<1>{nanos}Z", event(1)))
+    [(time_created, error)] = read(con, path, "time_created::VARCHAR, error")
+    assert time_created == (nanos.replace("T", " ") if is_time else None)
+    assert error == (None if is_time else f"{path}: cannot read TimeCreated SystemTime '{nanos}Z' of the event at byte 0")
+
+
 def test_many_events_with_such_parts(con, tmp_path):
     """A thousand errors name the part. The others are there, and take no memory for each. The events between them are sound."""
     path = tmp_path / "many.xml"
@@ -917,7 +957,7 @@ def test_many_events_with_such_parts(con, tmp_path):
     assert [error is None for _, error in found] == [nth % 3 == 0 for nth in range(1, 6001)]
     named = [error for _, error in found if error and "Level 'x'" in error]
     assert len(named) == 1000 and {error for _, error in found if error} - {*named} == {
-        f"{path}: cannot read a part of System, as in 1000 events before it"}
+        f"{path}: cannot read a part of the event, as in 1000 events before it"}
 
 
 def test_such_parts_in_doubted_events(con, tmp_path):

@@ -96,7 +96,7 @@ pub(super) fn convert(
             doubt: Arc::default(),
             doubts: Vec::new(),
             misfits: 0,
-            misfit: format!("cannot read a part of System, as in {MAX_DAMAGE} events before it").into(),
+            misfit: format!("cannot read a part of the event, as in {MAX_DAMAGE} events before it").into(),
             records: 0,
             last_id: 0,
             damage: Findings::new(MAX_DAMAGE),
@@ -164,7 +164,7 @@ struct Conversion<'c> {
     doubt: Arc<str>,
     /// The events that stand in such text, for each part, and those with misfits.
     doubts: Vec<Doubt>,
-    /// How many events have parts of `System` whose columns are NULL.
+    /// How many events have parts that no column has.
     misfits: usize,
     /// What the error of a further one says.
     misfit: Arc<str>,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use evtx_arrow::{is_misfit, system_element};
+use evtx_arrow::{is_infinite_time, is_misfit, system_element};
 use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_format::{MAX_OPEN_ELEMENTS, cut};
 use evtx_writer::SpelledEvent;
@@ -90,8 +90,10 @@ pub(super) struct Parser {
     seen: Vec<&'static str>,
     /// The text of the last of them, up to `run`.
     part: String,
-    /// The parts of `System` whose columns are NULL: `EventID '4624.5'`.
+    /// The parts of the event that no column has: `EventID '4624.5'`.
     pub(super) misfits: Vec<String>,
+    /// The element of the event that is open.
+    section: String,
 }
 
 struct Open {
@@ -207,14 +209,15 @@ impl Parser {
         if open.is_part {
             let text = std::mem::take(&mut self.part) + &self.run;
             self.check(split(&decoded(name)).1, None, &text);
+            if self.place == Place::RecordId {
+                self.head.id = text.trim().parse().ok().filter(|_| !open.has_elements);
+                self.place = Place::System;
+            }
         }
         self.names.truncate(open.name);
         self.inner -= usize::from(open.is_inner);
         scopes.truncate(open.scope);
-        if self.place == Place::RecordId {
-            self.head.id = self.run.trim().parse().ok();
-            self.place = Place::System;
-        } else if self.open.len() == 1 {
+        if self.open.len() == 1 {
             self.place = Place::Elsewhere;
         }
         // evtx_dump writes the end tag of an empty element below the start tag.
@@ -235,10 +238,28 @@ impl Parser {
     /// Checks the text of a part of `System`. White space stands for no value.
     fn check(&mut self, element: &str, attribute: Option<&str>, text: &str) {
         let text = text.trim_ascii();
-        if self.misfits.len() < MAX_MISFITS && !text.is_empty() && is_misfit(element, attribute, text) {
+        if !text.is_empty() && is_misfit(element, attribute, text) {
             let attribute = attribute.map(|name| format!(" {name}")).unwrap_or_default();
             let (text, dots) = cut(text, MAX_QUOTED);
-            self.misfits.push(format!("{element}{attribute} '{text}{dots}'"));
+            self.tell(format!("{element}{attribute} '{text}{dots}'"));
+        }
+    }
+
+    /// Keeps what no column has, once.
+    fn tell(&mut self, misfit: String) {
+        if self.misfits.len() < MAX_MISFITS && !self.misfits.contains(&misfit) {
+            self.misfits.push(misfit);
+        }
+    }
+
+    /// Tells of an element in a part of `System`, which has only text. Its own text must not become that of the part, as in
+    /// `<EventID>4624<x>9</x></EventID>`.
+    fn check_parent(&mut self, local: &str) {
+        if let Some(open) = self.open.last().filter(|open| open.is_part) {
+            let part = decoded(&self.names[open.name..]).into_owned();
+            let (local, dots) = cut(local, MAX_QUOTED);
+            self.tell(format!("the element {local}{dots} in {}", split(&part).1));
+            self.event.text("\u{FFFD}");
         }
     }
 
@@ -310,6 +331,7 @@ impl Parser {
             scopes.add_own(prefix)?;
         }
         let is_own = scopes.is_own(prefix) == Some(true);
+        self.check_parent(local);
         // Where the names are those of events, another namespace needs a prefix.
         let is_taken = !is_own && prefix.is_empty() && (depth == 1 || depth == 2 && self.place == Place::System);
         match (is_own, is_taken) {
@@ -323,6 +345,15 @@ impl Parser {
         }
         let is_inner = is_own && depth > 0 && local == "Event";
         self.has_inner |= is_inner;
+        if depth == 1 {
+            self.section.clear();
+            self.section += if is_own { "" } else { "other:" };
+            self.section += local;
+        }
+        if is_inner && !["EventData", "UserData"].contains(&self.section.as_str()) {
+            let (section, dots) = cut(if depth == 1 { "Event" } else { &self.section }, MAX_QUOTED);
+            self.tell(format!("the event in {section}{dots}"));
+        }
         match (depth, self.place, local) {
             (1, _, "System") if is_own => (self.place, self.has_system) = (Place::System, true),
             (2, Place::System, "EventRecordID") if is_own && !is_empty => self.place = Place::RecordId,
@@ -333,15 +364,15 @@ impl Parser {
         let is_part = part.is_some();
         match part {
             Some(part) if !self.seen.contains(&part) => self.seen.push(part),
-            Some(part) if self.misfits.len() < MAX_MISFITS => self.misfits.push(format!("the second {part}")),
-            _ => {}
+            Some(part) => self.tell(format!("the second {part}")),
+            None => {}
         }
         let is_time = is_part && local == "TimeCreated";
         for (nth, attribute) in tag.attributes().enumerate() {
             let attribute = attribute.map_err(|error| error.to_string())?;
             let key = attribute.key.into_inner();
             let value = spaced(&attribute.value);
-            let value = unescape(&value).map_err(|error| error.to_string())?;
+            let mut value = unescape(&value).map_err(|error| error.to_string())?;
             if nth == MAX_ATTRIBUTES {
                 return Err(format!("an element has more than {MAX_ATTRIBUTES} attributes"));
             }
@@ -350,6 +381,10 @@ impl Parser {
             }
             if is_part {
                 self.check(local, Some(key), &value);
+            }
+            // Its column is NULL.
+            if is_time && key == "SystemTime" && is_infinite_time(&value) {
+                value.to_mut().insert(0, '\u{FFFD}');
             }
             self.event.attribute(key, &value);
         }

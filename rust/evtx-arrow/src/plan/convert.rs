@@ -25,11 +25,17 @@ pub fn is_misfit(element: &str, attribute: Option<&str>, text: &str) -> bool {
         Some(FieldType::UInt64) => is_number(u64::MAX),
         Some(FieldType::Uuid) => uuid_from_text(text).is_some(),
         Some(FieldType::Time) => {
-            instant_from_text(text).is_some_and(|nanos| nanos == NO_TIME || i64::try_from(nanos).is_ok())
+            !is_infinite_time(text)
+                && instant_from_text(text).is_some_and(|nanos| nanos == NO_TIME || i64::try_from(nanos).is_ok())
         }
         _ => return false,
     };
     !fits || text.len() > MAX_FIELD
+}
+
+/// Whether a text is an instant that DuckDB takes for infinity: the last nanosecond at either end of its times.
+pub fn is_infinite_time(text: &str) -> bool {
+    instant_from_text(text).is_some_and(|nanos| nanos.abs() == i64::MAX.into())
 }
 
 /// The name of an element of `System` with a column.
@@ -277,6 +283,7 @@ mod tests {
             ("TimeCreated", Some("SystemTime"), "2024-03-05T08:00:00Z", false),
             ("TimeCreated", Some("SystemTime"), "1601-01-01T00:00:00Z", false),
             ("TimeCreated", Some("SystemTime"), "2300-01-01T00:00:00Z", true),
+            ("TimeCreated", Some("SystemTime"), "2262-04-11T23:47:16.854775807", true),
             ("TimeCreated", Some("RawTime"), "x", false),
             ("Correlation", Some("ActivityID"), "{1}", true),
             ("Channel", None, "x", false),
