@@ -37,6 +37,21 @@ def peaks(calls):
     return {name: json.loads(line)["peak"] for name, line in zip(calls, worker.stdout.splitlines(), strict=True)}
 
 
+def test_a_program_that_starts_often_is_no_key(calls, tmp_path):
+    """Both kinds of records of one program and user, once a minute or all at once."""
+    for step in (60, 0):
+        path = tmp_path / f"{step}.evtx"
+        starts = (
+            (number * step, *[(crowds.SECURITY, 4688, "Security"), (crowds.SYSMON, 1, "Microsoft-Windows-Sysmon/Operational")][number % 2], "H", crowds.account(1),
+             {"SubjectUserName": "u", "NewProcessId": number, "ProcessId": number - number % 2, "NewProcessName": "C:\\p.exe", "Image": "C:\\p.exe", "CommandLine": "x"})
+            for number in range(6000)
+        )  # fmt: skip
+        size = crowds.write(path, starts)
+        name = "evtx_process_tree"
+        taken = peaks({name: calls[name].format(log=f"'{path}'")})[name]
+        assert taken <= BASE + FACTOR * size, f"{taken >> 20} MiB for {size >> 10} KiB"
+
+
 @pytest.mark.parametrize("seed", range(SEED, SEED + COUNT))
 def test_memory_does_not_depend_on_what_a_log_says(calls, tmp_path, seed):
     path = tmp_path / "crowd.evtx"

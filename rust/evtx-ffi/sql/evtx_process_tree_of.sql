@@ -77,8 +77,9 @@ booted AS MATERIALIZED (
 -- Records of both logs are of one process if they agree about its ID, program, parent, user and command line, at most a second
 -- apart. If there are several of either log, any could be planted, so none is merged. A 4688 can have only the SID of the user.
 -- Sysmon names the accounts of Windows itself in its language, as in NT-AUTORITÄT\SYSTEM, where 4688 names the machine.
-twins AS MATERIALIZED (
-    SELECT security.number, sysmon.number AS twin
+-- Each step joins two relations, by number among others: joined by program first, every start of one would meet every other.
+pairs AS MATERIALIZED (
+    SELECT security.number, candidate, process, full_name, user_sid, command_line
     FROM (
         SELECT number, event_id, count(*) FILTER (event_id = 1) OVER near AS sysmon_records,
                count(*) FILTER (event_id = 4688) OVER near AS security_records,
@@ -90,10 +91,13 @@ twins AS MATERIALIZED (
             RANGE BETWEEN 1000000 PRECEDING AND 1000000 FOLLOWING)
     ) candidates
     JOIN numbered security ON security.number = candidates.number
-    JOIN numbered sysmon ON sysmon.number = candidates.candidate
-    WHERE security.event_id = 4688 AND sysmon_records = 1 AND security_records = 1
-      AND lower(sysmon.process) = lower(security.process)
-      AND ((lower(sysmon.full_name) = lower(security.full_name)) IS NOT FALSE
+    WHERE candidates.event_id = 4688 AND sysmon_records = 1 AND security_records = 1
+),
+twins AS MATERIALIZED (
+    SELECT security.number, sysmon.number AS twin
+    FROM pairs security
+    JOIN numbered sysmon ON sysmon.number = security.candidate AND lower(sysmon.process) = lower(security.process)
+    WHERE ((lower(sysmon.full_name) = lower(security.full_name)) IS NOT FALSE
            OR regexp_matches(sysmon.full_name, '^[^\\]*\bNT\b.*\\')
               AND sysmon.logon_id = CASE security.user_sid WHEN 'S-1-5-18' THEN '0x3e7' WHEN 'S-1-5-19' THEN '0x3e5'
                                                            WHEN 'S-1-5-20' THEN '0x3e4' END)
