@@ -354,9 +354,14 @@ class Process:
     end: datetime.datetime = None
     ended_at: int = None
     both: bool = False
+    other_command_line: str = None
     contested: bool = False
     parent: "Process" = None
     children: list = dataclasses.field(default_factory=list)
+
+    @property
+    def command_line(self):
+        return self.event.data.get("CommandLine") or self.other_command_line
 
 
 def process_order(event):
@@ -416,7 +421,7 @@ def processes(events):
             continue
         path = data.get("NewProcessName", data.get("Image"))
         if id(event) in same:
-            twins[id(same[id(event)])] = id(event) in claimed
+            twins[id(same[id(event)])] = id(event) in claimed, data.get("CommandLine") or None
             continue
         process = Process(event, pid, number_of(data.get("ParentProcessId" if event.id == 1 else "ProcessId")), guid_of(data.get("ProcessGuid")), path,
                           data.get("ParentProcessName", data.get("ParentImage")), boots[event.computer],
@@ -434,8 +439,8 @@ def processes(events):
         starts[id(event)] = process
         if process.guid:
             last_of_guid[event.computer, process.guid] = process
-    for twin, is_contested in twins.items():
-        starts[twin].both = True
+    for twin, (is_contested, command_line) in twins.items():
+        starts[twin].both, starts[twin].other_command_line = True, command_line
         starts[twin].contested |= is_contested
     return found
 
@@ -460,9 +465,9 @@ def process_tree(events, names):
         yield {
             "tree_order": place, "time_created": event.time, "end_time": process.end, "computer": event.computer, "depth": depth,
             "tree": None if depth is None or process.path is None else ". " * depth + process.path.split("\\")[-1], "process": process.path,
-            "command_line": data.get("CommandLine") or None, "user_name": process_user(event, names), "pid": process.pid, "parent_pid": process.parent_pid,
+            "command_line": process.command_line, "user_name": process_user(event, names), "pid": process.pid, "parent_pid": process.parent_pid,
             "parent_process": parent.path if parent and parent.path is not None else process.parent_path,
-            "parent_command_line": parent and (parent.event.data.get("CommandLine") or None),
+            "parent_command_line": parent and parent.command_line,
             "logon_id": (lambda value: value and value.lower())(data.get("LogonId", data.get("SubjectLogonId"))), "hashes": data.get("Hashes"),
             "process_guid": process.guid, "event_ids": [1, 4688] if process.both else [event.id], "contested": process.contested,
         }  # fmt: skip

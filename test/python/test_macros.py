@@ -899,3 +899,15 @@ def test_polars_reads_every_table(con, tmp_path):
         frame = con.sql(f"FROM {name}_of('events')").pl()
         con.execute(f"COPY (FROM {name}_of('events')) TO '{tmp_path}/{name}.parquet'")
         assert frame.shape == polars.read_parquet(tmp_path / f"{name}.parquet").shape and frame.height > 0
+
+
+def test_a_merged_process_has_the_command_line_that_one_of_its_records_has(over):
+    """A planted record of Sysmon without a command line hides none."""
+    for one, other in [({"CommandLine": "real"}, {}), ({}, {"CommandLine": "real"})]:
+        events = [
+            (0, SECURITY, 4688, {"NewProcessId": "0x10", "ProcessId": "0x1", "NewProcessName": "C:\\p.exe", "SubjectUserName": "u", **one}),
+            (0, SYSMON, 1, {"ProcessId": "16", "ParentProcessId": "1", "Image": "C:\\p.exe", **other}),
+            (5, SECURITY, 4688, {"NewProcessId": "0x20", "ProcessId": "0x10", "NewProcessName": "C:\\child.exe", "SubjectUserName": "u"}),
+        ]
+        found = over("evtx_process_tree", events, "event_ids, command_line, parent_command_line", "ORDER BY tree_order ASC")
+        assert found == [([1, 4688], "real", None), ([4688], None, "real")]

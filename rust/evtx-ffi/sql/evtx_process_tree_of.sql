@@ -94,7 +94,7 @@ pairs AS MATERIALIZED (
     WHERE candidates.event_id = 4688 AND sysmon_records = 1 AND security_records = 1
 ),
 twins AS MATERIALIZED (
-    SELECT security.number, sysmon.number AS twin
+    SELECT security.number, sysmon.number AS twin, security.command_line
     FROM pairs security
     JOIN numbered sysmon ON sysmon.number = security.candidate AND lower(sysmon.process) = lower(security.process)
     WHERE ((lower(sysmon.full_name) = lower(security.full_name)) IS NOT FALSE
@@ -174,12 +174,14 @@ SELECT
     CASE WHEN ordered.next_kind = 'end' THEN ordered.next_time END AS end_time,
     linked.computer, ordered.depth,
     repeat('. ', ordered.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,
-    linked.process, linked.command_line, linked.user_name, linked.pid, linked.parent_pid,
-    coalesce(parent.process, linked.parent_process) AS parent_process, parent.command_line AS parent_command_line,
+    linked.process, coalesce(linked.command_line, twins.command_line) AS command_line, linked.user_name, linked.pid, linked.parent_pid,
+    coalesce(parent.process, linked.parent_process) AS parent_process,
+    coalesce(parent.command_line, parent_twins.command_line) AS parent_command_line,
     linked.logon_id, linked.hashes, linked.guid AS process_guid,
     CASE WHEN twins.twin IS NULL THEN [linked.event_id] ELSE [1, 4688] END AS event_ids,
     linked.number IN (FROM contested) AS contested
 FROM numbered linked
 JOIN ordered ON ordered.number = linked.number
 LEFT JOIN numbered parent ON parent.number = ordered.parent
-LEFT JOIN (SELECT DISTINCT twin FROM twins) twins ON twins.twin = linked.number
+LEFT JOIN twins ON twins.twin = linked.number
+LEFT JOIN twins parent_twins ON parent_twins.twin = parent.number
