@@ -354,10 +354,10 @@ def test_columns_of_any_name_and_type(con, tmp_path):
 
 def test_damage_of_unknown_events_is_told(con, tmp_path):
     rules = write(tmp_path, a=rule("Logon", {"a": {"EventID": 4624}, "condition": "a"}, logsource=FOR_SECURITY))
-    con.execute("""CREATE TABLE events AS SELECT * FROM (VALUES ('Security', 'p', NULL, 'x'), ('Security', 'p', 4624, 'x'), (NULL, NULL, NULL, 'x'),
+    con.execute("""CREATE TABLE events AS SELECT * FROM (VALUES ('Security', 'p', NULL, 'x'), ('Security', 'p', 4624, 'x'), ('Security', 'p', 4625, 'x'), (NULL, NULL, NULL, 'x'),
         ('System', 'p', 1, 'x'), ('Security', 'p', NULL, NULL)) t(channel, provider, event_id, error)""")
     rows = con.execute("SELECT channel, event_id, rule_title FROM evtx_sigma_of('events', $1) ORDER BY ALL", [rules]).fetchall()
-    assert rows == [("Security", 4624, "Logon"), ("Security", None, None), (None, None, None)]
+    assert rows == [("Security", 4624, "Logon"), ("Security", 4625, None), ("Security", None, None), (None, None, None)]
 
 
 @pytest.mark.parametrize("detection", ["s: {TargetUserName|exists: false}, condition: s", "s: {Absent: null}, condition: s",
@@ -399,6 +399,27 @@ detection: {s: {Computer: null}, condition: s}
             unknown = {record for record, in con.execute(f"SELECT record_id FROM events WHERE {nothing}").fetchall()}
             assert not {record for title, record, _ in expected if title} & unknown
     assert unread > 5
+
+
+def test_damage_of_a_log_that_rules_are_for_stays(con, tmp_path):
+    """At any byte of a record whose event no rule can match, as far as it can be read."""
+    (tmp_path / "one.yml").write_text("""title: one
+logsource: {product: windows, service: security}
+detection: {s: {Absent: x}, condition: s}
+""")
+    data = bytearray((SAMPLES / "DC01-Security.evtx").read_bytes())
+    [(place,)] = con.execute(f"SELECT record_offset FROM read_evtx('{SAMPLES}/DC01-Security.evtx', location := true) ORDER BY ALL LIMIT 1 OFFSET 3").fetchall()
+    size, log, chance = int.from_bytes(data[place + 4 : place + 8], "little"), tmp_path / "changed.evtx", random.Random(8)
+    rows, told = "SELECT record_id, error FROM {} ORDER BY ALL", 0
+    # The last is in the size of the record, which says where the next one starts.
+    for at in [*chance.sample(range(24, size - 4), 60), 5]:
+        log.write_bytes(data[: place + at] + bytes([data[place + at] ^ 0xFF]) + data[place + at + 1 :])
+        con.execute("CREATE OR REPLACE TABLE events AS FROM read_evtx(?)", [str(log)])
+        expected = con.execute("SELECT record_id, error FROM events WHERE error IS NOT NULL ORDER BY ALL").fetchall()
+        for call, arguments in [("evtx_sigma(?, rules := ?)", [str(log), str(tmp_path)]), ("evtx_sigma_of('events', ?)", [str(tmp_path)])]:
+            assert con.execute(rows.format(call), arguments).fetchall() == expected, (at, call)
+        told += len(expected)
+    assert expected and told > 20
 
 
 def test_an_interrupt_ends_it_soon(con, tmp_path):

@@ -92,7 +92,7 @@ impl Admission {
             }
         }
         if (!has_system || scan.validates_all || scan.reads_children)
-            && !self.read_rest(reader, group, undecided == Stage::Record)?
+            && !self.read_rest(reader, group, undecided == Stage::Record && !found.is_damaged)?
         {
             return Ok(false);
         }

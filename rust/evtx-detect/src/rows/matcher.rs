@@ -72,7 +72,7 @@ impl RowMatcher {
     }
 
     /// Adds the rules that a row matches, in their order, as the list of the row. A row with an error that matches none
-    /// has a finding without a rule, unless no rule is for its kind of events.
+    /// has a finding without a rule, unless no rule is for its log. Its event ID and fields may be what is damaged.
     ///
     /// # Errors
     /// [`DecodeError::Interrupted`], or those of Arrow.
@@ -82,12 +82,11 @@ impl RowMatcher {
         findings: &mut Findings,
         interrupt: Interrupt<'_>,
     ) -> Result<(), DecodeError> {
-        let (_, kind) = self.matches(row, interrupt)?;
+        self.matches(row, interrupt)?;
         self.matches.retain(|found| self.rules.reports(found.rule));
         let is_damaged = row.values[self.columns.error].is_some();
-        let lacks = |column: usize| row.values[column].is_none();
-        let is_unknown = lacks(self.columns.channel) || lacks(self.columns.event_id);
-        let hides_match = is_damaged && (is_unknown || kind.may_match());
+        let channel = row.text(self.columns.channel);
+        let hides_match = is_damaged && channel.is_none_or(|channel| self.rules.set.is_for_channel(channel));
         if self.matches.is_empty() && hides_match {
             findings.push(None)?;
         }
