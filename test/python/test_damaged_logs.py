@@ -340,7 +340,7 @@ def test_record_ids_tell_that_a_chunk_was_replaced_by_a_sound_one(con, tmp_path,
         log = tmp_path / f"{slot}.evtx"
         log.write_bytes(data[:start] + chunk + data[start + CHUNK :])
         for path in (log, write_zip(tmp_path / f"{slot}.zip", {"a.evtx": log})):
-            found = con.execute("SELECT missing_records, next_record_id - last_record_id - 1, damaged_chunks, error FROM evtx_file_metadata($1)", [str(path)]).fetchone()
+            found = con.execute("SELECT missing_records, next_record_id::HUGEINT - last_record_id - 1, damaged_chunks, error FROM evtx_file_metadata($1)", [str(path)]).fetchone()
             assert found == (missing_ids, newest_missing, 0, None), slot
             ids = con.execute("SELECT count(error), count(DISTINCT record_id), max(record_id) - min(record_id) + 1 FROM read_evtx($1, verify := true)", [str(path)]).fetchone()
             assert ids == (0, 120, 120 + missing_ids), slot
