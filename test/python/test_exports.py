@@ -321,7 +321,7 @@ def types_of(macro):
 
 def is_time(value):
     """Whether a text is a time that fits a TIMESTAMP_NS, or the time 0 of Windows."""
-    if not isinstance(value, str) or not re.fullmatch(r"\d{4}(-\d\d){2}[T ]\d\d(:\d\d){2}(\.\d+)?(Z|[+-]\d\d:\d\d)?", value):
+    if not isinstance(value, str) or not re.fullmatch(r"\d{4}(-\d\d){2}[T ]\d\d(:\d\d){2}(\.\d+)?(Z|[+-]([01]\d|2[0-5]):[0-5]\d)?", value):
         return False
     try:
         datetime.datetime.fromisoformat(value[:19])
@@ -567,7 +567,7 @@ def guid(value):
 def words(value):
     if isinstance(value, (dict, list)):
         raise ValueError(value)
-    return value if isinstance(value, str) else json.dumps(value)
+    return value.replace("\0", "") if isinstance(value, str) else json.dumps(value)
 
 
 def when(value):
@@ -651,7 +651,7 @@ def places_of(macro):
 
 DRAWN = [*VALUES, 65535, 65536, 2**32 - 1, 2**64 - 1, 10**30, 1e300, 0.0, "0x8020000000000000", "0x1ffffffffffffffff", "0x", "Info", "Audit success",
          "Classic", "99999", "-5", "infinity", "-infinity", "epoch", "now", "nan", "2024-03-05T08:58:00.123456Z", "2024-03-05 08:58:00",
-         "2024-03-05T08:58:00.1234567+05:30", "0001-01-01T00:00:00Z", "99999-01-01T00:00:00Z", "1601-01-01T00:00:00Z", "1677-12-31T23:59:59Z",
+         "2024-03-05T08:58:00.1234567+05:30", "2024-03-05T08:58:00-25:59", "2024-03-05T08:58:00+26:00", "2024-03-05T08:58:00+99:00", "a\0b\\u0000\0", "0001-01-01T00:00:00Z", "99999-01-01T00:00:00Z", "1601-01-01T00:00:00Z", "1677-12-31T23:59:59Z",
          "2262-01-01T00:00:00Z", "2024-02-29T00:00:00Z", "2023-02-29T00:00:00Z", "2024-13-01T00:00:00Z", "2024-03-05T24:00:00Z",
          "2024-03-05T08:58:60Z", 1709629080.441, -11644473600, -1e9, 1e12, 9214646400, " 7", "٣"]
 MISSING = object()
@@ -732,6 +732,33 @@ def test_a_value_is_in_its_column_or_in_the_error(con, tmp_path, macro):
         assert (row[-1] is not None) == is_wrong, (changes, row[-1])
         kinds[is_wrong] += 1
     assert min(kinds.values()) > 300, kinds
+
+
+@pytest.mark.parametrize("macro", EXPORTS)
+def test_nuls_are_left_out(con, tmp_path, macro):
+    """Those in texts and names of fields, but not what looks like their escapes."""
+    names = {"a\0": "b\0c\0\0", "path": "C:\\u0000\\\0u0000", "\0": "d"}
+    payload = {"EventData": {"Data": [{"@Name": name, "#text": value} for name, value in names.items()]}}
+    place = PLACES[macro][-1]
+    event = changed(EXPORTS[macro][0], place, json.dumps(payload) if place == ("Payload",) else names)
+    [row] = read_lines(con, macro, [event], tmp_path)
+    assert [*row[-2].values()] == ["bc", "C:\\u0000\\u0000", "d"] and [*row[-2]][:2] == ["a", "path"] and row[-1] is None
+    # Outside of a text, the escape is not JSON.
+    [row] = read_lines(con, macro, ["\\u0000" + json.dumps(EXPORTS[macro][0])], tmp_path)
+    assert row[-1].endswith("it is not JSON")
+
+
+def test_offsets_are_those_that_xml_can_have(con, tmp_path):
+    """Another offset is NULL with an error, in JSON and in XML."""
+    for offset, is_one in [("+25:59", True), ("-25:59", True), ("+26:00", False), ("-99:00", False), ("+01:60", False)]:
+        time = f"2024-03-05T08:58:00{offset}"
+        (tmp_path / "export.xml").write_text(f"<Event><System><Provider Name='P'/><EventID>1</EventID><TimeCreated SystemTime='{time}'/>"
+                                             "<EventRecordID>1</EventRecordID><Channel>c</Channel><Computer>pc</Computer></System></Event>")
+        (tmp_path / "export.json").write_text(json.dumps(changed(EVTX_DUMP, PLACES["evtx_from_evtx_dump"][0], time)))
+        found = [con.execute(f"SELECT time_created, error IS NULL FROM {call}").fetchall() for call in (
+            f"read_evtx_xml({quoted(tmp_path / 'export.xml')})", f"evtx_from_evtx_dump({quoted(tmp_path / 'export.json')})")]
+        assert found[0] == found[1], offset
+        assert [(at is not None, is_sound) for at, is_sound in found[0]] == [(is_one, is_one)], offset
 
 
 def test_fields_of_evtxecmd_beside_data(con, tmp_path):

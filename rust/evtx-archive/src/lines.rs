@@ -3,6 +3,7 @@
 //! A thread takes an open file, reads its next piece up to the last line break, and gives the file back. While it checks the
 //! lines, another thread can read on. A line that is too long is passed over piece by piece.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use encoding_rs::{Decoder, Encoding, UTF_8};
 use evtx_arrow::DecodeError;
 use evtx_format::Interrupt;
-use evtx_reports::{JsonCheck, JsonTypes, LineRow, check_json, line_batch, line_schema};
+use evtx_reports::{JsonCheck, JsonTypes, LineRow, check_json, line_batch, line_schema, without_nuls};
 use evtx_scan::{
     Call, LastOpened, OpenFile, ReportBatch, ReportRows, ReportThreads, ScanError, ScanPath, Storage, StorageError,
     WAIT, batch_index,
@@ -436,7 +437,7 @@ impl Block {
                 (None, None)
             };
             rows.push(LineRow {
-                json: json.filter(|_| wanted.json).map(str::to_owned),
+                json: json.filter(|_| wanted.json).map(Cow::into_owned),
                 place: Some(place),
                 why,
                 filename: Arc::clone(&self.filename),
@@ -446,12 +447,12 @@ impl Block {
     }
 }
 
-/// A line if it is JSON, and what is wrong with it.
+/// A line without NULs if it is JSON, and what is wrong with it.
 fn checked<'l>(
     line: &'l [u8],
     types: Option<&JsonTypes>,
     interrupt: Interrupt<'_>,
-) -> Result<(Option<&'l str>, Option<String>), ScanError> {
+) -> Result<(Option<Cow<'l, str>>, Option<String>), ScanError> {
     if line.len() > MAX_LINE {
         return Ok((None, Some(too_long())));
     }
@@ -462,9 +463,16 @@ fn checked<'l>(
             return Ok((None, Some(format!("it is not UTF-8 after {at} bytes"))));
         }
     };
-    Ok(match check_json(text, types, interrupt)? {
-        JsonCheck::Sound => (Some(text), None),
-        JsonCheck::Odd(why) => (Some(text), Some(why)),
+    let json = without_nuls(text);
+    // The escape of a NUL outside of a text is not JSON.
+    if matches!(json, Cow::Owned(_))
+        && let JsonCheck::NotJson(why) = check_json(text, None, interrupt)?
+    {
+        return Ok((None, Some(why)));
+    }
+    Ok(match check_json(&json, types, interrupt)? {
+        JsonCheck::Sound => (Some(json), None),
+        JsonCheck::Odd(why) => (Some(json), Some(why)),
         JsonCheck::NotJson(why) => (None, Some(why)),
     })
 }

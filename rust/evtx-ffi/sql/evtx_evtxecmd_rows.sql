@@ -6,7 +6,8 @@
 -- SELECT * FROM evtx_evtxecmd_rows('timeline')
 
 WITH evtx_export AS (
-    SELECT *, TRY_CAST(Payload AS JSON) AS json, json->'UserData' AS user_data, json->'EventData' AS fields, fields->'Data' AS texts,
+    -- Without NULs, whose escapes are in the JSON in the JSON. Another escape can come before u0000.
+    SELECT *, TRY_CAST(regexp_replace(Payload, '(\\[^u])|\\u0000', '\1', 'g') AS JSON) AS json, json->'UserData' AS user_data, json->'EventData' AS fields, fields->'Data' AS texts,
            fields->>'Binary' AS bytes,
            TRY_CAST(coalesce((MAP {'LogAlways': '0', 'Critical': '1', 'Error': '2', 'Warning': '3', 'Info': '4', 'Verbose': '5', 'Success': '8',
                'Failure': '16'})["Level"], "Level") AS UTINYINT) AS level_number,
@@ -18,8 +19,8 @@ WITH evtx_export AS (
 )
 SELECT
     RecordNumber AS record_id,
-    -- DuckDB takes infinity for a time.
-    TRY_CAST(CASE WHEN TimeCreated LIKE '____-__-__%' THEN TimeCreated END AS TIMESTAMP_NS) AS time_created,
+    -- DuckDB takes infinity for a time, and +99:00 for an offset.
+    TRY_CAST(CASE WHEN evtx_json_error(to_json(TimeCreated), '"TIMESTAMP_NS"') IS NULL THEN TimeCreated END AS TIMESTAMP_NS) AS time_created,
     -- A cast rounds 4624.5.
     CASE WHEN regexp_full_match(EventId, '\d+(\.0+)?') THEN TRY_CAST(EventId AS UINTEGER) END AS event_id, level_number AS "level",
     Provider AS provider, Channel AS channel, Computer AS computer,

@@ -5,7 +5,8 @@
 -- SELECT * FROM evtx_from_evtxecmd_csv('*_EvtxECmd_Output.csv') WHERE event_id = 4624
 
 WITH evtx_export_lines AS (
-    SELECT to_json(line) AS json, filename, filename || ': cannot read a line: ' AS place
+    -- Without NULs, as in evtx_json_lines.
+    SELECT regexp_replace(to_json(line), '(\\[^u])|\\u0000', '\1', 'g') AS json, filename, filename || ': cannot read a line: ' AS place
     -- An empty value is none, but not a missing one.
     FROM read_csv(exports, header := true, all_varchar := true, union_by_name := true, filename := true, delim := ',',
                   quote := '"', escape := '"', nullstr := chr(0)) line

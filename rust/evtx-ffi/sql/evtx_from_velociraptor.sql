@@ -15,9 +15,9 @@ WITH evtx_export AS (
 )
 SELECT
     coalesce(s.EventRecordID, r.EventRecordID) AS record_id,
-    -- DuckDB 1.5 finds no alias in TRY. DuckDB takes infinity for a time.
+    -- DuckDB 1.5 finds no alias in TRY. DuckDB takes infinity for a time, and +99:00 for an offset.
     coalesce(TRY(make_timestamp_ns(TRY_CAST(TRY_CAST(s.TimeCreated.SystemTime AS DOUBLE) * 1e7 AS BIGINT) * 100)),
-             TRY_CAST(CASE WHEN written LIKE '____-__-__%' THEN written END AS TIMESTAMP_NS)) AS time_created, id AS event_id,
+             TRY_CAST(CASE WHEN evtx_json_error(to_json(written), '"TIMESTAMP_NS"') IS NULL THEN written END AS TIMESTAMP_NS)) AS time_created, id AS event_id,
     s."Level" AS "level", source AS provider, coalesce(s.Channel, r.Channel) AS channel, coalesce(s.Computer, r.Computer) AS computer,
     CASE WHEN fields IS NOT NULL THEN evtx_event_data(list_concat(
         list_transform(CASE json_type(texts) WHEN 'ARRAY' THEN texts->'$[*]' ELSE list_filter([texts], lambda t: t IS NOT NULL) END,

@@ -11,8 +11,8 @@ WITH evtx_export AS (
 )
 SELECT
     w.record_id,
-    -- DuckDB takes infinity for a time.
-    TRY_CAST(CASE WHEN written LIKE '____-__-__%' THEN written END AS TIMESTAMP_NS) AS time_created,
+    -- DuckDB takes infinity for a time, and +99:00 for an offset.
+    TRY_CAST(CASE WHEN evtx_json_error(to_json(written), '"TIMESTAMP_NS"') IS NULL THEN written END AS TIMESTAMP_NS) AS time_created,
     -- A cast rounds 4624.5.
     CASE WHEN regexp_full_match(id, '\d+(\.0+)?') THEN TRY_CAST(id AS UINTEGER) END AS event_id,
     (MAP {'critical': 1, 'error': 2, 'warning': 3, 'information': 4, 'verbose': 5})[lower(document.log."level")]::UTINYINT AS "level",

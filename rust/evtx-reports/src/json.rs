@@ -248,7 +248,7 @@ fn is_seconds(text: &[u8]) -> bool {
     seconds.is_some_and(|seconds: f64| SECONDS.contains(&seconds) || seconds == NO_SECONDS)
 }
 
-/// Whether a text is a time such as `2024-03-01 12:00:00.123456789+01:00`.
+/// Whether a text is a time such as `2024-03-01 12:00:00.123456789+01:00`. Offsets are those that `jiff` takes in XML.
 fn is_time(text: &[u8]) -> bool {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let Some((start, rest)) = text.split_at_checked(SHAPE.len()) else {
@@ -280,9 +280,9 @@ fn is_time(text: &[u8]) -> bool {
     };
     let is_zone = match zone {
         b"" | b"Z" => true,
-        [b'+' | b'-', hour, of_hour, b':', minute, of_minute] => [hour, of_hour, minute, of_minute]
-            .iter()
-            .all(|digit| digit.is_ascii_digit()),
+        [b'+' | b'-', hours @ .., b':', b'0'..=b'5', b'0'..=b'9'] => {
+            matches!(hours, [b'0' | b'1', b'0'..=b'9'] | [b'2', b'0'..=b'5'])
+        }
         _ => false,
     };
     has_year && is_date && is_in_day && is_zone
@@ -355,6 +355,27 @@ pub fn check_json(text: &str, types: Option<&JsonTypes>, interrupt: Interrupt<'_
         Err(Stop::TooDeep) => Ok(JsonCheck::NotJson(format!("it nests more than {MAX_DEPTH} values"))),
         Err(Stop::Interrupted(interrupted)) => Err(interrupted),
     }
+}
+
+/// JSON without the escapes of NUL in its texts: readers of logs leave NULs out.
+pub fn without_nuls(json: &str) -> Cow<'_, str> {
+    const NUL: &str = "\\u0000";
+    if !json.contains(NUL) {
+        return json.into();
+    }
+    let (mut kept, mut rest) = (String::with_capacity(json.len()), json);
+    while let Some((before, _)) = rest.split_once('\\') {
+        let escape = &rest[before.len()..];
+        kept.push_str(before);
+        rest = escape.strip_prefix(NUL).unwrap_or_else(|| {
+            // The character after the backslash can be another one.
+            let end = escape.char_indices().nth(2).map_or(escape.len(), |(end, _)| end);
+            kept.push_str(&escape[..end]);
+            &escape[end..]
+        });
+    }
+    kept.push_str(rest);
+    kept.into()
 }
 
 /// Why a scan ends early.
@@ -925,6 +946,19 @@ mod tests {
     }
 
     #[test]
+    fn nuls_are_left_out_but_not_the_text_of_their_escapes() {
+        for (json, expected) in [
+            (r#"{"a\u0000":"\u0000b\u0000\u0000"}"#, r#"{"a":"b"}"#),
+            (r#""\\u0000""#, r#""\\u0000""#),
+            (r#""\u0000\\\u0000é\"\u0000\u0001""#, r#""\\é\"\u0001""#),
+            (r"\u0000\", r"\"),
+            (r"\é\u0000", r"\é"),
+        ] {
+            assert_eq!(without_nuls(json), expected, "{json}");
+        }
+    }
+
+    #[test]
     fn types_that_from_json_does_not_have() {
         let types = "{\"t\":\"TIMESTAMP_NS\",\"s\":[\"SECONDS\",\"TIMESTAMP_NS\"],\"h\":\"HEX\",\"n\":[\"UTINYINT\",\"NAME\"],\
                      \"o\":[\"UINTEGER\",{\"a\":\"UTINYINT\"}]}";
@@ -937,6 +971,9 @@ mod tests {
             ("{\"t\":\"2024-03-05T24:00:00Z\"}", Some("t is not a time")),
             ("{\"t\":\"2024-03-05T08:58:00.Z\"}", Some("t is not a time")),
             ("{\"t\":\"2024-03-05T08:58:00+0100\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T08:58:00-25:59\"}", None),
+            ("{\"t\":\"2024-03-05T08:58:00+26:00\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T08:58:00+01:60\"}", Some("t is not a time")),
             ("{\"t\":\"2024-03-05\"}", Some("t is not a time")),
             ("{\"t\":\"infinity\"}", Some("t is not a time")),
             ("{\"t\":\"1677-12-31T23:59:59Z\"}", Some("t is not a time")),

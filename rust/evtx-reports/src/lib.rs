@@ -21,7 +21,7 @@ mod log;
 pub use chunks::ChunkReport;
 pub use declared::DeclaredEventReport;
 pub use files::FileReport;
-pub use json::{JsonCheck, JsonTypes, check_json};
+pub use json::{JsonCheck, JsonTypes, check_json, without_nuls};
 pub use lines::{LineRow, line_batch, line_schema};
 pub use log::{LogMarks, LogOptions, LogPart, LogRows};
 pub use messages::{CatalogRow, CatalogRows, message_batch, message_schema};

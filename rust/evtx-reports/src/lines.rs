@@ -39,7 +39,7 @@ columns! { LineRow:
     line_offset: UInt64(|row| row.place.map(|(_, offset)| offset));
     /// How an error about the line starts: `x.jsonl: cannot read line 7 at byte 1200`.
     place: Text(|row| Some(row.place().into()));
-    /// The line. NULL if it is not JSON.
+    /// The line, without NULs in its texts. NULL if it is not JSON.
     json: Text(|row| row.json.as_deref().map(Into::into));
     /// NULL, or what is wrong with the line: it is not JSON or too long, a name occurs twice, or a value is missing or has
     /// another type.
