@@ -146,7 +146,7 @@ def test_every_function_with_a_provider_has_such_a_row(con, tmp_path):
         assert known[1] == 0 and (known[0] > 0) == ("none" not in call), call
 
 
-@pytest.mark.parametrize("pattern", ["[]", "NULL", "[NULL]", "['svc', NULL]", "CAST(NULL AS VARCHAR)", "CAST([] AS VARCHAR[])"])
+@pytest.mark.parametrize("pattern", ["[]", "NULL", "[NULL]", "['svc', NULL]", "CAST(NULL AS VARCHAR)", "CAST([] AS VARCHAR[])", "true", "{'a': 1}", "[{'a': 1}]", "MAP {'a': 'b'}"])
 @pytest.mark.parametrize("regex", ["false", "true"])
 def test_a_search_without_a_text_is_an_error(con, pattern, regex):
     """Also over a table without rows."""

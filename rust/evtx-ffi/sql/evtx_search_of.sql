@@ -8,7 +8,8 @@
 WITH evtx_search_hits AS (
     SELECT time_created, computer, channel, event_id, record_id, unnest(coalesce(fields, [NULL])) AS item, error, filename
     -- Only arguments of table functions are evaluated if there are no rows.
-    FROM query_table(nullif(table_name, CASE WHEN CASE WHEN typeof(pattern) LIKE '%]'
+    FROM query_table(nullif(table_name, CASE WHEN CASE WHEN regexp_matches(typeof(pattern), '^(BOOLEAN|BLOB|STRUCT|MAP|UNION)') THEN true
+            WHEN typeof(pattern) LIKE '%]'
             THEN coalesce(len(list_filter(TRY_CAST(pattern AS VARCHAR[]), lambda p: p IS NULL)) > 0 OR len(TRY_CAST(pattern AS VARCHAR[])) = 0, true)
             ELSE pattern IS NULL END
         THEN error('evtx_search needs a text to search for, or a list of them, such as [''svc'', ''powershell'']; * stands for any text') END))
