@@ -118,8 +118,7 @@ impl LogRows {
         let bytes = records.get(row)?.ok_or_else(|| {
             format!("row {at} has no record. A damaged record is NULL: leave it out with WHERE record IS NOT NULL")
         })?;
-        let problem = |why| format!("row {at}: the record cannot be written: {why}");
-        let record = CutRecord::new(bytes).map_err(problem)?;
+        let record = CutRecord::new(bytes).map_err(|why| format!("row {at}: the record cannot be written: {why}"))?;
         self.check_id(at, record.id)?;
         if let Some(marks) = record.marks {
             if !self.marks.entries.contains(marks.entries) {
@@ -132,7 +131,7 @@ impl LogRows {
         } else {
             self.log.write_cut(record).map(drop)
         };
-        written.map_err(problem)?;
+        written.map_err(|why| format!("row {at}: record {} cannot be written: {why}", record.id))?;
         self.last_id = Some(record.id);
         Ok(())
     }
