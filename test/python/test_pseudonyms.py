@@ -147,9 +147,13 @@ def test_an_entry_for_a_field_allows_no_word(con, tmp_path):
 
 def test_words_of_windows_name_nobody(con, tmp_path):
     texts = ["backup@exchange.com", "APP-SERVER.cloud.com", r"C:\Users\backup\AppData", r"C:\Users\Public\AppData", "backup"]
-    new = texts_after(con, tmp_path / "shared.evtx", texts)
     name = "t-[0-9a-f]{10}"
+    texts += [r"User = EXCHANGE\backup", r"net use \\backup-server\c$ /user:exchange\backup", "backup@exchange.bank", "CN=Backup,CN=Users", "BACKUP-SERVER$"]
+    texts += [r"C:\Users\Administrator Backup\AppData", "enter-pssession -ComputerName exchange", r"NT AUTHORITY\SYSTEM", r"C:\Program Files\Internet Explorer"]
+    new = texts_after(con, tmp_path / "shared.evtx", texts)
     patterns = [rf"{name}@{name}\.{name}", rf"{name}-{name}\.{name}\.{name}", rf"C:\\Users\\{name}\\AppData", r"C:\\Users\\Public\\AppData", "backup"]
+    patterns += [rf"User = {name}\\{name}", rf"net use \\\\{name}-{name}\\c\$ /user:{name}\\{name}", rf"{name}@{name}\.{name}", rf"{name}={name},{name}=Users", rf"{name}-{name}\$"]
+    patterns += [rf"C:\\Users\\{name} {name}\\AppData", rf"{name}-{name} -ComputerName {name}", r"NT AUTHORITY\\SYSTEM", r"C:\\Program Files\\Internet Explorer"]
     assert all(map(re.fullmatch, patterns, new)), new
 
 
@@ -167,6 +171,23 @@ def test_entries_of_the_user_stay(con, tmp_path):
     con.execute("CREATE TABLE words AS SELECT 'example' AS word UNION ALL SELECT '*/*/Computer'")
     shared(con, path, log, ", allow := (SELECT list(word) FROM words)")
     assert con.execute("SELECT DISTINCT computer FROM read_evtx(?)", [str(path)]).fetchall() == [("DC01.northwind.example",)]
+
+
+def test_an_entry_of_any_field_allows_each(con, tmp_path):
+    path, log = tmp_path / "shared.evtx", str(SAMPLES / "DC01-Security.evtx")
+    values = lambda where: con.execute(f"SELECT event_id, event_data FROM read_evtx(?) {where}", [log]).fetchall()
+    for entry, where in [("*/*/*", ""), ("Microsoft-Windows-Security-Auditing/4624/*", "WHERE event_id = 4624")]:
+        log = str(SAMPLES / "DC01-Security.evtx")
+        before = values(where)
+        shared(con, path, [log], f"{KEY}, allow := [{quoted(entry)}]")
+        log = str(path)
+        assert values(where) == before != []
+
+
+def test_values_that_no_clock_and_no_version_has_are_replaced(con, tmp_path):
+    texts = ["2024-03-05T10:00:00.491511234Z", "1990-05-17T00:00:00Z", "1990-05-17", "2024-03-05T10:00:00.4915112Z", "::ffff:127.0.0.1"]
+    new = texts_after(con, tmp_path / "shared.evtx", texts)
+    assert new[3:] == texts[3:] and not set(new[:3]) & set(texts)
 
 
 def test_a_value_that_is_left_fails_the_copy(con, tmp_path):

@@ -5,6 +5,7 @@
 
 mod text;
 mod key;
+mod names;
 mod allowed;
 mod check;
 
@@ -137,13 +138,16 @@ impl<'p> Pseudonyms<'p> {
             true => text.to_owned(),
             false => rules.key.part(part),
         };
-        let new: String = rules.allowed.parts(place, text).map(part).collect();
+        let new: String = rules.allowed.parts(place, &self.plan.event, text).map(part).collect();
         let Some(room) = self.room.checked_sub(2 * new.len().saturating_sub(text.len())) else {
             return self.issued(rules.key.word(text));
         };
         self.room = room;
         // Pseudonyms of numbers can form other parts than the numbers.
-        let issued = rules.allowed.parts(place, &new).filter(|(_, _, may_stay)| !may_stay);
+        let issued = rules
+            .allowed
+            .parts(place, &self.plan.event, &new)
+            .filter(|(_, _, may_stay)| !may_stay);
         self.plan
             .issued
             .extend(issued.map(|(part, text, _)| mark_of((part, text))));

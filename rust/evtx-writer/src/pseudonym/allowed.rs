@@ -1,6 +1,7 @@
 //! What may stay: fields whose values cannot name anybody, and words and names that every Windows has.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use evtx_catalog::all_events;
@@ -9,6 +10,7 @@ use evtx_format::value::{Scalar, ValueType};
 use jiff::civil::DateTime;
 
 use super::key::NUMBERS;
+use super::names::names;
 use super::text::{Part, only_part, parts};
 
 /// Whether the bytes of values of a type are replaced together: binary ones, and arrays of numbers, which can be addresses or
@@ -41,6 +43,8 @@ pub(super) const NO_TIME: &str = "1601-01-01T00:00:00.0000000Z";
 /// Elements and attributes of `System` that hold numbers, GUIDs and times.
 const SYSTEM: &str = "EventID Qualifiers Version Level Task Opcode Keywords SystemTime RawTime EventRecordID ActivityID \
                       RelatedActivityID ProcessID ThreadID ProcessorID SessionID KernelTime UserTime ProcessorTime Guid";
+/// Those of them that have 64 bits.
+const LONG: [&str; 3] = ["Keywords", "EventRecordID", "RawTime"];
 
 /// Fields that name accounts, domains and machines, in lower case. `*` stands for any text.
 const NAMING: &str = "*user *username *accountname *account *domain* computer* *computer *computername *workstation* \
@@ -49,7 +53,7 @@ const NAMING: &str = "*user *username *accountname *account *domain* computer* *
 
 /// Last labels of names of hosts, beside those of countries.
 const TOP: &str = "com net org edu gov mil int arpa info biz name local localdomain lan corp internal intranet home private \
-                   example invalid cloud online site xyz top shop live";
+                   example invalid cloud online site xyz top shop live app bank dev email";
 /// Those of countries.
 const COUNTRIES: &str = "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by \
                          bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et \
@@ -132,8 +136,12 @@ pub(super) struct Open {
 /// The place of a value in an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A number, GUID or time of `System`.
+    /// A number of 32 bits, GUID or time of `System`.
     System,
+    /// A number of 64 bits there.
+    Long,
+    /// The GUID of the provider.
+    ProviderGuid,
     EventId,
     Provider,
     /// The older name of a provider.
@@ -162,7 +170,7 @@ impl Event {
 }
 
 impl Place {
-    /// Whether it names accounts, domains or machines.
+    /// Whether it names accounts, domains or machines in every event.
     fn is_naming(&self) -> bool {
         let Place::Field(name) = self else { return false };
         NAMING.split_whitespace().any(|pattern| {
@@ -193,6 +201,8 @@ impl Place {
             None if in_system && last.name == "Channel" => Place::Channel,
             None if !last.label.is_empty() => Place::Field(last.label.to_lowercase()),
             _ => match attribute.unwrap_or(&last.name) {
+                "Guid" if in_system => Place::ProviderGuid,
+                name if in_system && LONG.contains(&name) => Place::Long,
                 name if in_system && SYSTEM.split(' ').any(|known| known == name) => Place::System,
                 name => Place::Field(name.to_lowercase()),
             },
@@ -213,16 +223,31 @@ enum Form {
     Bits,
     /// A number, or such codes.
     Number,
-    /// Numbers with dots between them.
+    /// Up to four numbers of up to five digits, with dots between them, that are not an address.
     Version,
     Guid,
+    /// A name as `HackTool:Win32/Mimikatz.D`.
+    Threat,
+    /// One of some texts, with `|` between them.
+    OneOf(&'static str),
+    /// The name of an account, a domain or a machine. It does not stay, and so do words of Windows in it.
+    Name,
     Any,
+}
+
+/// Providers of a field.
+#[derive(Debug)]
+enum Providers {
+    Any,
+    /// Those that are shipped.
+    Declared,
+    /// One, in lower case.
+    One(String),
 }
 
 #[derive(Debug)]
 struct Field {
-    /// In lower case; empty for any.
-    provider: String,
+    providers: Providers,
     event: Option<u64>,
     form: Form,
 }
@@ -230,7 +255,7 @@ struct Field {
 /// What may stay.
 #[derive(Debug)]
 pub(super) struct Allowed {
-    /// By name.
+    /// By name; those of `*` are any.
     fields: HashMap<String, Vec<Field>>,
     /// Words that the user has added.
     words: HashSet<String>,
@@ -255,7 +280,11 @@ impl Allowed {
         for line in FIELDS.lines().filter(|line| !line.starts_with('#')) {
             if let [provider, event, name, form, _] = line.split('\t').collect::<Vec<_>>()[..] {
                 let form = Form::of(form).ok_or_else(|| line.to_owned())?;
-                all.add(provider, event, name, form).map_err(|()| line.to_owned())?;
+                let providers = match provider {
+                    "*" => Providers::Declared,
+                    one => Providers::One(one.to_lowercase()),
+                };
+                all.add(providers, event, name, form).map_err(|()| line.to_owned())?;
             }
         }
         for entry in entries {
@@ -263,7 +292,11 @@ impl Allowed {
             let mut from_end = entry.rsplitn(3, '/');
             match [from_end.next(), from_end.next(), from_end.next()] {
                 [Some(name), Some(event), Some(provider)] if !name.is_empty() && !provider.is_empty() => {
-                    all.add(provider, event, name, Form::Any).map_err(|()| wrong())?;
+                    let providers = match provider {
+                        "*" => Providers::Any,
+                        one => Providers::One(one.to_lowercase()),
+                    };
+                    all.add(providers, event, name, Form::Any).map_err(|()| wrong())?;
                     _ = all.providers.insert(provider.to_lowercase());
                 }
                 _ if only_part(entry).is_some_and(|part| part != Part::Between(entry)) => {
@@ -279,21 +312,16 @@ impl Allowed {
         Ok(all)
     }
 
-    fn add(&mut self, provider: &str, event: &str, name: &str, form: Form) -> Result<(), ()> {
+    fn add(&mut self, providers: Providers, event: &str, name: &str, form: Form) -> Result<(), ()> {
         let event = if event == "*" {
             None
         } else {
             Some(event.parse().map_err(drop)?)
         };
-        let provider = if provider == "*" {
-            String::new()
-        } else {
-            provider.to_lowercase()
-        };
         self.fields
             .entry(name.to_lowercase())
             .or_default()
-            .push(Field { provider, event, form });
+            .push(Field { providers, event, form });
         Ok(())
     }
 
@@ -301,7 +329,8 @@ impl Allowed {
     pub(super) fn may_stay(&self, place: &Place, event: &Event, value_type: ValueType, text: &str) -> bool {
         match value_type.array {
             _ if is_bytes(value_type) => self.any(place, event),
-            true => text.is_empty() || is_time(text) || self.any(place, event),
+            true => text.is_empty() || is_clock(text) || self.any(place, event),
+            false if matches!(value_type.scalar, Scalar::Real32 | Scalar::Real64) => self.any(place, event),
             false if value_type.scalar == Scalar::Bool => Form::Truth.is_of(text) || self.any(place, event),
             false => self.whole(place, event, text),
         }
@@ -314,29 +343,58 @@ impl Allowed {
 
     /// The forms of the values that may stay in a place.
     fn forms(&self, place: &Place, event: &Event) -> impl Iterator<Item = Form> {
-        let fields = match place {
-            Place::Field(name) => self.fields.get(name),
+        let any_field = match place {
+            Place::Field(_) => self.fields.get("*"),
             _ => None,
         };
         let is_one = |field: &&Field| {
             let is_event = field.event.is_none_or(|id| event.id == Some(id));
-            is_event && (field.provider.is_empty() || field.provider.eq_ignore_ascii_case(&event.provider))
+            is_event
+                && match &field.providers {
+                    Providers::Any => true,
+                    Providers::Declared => SHIPPED.providers.contains(&event.provider),
+                    Providers::One(provider) => *provider == event.provider,
+                }
         };
-        fields.into_iter().flatten().filter(is_one).map(|field| field.form)
+        let fields = self.fields_of(place).chain(any_field.into_iter().flatten());
+        fields.filter(is_one).map(|field| field.form)
+    }
+
+    /// What is allowed for the name of a field.
+    fn fields_of(&self, place: &Place) -> impl Iterator<Item = &Field> {
+        let fields = match place {
+            Place::Field(name) => self.fields.get(name),
+            _ => None,
+        };
+        fields.into_iter().flatten()
+    }
+
+    /// Whether a place names accounts, domains or machines in an event, or in an event that may be this one.
+    fn is_naming(&self, place: &Place, event: &Event) -> bool {
+        let may_be = |field: &Field| match &field.providers {
+            _ if field.form != Form::Name || field.event.is_some() && event.id.is_some() && field.event != event.id => {
+                false
+            }
+            Providers::One(provider) => *provider == event.provider || ["", UNKNOWN].contains(&&*event.provider),
+            Providers::Any | Providers::Declared => true,
+        };
+        place.is_naming() || self.fields_of(place).any(may_be)
     }
 
     /// Whether a single value may stay as it is in its place, by the text that Windows shows for it.
     pub(super) fn whole(&self, place: &Place, event: &Event, text: &str) -> bool {
-        if text.is_empty() || is_time(text) {
+        if text.is_empty() || is_clock(text) {
             return true;
         }
         match place {
-            Place::System | Place::EventId => Form::Number.is_of(text) || is_guid(text),
+            Place::System | Place::EventId => Form::Code.is_of(text) || is_guid(text) || is_time(text),
+            Place::Long => Form::Number.is_of(text),
+            Place::ProviderGuid => is_guid(text) && self.is_provider(&event.provider),
             Place::Provider | Place::Source => self.is_provider(text),
             Place::Channel => {
                 self.is_provider(text)
                     || text.split_once('/').is_some_and(|(provider, kind)| {
-                        self.is_provider(provider) && self.parts(place, kind).all(|(_, _, may_stay)| may_stay)
+                        self.is_provider(provider) && self.parts(place, event, kind).all(|(_, _, may_stay)| may_stay)
                     })
             }
             Place::Name => self.is_name(text),
@@ -345,9 +403,14 @@ impl Allowed {
         }
     }
 
-    /// The parts of a text in a place, each with its text, and whether it may stay.
-    pub(super) fn parts<'t>(&self, place: &Place, text: &'t str) -> impl Iterator<Item = (Part<'t>, &'t str, bool)> {
-        let (words, mut at) = (words_of(place, text), 0);
+    /// The parts of a text in a place of an event, each with its text, and whether it may stay.
+    pub(super) fn parts<'t>(
+        &self,
+        place: &Place,
+        event: &Event,
+        text: &'t str,
+    ) -> impl Iterator<Item = (Part<'t>, &'t str, bool)> {
+        let (words, mut at) = (words_of(self.is_naming(place, event), text), 0);
         parts(text).map(move |(part, text)| {
             let words = &words[at..at + text.len()];
             at += text.len();
@@ -378,7 +441,10 @@ impl Allowed {
                 is_code(&text.to_lowercase()) || text.bytes().all(|byte| matches!(byte, b'0' | b'-'))
             }
             Part::Ipv4(address) => address.is_loopback() || address.is_unspecified() || is_code(&address.to_string()),
-            Part::Ipv6(address) => address.is_loopback() || address.is_unspecified() || is_code(&address.to_string()),
+            Part::Ipv6(address) => match address.to_ipv4_mapped() {
+                Some(address) => self.part(Part::Ipv4(address)),
+                None => address.is_loopback() || address.is_unspecified() || is_code(&address.to_string()),
+            },
             Part::Word(word) => {
                 let word = word.to_lowercase();
                 SHIPPED.words.contains(&word) || self.words.contains(&word)
@@ -406,7 +472,7 @@ fn is_guid(text: &str) -> bool {
 
 impl Form {
     /// The form with a name in the table.
-    fn of(name: &str) -> Option<Self> {
+    fn of(name: &'static str) -> Option<Self> {
         Some(match name {
             "truth" => Form::Truth,
             "port" => Form::Port,
@@ -415,7 +481,9 @@ impl Form {
             "number" => Form::Number,
             "version" => Form::Version,
             "guid" => Form::Guid,
-            "any" => Form::Any,
+            "threat" => Form::Threat,
+            "name" => Form::Name,
+            texts if texts.contains('|') => Form::OneOf(texts),
             _ => return None,
         })
     }
@@ -453,8 +521,28 @@ impl Form {
                 }
                 Form::Bits => is_number(32) || are_codes(),
                 Form::Number => is_number(64) || are_codes(),
-                Form::Version => text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'),
+                Form::Version => {
+                    let is_short = |number: &str| {
+                        (1..=5).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
+                    };
+                    text.split('.').count() <= 4
+                        && text.split('.').all(is_short)
+                        && !matches!(only_part(text), Some(Part::Ipv4(_)))
+                }
                 Form::Guid => is_guid(text),
+                Form::Threat => {
+                    let is_one = |part: &str| {
+                        !part.is_empty()
+                            && part
+                                .bytes()
+                                .all(|byte| byte.is_ascii_alphanumeric() || b"._!#-".contains(&byte))
+                    };
+                    let family = text.split_once(':').filter(|(kind, _)| is_one(kind));
+                    let family = family.and_then(|(_, rest)| rest.split_once('/'));
+                    family.is_some_and(|(platform, family)| is_one(platform) && is_one(family))
+                }
+                Form::OneOf(texts) => texts.split('|').any(|known| text.eq_ignore_ascii_case(known)),
+                Form::Name => false,
                 Form::Any => true,
             }
     }
@@ -478,7 +566,7 @@ enum Words {
 }
 
 /// Which words may stay, by the byte of a text.
-fn words_of(place: &Place, text: &str) -> Vec<Words> {
+fn words_of(is_naming: bool, text: &str) -> Vec<Words> {
     let lower = text.to_ascii_lowercase();
     let mut words = vec![Words::Usual; text.len()];
     let of_account = |name: &str| {
@@ -488,7 +576,7 @@ fn words_of(place: &Place, text: &str) -> Vec<Words> {
             Words::None
         }
     };
-    if place.is_naming() {
+    if is_naming {
         for (at, name) in pieces(&lower, |char| matches!(char, '\\' | '/' | '@') || char.is_control()) {
             let end = at + name.len();
             let is_first = lower[..at].chars().next_back().is_none_or(char::is_control);
@@ -496,6 +584,11 @@ fn words_of(place: &Place, text: &str) -> Vec<Words> {
             words[at..end].fill(if is_class { Words::All } else { of_account(name) });
         }
         return words;
+    }
+    for name in names(&lower) {
+        if !is_in_account(&lower, &name) {
+            words[name.clone()].fill(of_account(&lower[name]));
+        }
     }
     let is_no_host = |char: char| char.is_ascii() && !char.is_alphanumeric() && !matches!(char, '.' | '-' | '_' | '@');
     for (at, host) in pieces(&lower, is_no_host) {
@@ -507,19 +600,18 @@ fn words_of(place: &Place, text: &str) -> Vec<Words> {
             words[at..at + host.len()].fill(Words::None);
         }
     }
-    // The name of a profile can have spaces. What follows a known one is no part of it.
+    // The name of a profile can have spaces. At the end of a path, arguments can follow it.
     let is_end = |char: char| char.is_control() || "\\/\"'<>|,;:*".contains(char);
     for (at, users) in lower.match_indices("users") {
         let after = &lower[at + users.len()..];
         let start = after.trim_start_matches(['\\', '/']);
         let is_folder = lower[..at].ends_with(['\\', '/']) || at == 0;
         if is_folder && start.len() < after.len() {
-            let name = start.split(is_end).next().unwrap_or_default();
-            let is_known = |known: &str| {
-                let rest = name.strip_prefix(known);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-            };
-            if !PROFILES.into_iter().any(is_known) {
+            let mut name = start.split(is_end).next().unwrap_or_default();
+            if !start[name.len()..].starts_with('\\') {
+                name = name.split(" -").next().unwrap_or_default();
+            }
+            if !PROFILES.contains(&name.trim_end()) {
                 let at = text.len() - start.len();
                 words[at..at + name.len()].fill(Words::None);
             }
@@ -538,6 +630,20 @@ fn pieces(text: &str, is_between: fn(char) -> bool) -> impl Iterator<Item = (usi
     })
 }
 
+/// Whether a name in a text in lower case is one end of that of an account with spaces, as in `nt authority\system`.
+fn is_in_account(text: &str, name: &Range<usize>) -> bool {
+    let is_end = |text: &str| !text.starts_with(char::is_alphanumeric);
+    let is_start = |text: &str| !text.ends_with(char::is_alphanumeric);
+    SHIPPED
+        .accounts
+        .iter()
+        .filter(|account| account.contains(' '))
+        .any(|account| {
+            text[name.start..].strip_prefix(&**account).is_some_and(is_end)
+                || text[..name.end].strip_suffix(&**account).is_some_and(is_start)
+        })
+}
+
 /// Whether every Windows has an account or a domain with a name, whose ASCII letters are in lower case.
 fn is_account(name: &str) -> bool {
     let number = name.strip_prefix("dwm-").or_else(|| name.strip_prefix("umfd-"));
@@ -545,11 +651,23 @@ fn is_account(name: &str) -> bool {
         || number.is_some_and(|number| number.len() < 3 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Whether a text is a time that a clock shows: not of midnight, as dates of birth have it.
+fn is_clock(text: &str) -> bool {
+    is_time(text) && (text == NO_TIME || !text[10..].bytes().all(|byte| !byte.is_ascii_digit() || byte == b'0'))
+}
+
 /// Whether a text is a time since 1990, as Windows and Sysmon write them, or the time that FILETIME 0 is.
 fn is_time(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b' ' | b'Z');
     let time = text.strip_suffix('Z').unwrap_or(text).parse::<DateTime>();
-    text.len() > 18 && text.bytes().all(is_plain) && time.is_ok_and(|time| (1990..2100).contains(&time.year()))
+    // A clock of Windows has seven digits of the second. Forwarded events have two zeros after these.
+    let has_digits = text
+        .get(27..)
+        .is_none_or(|rest| rest.bytes().all(|byte| matches!(byte, b'0' | b'Z')));
+    (19..=30).contains(&text.len())
+        && has_digits
+        && text.bytes().all(is_plain)
+        && time.is_ok_and(|time| (1990..2100).contains(&time.year()))
         || text == NO_TIME
 }
 
@@ -562,6 +680,7 @@ mod tests {
         for text in [
             "2024-03-05 10:00:00.123",
             "2024-03-05T10:00:00.1234567Z",
+            "2024-03-05T10:00:00.123456700Z",
             "1601-01-01T00:00:00.0000000Z",
         ] {
             assert!(is_time(text), "{text}");
@@ -569,11 +688,14 @@ mod tests {
         for text in [
             "2024-03-05",
             "1601-03-05T10:00:00.1234567Z",
+            "2024-03-05T10:00:00.491511234",
             "2024-03-05T10:00:00.anna",
             "2024-13-05 10:00:00",
         ] {
             assert!(!is_time(text), "{text}");
         }
+        assert!(is_clock("2024-03-05 10:00:00") && is_clock(NO_TIME));
+        assert!(!is_clock("1990-05-17 00:00:00") && !is_clock("1990-05-17T00:00:00.0000000Z"));
         for (form, yes, no) in [
             (
                 Form::Truth,
@@ -624,7 +746,22 @@ mod tests {
                 &["4915112345678", "-1"],
                 &["203.0.113.9", "1 2", "1,2", ""],
             ),
-            (Form::Version, &["10.0.19041.1", "15.15"], &["10.0-anna", "v1"]),
+            (
+                Form::Version,
+                &["10.0.19041.1", "15.15"],
+                &["10.0-anna", "v1", "203.0.113.9", "491511234567", "1.2.3.4.5", "1..2"],
+            ),
+            (
+                Form::Threat,
+                &["HackTool:Win64/Mikatz!dha", "HackTool:Win32/Mimikatz.D"],
+                &["anna", "a:b", "a:b/c d"],
+            ),
+            (
+                Form::OneOf("auto start|disabled"),
+                &["Auto Start", "disabled"],
+                &["auto", "anna", ""],
+            ),
+            (Form::Name, &[], &["anna", "backup"]),
             (
                 Form::Guid,
                 &["{54849625-5478-4994-a5ba-3e3b0328c30d}"],
@@ -648,11 +785,19 @@ mod tests {
         assert!(!allowed.whole(&image, &event("my-provider", 8), "anna"));
         assert!(allowed.whole(&Place::Field("company".to_owned()), &Event::default(), "anna"));
         let words = ["Contoso", "fabrikam", "my-provider", "Company"];
-        let may_stay = |text| allowed.parts(&Place::Unknown, text).all(|(_, _, may_stay)| may_stay);
+        let may_stay = |text| {
+            allowed
+                .parts(&Place::Unknown, &Event::default(), text)
+                .all(|(_, _, may_stay)| may_stay)
+        };
         assert_eq!(words.map(may_stay), [true, false, false, false]);
         // The name of a provider or field is no word.
         let allowed = Allowed::new(["Fabrikam/1/Anna"]).expect("entries");
-        let may_stay = |place| allowed.parts(&place, "fabrikam").all(|(_, _, may_stay)| may_stay);
+        let may_stay = |place| {
+            allowed
+                .parts(&place, &Event::default(), "fabrikam")
+                .all(|(_, _, may_stay)| may_stay)
+        };
         assert!(!may_stay(Place::Unknown) && !may_stay(Place::Field("computer".to_owned())));
         assert!(allowed.whole(&Place::Provider, &Event::default(), "Fabrikam"));
         assert!(allowed.whole(&Place::Name, &Event::default(), "Anna") && !allowed.is_name("Fabrikam"));
@@ -662,6 +807,70 @@ mod tests {
         for wrong in ["", "a b", "x/y", "p/e/f", "/1/f"] {
             assert!(Allowed::new([wrong]).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn entries_of_all_fields_are_those_of_each() {
+        let may_stay = |entry, id| {
+            let allowed = Allowed::new([entry]).expect("an entry");
+            let event = Event {
+                provider: "fabrikam".to_owned(),
+                id: Some(id),
+            };
+            allowed.whole(&Place::Field("computer".to_owned()), &event, "anna")
+                && allowed.any(&Place::Field("address".to_owned()), &event)
+                && !allowed.whole(&Place::Unknown, &event, "anna")
+        };
+        assert!(may_stay("*/*/*", 7) && may_stay("Fabrikam/7/*", 7) && may_stay("Fabrikam/*/*", 7));
+        assert!(!may_stay("Fabrikam/7/*", 8) && !may_stay("Contoso/*/*", 7));
+    }
+
+    #[test]
+    fn a_field_of_any_provider_is_one_of_those_that_are_shipped() {
+        let allowed = Allowed::new([]).expect("no entries");
+        let may_stay = |provider: &str, place, text| {
+            let provider = provider.to_owned();
+            allowed.whole(&place, &Event { provider, id: None }, text)
+        };
+        let (declared, size) = ("microsoft-windows-sysmon", || Place::Field("size".to_owned()));
+        assert!(may_stay(declared, size(), "491511234567") && !may_stay("contoso", size(), "491511234567"));
+        let guid = "{54849625-5478-4994-a5ba-3e3b0328c30d}";
+        assert!(may_stay(declared, Place::ProviderGuid, guid) && !may_stay("contoso", Place::ProviderGuid, guid));
+        assert!(may_stay("contoso", Place::System, guid));
+        assert!(!may_stay("", Place::System, "491511234567") && may_stay("", Place::System, "491511234"));
+        assert!(may_stay("", Place::Long, "0x8020000000000000"));
+    }
+
+    #[test]
+    fn numbers_of_system_have_their_width() {
+        let open = |name: &str| Open {
+            name: name.to_owned(),
+            label: String::new(),
+        };
+        for (element, attribute, expected) in [
+            ("Execution", Some("ProcessID"), Place::System),
+            ("EventRecordID", None, Place::Long),
+            ("Keywords", None, Place::Long),
+            ("Provider", Some("Guid"), Place::ProviderGuid),
+            ("Correlation", Some("ActivityID"), Place::System),
+        ] {
+            let path = ["Event", "System", element].map(open);
+            assert_eq!(Place::of(&path, attribute), expected, "{element}");
+        }
+    }
+
+    #[test]
+    fn fields_of_some_events_name_accounts() {
+        let allowed = Allowed::new([]).expect("no entries");
+        let is_naming = |provider: &str, id, name: &str| {
+            let provider = provider.to_owned();
+            allowed.is_naming(&Place::Field(name.to_owned()), &Event { provider, id })
+        };
+        let auditing = "microsoft-windows-security-auditing";
+        assert!(is_naming(auditing, Some(4769), "servicename") && !is_naming(auditing, Some(4697), "servicename"));
+        assert!(is_naming("contoso", Some(1), "requester") && !is_naming("contoso", Some(4769), "servicename"));
+        // What a definition has may belong to any event.
+        assert!(is_naming(auditing, None, "servicename") && is_naming("", Some(4769), "servicename"));
     }
 
     #[test]
@@ -744,9 +953,10 @@ mod tests {
     #[test]
     fn words_of_windows_name_nobody() {
         let allowed = Allowed::new([]).expect("no entries");
+        let event = Event::default();
         let left = |place: &Place, text: &str| {
             let parts = allowed
-                .parts(place, text)
+                .parts(place, &event, text)
                 .filter(|(part, _, may_stay)| *may_stay && !matches!(part, Part::Between(_)));
             parts.map(|(_, text, _)| text.to_owned()).collect::<Vec<_>>().join(" ")
         };
@@ -789,6 +999,27 @@ mod tests {
                 "C Windows Microsoft NET Framework64 csc exe",
             ),
             ("f0", "[System.Net.WebClient]", "System Net WebClient"),
+            ("f0", r"C:\Users\Administrator Backup\AppData", "C Users AppData"),
+            ("f0", r"C:\Users\Public -backup", "C Users Public backup"),
+            ("f0", r"User = EXCHANGE\backup, Server", "User Server"),
+            (
+                "f0",
+                r"NT AUTHORITY\LOCAL SERVICE Exchange\Administrator",
+                "NT AUTHORITY LOCAL SERVICE Administrator",
+            ),
+            (
+                "f0",
+                r"net use \\backup-server\c$ /user:exchange\backup",
+                "net use c user",
+            ),
+            ("f0", "CN=Backup,CN=Users,DC=exchange", "Users"),
+            ("f0", "BACKUP-SERVER$ exchange.bank", ""),
+            (
+                "f0",
+                r"C:\Program Files\Internet Explorer\iexplore.exe",
+                "C Program Files Internet Explorer iexplore exe",
+            ),
+            ("f0", "::ffff:127.0.0.1 ::ffff:203.0.113.9", "::ffff:127.0.0.1"),
         ] {
             assert_eq!(left(&field(name), text), expected, "{name}: {text}");
         }

@@ -165,7 +165,7 @@ impl Reading<'_> {
 
     fn name(&self, name: &str) -> Found {
         match self.check.allowed.iter().any(|allowed| allowed.is_name(name))
-            || self.check.has_only_parts(&Place::Unknown, name)
+            || self.check.has_only_parts(&Place::Unknown, &self.event, name)
         {
             true => Ok(()),
             false => Err(("a name".to_owned(), name.to_owned())),
@@ -175,7 +175,7 @@ impl Reading<'_> {
     fn text(&self, text: &str, value_type: ValueType, attribute: Option<&str>) -> Found {
         let place = Place::of(&self.open, attribute);
         let may_stay = |allowed: &Allowed| allowed.may_stay(&place, &self.event, value_type, text);
-        if self.check.allowed.iter().any(may_stay) || self.check.has_only_parts(&place, text) {
+        if self.check.allowed.iter().any(may_stay) || self.check.has_only_parts(&place, &self.event, text) {
             return Ok(());
         }
         let names = self
@@ -188,9 +188,9 @@ impl Reading<'_> {
 }
 
 impl Check {
-    fn has_only_parts(&self, place: &Place, text: &str) -> bool {
+    fn has_only_parts(&self, place: &Place, event: &Event, text: &str) -> bool {
         self.allowed.iter().any(|allowed| {
-            let mut parts = allowed.parts(place, text);
+            let mut parts = allowed.parts(place, event, text);
             parts.all(|(part, text, may_stay)| may_stay || self.pseudonyms.contains(&mark_of((part, text))))
         })
     }

@@ -1,0 +1,193 @@
+//! Names of accounts, domains and machines in texts, told by the signs around them.
+
+use std::ops::Range;
+
+/// Keys and namespaces that paths of two parts begin with.
+const ROOTS: [&str; 12] = [
+    "hkcr",
+    "hkcu",
+    "hkey_classes_root",
+    "hkey_current_user",
+    "hkey_local_machine",
+    "hkey_users",
+    "hklm",
+    "hku",
+    "machine",
+    "registry",
+    "root",
+    "users",
+];
+/// Suffixes of files.
+const FILES: [&str; 16] = [
+    "bat", "cmd", "cpl", "dat", "dll", "exe", "inf", "ini", "js", "log", "ps1", "sys", "tmp", "txt", "vbs", "xml",
+];
+/// Shares of every Windows, beside those of drives.
+const SHARES: [&str; 5] = ["admin", "fax", "ipc", "print", "sysvol"];
+/// What precedes the sign `=` of a name in a directory.
+const DIRECTORY: [&str; 4] = ["cn", "dc", "ou", "uid"];
+/// Switches of commands that a name follows.
+const SWITCHES: [&str; 5] = ["computername", "credential", "node", "user", "username"];
+
+/// The bytes of names in a text in lower case: `name\name`, `\\name\`, `://name`, `name@name`, `name$`, `cn=name`, and
+/// `-user name`.
+pub(super) fn names(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut is_in_path) = (Vec::new(), false);
+    let (mut last, mut end) = ("", 0);
+    while let Some(length) = text[end..].find(is_inside) {
+        let start = end + length;
+        let before = &text[end..start];
+        end = text[start..]
+            .find(|char| !is_inside(char))
+            .map_or(text.len(), |length| start + length);
+        let token = &text[start..end];
+        is_in_path &= !before.contains(is_other) && !token.starts_with(['-', '/']);
+        let one = [
+            in_directory(last, before, &text[start..]),
+            after_switch(last, before, token),
+            host(token, before.ends_with(':')),
+            machine(token),
+        ];
+        let of_account = account(token).filter(|_| !is_in_path).into_iter().flatten();
+        let all = one.into_iter().flatten().chain(of_account).chain(principals(token));
+        found.extend(all.map(|name| {
+            let at = name.as_ptr().addr() - text.as_ptr().addr();
+            at..at + name.len()
+        }));
+        is_in_path |= token.starts_with('\\')
+            || token.contains('\\') && (token.contains('%') || parts(token).next().is_some_and(is_root));
+        // A path goes on after a space, unless it ends with the suffix of a file or a share, or an argument follows.
+        let is_finished = parts(token)
+            .last()
+            .is_some_and(|name| name.contains('.') || name.ends_with('$'));
+        is_in_path &= !is_finished;
+        last = token;
+    }
+    found
+}
+
+/// Whether a character between two words ends a path.
+fn is_other(char: char) -> bool {
+    char.is_control() || "\"',;|<>=:".contains(char)
+}
+
+/// Whether a character is one of a name or path.
+fn is_inside(char: char) -> bool {
+    !char.is_ascii() || char.is_ascii_alphanumeric() || "\\/.-_$@%*?~#".contains(char)
+}
+
+fn is_slash(char: char) -> bool {
+    matches!(char, '\\' | '/')
+}
+
+fn is_name(text: &str) -> bool {
+    text.contains(char::is_alphanumeric) && !text.contains(['%', '*', '?'])
+}
+
+fn is_root(name: &str) -> bool {
+    ROOTS.contains(&name)
+}
+
+/// The parts of a path.
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split(is_slash).filter(|part| !part.is_empty())
+}
+
+/// The value of an attribute of a distinguished name, at the start of a text that follows the last word and a sign.
+fn in_directory<'t>(last: &str, sign: &str, text: &'t str) -> Option<&'t str> {
+    let is_end = |char: char| char.is_control() || ",;+=/\"'<>|".contains(char);
+    let is_value = sign == "=" && DIRECTORY.contains(&last);
+    is_value.then(|| text.split(is_end).next())?
+}
+
+/// A word that follows a switch.
+fn after_switch<'t>(last: &str, sign: &str, word: &'t str) -> Option<&'t str> {
+    let switch = last.strip_prefix(['-', '/'])?;
+    let is_argument = sign == ":" || sign.trim().is_empty();
+    let is_one = SWITCHES.contains(&switch) && is_argument && is_name(word);
+    (is_one && !word.contains(is_slash) && !word.starts_with('-')).then_some(word)
+}
+
+/// The names before and after each `@`.
+fn principals(word: &str) -> impl Iterator<Item = &str> {
+    let both = word.split('@').zip(word.split('@').skip(1));
+    let names = both.map(|(left, right)| [left.rsplit(is_slash).next(), right.split(is_slash).next()]);
+    let names = names.map(|[left, right]| {
+        Some([
+            left.filter(|left| is_name(left))?,
+            right.filter(|right| is_name(right))?,
+        ])
+    });
+    names.flatten().flatten()
+}
+
+/// The name of a machine before a `$`.
+fn machine(path: &str) -> Option<&str> {
+    let name = path.strip_suffix('$')?.rsplit(is_slash).next()?;
+    (name.len() > 1 && is_name(name) && !SHARES.contains(&name)).then_some(name)
+}
+
+/// The machine of a path of the network, or of a URL, whose scheme is before it.
+fn host(path: &str, is_after_colon: bool) -> Option<&str> {
+    let slashes = path.len() - path.trim_start_matches('\\').len();
+    let [first, second, third] = {
+        let mut parts = parts(path);
+        [parts.next(), parts.next(), parts.next()]
+    };
+    let host = match second {
+        Some("unc" | "mup") => third,
+        _ if is_after_colon => first.filter(|_| path.starts_with("//")),
+        _ => first.filter(|_| matches!(slashes, 2 | 4)),
+    };
+    host.filter(|name| *name != "." && is_name(name))
+}
+
+/// The domain and the account of a text of two parts that is no path.
+fn account(text: &str) -> Option<[&str; 2]> {
+    let (left, right) = text.split_once('\\')?;
+    let (left, right) = (left.rsplit('/').next()?, right.trim_start_matches('\\'));
+    let right = right.split('/').next()?.trim_end_matches('.');
+    let is_file = right
+        .rsplit_once('.')
+        .is_some_and(|(_, suffix)| FILES.contains(&suffix));
+    let is_account = is_name(left) && is_name(right) && !right.contains('\\') && !is_root(left) && !is_file;
+    is_account.then_some([left, right])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_tell_names() {
+        for (text, expected) in [
+            (r"user = exchange\backup", &["exchange", "backup"][..]),
+            (
+                r"net use \\backup-server\c$ /user:exchange\backup",
+                &["backup-server", "exchange", "backup"],
+            ),
+            (r"exchange\\backup.", &["exchange", "backup"]),
+            (r"c:\windows\net.exe use exchange\backup", &["exchange", "backup"]),
+            (r"<author>exchange\backup</author>", &["exchange", "backup"]),
+            ("mail backup@exchange.bank", &["backup", "exchange.bank"]),
+            ("backup-server$ \\\\server\\admin$", &["backup-server", "server"]),
+            (
+                "cn=backup drive,ou=office,dc=exchange",
+                &["backup drive", "office", "exchange"],
+            ),
+            (r"\??\unc\server\share \\?\c:\windows", &["server"]),
+            (r"\device\mup\server\share", &["server"]),
+            ("https://server/exchange", &["server"]),
+            ("enter-pssession -computername exchange-server", &["exchange-server"]),
+            ("wmic /node:server process; -user -backup", &["server"]),
+            (r"c:\program files\internet explorer\iexplore.exe", &[]),
+            (r"c:\program files (x86)\common files\system", &[]),
+            (r"c:\\windows\\system32", &[]),
+            (r"system32\cmd.exe hklm\sam %windir%\system32 .\server root\cimv2", &[]),
+            (r"\\.\pipe\server @(1) @{a=1} a @server c$ $env a$b", &[]),
+            (r"\microsoft\windows\backup a\b\c", &[]),
+        ] {
+            let found: Vec<&str> = names(text).into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}
