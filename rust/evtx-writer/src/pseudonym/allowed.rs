@@ -387,7 +387,7 @@ impl Allowed {
             return true;
         }
         match place {
-            Place::System | Place::EventId => Form::Code.is_of(text) || is_guid(text) || is_time(text),
+            Place::System | Place::EventId => Form::Bits.is_of(text) || is_guid(text) || is_time(text),
             Place::Long => Form::Number.is_of(text),
             Place::ProviderGuid => is_guid(text) && self.is_provider(&event.provider),
             Place::Provider | Place::Source => self.is_provider(text),
@@ -833,7 +833,8 @@ mod tests {
             allowed.whole(&place, &Event { provider, id: None }, text)
         };
         let (declared, size) = ("microsoft-windows-sysmon", || Place::Field("size".to_owned()));
-        assert!(may_stay(declared, size(), "491511234567") && !may_stay("contoso", size(), "491511234567"));
+        assert!(may_stay(declared, size(), "4915") && !may_stay("contoso", size(), "4915"));
+        assert!(!may_stay(declared, size(), "491511234567"));
         let guid = "{54849625-5478-4994-a5ba-3e3b0328c30d}";
         assert!(may_stay(declared, Place::ProviderGuid, guid) && !may_stay("contoso", Place::ProviderGuid, guid));
         assert!(may_stay("contoso", Place::System, guid));
@@ -885,7 +886,7 @@ mod tests {
             assert!(form.is_some(), "{line}");
             // In a field of any provider, an address could be such a number.
             assert!(
-                columns[0] != "*" || matches!(form, Some(Form::Truth | Form::Code)),
+                columns[0] != "*" || matches!(form, Some(Form::Truth | Form::Code | Form::Name)),
                 "{line}"
             );
         }
@@ -975,7 +976,8 @@ mod tests {
                 "\r\n\t\tGC/dc.corp/host\r\n\t\tldap/host/gc",
                 "GC ldap",
             ),
-            ("servicename", "host", "host"),
+            ("f0", "host", "host"),
+            ("servicename", "host", ""),
             ("user", "host", ""),
             ("user", r"Exchange\Administrator", "Administrator"),
             ("user", "backup@Exchange.com", ""),
