@@ -66,8 +66,13 @@ fn a_value_of_each_type_is_replaced_by_one_of_its_type() {
     assert_ne!(text(Value::Binary(vec![1, 2, 3])), "010203");
     assert_ne!(text(Value::Guid([9; 16])), "{09090909-0909-0909-0909-090909090909}");
     assert_eq!(
+        text(Value::FileTime(132_223_140_000_000_000)),
+        "2020-01-01T01:00:00.0000000Z"
+    );
+    // A midnight may be a date of birth.
+    assert_eq!(
         text(Value::FileTime(132_223_104_000_000_000)),
-        "2020-01-01T00:00:00.0000000Z"
+        "1601-01-01T00:00:00.0000000Z"
     );
     assert_eq!(text(Value::FileTime(0x0971_00cb)), "1601-01-01T00:00:00.0000000Z");
     assert_eq!(text(Value::Real64(48.137)), "0.0");
