@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -234,7 +235,7 @@ pub trait RowSource: Debug + Send + Sync + Any {
     /// What it needs of each record.
     fn needs(&self) -> Needs;
 
-    /// Whether its finders must see every record, so that predicates only choose rows.
+    /// Whether its finders must see every record, so that predicates only choose rows. Their [`SecondPass`] follows.
     fn sees_all(&self) -> bool {
         false
     }
@@ -256,6 +257,12 @@ pub trait RowSource: Debug + Send + Sync + Any {
 /// Finds what becomes a row in the records that one thread reads. It keeps what it has found for each row of a group, which
 /// only its own columns understand.
 pub trait RowFinder: Send + Any {
+    /// Begins a block of a log. `log` is the index of the log among those of the scan, and `concerns` what
+    /// [`RowSource::concerns`] says of it.
+    fn start_block(&mut self, log: usize, concerns: bool) {
+        let _ = (log, concerns);
+    }
+
     /// Begins a chunk.
     fn start_chunk(&mut self);
 
@@ -300,4 +307,37 @@ pub trait RowFinder: Send + Any {
 
     /// Whether damage without a record has a row.
     fn reports_chunks(&self) -> bool;
+
+    /// Whether damage to the whole log has a row.
+    fn reports_log(&self) -> bool {
+        true
+    }
+
+    /// The second pass, if the source [sees all](RowSource::sees_all) records.
+    fn second_pass(&mut self) -> Option<&mut dyn SecondPass> {
+        None
+    }
+}
+
+/// What a row source reads again once the finders of all threads have seen all records: some records of some logs, in an
+/// order of its own. Its rows come after all others.
+pub trait SecondPass {
+    /// Ends the first pass of a thread, which has seen its last record. The finder of the last thread goes on with the second
+    /// pass; the others have no more rows.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    fn begin(&mut self, is_last: bool, interrupt: Interrupt<'_>) -> Result<(), Interrupted>;
+
+    /// Goes on to the next log to read, by its index. `path` has the paths of logs, as rows have them.
+    fn next_log(&mut self, path: &dyn Fn(usize) -> Arc<str>) -> Option<usize>;
+
+    /// Whether some of the log between these file offsets is to be read.
+    fn wants(&self, offsets: Range<u64>) -> bool;
+
+    /// What of the log could not be read again, as a text for a row.
+    fn missed(&mut self) -> Option<String>;
+
+    /// What else is wrong: the path of a row, and its text.
+    fn problems(&mut self) -> Vec<(Arc<str>, String)>;
 }

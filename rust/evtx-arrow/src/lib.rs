@@ -36,6 +36,7 @@ pub use events::{
 };
 pub use extra::{
     ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Needs, RowFinder, RowSource, ScanLayout,
+    SecondPass,
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
 pub use plan::{PlaceId, is_infinite_time, is_misfit, system_element};

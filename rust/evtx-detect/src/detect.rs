@@ -37,8 +37,6 @@ pub(crate) struct Detector {
     matches: Vec<Match>,
     /// If the scan correlates: the matches that correlations need, of the file with this index.
     hits: Option<Hits>,
-    /// How many of them all threads keep.
-    kept_hits: Arc<AtomicUsize>,
     pub(crate) file: u32,
     time: Option<PlaceId>,
 }
@@ -87,10 +85,6 @@ impl Values for SlotValues<'_, '_> {
     }
 }
 
-fn no_hits(rules: &Rules, kept: &Arc<AtomicUsize>) -> Hits {
-    Hits::new(Arc::clone(&rules.correlations), Arc::clone(kept))
-}
-
 impl Detector {
     /// A detector for a scan that reads all places of `System`.
     pub(crate) fn new(scan: &ScanLayout<'_>, rules: &Arc<Rules>, kept_hits: &Arc<AtomicUsize>) -> Self {
@@ -105,17 +99,17 @@ impl Detector {
             kinds: KindCache::default(),
             key: Vec::new(),
             matches: Vec::new(),
-            hits: rules.correlates().then(|| no_hits(rules, kept_hits)),
-            kept_hits: Arc::clone(kept_hits),
+            hits: rules
+                .correlates()
+                .then(|| Hits::new(Arc::clone(&rules.correlations), Arc::clone(kept_hits))),
             file: 0,
             time: scan.place(Place::TIME_CREATED),
         }
     }
 
-    /// The matches that correlations need. Those of later records are new.
+    /// The matches that correlations need.
     pub(crate) fn take_hits(&mut self) -> Option<Hits> {
-        let new = no_hits(&self.rules, &self.kept_hits);
-        self.hits.as_mut().map(|hits| std::mem::replace(hits, new))
+        self.hits.take()
     }
 
     /// Finds the rules that a record of a kind matches, in their order. Correlations get those that they need. A damaged record

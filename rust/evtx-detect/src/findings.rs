@@ -18,11 +18,10 @@ pub(crate) struct Finding {
 
 /// A burst of a correlation, and the paths of the files of its records, in their order.
 #[derive(Debug)]
-pub struct FoundBurst {
-    /// The burst.
-    pub burst: Burst,
+pub(crate) struct FoundBurst {
+    pub(crate) burst: Burst,
     /// The path of the file of each record.
-    pub files: Vec<Arc<str>>,
+    pub(crate) files: Vec<Arc<str>>,
 }
 
 impl Finding {

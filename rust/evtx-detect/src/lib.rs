@@ -8,13 +8,12 @@ mod builders;
 mod bursts;
 mod kinds;
 mod detect;
+mod correlate;
 mod source;
 mod columns;
 mod rows;
 
 pub use columns::{RuleColumnReference, rule_reference, table_of_matches};
 pub use fields::{ENUMS, level_field};
-pub use findings::FoundBurst;
 pub use rows::{EventRow, EventValue, Findings, Hit, HitList, RowMatcher, event_fields, findings_field, hits_field};
 pub use rules::Rules;
-pub use source::{BurstEnds, RuleFinder, RuleSource};

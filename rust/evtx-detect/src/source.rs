@@ -1,20 +1,17 @@
 //! The row source of matches: each match of a rule is a row, then each burst of a correlation.
 
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::vec::IntoIter;
 
 use evtx_arrow::{
     ExtraColumn, Keeps, Known, Needs, Place, PlaceReader, ReadRecord, RecordHeader, RowFinder, RowSource, ScanLayout,
-    system_names,
+    SecondPass, system_names,
 };
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::Hits;
 
+use crate::correlate::{Correlating, Pass, Passes};
 use crate::detect::{Detector, Slot};
 use crate::findings::{Finding, Found, FoundBurst};
 use crate::kinds::KnownKind;
@@ -23,13 +20,12 @@ use crate::rules::Rules;
 
 /// The rules of a scan.
 #[derive(Debug)]
-pub struct RuleSource {
+pub(crate) struct RuleSource {
     /// Those that the predicates leave.
     rules: Arc<Rules>,
     /// All rules of the table. Which damage is reported does not depend on predicates.
     all: Arc<Rules>,
-    /// How many matches all threads keep for correlations.
-    kept_hits: Arc<AtomicUsize>,
+    correlating: Arc<Correlating>,
 }
 
 impl RuleSource {
@@ -37,18 +33,12 @@ impl RuleSource {
         RuleSource {
             all: Arc::clone(&rules),
             rules,
-            kept_hits: Arc::default(),
+            correlating: Arc::default(),
         }
     }
 
-    /// The source of a scan, if it is one of matches.
-    pub fn of(source: Option<&Arc<dyn RowSource>>) -> Option<&RuleSource> {
-        let source: &dyn Any = &**source?;
-        source.downcast_ref()
-    }
-
     /// The rules that the predicates leave.
-    pub fn rules(&self) -> &Arc<Rules> {
+    pub(crate) fn rules(&self) -> &Arc<Rules> {
         &self.rules
     }
 }
@@ -71,7 +61,7 @@ impl RowSource for RuleSource {
         Arc::new(RuleSource {
             rules: keeps.map_or_else(|| Arc::clone(&self.all), only),
             all: Arc::clone(&self.all),
-            kept_hits: Arc::default(),
+            correlating: Arc::default(),
         })
     }
 
@@ -81,9 +71,12 @@ impl RowSource for RuleSource {
 
     fn finder(&self, scan: &ScanLayout<'_>) -> Box<dyn RowFinder> {
         Box::new(RuleFinder {
-            rules: Arc::clone(&self.rules),
             all: Arc::clone(&self.all),
-            pass: Pass::Matches(Detector::new(scan, &self.rules, &self.kept_hits).into()),
+            passes: Passes {
+                rules: Arc::clone(&self.rules),
+                correlating: Arc::clone(&self.correlating),
+                now: Pass::Matches(Detector::new(scan, &self.rules, &self.correlating.kept).into()),
+            },
             kind: None,
             found: Vec::new().into_iter(),
             rows: Vec::new(),
@@ -114,21 +107,10 @@ fn concerns(rules: &Rules, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Opt
     Ok(is_relevant)
 }
 
-/// The bursts of a file that have no row yet, by the file offset of their last record.
-pub type BurstEnds = BTreeMap<u64, Vec<FoundBurst>>;
-
-enum Pass {
-    /// Each match of a rule is a row, with its record.
-    Matches(Box<Detector>),
-    /// Each burst is a row, with its last record. The scan has all matches by then.
-    Bursts(BurstEnds),
-}
-
 /// Finds the matches of one thread, and then the bursts.
-pub struct RuleFinder {
-    rules: Arc<Rules>,
+struct RuleFinder {
     all: Arc<Rules>,
-    pass: Pass,
+    passes: Passes,
     /// The kind of the current record, once it is known.
     kind: Option<Arc<KnownKind<Slot>>>,
     /// What was found last and has no row.
@@ -139,58 +121,24 @@ pub struct RuleFinder {
     concerns_chunk: Option<bool>,
 }
 
-impl RuleFinder {
-    /// Says whether the rules are for the log of the next block, as [`RowSource::concerns`] finds out. Damage to other logs
-    /// is not reported. `file` is an index for the log, by which correlations refer to it.
-    pub fn of_log(&mut self, file: usize, concerns: bool) {
-        self.concerns_log = concerns;
-        if let Pass::Matches(detector) = &mut self.pass {
-            detector.file = file as u32;
-        }
-    }
-
-    /// Whether damage to the log is reported.
-    pub fn concerns_log(&self) -> bool {
-        self.concerns_log
-    }
-
-    /// If the scan correlates: the matches that correlations need, since the last call.
-    pub fn take_hits(&mut self) -> Option<Hits> {
-        match &mut self.pass {
-            Pass::Matches(detector) => detector.take_hits(),
-            Pass::Bursts(_) => None,
-        }
-    }
-
-    /// From here on, each row is a burst of one file, with the record at whose file offset it ends. Returns how many bursts
-    /// of the last call have no row.
-    pub fn find_bursts(&mut self, ends: BurstEnds) -> usize {
-        match std::mem::replace(&mut self.pass, Pass::Bursts(ends)) {
-            Pass::Bursts(left) => left.values().map(Vec::len).sum(),
-            Pass::Matches(_) => 0,
-        }
-    }
-
-    /// Whether a burst without a row ends in a range of file offsets.
-    pub fn has_bursts(&self, range: Range<u64>) -> bool {
-        match &self.pass {
-            Pass::Bursts(ends) => ends.range(range).next().is_some(),
-            Pass::Matches(_) => false,
-        }
-    }
-}
-
 impl RowFinder for RuleFinder {
+    fn start_block(&mut self, log: usize, concerns: bool) {
+        self.concerns_log = concerns;
+        if let Pass::Matches(detector) = &mut self.passes.now {
+            detector.file = log as u32;
+        }
+    }
+
     fn start_chunk(&mut self) {
         self.concerns_chunk = None;
     }
 
     fn begin(&mut self, header: &RecordHeader) -> bool {
         self.kind = None;
-        match &self.pass {
+        match &self.passes.now {
             Pass::Matches(_) => true,
-            Pass::Bursts(ends) => {
-                let ended = ends.get(&header.offset);
+            Pass::Bursts(bursts) => {
+                let ended = bursts.of_log.get(&header.offset);
                 // If the file was replaced meanwhile, another record can be there.
                 let is_end = |end: &FoundBurst| end.burst.place.record_id == header.id;
                 ended.into_iter().flatten().any(is_end)
@@ -199,7 +147,7 @@ impl RowFinder for RuleFinder {
     }
 
     fn may_find(&mut self, record: ReadRecord<'_>, interrupt: Interrupt<'_>) -> Result<bool, Interrupted> {
-        let Pass::Matches(detector) = &mut self.pass else {
+        let Pass::Matches(detector) = &mut self.passes.now else {
             return Ok(true);
         };
         let kind = detector.kind(record, interrupt)?;
@@ -215,7 +163,7 @@ impl RowFinder for RuleFinder {
         is_damaged: bool,
         interrupt: Interrupt<'_>,
     ) -> Result<usize, Interrupted> {
-        let found: Vec<Finding> = match &mut self.pass {
+        let found: Vec<Finding> = match &mut self.passes.now {
             Pass::Matches(detector) => {
                 let kind = match self.kind.take() {
                     Some(kind) => kind,
@@ -225,9 +173,11 @@ impl RowFinder for RuleFinder {
                     .detect(&kind, record, (header, is_damaged), interrupt)?
                     .collect()
             }
-            Pass::Bursts(ends) => {
-                let ended = ends.remove(&header.offset).into_iter().flatten();
-                ended.map(|found| Finding::of_burst(&self.rules, found)).collect()
+            Pass::Bursts(bursts) => {
+                let ended = bursts.of_log.remove(&header.offset).into_iter().flatten();
+                ended
+                    .map(|found| Finding::of_burst(&self.passes.rules, found))
+                    .collect()
             }
         };
         self.found = found.into_iter();
@@ -260,6 +210,14 @@ impl RowFinder for RuleFinder {
     }
 
     fn reports_chunks(&self) -> bool {
-        matches!(self.pass, Pass::Matches(_))
+        matches!(self.passes.now, Pass::Matches(_))
+    }
+
+    fn reports_log(&self) -> bool {
+        self.concerns_log
+    }
+
+    fn second_pass(&mut self) -> Option<&mut dyn SecondPass> {
+        Some(&mut self.passes)
     }
 }

@@ -467,7 +467,12 @@ impl Arguments {
                 Table::of_events_beside(self.options, events, &call.fields, &EXTRAS)
             }
         };
-        call.providers.clone_from(&self.providers);
+        let row = if self.query == Query::Matches {
+            "match"
+        } else {
+            "record"
+        };
+        call.providers = self.providers.clone().map(|providers| (row, providers));
         let catalog = if is_catalog(&call.messages) {
             let catalog = catalogs::open(&call.messages, memory, storage, interrupt);
             let catalog = catalog.map_err(|error| match self.session_messages {
@@ -533,8 +538,8 @@ pub struct ScanCall {
     pub warning: Option<String>,
     /// The rows on rules, if the call is for them.
     pub rules: Arc<[RuleRow]>,
-    /// The providers that the caller named, if the scan should say that there are no rows of them.
-    pub providers: Option<Vec<String>>,
+    /// If the scan should say that it has no rows of the providers that the caller named: what a row is, and the providers.
+    pub providers: Option<(&'static str, Vec<String>)>,
     /// The types that the values of lines should have.
     pub types: JsonTypes,
 }
@@ -572,7 +577,7 @@ impl ScanCall {
         };
         let files = match &self.providers {
             // Conditions can have dropped their records.
-            Some(providers) if conditions.is_empty() => files.naming_providers(providers.clone()),
+            Some((row, providers)) if conditions.is_empty() => files.naming_providers(providers.clone(), row),
             _ => files,
         };
         (files, kept.into())

@@ -25,7 +25,7 @@ mod file;
 mod messages;
 mod log;
 mod queue;
-mod correlate;
+mod second_pass;
 mod definitions;
 mod unmatched;
 mod scan;

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use evtx_arrow::{Decoder, MakeArrays, Scan};
-use evtx_detect::{BurstEnds, RuleFinder, RuleSource};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::Chunks;
 
-use crate::correlate::{Bursts, Collected};
 use crate::definitions::Lender;
 use crate::file::Buffer;
 use crate::messages::MessageFinder;
 use crate::queue::{FileOptions, FileQueue, LAST_INDEX, Wanted, Work};
 use crate::scan_path::ScanPath;
+use crate::second_pass::{Again, FirstPass, next_block};
 use crate::storage::{Call, ScanError, Storage};
 use crate::unmatched::Unmatched;
 
@@ -21,8 +20,8 @@ use crate::unmatched::Unmatched;
 pub struct FileScan {
     scan: Arc<Scan>,
     queue: FileQueue,
-    /// The matches for correlations, if the scan correlates.
-    collected: Option<Collected>,
+    /// The first pass, if the row source has a second one.
+    first_pass: Option<FirstPass>,
     definitions: Lender,
     /// The files that predicates have left out of the scan. Their definitions count.
     left_out: Vec<ScanPath>,
@@ -68,17 +67,9 @@ pub struct Worker {
     batch: Batch,
     run: Run,
     wanted: Wanted,
-    correlating: Correlating,
+    again: Again,
     /// Whether its part of the scan has ended.
     has_left: bool,
-}
-
-/// What a worker does for correlations.
-enum Correlating {
-    /// It collects matches, if the scan correlates.
-    Collecting,
-    /// It has handed them over. The last worker reports the bursts in those of all.
-    Reporting(Option<Bursts>),
 }
 
 /// What a worker does with its work.
@@ -118,7 +109,7 @@ impl FileScan {
         };
         let queue = FileQueue::new(paths, options);
         FileScan {
-            collected: scan.sees_all().then(Collected::default),
+            first_pass: scan.sees_all().then(FirstPass::default),
             scan,
             queue,
             definitions: Lender::default(),
@@ -138,13 +129,8 @@ impl FileScan {
         FileScan { left_out, ..self }
     }
 
-    /// The scan, which says so in a row if no record, or no match of a rule, has one of these providers.
-    pub fn naming_providers(self, providers: Vec<String>) -> Self {
-        let row = if self.scan.source().is_some() {
-            "match"
-        } else {
-            "record"
-        };
+    /// The scan, which says so in a row if it finds no `row`, such as a record, of one of these providers.
+    pub fn naming_providers(self, providers: Vec<String>, row: &'static str) -> Self {
         let unmatched = Some(Unmatched::new(providers, row));
         FileScan { unmatched, ..self }
     }
@@ -164,7 +150,7 @@ impl Worker {
     /// A worker of a scan. `arrays` makes the Arrow arrays of its batches.
     pub fn new(scan: &Arc<FileScan>, arrays: MakeArrays) -> Self {
         scan.queue.join();
-        scan.collected.iter().for_each(Collected::join);
+        scan.first_pass.iter().for_each(FirstPass::join);
         scan.unmatched.iter().for_each(Unmatched::join);
         Worker {
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays).asking(),
@@ -179,7 +165,7 @@ impl Worker {
                 blocks: 1,
                 long_run: false,
             },
-            correlating: Correlating::Collecting,
+            again: Again::Later,
             has_left: false,
         }
     }
@@ -312,7 +298,7 @@ impl Worker {
             None => {
                 let work = match scan.queue.claim(call, self.wanted, &mut self.block)? {
                     Some(work) => Some(work),
-                    None => self.next_bursts(call)?,
+                    None => self.claim_again(call)?,
                 };
                 let Some(work) = work else { return Ok(false) };
                 self.run = Run {
@@ -323,10 +309,12 @@ impl Worker {
             }
         };
         self.wanted.last_file = work.file;
-        if let (Some(source), Some(finder)) = (scan.scan.source(), self.decoder.finder::<RuleFinder>()) {
+        let mut reports_log = true;
+        if let (Some(source), Some(finder)) = (scan.scan.source(), self.decoder.finder()) {
             let log = work.block.as_ref().map(|(log, _)| log);
             let concerns = log.map(|log| log.concerns(&**source, call.interrupt)).transpose()?;
-            finder.of_log(work.file, concerns.unwrap_or(true));
+            finder.start_block(work.file, concerns.unwrap_or(true));
+            reports_log = finder.reports_log();
         }
         if self.decoder.rows() == 0 {
             (self.batch.file, self.batch.index) = (work.file, work.batch_index);
@@ -357,68 +345,62 @@ impl Worker {
             }
             self.state = State::Decoding { decoded: 0, failure };
         }
-        if let (Some(collected), Some((log, _))) = (&scan.collected, &work.block) {
-            collected.note(work.file, log.file.version());
+        if let (Some(first), Some((log, _))) = (&scan.first_pass, &work.block) {
+            first.note(work.file, log.file.version());
         }
         let damage = std::mem::take(&mut work.damage);
         self.work = Some(work);
         // Rows on damage to the whole file come before its other rows.
-        if self
-            .decoder
-            .finder()
-            .is_none_or(|finder: &mut RuleFinder| finder.concerns_log())
-        {
+        if reports_log {
             damage.iter().try_for_each(|damage| self.report(damage))?;
         }
         self.start();
         Ok(true)
     }
 
-    /// The next block with bursts, or what is wrong with a log that should have some, if this is the last worker of a scan that
-    /// correlates.
-    fn next_bursts(&mut self, call: Call<'_>) -> Result<Option<Work>, ScanError> {
-        let scan = Arc::clone(&self.scan);
-        let (Some(collected), Some(source)) = (&scan.collected, RuleSource::of(scan.scan.source())) else {
+    /// The next work of the second pass, if the row source has one and this is its last worker.
+    fn claim_again(&mut self, call: Call<'_>) -> Result<Option<Work>, ScanError> {
+        let (scan, paths) = (Arc::clone(&self.scan), self.scan.queue.paths());
+        let (Some(first), Some(finder)) = (&scan.first_pass, self.decoder.finder()) else {
             return Ok(None);
         };
-        let rules = source.rules();
-        let Some(finder) = self.decoder.finder::<RuleFinder>() else {
+        let Some(pass) = finder.second_pass() else {
             return Ok(None);
         };
-        if let Correlating::Collecting = self.correlating {
-            let all = collected.leave(finder.take_hits());
-            let bursts = all.map(|hits| Bursts::find(rules, hits, call.interrupt)).transpose()?;
-            self.correlating = Correlating::Reporting(bursts);
+        if let Again::Later = self.again {
+            let is_last = first.leave();
+            pass.begin(is_last, call.interrupt)?;
+            self.again = if is_last { Again::Reading(None) } else { Again::Done };
         }
-        let Correlating::Reporting(Some(bursts)) = &mut self.correlating else {
+        let Again::Reading(reading) = &mut self.again else {
             return Ok(None);
         };
         loop {
-            if let Some((file, log, block)) = bursts.next_block(|range| finder.has_bursts(range)) {
+            if let Some((file, log, block)) = next_block(reading, |offsets| pass.wants(offsets)) {
                 return Ok(Some(Work::last(file, Some((log, block)), Vec::new())));
             }
-            let last = bursts.reading.take();
-            let unread = finder.find_bursts(BurstEnds::new());
-            if let Some((file, ..)) = last.filter(|_| unread > 0) {
-                let why = format!("{unread} bursts of correlations could not be read again");
+            if let Some((file, ..)) = reading.take()
+                && let Some(why) = pass.missed()
+            {
                 return Ok(Some(Work::last(file, None, vec![why])));
             }
-            let Some((file, of_file)) = bursts.next_file(scan.queue.paths()) else {
-                for (rule, why) in std::mem::take(&mut bursts.refused) {
-                    self.decoder.report_file(&rule, &why)?;
+            let Some(file) = pass.next_log(&|file| paths[file].path.as_str().into()) else {
+                let problems = pass.problems();
+                self.again = Again::Done;
+                for (path, why) in problems {
+                    self.decoder.report_file(&path, &why)?;
                 }
                 return Ok(None);
             };
             let log = match scan.queue.open_log(call, file, None) {
                 Ok((log, _)) => log,
-                // It was there before. Its bursts have no row, and a row says so.
+                // It was there before. A row says what was missed.
                 Err(ScanError::Storage(_) | ScanError::File(_) | ScanError::Refused { .. }) => None,
                 Err(error) => return Err(error),
             };
             let version = log.as_ref().map(|log| log.file.version());
-            finder.find_bursts(of_file);
-            bursts.reading = Some((file, log.map(Arc::new), 0));
-            if version.is_some_and(|version| collected.is_changed(file, version)) {
+            *reading = Some((file, log.map(Arc::new), 0));
+            if version.is_some_and(|version| first.is_changed(file, version)) {
                 return Ok(Some(Work::last(file, None, vec![CHANGED.to_owned()])));
             }
         }

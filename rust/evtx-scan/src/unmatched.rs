@@ -1,4 +1,4 @@
-//! What a scan says if no record, or no match of a rule, has the providers that the caller named.
+//! What a scan says if nothing that it finds has the providers that the caller named.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use evtx_catalog::similar_providers;
 #[derive(Debug)]
 pub(crate) struct Unmatched {
     providers: Vec<String>,
-    /// What a row is: a record, or a match.
+    /// What a row is, such as a record.
     row: &'static str,
     workers: AtomicUsize,
     has_records: AtomicBool,

@@ -1,6 +1,5 @@
 //! The push decoder: the caller pushes the bytes of blocks, and gets record batches.
 
-use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -124,10 +123,9 @@ impl Decoder {
         self.definitions = Lender::Known(definitions);
     }
 
-    /// The finder of the scan's row source, if it is of a type.
-    pub fn finder<F: RowFinder>(&mut self) -> Option<&mut F> {
-        let finder: &mut dyn Any = self.inner.admission.finder.as_deref_mut()?;
-        finder.downcast_mut()
+    /// The finder of the scan's row source, if it has one.
+    pub fn finder(&mut self) -> Option<&mut dyn RowFinder> {
+        Some(&mut **self.inner.admission.finder.as_mut()?)
     }
 
     /// Sets the doubts about the records of the next block, by record ID. Their rows say them.
