@@ -28,6 +28,6 @@ mod lines;
 
 pub use formats::NESTING;
 pub use limits::Archives;
-pub use lines::LineScan;
+pub use lines::{LINE_FILES, LineScan};
 pub use storage::ArchiveStorage;
-pub use xml::XmlExport;
+pub use xml::{EXPORT_FILES, XmlExport};

@@ -11,10 +11,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use encoding_rs::{Decoder, Encoding, UTF_8};
 use evtx_arrow::DecodeError;
 use evtx_format::Interrupt;
-use evtx_reports::{JsonCheck, JsonTypes, LineRow, check_json, line_batch, line_schema, without_nuls};
+use evtx_reports::{
+    JsonCheck, JsonTypes, LineRow, ReportBatch, ReportRows, ReportThreads, check_json, line_batch, line_schema,
+    without_nuls,
+};
 use evtx_scan::{
-    Call, LastOpened, OpenFile, ReportBatch, ReportRows, ReportThreads, ScanError, ScanPath, Storage, StorageError,
-    WAIT, batch_index,
+    Call, FileKind, LastOpened, OpenFile, OtherFiles, ScanError, ScanPath, Storage, StorageError, WAIT, batch_index,
 };
 use memchr::{memchr, memchr_iter, memrchr};
 
@@ -31,6 +33,14 @@ const REMOTE_PIECE: u64 = 8 << 20;
 /// The most rows of a batch, and the bytes of lines after which it ends.
 const BATCH_ROWS: usize = 2048;
 const BATCH_BYTES: usize = 2 << 20;
+
+/// Exports with JSON in each line.
+pub const LINE_FILES: FileKind = FileKind::Other(&OtherFiles {
+    ends: &[".json", ".jsonl", ".ndjson"],
+    also: None,
+    named: None,
+    plural: "exports",
+});
 
 /// A report on the lines of files.
 pub struct LineScan(Arc<Shared>);
@@ -479,7 +489,7 @@ fn checked<'l>(
 
 #[cfg(test)]
 mod tests {
-    use evtx_scan::{FileKind, LocalStorage, expand};
+    use evtx_scan::{LocalStorage, expand};
 
     use super::*;
 
@@ -494,7 +504,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), bytes).expect("a file that can be written");
         let path = file.path().to_str().expect("a path");
-        let paths = expand(&LocalStorage, path, FileKind::Lines, "a test", Interrupt::NEVER).expect("a file");
+        let paths = expand(&LocalStorage, path, LINE_FILES, "a test", Interrupt::NEVER).expect("a file");
         let scan = LineScan::new(paths, JsonTypes::default(), &[0, 1, 3, 4, 5]);
         let mut workers: Vec<_> = (0..threads).map(|_| scan.thread()).collect();
         let mut batches = Vec::new();

@@ -10,12 +10,20 @@ mod convert;
 
 use std::sync::Arc;
 
-use evtx_scan::{Call, Holds, NestedFile, OpenFile, ScanPath, Storage, StorageError};
+use evtx_scan::{Call, FileKind, Holds, NestedFile, OpenFile, OtherFiles, ScanPath, Storage, StorageError};
 
 use crate::formats::NESTING;
 use crate::limits::Archives;
 use crate::memory::unusable;
 use convert::convert;
+
+/// Exports of events as XML.
+pub const EXPORT_FILES: FileKind = FileKind::Other(&OtherFiles {
+    ends: &[".xml"],
+    also: None,
+    named: None,
+    plural: "exports",
+});
 
 /// An export of events as XML, which opens as a log.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! Sigma rules over EVTX records, as a row source and extra columns of `evtx-arrow`, and over rows of tables.
+//! Sigma rules over EVTX records, as a row source and extra columns of `evtx-arrow`, and over rows of tables. Loads rules
+//! from files of any storage.
 
 mod rule_column;
 mod rules;
@@ -12,8 +13,17 @@ mod correlate;
 mod source;
 mod columns;
 mod rows;
+mod rule_row;
+mod filters;
+mod collected;
+mod settings;
+mod loading;
 
+pub use collected::LoadedRules;
 pub use columns::{RuleColumnReference, rule_reference, table_of_matches};
 pub use fields::{ENUMS, level_field};
+pub use loading::RULE_FILES;
 pub use rows::{EventRow, EventValue, Findings, Hit, HitList, RowMatcher, event_fields, findings_field, hits_field};
+pub use rule_row::RuleRow;
 pub use rules::Rules;
+pub use settings::{OF_MATCHES, OF_RULES, RuleSettings};

@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use evtx_ffi::{EvtxArguments, EvtxCall, EvtxError, EvtxScan, EvtxWorker, PATH_ENDINGS, about, argument_type};
-use evtx_scan::{Argument, Query, ends_with};
+use evtx_query::Query;
+use evtx_scan::{Argument, ends_with};
 
 use crate::api::*;
 use crate::call::{boxed, delete, guarded, registered};
@@ -243,7 +244,7 @@ fn function(
         let function = duckdb_create_table_function();
         duckdb_table_function_set_name(function, c_text(name).as_ptr());
         duckdb_table_function_set_extra_info(function, boxed(data), delete::<Function>());
-        if query.kind().is_some() {
+        if query.files().is_some() {
             duckdb_table_function_add_parameter(function, LogicalType::new(id::ANY).0);
         }
         for argument in query.arguments() {

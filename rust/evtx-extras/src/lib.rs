@@ -5,6 +5,9 @@ mod finder;
 mod messages;
 mod record;
 mod table;
+mod catalogs;
+mod settings;
 
 pub use finder::MessageCatalog;
+pub use settings::{ExtraSettings, OF_EXTRAS};
 pub use table::{EXTRAS, Extras, reference};

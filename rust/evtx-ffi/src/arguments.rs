@@ -2,7 +2,8 @@
 
 use std::convert::Infallible;
 
-use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, FileKind, Query, ScanError};
+use evtx_query::{Arguments, Query};
+use evtx_scan::{Argument, ArgumentKind, ArgumentValue, ScanError};
 use serde_json::{Map, Value};
 
 use crate::boundary::{
@@ -73,10 +74,8 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
 
 /// The name of the parameter for the files of a query, if it has files. It is the only one that goes by position.
 fn files_of(query: Query) -> Option<&'static str> {
-    query.kind().map(|kind| match kind {
-        FileKind::Logs | FileKind::Exports | FileKind::Lines | FileKind::Evidence | FileKind::Providers => "files",
-        FileKind::Rules => "rules",
-    })
+    let name = if query == Query::Rules { "rules" } else { "files" };
+    query.files().map(|_| name)
 }
 
 /// The name of the table function of a query, its description and an example.
@@ -176,7 +175,7 @@ impl EvtxArguments {
     /// If there is no such argument, or if it does not take the value.
     pub fn set(&mut self, name: &str, value: &SqlValue) -> Result<(), EvtxError> {
         let EvtxArguments { arguments, caller } = self;
-        let argument = Argument::find(arguments.query(), name).ok_or_else(|| {
+        let argument = arguments.query().argument(name).ok_or_else(|| {
             let why = format!("{caller}: there is no option {name}");
             EvtxError::new(EvtxErrorKind::Binder, why)
         })?;
@@ -201,7 +200,7 @@ impl EvtxArguments {
     pub fn of_json(query: Query, caller: &str, values: Map<String, Value>) -> Result<Self, ScanError> {
         let mut call = EvtxArguments::new(query, caller.to_owned());
         for (name, value) in values.into_iter().filter(|(_, value)| !value.is_null()) {
-            let argument = Argument::find(query, &name);
+            let argument = query.argument(&name);
             let argument = argument.ok_or_else(|| ScanError::Input(format!("{caller} has no argument {name}")))?;
             let wrong = || ScanError::Input(format!("{} cannot be {value}", argument.name));
             let value = match argument.kind {

@@ -10,7 +10,8 @@ use evtx_archive::ArchiveStorage;
 use evtx_detect::{
     EventRow, EventValue, Findings, Hit, HitList, RowMatcher, Rules, event_fields, findings_field, hits_field,
 };
-use evtx_scan::{Query, ScanError, rules_of_rows};
+use evtx_query::{Query, rules_of_rows};
+use evtx_scan::ScanError;
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::EvtxError;

@@ -2,6 +2,7 @@
 
 use evtx_archive::{ArchiveStorage, Archives, XmlExport};
 use evtx_format::Interrupt;
+use evtx_query::Query;
 use evtx_scan::{FileKind, ScanError, ScanPath, ScanTask, Storage, expand, partitions};
 
 use crate::arguments::EvtxArguments;
@@ -50,11 +51,12 @@ impl EvtxPaths {
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ScanError> {
-        let kind = of.arguments.query().kind().unwrap_or(FileKind::Logs);
+        let query = of.arguments.query();
+        let kind = query.files().unwrap_or(FileKind::Logs);
         let storage = ArchiveStorage::new(storage, &self.archives);
         let found = expand(&storage, path, kind, &of.caller, interrupt)?;
-        self.paths.extend(found.into_iter().map(|path| match kind {
-            FileKind::Exports => XmlExport::path(path, &self.archives),
+        self.paths.extend(found.into_iter().map(|path| match query {
+            Query::Exports => XmlExport::path(path, &self.archives),
             _ => path,
         }));
         Ok(())

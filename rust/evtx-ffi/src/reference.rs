@@ -5,8 +5,9 @@ use std::path::Path;
 
 use evtx_detect::rule_reference;
 use evtx_extras::reference;
+use evtx_query::Query;
 use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport};
-use evtx_scan::{Argument, ArgumentKind, Query};
+use evtx_scan::{Argument, ArgumentKind};
 
 use crate::report::duckdb_type;
 

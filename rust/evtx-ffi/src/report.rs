@@ -5,10 +5,11 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, SchemaRef, TimeUnit};
 use evtx_archive::LineScan;
 use evtx_arrow::enum_of;
+use evtx_query::{Query, ScanCall};
 use evtx_reports::{
-    ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport, line_schema, message_schema,
+    ChunkReport, DeclaredEventReport, FileReport, MessageScan, Report, ReportScan, ReportThreads, RuleReport,
+    SchemaReport, line_schema, message_schema,
 };
-use evtx_scan::{MessageScan, Query, ReportScan, ReportThreads, ScanCall};
 
 /// The name of the SQL type of a column that DuckDB imports.
 pub fn duckdb_type(field: &Field) -> String {

@@ -39,3 +39,6 @@ pub use block::MAX_MESSAGE;
 pub use choose::EventKey;
 pub use read::{Catalog, Message, Rows};
 pub use write::CatalogWriter;
+
+/// How the name of a catalog file ends.
+pub const CATALOG_ENDING: &str = ".messages";

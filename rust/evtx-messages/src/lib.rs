@@ -30,7 +30,7 @@ pub mod catalog;
 mod language;
 pub mod provider;
 
-pub use catalog::{Catalog, CatalogWriter, EventKey, Message};
+pub use catalog::{CATALOG_ENDING, Catalog, CatalogWriter, EventKey, Message};
 pub use error::{Error, Result};
 pub use insertion::Insertion;
 pub use render::{Insertions, Parameters};

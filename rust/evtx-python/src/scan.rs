@@ -7,9 +7,8 @@ use arrow_schema::Schema;
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{EventField, EventFieldParts, Expression};
 use evtx_format::Interrupt;
-use evtx_scan::{
-    Arguments, FileKind, FileSplit, Query, ScanCall, ScanError, ScanPath, ScanTask, Storage, expand, partitions,
-};
+use evtx_query::{Arguments, Query, ScanCall};
+use evtx_scan::{FileKind, FileSplit, ScanError, ScanPath, ScanTask, Storage, expand, partitions};
 use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};

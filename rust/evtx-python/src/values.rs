@@ -2,7 +2,8 @@
 
 use arrow_schema::{DataType, Field};
 use evtx_arrow::{Comparison, Expression, Literal};
-use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, Query};
+use evtx_query::{Arguments, Query};
+use evtx_scan::{Argument, ArgumentKind, ArgumentValue};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -82,7 +83,7 @@ pub(crate) fn arguments(query: Query, function: &str, values: &Bound<'_, PyDict>
     let mut arguments = Arguments::new(query);
     for (name, value) in values {
         let name: String = name.extract()?;
-        let found = Argument::find(query, &name).filter(|found| found.name != "hive_partitioning");
+        let found = query.argument(&name).filter(|found| found.name != "hive_partitioning");
         let Some(argument) = found else {
             return Err(PyTypeError::new_err(format!("{function} has no argument {name}")));
         };

@@ -1,6 +1,7 @@
 //! Reports on EVTX logs: tables of files, of chunks, of events with their fields, and of rules.
 //!
-//! A [`Report`] does no I/O: its caller reads the files, in pieces and with any number of threads.
+//! A [`Report`] does no I/O: a [`ReportScan`] reads the files, in pieces and with any number of threads. A [`MessageScan`]
+//! reads the files of providers.
 #![forbid(unsafe_code)]
 
 mod runs;
@@ -17,6 +18,9 @@ mod messages;
 mod json;
 mod lines;
 mod log;
+mod scan;
+mod providers;
+mod settings;
 
 pub use chunks::ChunkReport;
 pub use declared::DeclaredEventReport;
@@ -25,7 +29,10 @@ pub use json::{JsonCheck, JsonTypes, check_json, without_nuls};
 pub use lines::{LineRow, line_batch, line_schema};
 pub use log::{LogMarks, LogOptions, LogPart, LogRows};
 pub use messages::{CatalogRow, CatalogRows, message_batch, message_schema};
+pub use providers::{MessageScan, PROVIDER_FILES};
 pub use report::{ListReport, Report, TypeName};
-pub use rules::{RuleReport, RuleRow};
+pub use rules::RuleReport;
+pub use scan::{ReportBatch, ReportRows, ReportScan, ReportThreads};
 pub use schema::SchemaReport;
+pub use settings::{LineSettings, OF_LINES};
 pub use table::{ReportColumn, Row};

@@ -35,7 +35,7 @@ const PAGE: usize = 4096;
 
 /// Bytes of a file. The memory is kept for the next bytes, and is not set to zeros before.
 #[derive(Default)]
-pub(crate) struct Buffer {
+pub struct Buffer {
     memory: Vec<u8>,
     bytes: Range<usize>,
 }
@@ -71,13 +71,14 @@ impl Deref for Buffer {
 pub(crate) type FileVersion = (u64, i64);
 
 /// An open file.
-pub(crate) struct LogFile {
+pub struct LogFile {
     file: Arc<dyn StorageFile>,
-    pub(crate) is_remote: bool,
+    /// Whether it is not on this machine.
+    pub is_remote: bool,
     /// The first bytes of a remote file, which were read when it was opened.
     head: Vec<u8>,
     /// Why the file has other bytes than it should, or fewer.
-    pub(crate) failure: Option<StorageError>,
+    pub failure: Option<StorageError>,
     /// The stamp of its last modification before it was read; [`i64::MIN`] if that is unknown, or it is known to have changed.
     stamp: AtomicI64,
     /// How many slots there are before the zeros at its end, once it is known.
@@ -85,7 +86,11 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    pub(crate) fn open(call: Call<'_>, path: &ScanPath) -> Result<Self, StorageError> {
+    /// Opens a file, and reads the first bytes of a remote one.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn open(call: Call<'_>, path: &ScanPath) -> Result<Self, StorageError> {
         let OpenFile {
             file,
             is_remote,
@@ -128,7 +133,8 @@ impl LogFile {
         before != i64::MIN && is_other() && self.stamp.swap(i64::MIN, Ordering::Relaxed) != i64::MIN
     }
 
-    pub(crate) fn size(&self) -> u64 {
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
         self.file.size()
     }
 
@@ -147,17 +153,18 @@ impl LogFile {
         self.file.doubts()
     }
 
-    pub(crate) fn modified(&self) -> Option<Modified> {
+    /// When it was last modified, if that is known.
+    pub fn modified(&self) -> Option<Modified> {
         self.file.modified()
     }
 
     /// How many bytes to read at once.
-    pub(crate) fn piece(&self) -> u64 {
+    pub fn piece(&self) -> u64 {
         if self.is_remote { REMOTE_PIECE } else { LOCAL_PIECE }
     }
 
     /// Replaces the content of a buffer with `len` bytes of the file from an offset on.
-    pub(crate) fn read(&self, buffer: &mut Buffer, offset: u64, len: u64) -> Result<(), StorageError> {
+    pub fn read(&self, buffer: &mut Buffer, offset: u64, len: u64) -> Result<(), StorageError> {
         self.read_into(buffer.room(len as usize), offset)
     }
 
@@ -175,7 +182,7 @@ impl LogFile {
     }
 
     /// The whole file, if it has at most `most` bytes and nothing is wrong with it.
-    pub(crate) fn read_all(&self, call: Call<'_>, most: u64) -> Result<Vec<u8>, StorageError> {
+    pub fn read_all(&self, call: Call<'_>, most: u64) -> Result<Vec<u8>, StorageError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
@@ -198,7 +205,7 @@ impl LogFile {
 
     /// The IDs that the log promises to a chunk. `bytes` start with the chunk, `slot` is its index, and `of_log` is
     /// what the file header promises. Reads the previous chunk if the records depend on it.
-    pub(crate) fn promised(&self, bytes: &[u8], slot: u64, of_log: PromisedIds) -> Result<PromisedIds, Interrupted> {
+    pub fn promised(&self, bytes: &[u8], slot: u64, of_log: PromisedIds) -> Result<PromisedIds, Interrupted> {
         let chunk = &bytes[..bytes.len().min(CHUNK_SIZE)];
         let previous = previous_chunk(self.size(), slot).filter(|_| PromisedIds::matter_to(chunk));
         let Some(range) = previous else { return Ok(of_log) };
@@ -213,7 +220,7 @@ impl LogFile {
 
     /// The index before which all slots were used, also if they are zeros. `bytes` start with the slot with index `first`, and
     /// `listed` is how many chunks the file header lists. If the bytes end with zeros, the rest of the file is searched.
-    pub(crate) fn used_slots(
+    pub fn used_slots(
         &self,
         bytes: &[u8],
         first: u64,

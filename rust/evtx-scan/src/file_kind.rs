@@ -2,53 +2,55 @@
 
 use std::collections::BTreeSet;
 
-use evtx_messages::registry::HiveName;
-
 use crate::skipped::advice;
 use crate::storage::{Holds, Storage, ends_with};
 
-/// How the name of a catalog of messages ends.
-pub(crate) const CATALOG: &str = ".messages";
-
 /// What files a call reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum FileKind {
     /// Event logs.
     Logs,
-    /// Exports of events as XML.
-    Exports,
-    /// Exports with JSON in each line.
-    Lines,
     /// Event logs, and what looks like other evidence in a folder or an archive. That is only reported.
     Evidence,
-    /// Sigma rules.
-    Rules,
-    /// Files with the messages of providers: binaries, and hives of a registry.
-    Providers,
+    /// Other files than logs.
+    Other(&'static OtherFiles),
+}
+
+/// A kind of files that are not logs.
+#[derive(Debug)]
+pub struct OtherFiles {
+    /// How their names end.
+    pub ends: &'static [&'static str],
+    /// Whether a file with another name is one of them, if some are.
+    pub also: Option<fn(&str) -> bool>,
+    /// A glob that ends so counts as if it named each file.
+    pub named: Option<&'static str>,
+    /// What they are called.
+    pub plural: &'static str,
 }
 
 impl FileKind {
-    /// How the names of its files end.
-    pub(crate) fn ends(self) -> &'static [&'static str] {
+    fn ends(self) -> &'static [&'static str] {
         match self {
             FileKind::Logs | FileKind::Evidence => &[".evtx"],
-            FileKind::Exports => &[".xml"],
-            FileKind::Lines => &[".json", ".jsonl", ".ndjson"],
-            FileKind::Rules => &[".yml", ".yaml"],
-            FileKind::Providers => &[".dll", ".exe", ".sys", ".mui", ".mun"],
+            FileKind::Other(files) => files.ends,
         }
+    }
+
+    fn is_own(self, name: &str) -> bool {
+        let is_other = match self {
+            FileKind::Logs => false,
+            FileKind::Evidence => advice(name).is_some(),
+            FileKind::Other(files) => files.also.is_some_and(|is_also| is_also(name)),
+        };
+        is_other || self.ends().iter().any(|end| ends_with(name, end))
     }
 
     /// Whether a folder is read for files with this name: those of the kind, and those that hold some.
     pub(crate) fn is_read(self, storage: &dyn Storage, name: &str) -> bool {
-        let is_own = |name| {
-            self.ends().iter().any(|end| ends_with(name, end))
-                || self == FileKind::Providers && HiveName::of(name).is_some()
-                || self == FileKind::Evidence && advice(name).is_some()
-        };
         match storage.nesting().holds(name) {
-            Holds::Bytes => is_own(name),
-            Holds::File(inner) => is_own(inner),
+            Holds::Bytes => self.is_own(name),
+            Holds::File(inner) => self.is_own(inner),
             Holds::Folder => true,
         }
     }
@@ -60,13 +62,16 @@ impl FileKind {
             Holds::File(inner) => inner,
             Holds::Folder => return None,
         };
-        advice(name).filter(|_| self == FileKind::Evidence)
+        advice(name).filter(|_| matches!(self, FileKind::Evidence))
     }
 
     /// A glob that matches every name that is read. It matches others too, because it only looks at the first two letters
     /// of the extension.
     pub(crate) fn glob(self, storage: &dyn Storage) -> String {
-        if matches!(self, FileKind::Providers | FileKind::Evidence) {
+        if matches!(
+            self,
+            FileKind::Evidence | FileKind::Other(OtherFiles { also: Some(_), .. })
+        ) {
             return "*".to_owned();
         }
         let letters = |nth| -> BTreeSet<char> {
@@ -80,13 +85,16 @@ impl FileKind {
         format!("*.[{first}][{second}]*")
     }
 
+    /// Whether the files that a path matches count as named, though it is a glob.
+    pub(crate) fn names(self, path: &str) -> bool {
+        matches!(self, FileKind::Other(OtherFiles { named: Some(end), .. }) if ends_with(path, end))
+    }
+
     /// What the files are called.
     pub(crate) fn plural(self) -> &'static str {
         match self {
             FileKind::Logs | FileKind::Evidence => "logs",
-            FileKind::Exports | FileKind::Lines => "exports",
-            FileKind::Rules => "rules",
-            FileKind::Providers => "binaries of providers",
+            FileKind::Other(files) => files.plural,
         }
     }
 }

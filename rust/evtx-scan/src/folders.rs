@@ -73,7 +73,7 @@ impl FolderPredicate {
 ///
 /// # Errors
 /// [`ScanError::Input`] if the files do not all have the same keys in the same order, and [`ScanError::Interrupted`].
-pub(crate) fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Result<Vec<FolderColumn>, ScanError> {
+pub fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Result<Vec<FolderColumn>, ScanError> {
     let mut columns: Vec<FolderColumn> = Vec::new();
     for (i, path) in paths.iter().enumerate() {
         interrupt.check()?;

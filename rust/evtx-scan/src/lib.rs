@@ -2,8 +2,7 @@
 //!
 //! The threads of a query share a [`FileScan`]: the files, the order of their blocks, and the progress. Each thread has
 //! a [`Worker`], which claims a block, reads it, and returns its rows as batches. Each batch has the position of its
-//! block in the order of all rows. A [`ReportScan`] reads files for a report, by
-//! any number of threads, too.
+//! block in the order of all rows.
 //!
 //! An engine implements [`Storage`] and passes it to each call, so that a call can use state of the engine that belongs
 //! to the current thread. [`LocalStorage`] reads the files of this machine.
@@ -29,36 +28,31 @@ mod second_pass;
 mod definitions;
 mod unmatched;
 mod scan;
-mod reports;
 mod folders;
-mod providers;
-mod filters;
-mod collected;
-mod rules;
 mod sample;
-mod catalogs;
-mod arguments;
+pub mod arguments;
 mod partitions;
 
 pub use arguments::{
-    ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Password, Query, ScanCall, rules_of_rows,
+    Argument, ArgumentKind, ArgumentValue, OF_EVENTS, OF_FILES, OF_LOGS, Planned, ScanSettings, Set, Setter, Setting,
+    put,
 };
 pub use evtx_arrow::Doubt;
-pub use file::estimate_records;
-pub use file_kind::FileKind;
-pub use folders::{FolderColumn, FolderPredicate};
+pub use evtx_format::free;
+pub use file::{Buffer, LogFile, estimate_records};
+pub use file_kind::{FileKind, OtherFiles};
+pub use folders::{FolderColumn, FolderPredicate, folder_columns};
 pub use local::{LocalFile, LocalStorage, single_stars};
 pub use messages::MessageFinder;
 pub use partitions::{ScanTask, partitions};
 pub use paths::{expand, has_glob};
 pub use pool::{Lease, Pool};
-pub use providers::MessageScan;
 pub use queue::batch_index;
-pub use reports::{ReportBatch, ReportRows, ReportScan, ReportThreads};
+pub use sample::SampleSize;
 pub use scan::{FileBatch, FileScan, Worker};
 pub use scan_path::{FileSplit, ScanPath};
 pub use storage::{
-    ALL_READ, Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, ScanError,
-    Storage, StorageError, StorageFile, WAIT, ends_with, sort_by,
+    ALL_READ, Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, Password, SETTLED,
+    ScanError, Storage, StorageError, StorageFile, WAIT, ends_with, sort_by,
 };
 pub use threads::{MAX_THREADS, on_threads};

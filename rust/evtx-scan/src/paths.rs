@@ -9,10 +9,10 @@ use std::sync::Arc;
 use evtx_format::Interrupt;
 use evtx_format::mta::{literal, split_verbatim};
 
-use crate::file_kind::{CATALOG, FileKind};
+use crate::file_kind::FileKind;
 use crate::local::out_of_reach;
 use crate::scan_path::{ScanPath, Source};
-use crate::storage::{Holds, ScanError, Storage, StorageError, ends_with, separator, separators, sort_by};
+use crate::storage::{Holds, ScanError, Storage, StorageError, separator, separators, sort_by};
 
 /// Whether a path has wildcards, and so is a pattern.
 pub fn has_glob(path: &str) -> bool {
@@ -366,8 +366,8 @@ pub fn expand(
         let text = if has_glob(path) {
             format!("No files found that match the pattern \"{path}\"")
         } else {
-            let has_evidence =
-                kind == FileKind::Logs && expand(storage, path, FileKind::Evidence, function, interrupt).is_ok();
+            let has_evidence = matches!(kind, FileKind::Logs)
+                && expand(storage, path, FileKind::Evidence, function, interrupt).is_ok();
             interrupt.check()?;
             let advice = if has_evidence {
                 "; evtx_file_metadata lists what was not read"
@@ -378,8 +378,7 @@ pub fn expand(
         };
         return Err(ScanError::NoFiles(text));
     }
-    if kind == FileKind::Providers && ends_with(path, CATALOG) {
-        // Whoever asks for catalogs names each.
+    if kind.names(path) {
         found.paths.iter_mut().for_each(|path| path.explicitly_named = true);
     }
     sort_by(&mut found.paths, |a, b| a.path.cmp(&b.path), interrupt)?;

@@ -38,9 +38,10 @@ const KEPT_OF_FILE: usize = 1 << 20;
 const HEADER_FIELDS: usize = 128;
 
 /// How much of the files is read for the fields of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SampleSize {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SampleSize {
     /// All local files, and some remote ones. Only parts if local files are very large together.
+    #[default]
     Local,
     /// So many files, evenly spread. Only parts of large ones.
     Files(usize),

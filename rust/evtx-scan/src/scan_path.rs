@@ -59,7 +59,7 @@ impl ScanPath {
     }
 
     /// A file of the storage that the caller named.
-    pub(crate) fn named(path: &str) -> Self {
+    pub fn named(path: &str) -> Self {
         ScanPath::new(path.to_owned(), true, Source::File)
     }
 
@@ -126,7 +126,7 @@ impl ScanPath {
     }
 
     /// About how many bytes a file has that is only reported; 0 for others, and if it is remote.
-    pub(crate) fn size_if_skipped(&self, storage: &dyn Storage) -> u64 {
+    pub fn size_if_skipped(&self, storage: &dyn Storage) -> u64 {
         match self.source {
             Source::Skipped(..) => self.size(storage, 0).unwrap_or(0),
             _ => 0,
@@ -170,7 +170,7 @@ impl ScanPath {
     ///
     /// # Errors
     /// [`ScanError::Refused`] if the caller named the file.
-    pub(crate) fn refusal(&self, why: String) -> Result<String, ScanError> {
+    pub fn refusal(&self, why: String) -> Result<String, ScanError> {
         let path = self.path.clone();
         if self.explicitly_named {
             Err(ScanError::Refused { path, why })
@@ -183,7 +183,7 @@ impl ScanPath {
     ///
     /// # Errors
     /// [`ScanError::Refused`] with advice if the caller named the file.
-    pub(crate) fn not_a_log(&self, why: String) -> Result<String, ScanError> {
+    pub fn not_a_log(&self, why: String) -> Result<String, ScanError> {
         match advice_on_other(&self.path).filter(|_| self.explicitly_named) {
             Some(advice) => self.refusal(format!("{why}; {advice}")),
             None => self.refusal(why),
@@ -194,7 +194,7 @@ impl ScanPath {
     ///
     /// # Errors
     /// [`ScanError::Refused`] with advice if the caller named the file.
-    pub(crate) fn not_a_log_in_report(&self, why: String, storage: &dyn Storage) -> Result<String, ScanError> {
+    pub fn not_a_log_in_report(&self, why: String, storage: &dyn Storage) -> Result<String, ScanError> {
         let name = match storage.nesting().holds(&self.path) {
             Holds::File(inner) => inner,
             Holds::Bytes | Holds::Folder => &self.path,

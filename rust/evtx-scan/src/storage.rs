@@ -1,6 +1,7 @@
 //! Storages: where a scan finds and reads files, and the errors of a scan.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::fmt::Debug;
 use std::fs::Metadata;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use evtx_format::{Interrupt, Interrupted, printable};
 pub const WAIT: Duration = Duration::from_millis(20);
 
 /// Results are kept of files that were modified longer ago. A later change might not change the time.
-pub(crate) const SETTLED: Duration = Duration::from_secs(3);
+pub const SETTLED: Duration = Duration::from_secs(3);
 
 /// Why a storage cannot do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -322,7 +323,7 @@ pub enum ScanError {
 
 impl ScanError {
     /// The error with a sentence before its text. It no longer is one of the storage, whose text an engine may keep.
-    pub(crate) fn within(self, why: &str) -> Self {
+    pub fn within(self, why: &str) -> Self {
         match self {
             ScanError::Interrupted(interrupted) => ScanError::Interrupted(interrupted),
             other => ScanError::File(format!("{why}: {other}")),
@@ -431,6 +432,29 @@ pub(crate) fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Optio
         Ok(found) => Ok(Some(found)),
         Err(StorageError::Interrupted(interrupted)) => Err(interrupted.into()),
         Err(_) => Ok(None),
+    }
+}
+
+/// A password. It is not shown.
+#[derive(Clone)]
+pub struct Password(Arc<str>);
+
+impl From<String> for Password {
+    fn from(text: String) -> Self {
+        Password(text.into())
+    }
+}
+
+impl Password {
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("...")
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread;
 
 use evtx_format::Interrupt;
-pub(crate) use evtx_format::free;
 
 use crate::storage::{ScanError, WAIT};
 

@@ -29,10 +29,10 @@ use crafted::{Crafted, craft, end, stored};
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{MakeArrays, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
-use evtx_reports::FileReport;
+use evtx_reports::{FileReport, ReportScan, ReportThreads};
 use evtx_scan::{
-    ARGUMENTS, ArgumentValue, Arguments, Call, FileKind, FileScan, LastOpened, MessageFinder, Query, ReportScan,
-    ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+    Call, FileKind, FileScan, LastOpened, MessageFinder, ScanError, ScanPath, Storage, StorageError, StorageFile,
+    Worker, expand,
 };
 use lzma_rust2::{XzOptions, XzWriter};
 use zip::unstable::write::FileOptionsExt;
@@ -151,14 +151,7 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn with_password(password: &str) -> Archives {
-    let mut arguments = Arguments::new(Query::Records);
-    let argument = ARGUMENTS
-        .iter()
-        .find(|argument| argument.name == "password")
-        .expect("an argument");
-    let value = ArgumentValue::Text(password.to_owned());
-    arguments.set(argument, value, "a test").expect("a password");
-    Archives::new(256 << 20, 0, None).with_password(arguments.password())
+    Archives::new(256 << 20, 0, None).with_password(Some(&password.to_owned().into()))
 }
 
 fn paths(storage: &Memory, pattern: &str, archives: &Archives) -> Result<Vec<ScanPath>, ScanError> {

@@ -24,7 +24,8 @@ use std::time::Duration;
 use cpu_time::ThreadTime;
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_format::Interrupt;
-use evtx_scan::{FileKind, MessageScan, ReportThreads, ScanError, Storage, StorageError, StorageFile, expand};
+use evtx_reports::{MessageScan, PROVIDER_FILES, ReportThreads};
+use evtx_scan::{ScanError, Storage, StorageError, StorageFile, expand};
 use peak_alloc::PeakAlloc;
 use proptest::prelude::*;
 
@@ -124,7 +125,7 @@ fn measured(work: impl FnOnce(Interrupt<'_>) -> Outcome) -> Cost {
 fn list_messages(files: &Files, interrupt: Interrupt<'_>) -> Outcome {
     let mut paths = Vec::new();
     for path in files.0.keys() {
-        match expand(files, path, FileKind::Providers, "evtx_message_catalog", interrupt) {
+        match expand(files, path, PROVIDER_FILES, "evtx_message_catalog", interrupt) {
             Ok(found) => paths.extend(found),
             Err(error) => return outcome_of(&error, 0),
         }

@@ -8,12 +8,13 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, StringArray};
 use evtx_arrow::{Comparison, Expression, Literal, MakeArrays};
 use evtx_format::Interrupt;
-use evtx_scan::{Argument, ArgumentValue, Arguments, FileKind, LocalStorage, Query, Worker, expand};
+use evtx_query::{Arguments, Query};
+use evtx_scan::{ArgumentValue, FileKind, LocalStorage, Worker, expand};
 
 fn titles(folders: &[&str], conditions: &[Expression]) -> BTreeMap<String, (usize, usize)> {
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
     let mut arguments = Arguments::new(Query::Matches);
-    let rules = Argument::find(Query::Matches, "rules").expect("an argument");
+    let rules = Query::Matches.argument("rules").expect("an argument");
     let folders = folders.iter().map(|folder| format!("{samples}/{folder}")).collect();
     arguments
         .set(rules, ArgumentValue::List(folders), "test")

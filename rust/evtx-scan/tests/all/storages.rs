@@ -8,10 +8,11 @@ use std::time::Duration;
 use arrow_array::{Array, StringViewArray, UInt64Array};
 use evtx_arrow::{MakeArrays, OnError, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
-use evtx_reports::{ChunkReport, FileReport, Report, SchemaReport};
+use evtx_query::{Arguments, Query};
+use evtx_reports::{ChunkReport, FileReport, Report, ReportScan, ReportThreads, SchemaReport};
 use evtx_scan::{
-    Argument, ArgumentValue, Arguments, FileKind, FileScan, FileSplit, LocalStorage, Modified, Query, ReportScan,
-    ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+    ArgumentValue, FileKind, FileScan, FileSplit, LocalStorage, Modified, ScanError, ScanPath, Storage, StorageError,
+    StorageFile, Worker, expand,
 };
 
 use super::common::{SAMPLES, on_threads, sample};
@@ -328,7 +329,7 @@ fn correlating(storage: &Memory) -> Arc<FileScan> {
     std::fs::write(&rules, text).expect("rules");
     let mut arguments = Arguments::new(Query::Matches);
     let value = ArgumentValue::List(vec![rules.path().to_str().expect("text").to_owned()]);
-    let argument = Argument::find(Query::Matches, "rules").expect("an argument");
+    let argument = Query::Matches.argument("rules").expect("an argument");
     arguments.set(argument, value, "a test").expect("a path");
     let call = arguments
         .call(Vec::new(), 1, u64::MAX, &LocalStorage, "a test", Interrupt::NEVER)
@@ -837,7 +838,7 @@ fn columns_of_event(storage: &dyn Storage, pattern: &str, id: &str) -> Result<Ve
     let mut arguments = Arguments::new(Query::Records);
     let value = ArgumentValue::List(vec![id.to_owned()]);
     arguments.set(
-        Argument::find(Query::Records, "event_id").expect("an argument"),
+        Query::Records.argument("event_id").expect("an argument"),
         value,
         "a test",
     )?;
@@ -948,7 +949,7 @@ fn an_interrupt_ends_the_search_for_fields() {
         let value = ArgumentValue::List(vec!["3".to_owned()]);
         arguments
             .set(
-                Argument::find(Query::Records, "event_id").expect("an argument"),
+                Query::Records.argument("event_id").expect("an argument"),
                 value,
                 "a test",
             )

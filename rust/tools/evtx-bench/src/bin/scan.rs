@@ -10,7 +10,8 @@ use std::time::Instant;
 use evtx_arrow::{EventCollector, Events, Options, Scan, Slots};
 use evtx_format::Interrupt;
 use evtx_format::container::header::FILE_HEADER;
-use evtx_scan::{Argument, ArgumentValue, Arguments, LocalStorage, Query};
+use evtx_query::{Arguments, Query};
+use evtx_scan::{ArgumentValue, LocalStorage};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,7 +43,7 @@ fn main() {
             let layout = evtx_bench::layout(&file);
             Box::new(move || {
                 let mut arguments = Arguments::new(Query::Matches);
-                let rules = Argument::find(Query::Matches, "rules").expect("an argument");
+                let rules = Query::Matches.argument("rules").expect("an argument");
                 let value = ArgumentValue::List(vec![folder.clone()]);
                 arguments.set(rules, value, "scan").expect("a folder");
                 let call = arguments.call(Vec::new(), 1, u64::MAX, &LocalStorage, "scan", Interrupt::NEVER);

@@ -3,17 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use evtx_detect::Rules;
-use evtx_format::{Interrupt, Interrupted};
-use evtx_reports::RuleRow;
+use evtx_format::{Interrupt, Interrupted, free};
+use evtx_scan::ScanError;
 use evtx_sigma::{
     About, Correlation, Correlations, Document, Filter, Level, Limits, LoadError, LogSources, Refused, Rule,
     RuleForEvents, RuleSetBuilder,
 };
 
 use crate::filters::{Filtered, Outcome};
-use crate::storage::ScanError;
-use crate::threads::free;
+use crate::rule_row::RuleRow;
+use crate::rules::Rules;
 
 /// A document of a file: what it defines, or why it cannot be used.
 #[derive(Default)]
@@ -27,9 +26,9 @@ pub(crate) struct Loaded {
 
 /// The rules of some files.
 #[derive(Clone)]
-pub(crate) struct LoadedRules {
+pub struct LoadedRules {
     /// What became of each document.
-    pub(crate) rows: Arc<[RuleRow]>,
+    pub rows: Arc<[RuleRow]>,
     /// Those that have no error.
     rules: Arc<Rules>,
 }
@@ -292,7 +291,7 @@ impl LoadedRules {
     ///
     /// # Errors
     /// [`ScanError::Input`] if none can be used because none loads.
-    pub(crate) fn into_rules(self, function: &str) -> Result<(Arc<Rules>, Option<String>), ScanError> {
+    pub fn into_rules(self, function: &str) -> Result<(Arc<Rules>, Option<String>), ScanError> {
         let rules = self.rules;
         let mut failed = self.rows.iter().filter(|row| row.error.is_some());
         let Some(first) = failed.next() else {

@@ -2,15 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evtx_extras::MessageCatalog;
 use evtx_format::Interrupt;
-use evtx_messages::Catalog;
+use evtx_messages::{CATALOG_ENDING, Catalog};
+use evtx_scan::{Call, LastOpened, LogFile, SETTLED, ScanError, ScanPath, Storage, StorageError, ends_with, has_glob};
 
-use crate::file::LogFile;
-use crate::file_kind::CATALOG;
-use crate::paths::has_glob;
-use crate::scan_path::ScanPath;
-use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, StorageError, ends_with};
+use crate::finder::MessageCatalog;
 
 /// The most bytes of a catalog file.
 const MAX_FILE: u64 = 1 << 30;
@@ -28,7 +24,7 @@ static LAST: Mutex<Option<Opened>> = Mutex::new(None);
 /// with `.mta`. A name that ends with `.messages` is that of a catalog, even with a wildcard.
 pub(crate) fn is_catalog(messages: &str) -> bool {
     let is_place = has_glob(messages) || messages.contains("{log}") || ends_with(messages, ".mta");
-    !messages.is_empty() && (!is_place || ends_with(messages, CATALOG))
+    !messages.is_empty() && (!is_place || ends_with(messages, CATALOG_ENDING))
 }
 
 /// Opens the catalog with a path, whose messages may take so many bytes of memory.

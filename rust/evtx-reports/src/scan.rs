@@ -9,11 +9,9 @@ use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::records::PromisedIds;
-use evtx_reports::Report;
+use evtx_scan::{Buffer, Call, LastOpened, LogFile, ScanError, ScanPath, Storage, WAIT};
 
-use crate::file::{Buffer, LogFile};
-use crate::scan_path::ScanPath;
-use crate::storage::{Call, LastOpened, ScanError, Storage, WAIT};
+use crate::report::Report;
 
 /// How many outcomes can wait for an earlier one.
 const MAX_WAITING: usize = 256;

@@ -1,18 +1,24 @@
-//! Finds, reads and loads the files of Sigma rules, and chooses rules by the arguments of a call.
+//! Finds, reads and loads the files of Sigma rules, and chooses rules by the settings of a call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use evtx_format::{Interrupt, Interrupted};
+use evtx_format::{Interrupt, Interrupted, free};
+use evtx_scan::{
+    Call, FileKind, LastOpened, LogFile, OtherFiles, ScanError, ScanPath, Storage, StorageError, expand, on_threads,
+};
 use evtx_sigma::{Level, Limits, LogSources, Placeholders, Status, load_documents};
 
 use crate::collected::{Collected, Loaded, LoadedRules, Tuning, id_of};
-use crate::file::LogFile;
-use crate::file_kind::FileKind;
-use crate::paths::expand;
-use crate::scan_path::ScanPath;
-use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
-use crate::threads::{free, on_threads};
+use crate::settings::{RuleSettings, named};
+
+/// The files of Sigma rules.
+pub const RULE_FILES: FileKind = FileKind::Other(&OtherFiles {
+    ends: &[".yml", ".yaml"],
+    also: None,
+    named: None,
+    plural: "rules",
+});
 
 /// The most rules of a call.
 const MAX_RULES: usize = 1 << 20;
@@ -34,33 +40,6 @@ const KEPT_RULES: usize = 64 << 20;
 /// The rules of the last call.
 static KEPT: Mutex<Option<Arc<Kept>>> = Mutex::new(None);
 
-/// The arguments of a call about rules.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RuleArguments {
-    /// Where they are: paths, globs or folders.
-    pub(crate) rules: Option<Vec<String>>,
-    /// The path of the caller's own table of log sources.
-    pub(crate) log_sources: Option<String>,
-    pub(crate) placeholders: Placeholders,
-    /// The lowest level that is wanted. Rules without a level are not wanted then.
-    pub(crate) min_level: Option<Level>,
-    /// The statuses that are wanted.
-    pub(crate) statuses: Option<Vec<Status>>,
-    /// The IDs of rules that are not wanted, and paths of files with such IDs.
-    pub(crate) exclude: Vec<String>,
-    /// The path of a file with levels of rules.
-    pub(crate) level_tuning: Option<String>,
-}
-
-/// The value that an argument names, whatever the case.
-pub(crate) fn named<T: Copy>(argument: &str, all: &[(T, &str)], name: &str) -> Result<T, String> {
-    let found = all.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
-    found.map(|(value, _)| *value).ok_or_else(|| {
-        let names: Vec<_> = all.iter().map(|(_, name)| format!("'{name}'")).collect();
-        format!("{argument} must be one of {}, not '{name}'", names.join(", "))
-    })
-}
-
 /// Whether an entry of `exclude` is the path of a file, and not an ID.
 fn is_path(entry: &str) -> bool {
     entry.contains(['/', '\\']) || entry.to_ascii_lowercase().ends_with(".txt")
@@ -77,12 +56,12 @@ fn read_lines(call: Call<'_>, path: &str) -> Result<Vec<(usize, String)>, ScanEr
     Ok(lines.filter(|(_, line)| !line.is_empty()).collect())
 }
 
-impl RuleArguments {
+impl RuleSettings {
     /// Loads the rules that the arguments name.
     ///
     /// # Errors
     /// [`ScanError::Input`] if they name none, and those of [`load`](Self::load) and [`expand`].
-    pub(crate) fn load_named(
+    pub fn load_named(
         &self,
         function: &str,
         threads: usize,
@@ -96,7 +75,7 @@ impl RuleArguments {
         }
         let mut paths = Vec::new();
         for path in named {
-            paths.extend(expand(storage, path, FileKind::Rules, function, interrupt)?);
+            paths.extend(expand(storage, path, RULE_FILES, function, interrupt)?);
         }
         self.load(&paths, threads, storage, interrupt)
     }
@@ -106,7 +85,7 @@ impl RuleArguments {
     /// # Errors
     /// Those of the storage for files that the caller named, a table of log sources that cannot be used, too many
     /// rules, and [`ScanError::Interrupted`].
-    pub(crate) fn load(
+    pub fn load(
         &self,
         paths: &[ScanPath],
         threads: usize,
@@ -334,7 +313,7 @@ impl Loading<'_> {
     fn take(
         &self,
         texts: &mut Vec<RuleText>,
-        arguments: &RuleArguments,
+        arguments: &RuleSettings,
         rules: &mut Collected,
         keeping: &mut Option<Keeping>,
         interrupt: Interrupt<'_>,
@@ -409,8 +388,9 @@ fn own_log_sources(call: Call<'_>, path: &str, text: &str) -> Result<LogSources,
 
 #[cfg(test)]
 mod tests {
+    use evtx_scan::LocalStorage;
+
     use super::*;
-    use crate::local::LocalStorage;
 
     /// A call that could take the rules of the last one does so only if nothing has changed that they depend on.
     #[test]
@@ -430,17 +410,17 @@ mod tests {
         };
         let table = |id: u32| write("t.txt", &format!("logsources:\n- {{service: s, event_ids: {id}}}\n"));
         let tuning = |level: &str| write("l.txt", &format!("x,{level}\n"));
-        let mut arguments = RuleArguments {
+        let mut arguments = RuleSettings {
             rules: Some(vec![rule("One")]),
             log_sources: Some(table(1)),
             level_tuning: Some(tuning("high")),
-            ..RuleArguments::default()
+            ..RuleSettings::default()
         };
-        let load = |arguments: &RuleArguments| {
+        let load = |arguments: &RuleSettings| {
             let loaded = arguments.load_named("f", 2, &LocalStorage, Interrupt::NEVER);
             loaded.expect("rules").rows
         };
-        let seen = |rows: &[evtx_reports::RuleRow]| {
+        let seen = |rows: &[crate::rule_row::RuleRow]| {
             let row = &rows[0];
             let error = row.error.as_ref().map(|_| "refused");
             (row.about.title.clone(), row.about.level, row.event_ids.clone(), error)

@@ -10,18 +10,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use evtx_arrow::DecodeError;
-use evtx_format::{Interrupt, Interrupted};
+use evtx_format::{Interrupt, Interrupted, free};
 use evtx_messages::binary::Binary;
 use evtx_messages::provider::{self, Known, ProviderFile};
 use evtx_messages::registry::{FilePlace, HiveName, Registry, Root};
-use evtx_messages::{Catalog, Error, catalog};
-use evtx_reports::{CatalogRow, message_batch};
+use evtx_messages::{CATALOG_ENDING, Catalog, Error, catalog};
+use evtx_scan::{
+    Call, FileKind, Holds, LastOpened, LogFile, OtherFiles, ScanError, ScanPath, Storage, StorageError, sort_by,
+};
 
-use crate::file::LogFile;
-use crate::reports::{ReportBatch, ReportRows, ReportThreads};
-use crate::scan_path::ScanPath;
-use crate::storage::{Call, Holds, LastOpened, ScanError, Storage, StorageError, sort_by};
-use crate::threads::free;
+use crate::messages::{CatalogRow, message_batch};
+use crate::scan::{ReportBatch, ReportRows, ReportThreads};
+
+/// Files with the messages of providers: binaries, and hives of a registry. A catalog is one only if it is asked for.
+pub const PROVIDER_FILES: FileKind = FileKind::Other(&OtherFiles {
+    ends: &[".dll", ".exe", ".sys", ".mui", ".mun"],
+    also: Some(|name| HiveName::of(name).is_some()),
+    named: Some(CATALOG_ENDING),
+    plural: "binaries of providers",
+});
 
 /// The most bytes of a file. Hives have some 100 MiB.
 const MAX_FILE: u64 = 1 << 30;

@@ -1,0 +1,250 @@
+//! The arguments of a call, and what a call makes of them.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use evtx_arrow::EventField;
+use evtx_detect::{RuleSettings, Rules, table_of_matches};
+use evtx_extras::{EXTRAS, ExtraSettings, reference};
+use evtx_format::Interrupt;
+use evtx_reports::LineSettings;
+use evtx_scan::{
+    Argument, ArgumentKind, ArgumentValue, Password, ScanError, ScanPath, ScanSettings, Setting, Storage,
+    folder_columns,
+};
+
+use crate::call::ScanCall;
+use crate::query::{List, Query};
+
+/// The arguments of a call, besides its files.
+#[derive(Debug, Clone)]
+pub struct Arguments {
+    query: Query,
+    scan: ScanSettings,
+    extras: ExtraSettings,
+    rules: RuleSettings,
+    lines: LineSettings,
+}
+
+impl Arguments {
+    /// The arguments of a query, with their defaults.
+    pub fn new(query: Query) -> Self {
+        Arguments {
+            query,
+            scan: ScanSettings::default(),
+            extras: ExtraSettings::default(),
+            rules: RuleSettings::default(),
+            lines: LineSettings::default(),
+        }
+    }
+
+    /// The query.
+    pub fn query(&self) -> Query {
+        self.query
+    }
+
+    /// Takes a value for an argument of the query. Errors name `function` as the caller.
+    ///
+    /// # Errors
+    /// [`ScanError::Input`] if the query has no such argument, or if the argument does not take the value.
+    pub fn set(&mut self, argument: &Argument, value: ArgumentValue, function: &str) -> Result<(), ScanError> {
+        fn of<T>(list: &'static [Setting<T>], argument: &Argument) -> Option<&'static Setting<T>> {
+            list.iter().find(|setting| setting.argument.name == argument.name)
+        }
+        for list in self.query.lists() {
+            let taken = match list {
+                List::Scan(list) => of(list, argument).map(|one| one.take(&mut self.scan, value.clone(), function)),
+                List::Extras(list) => of(list, argument).map(|one| one.take(&mut self.extras, value.clone(), function)),
+                List::Rules(list) => of(list, argument).map(|one| one.take(&mut self.rules, value.clone(), function)),
+                List::Lines(list) => of(list, argument).map(|one| one.take(&mut self.lines, value.clone(), function)),
+            };
+            if let Some(taken) = taken {
+                return taken;
+            }
+        }
+        Err(ScanError::Input(format!(
+            "{function} has no argument {}",
+            argument.name
+        )))
+    }
+
+    /// Sets the option that adds a column, if the option does no more than that.
+    pub fn need(&mut self, column: &str) {
+        let mut columns = reference().into_iter();
+        let found = columns.find(|known| known.field.name().eq_ignore_ascii_case(column));
+        let option = found.and_then(|known| known.option).filter(|&name| name != "recover");
+        if let Some(argument) = option.and_then(|name| self.query.argument(name))
+            && argument.kind == ArgumentKind::Flag
+        {
+            _ = self.set(argument, ArgumentValue::Flag(true), "");
+        }
+    }
+
+    /// Sets the argument `messages`, if it has its default value and `setting` is not empty.
+    pub fn default_messages(&mut self, setting: &str) {
+        self.extras.default_messages(setting);
+    }
+
+    /// Sets the fields of the events: those of a [`ScanCall`] with the same arguments, perhaps of another process.
+    pub fn know_fields(&mut self, fields: Vec<EventField>) {
+        self.scan.known_fields = Some(fields);
+    }
+
+    /// Whether records are recovered. Files are then read as a whole, not in parts.
+    pub fn recovers(&self) -> bool {
+        self.scan.options.recover
+    }
+
+    /// The password of encrypted files.
+    pub fn password(&self) -> Option<&Password> {
+        self.scan.password.as_ref()
+    }
+
+    /// Plans a call with these arguments. Loads rules, and reads some of the files if the columns depend on them, with
+    /// at most so many threads. A catalog of messages may take `memory` bytes. Errors name `function` as the caller.
+    ///
+    /// # Errors
+    /// [`ScanError::Input`] if the folders of the files have different keys, and [`ScanError::Interrupted`].
+    pub fn call(
+        &self,
+        paths: Vec<ScanPath>,
+        threads: usize,
+        memory: u64,
+        storage: &dyn Storage,
+        function: &str,
+        interrupt: Interrupt<'_>,
+    ) -> Result<ScanCall, ScanError> {
+        let mut call = ScanCall::new(self.scan.options, paths, self.lines.types.clone());
+        if self.query == Query::Rules {
+            let rules = self.rules.load(&call.paths, threads, storage, interrupt)?;
+            call.rules = rules.rows;
+            call.paths.clear();
+        }
+        if !self.query.reads_events() {
+            return Ok(call);
+        }
+        let planned = self.scan.plan(&EXTRAS, &call.paths, threads, storage, interrupt)?;
+        (call.fields, call.warning) = (planned.fields, planned.warning);
+        let row = if self.query == Query::Matches {
+            "match"
+        } else {
+            "record"
+        };
+        call.providers = self.scan.providers.clone().map(|providers| (row, providers));
+        (call.table, call.messages) = self.extras.plan(planned.table, memory, storage, interrupt)?;
+        if self.query == Query::Matches {
+            let loaded = self.rules.load_named(function, threads, storage, interrupt)?;
+            let (rules, failed) = loaded.into_rules(function)?;
+            call.table = table_of_matches(call.table, rules);
+            call.warning = match (call.warning, failed) {
+                (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
+                (one, other) => one.or(other),
+            };
+        }
+        if self.scan.hive_partitioning {
+            call.folders = folder_columns(&call.paths, interrupt)?;
+        }
+        Ok(call)
+    }
+}
+
+/// The rules that the arguments of a call name, for rows of a table: all, and the correlations with the rules that they need.
+/// Then a warning, if rules did not load.
+///
+/// # Errors
+/// Those of [`Arguments::call`].
+pub fn rules_of_rows(
+    arguments: &Arguments,
+    function: &str,
+    storage: &dyn Storage,
+    interrupt: Interrupt<'_>,
+) -> Result<([Arc<Rules>; 2], Option<String>), ScanError> {
+    let threads = available_parallelism().map_or(1, NonZero::get);
+    let loaded = arguments.rules.load_named(function, threads, storage, interrupt)?;
+    let (rules, warning) = loaded.into_rules("evtx_sigma")?;
+    let correlations = rules.only(|index| rules.is_correlation(index));
+    Ok(([rules, Arc::new(correlations)], warning))
+}
+
+#[cfg(test)]
+mod tests {
+    use evtx_arrow::OnError;
+    use evtx_scan::SampleSize;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_a_call_and_names_are_unique() {
+        for query in Query::ALL {
+            let mut arguments = Arguments::new(query);
+            let before = format!("{arguments:?}");
+            for argument in query.arguments() {
+                let value = match (argument.default, argument.kind) {
+                    (None, _) => ArgumentValue::Null,
+                    (Some(text), ArgumentKind::Flag) => ArgumentValue::Flag(text == "true"),
+                    (Some(text), ArgumentKind::Integer) => ArgumentValue::Integer(text.parse().expect("a number")),
+                    (Some(text), _) => ArgumentValue::Text(text.to_owned()),
+                };
+                arguments.set(argument, value, "a test").expect("its default");
+            }
+            assert_eq!(format!("{arguments:?}"), before, "{query:?}");
+            let mut names: Vec<_> = query.arguments().map(|argument| argument.name).collect();
+            assert!(names.is_sorted());
+            names.dedup();
+            assert_eq!(names.len(), query.arguments().count(), "two arguments with one name");
+        }
+    }
+
+    #[test]
+    fn a_column_sets_the_option_that_only_adds_it() {
+        let mut arguments = Arguments::new(Query::Records);
+        for column in ["XML", "record_offset", "recovered", "level", "nothing"] {
+            arguments.need(column);
+        }
+        let options = arguments.scan.options;
+        assert!(options.xml && options.location && !options.json && !options.recover);
+    }
+
+    #[test]
+    fn values_are_taken_by_their_kind() {
+        let mut arguments = Arguments::new(Query::Records);
+        let list = |texts: &[&str]| ArgumentValue::List(texts.iter().map(|&text| text.to_owned()).collect());
+        let mut set = |name: &str, value| {
+            let argument = Query::Records.argument(name).expect("an argument");
+            arguments
+                .set(argument, value, "read_evtx")
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(set("VERIFY", ArgumentValue::Flag(true)), Ok(()));
+        assert_eq!(set("on_error", ArgumentValue::Text("Skip".to_owned())), Ok(()));
+        assert_eq!(set("sample_size", ArgumentValue::Integer(-1)), Ok(()));
+        assert_eq!(set("event_id", list(&["7", "8.0"])), Ok(()));
+        assert_eq!(set("provider", list(&["A, B", "c"])), Ok(()));
+        assert_eq!(set("password", ArgumentValue::Text("s3cret".to_owned())), Ok(()));
+        let null = set("verify", ArgumentValue::Null);
+        assert_eq!(null.unwrap_err(), "read_evtx cannot take NULL as verify");
+        assert!(set("verify", ArgumentValue::Integer(1)).is_err());
+        assert!(
+            set("on_error", ArgumentValue::Text("nonsense".to_owned()))
+                .unwrap_err()
+                .starts_with("read_evtx: on_error must be")
+        );
+        let flag = set("messages", ArgumentValue::Text("true".to_owned())).unwrap_err();
+        assert!(
+            flag.starts_with("read_evtx: messages takes the path of a catalog, not true"),
+            "{flag}"
+        );
+        assert!(set("sample_size", ArgumentValue::Integer(-2)).is_err());
+        for text in ["true", "1.5", "-1", "4294967296", "[1]", "", "7,8"] {
+            assert!(set("event_id", list(&[text])).is_err(), "{text}");
+        }
+        assert!(set("event_id", ArgumentValue::Integer(7)).is_err(), "not by its text");
+        assert!(Query::Records.argument("nothing").is_none());
+        assert!(!format!("{arguments:?}").contains("s3cret"));
+        assert!(arguments.scan.options.verify && arguments.scan.options.on_error == OnError::Skip);
+        assert_eq!(arguments.scan.sample_size, SampleSize::All);
+        assert_eq!(arguments.scan.event_ids, Some(vec![7, 8]));
+        assert_eq!(arguments.scan.providers, Some(vec!["A, B".to_owned(), "c".to_owned()]));
+    }
+}
