@@ -3,13 +3,16 @@
 mod error;
 mod place;
 mod batch;
-mod definitions;
+mod predicates;
+mod recovery;
 mod walk;
 mod admission;
+mod step;
+mod sources;
 mod chunk;
 mod decoder;
 
 pub use decoder::Decoder;
-pub use definitions::Definitions;
 pub use error::DecodeError;
 pub use place::Doubt;
+pub use recovery::Definitions;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
 use evtx_format::container::record::Record;
-use evtx_format::container::records::{FoundRecord, Origin, PromisedIds};
+use evtx_format::container::records::FoundRecord;
 use evtx_format::{Error, ErrorKind, Interrupt};
 
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
-use super::walk::{ChunkWalk, OrphanChunk};
+use super::step::NextChunk;
+use super::walk::ChunkWalk;
 use crate::filter::HeaderValues;
 use crate::read::RecordReader;
 use crate::record::{GROUP, RecordGroup};
@@ -45,17 +46,17 @@ pub(super) struct ChunkDecoder {
 }
 
 impl ChunkDecoder {
-    /// Decodes a chunk, from where it was left when the last batch was full. `promised` are the IDs that the log
-    /// promises to it.
+    /// Decodes a chunk, from where it was left when the last batch was full.
     pub(super) fn decode(
         &mut self,
-        chunk: &[u8],
-        promised: PromisedIds,
-        orphans: Option<OrphanChunk>,
+        next: NextChunk<'_>,
         arenas: &mut Arenas,
         interrupt: Interrupt<'_>,
     ) -> Result<Progress, DecodeError> {
         arenas.chunk.reset();
+        let place = &mut self.admission.place;
+        (place.offset, place.slot, place.first) = (next.offset, next.slot, next.first);
+        let chunk = &*next.bytes;
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
             None if chunk.is_empty() => return Ok(Progress::Done(None)),
@@ -64,10 +65,7 @@ impl ChunkDecoder {
                 if let Some(finder) = &mut self.admission.finder {
                     finder.start_chunk();
                 }
-                match orphans {
-                    None => ChunkWalk::new(chunk, promised, &self.scan.options),
-                    Some(orphans) => ChunkWalk::of_orphans(chunk, orphans),
-                }
+                ChunkWalk::new(chunk, next.promised, &self.scan.options, next.recovery)
             }
         };
         let names = Names::new(chunk, &arenas.chunk);
@@ -117,7 +115,6 @@ impl ChunkDecoder {
             finder.clear();
         }
         let mut is_end = false;
-        let is_stray = self.admission.place.is_stray;
         // Even frames take long if they are damaged.
         let look = |left: usize| {
             if left.is_multiple_of(FRAMES) {
@@ -135,11 +132,10 @@ impl ChunkDecoder {
                 Some(found) => Some(Ok(found)),
                 None => walk.records.next(reader.chunk),
             };
-            if is_stray
+            if let Some(recovery) = &walk.recovery
                 && let Some(Ok(found)) = &mut found
-                && found.origin == Origin::Live
             {
-                found.origin = Origin::Recovered;
+                found.origin = recovery.origin(found.origin);
             }
             match &found {
                 Some(Ok(found)) if !is_again && !self.admission.keeps_header(scan, found) => look(left)?,
@@ -260,7 +256,7 @@ impl ChunkDecoder {
     pub(super) fn report(&mut self, row: BareRow<'_>) -> Result<(), DecodeError> {
         match self.scan.options.on_error {
             OnError::Report => {
-                if self.admission.keeps_bare(&self.scan, &row) {
+                if self.admission.predicates.keep_bare(&self.scan, &row) {
                     self.batch.push_bare(&row)?;
                 }
                 Ok(())

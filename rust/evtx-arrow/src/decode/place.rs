@@ -24,7 +24,6 @@ pub(crate) struct ChunkPlace {
     pub(crate) offset: u64,
     /// The index of its slot. Chunks of an image and stray chunks have none.
     pub(super) slot: Option<u64>,
-    pub(super) is_stray: bool,
     /// The chunk offset of its first byte. Not 0 for orphans: nobody knows what was before them.
     pub(super) first: u32,
     /// The doubts about the file, by record ID.

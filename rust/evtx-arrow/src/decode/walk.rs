@@ -1,24 +1,13 @@
 //! The walk over the records of a chunk, as far as it must survive a full batch.
 
-use std::ops::Range;
-
 use evtx_format::Error;
 use evtx_format::container::chunk::ChunkHeader;
+use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, PromisedIds, RecordWalk};
-use hashbrown::{HashMap, HashSet};
 
-use super::definitions::Lent;
+use super::place::ChunkPlace;
+use super::recovery::Recovery;
 use crate::schema::Options;
-
-/// What to read in a chunk of orphans.
-pub(super) struct OrphanChunk {
-    /// The chunk offset of the first orphan.
-    pub(super) first: u32,
-    /// The records that start in this range of chunk offsets.
-    pub(super) starts: Range<usize>,
-    /// The records that have lost definitions, by chunk offset.
-    pub(super) lent: HashMap<u32, Lent>,
-}
 
 pub(super) struct ChunkWalk {
     pub(super) records: RecordWalk,
@@ -26,40 +15,37 @@ pub(super) struct ChunkWalk {
     pub(super) damage: Vec<Error>,
     /// A record with more rows than the last group had room for. The finder has those that are left.
     pub(super) again: Option<FoundRecord>,
-    /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
-    pub(super) seen: HashSet<(u64, u64)>,
-    /// The orphans that have lost definitions, by chunk offset.
-    pub(super) lent: HashMap<u32, Lent>,
-    /// Whether the chunk is one of orphans.
-    pub(super) is_of_orphans: bool,
+    /// If records are recovered: what is known of the chunk.
+    pub(super) recovery: Option<Box<Recovery>>,
 }
 
 impl ChunkWalk {
-    pub(super) fn new(chunk: &[u8], promised: PromisedIds, options: &Options) -> Self {
-        let (records, damage) = RecordWalk::new(chunk, promised, options.recover);
+    pub(super) fn new(chunk: &[u8], promised: PromisedIds, options: &Options, recovery: Option<Box<Recovery>>) -> Self {
+        let orphans = recovery.as_ref().and_then(|recovery| recovery.walk(chunk));
+        let is_chunk = orphans.is_none();
+        let (records, damage) = match orphans {
+            Some(orphans) => (orphans, None),
+            None => RecordWalk::new(chunk, promised, options.recover),
+        };
         let mut damage = Vec::from_iter(damage);
-        if options.verify && damage.is_empty() {
+        if options.verify && is_chunk && damage.is_empty() {
             damage.extend(ChunkHeader::read(chunk).and_then(|header| header.verify(chunk)).err());
         }
-        ChunkWalk::of(records, damage)
-    }
-
-    pub(super) fn of_orphans(chunk: &[u8], OrphanChunk { starts, lent, .. }: OrphanChunk) -> Self {
-        ChunkWalk {
-            lent,
-            is_of_orphans: true,
-            ..ChunkWalk::of(RecordWalk::of_orphans(chunk, starts), Vec::new())
-        }
-    }
-
-    fn of(records: RecordWalk, damage: Vec<Error>) -> Self {
         ChunkWalk {
             records,
             damage,
             again: None,
-            seen: HashSet::new(),
-            lent: HashMap::new(),
-            is_of_orphans: false,
+            recovery,
+        }
+    }
+
+    /// The text of the error of a record.
+    #[cold]
+    pub(super) fn describe(&self, record: &Record, error: Error, place: &ChunkPlace) -> String {
+        let text = place.describe_in(record, error);
+        match &self.recovery {
+            Some(recovery) => recovery.describe(record, error, text),
+            None => text,
         }
     }
 }

@@ -53,9 +53,18 @@ struct KeptCopy {
     filename: Arc<str>,
 }
 
+/// Where the definitions for orphans come from that have lost theirs.
+pub(crate) enum Lender {
+    Nowhere,
+    /// The caller has them, and is not asked yet.
+    Caller,
+    Asked,
+    Known(Arc<Definitions>),
+}
+
 /// A reference of an orphan to a definition that is not there, or whose names are not.
 #[derive(Debug)]
-pub(super) struct LostDefinition {
+pub(crate) struct LostDefinition {
     /// The chunk offset of the record.
     record: u32,
     reference: Reference,
@@ -70,7 +79,7 @@ type Reference = (u32, u32);
 
 /// What a record that has lost definitions is read by.
 #[derive(Debug, Default)]
-pub(super) struct Lent {
+pub(crate) struct Lent {
     /// Whether a definition is in no chunk, or in several that differ.
     pub(super) is_missing: bool,
     /// The log whose definition was used.
@@ -109,7 +118,7 @@ fn definition_at(chunk: &[u8], (offset, template_id): Reference) -> Option<Defin
 
 impl LostDefinition {
     /// The lost definitions of the records in a chunk of orphans.
-    pub(super) fn all(chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Vec<Self>, Interrupted> {
+    pub(crate) fn all(chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Vec<Self>, Interrupted> {
         let (mut lost, mut at) = (Vec::new(), CHUNK_HEADER);
         let arena = Bump::new();
         let names = Names::new(chunk, &arena);
@@ -235,7 +244,7 @@ impl Definitions {
 
     /// Appends copies of lost definitions and names to a chunk of orphans, and lets the records refer to them. Returns what
     /// became of these records, by their chunk offset.
-    pub(super) fn lend(&self, lost: &[LostDefinition], chunk: &mut Vec<u8>) -> HashMap<u32, Lent> {
+    pub(crate) fn lend(&self, lost: &[LostDefinition], chunk: &mut Vec<u8>) -> HashMap<u32, Lent> {
         let (mut appended, mut records) = (HashMap::new(), HashMap::<u32, Lent>::new());
         for lost in lost {
             let known = self.known.get(&lost.reference.1);
