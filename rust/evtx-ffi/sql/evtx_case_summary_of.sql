@@ -384,7 +384,7 @@ failed_logons AS (
     GROUP BY machine
 ),
 gaps AS (
-    SELECT machine, list({start: last, duration_seconds: epoch_us(next_first - last) / 1e6} ORDER BY last ASC) AS list
+    SELECT machine, list({start: last, duration_seconds: (epoch_ns(next_first)::HUGEINT - epoch_ns(last)) / 1e9} ORDER BY last ASC) AS list
     FROM (SELECT machine, max(last) AS last, lead(min(first)) OVER (PARTITION BY machine ORDER BY hour ASC) AS next_first
           FROM placed_hours WHERE broken_id IS NULL GROUP BY machine, hour)
     WHERE next_first - last >= INTERVAL 1 DAY

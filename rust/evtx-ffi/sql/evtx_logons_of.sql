@@ -107,7 +107,7 @@ sessions AS (
     GROUP BY computer, id, session
 )
 SELECT
-    logon_time, logoff_time, epoch_us(logoff_time - logon_time) / 1e6 AS duration_seconds, computer,
+    logon_time, logoff_time, (epoch_ns(logoff_time)::HUGEINT - epoch_ns(logon_time)) / 1e9 AS duration_seconds, computer,
     CASE WHEN domain NOT IN ('', '-') THEN domain || '\' || account ELSE account END AS user_name, user_sid, logon_type,
     CASE logon_type
         WHEN 2 THEN 'Interactive'
