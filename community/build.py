@@ -46,7 +46,7 @@ def release():
     # The version of DuckDB is that of the C API that the file needs. Newer ones load it, too.
     run(sys.executable, "extension-ci-tools/scripts/append_extension_metadata.py", "--library-file", library, "--out-file", EXTENSION,
         "--extension-name", NAME, "--duckdb-platform", PLATFORM,
-        "--duckdb-version", value("rust/evtx-duckdb-stable/src/api.rs", r'VERSION: .* = c"(.*)"'),
+        "--duckdb-version", value("rust/frontends/evtx-duckdb-stable/src/api.rs", r'VERSION: .* = c"(.*)"'),
         "--extension-version", value("extension_config.cmake", r"EXTENSION_VERSION (\S+)"))
 
 

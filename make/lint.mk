@@ -8,7 +8,8 @@ lint: checked $(VENV)/.lint
 	$(CARGO) fmt --all $(MANIFEST) --check
 	$(CARGO_RUN) clippy --quiet $(MANIFEST) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO_RUN) doc --quiet $(MANIFEST) --workspace --no-deps
-	$(VENV_PYTHON) tools/module_order.py $(wildcard rust/*/src/lib.rs rust/tools/*/src/main.rs)
+	$(VENV_PYTHON) tools/module_order.py $(wildcard rust/*/*/src/lib.rs rust/tools/*/src/main.rs)
+	$(VENV_PYTHON) tools/crate_order.py rust
 	$(VENV)/bin/clang-format --dry-run --Werror $(CPP_SOURCES)
 	$(VENV)/bin/clang-tidy --quiet -p $(OUT)/checked $(wildcard src/*.cpp)
 

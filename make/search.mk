@@ -44,7 +44,7 @@ $(BUILD)/tools/bin/cargo-fuzz:
 
 # Well-formed files of each kind: those of the samples and tests, those that EVTX_HIVES and EVTX_BINARIES name, and
 # the multiplied ones.
-$(BUILD)/fuzz/.seeds: tools/fuzz_seeds.py $(wildcard samples/*.evtx samples/rules/*.yml rust/evtx-archive/tests/multiplied/*.rs) | $(VENV)/.created
+$(BUILD)/fuzz/.seeds: tools/fuzz_seeds.py $(wildcard samples/*.evtx samples/rules/*.yml rust/extras/evtx-archive/tests/multiplied/*.rs) | $(VENV)/.created
 	$(VENV_PYTHON) $< $(BUILD)/fuzz/seeds samples/*.evtx
 	EVTX_SEEDS=$(abspath $(BUILD))/fuzz/seeds $(CARGO_TEST) -- multiplied_files_are_seeds
 	@touch $@

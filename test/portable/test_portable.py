@@ -160,7 +160,7 @@ print(counts == [3 if duckdb.__version__ < "2" else 10, 3])
 
 
 def test_a_second_path_is_an_error_that_shows_the_list_to_write(python):
-    signatures = [file.read_text(encoding="utf-8").split("\n")[0] for file in (ROOT / "rust/evtx-ffi/sql").glob("*.sql")]
+    signatures = [file.read_text(encoding="utf-8").split("\n")[0] for file in (ROOT / "rust/frontends/evtx-ffi/sql").glob("*.sql")]
     tables = [line[3:].split("(")[0] for line in signatures if re.search(r"\((files|table_name|exports)(, \w+ := .*)?\)$", line)]
     searches = ["evtx_search", "evtx_search_of", "evtx_sigma_timeline", "evtx_sigma_summary", "evtx_sigma_report", "evtx_sigma_of"]
     assert len(tables) > 15

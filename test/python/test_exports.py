@@ -316,7 +316,7 @@ def sound_events(macro):
 def types_of(macro):
     if macro == "Payload":
         return {"EventData": "JSON", "UserData": "JSON"}
-    return json.loads((ROOT / "rust" / "evtx-ffi" / "sql" / f"{TYPES[macro]}.json").read_text(encoding="utf-8"))
+    return json.loads((ROOT / "rust/frontends/evtx-ffi/sql" / f"{TYPES[macro]}.json").read_text(encoding="utf-8"))
 
 
 def is_time(value):

@@ -8,7 +8,7 @@ from conftest import ROOT, SAMPLES
 
 # The signatures, as the files of the macros have them.
 SIGNATURES = {}
-for file in (ROOT / "rust/evtx-ffi/sql").glob("*.sql"):
+for file in (ROOT / "rust/frontends/evtx-ffi/sql").glob("*.sql"):
     name, parameters = re.match(r"-- (\w+)\((.*)\)\n", file.read_text(encoding="utf-8")).groups()
     SIGNATURES[name] = [parameter for parameter in parameters.split(", ") if parameter]
 TOO_MANY = ["'more'", "['more', 'b']", "NULL", "true", "5", "{'a': 1}", "'more', 'c'", "'more', 'c', 'd'"]

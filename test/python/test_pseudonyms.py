@@ -20,7 +20,7 @@ SEED = int(os.environ.get("EVTX_PSEUDONYMS_SEED", "1"))
 FOLDERS = [os.environ[name] for name in ("EVTX_CORPUS", "EVTX_VARIED", "EVTX_HOSTILE") if os.environ.get(name)]
 COLLECTIONS = sorted(pathlib.Path(os.environ.get("EVTX_COLLECTIONS", "/nowhere")).glob("*"))
 LOGS = sorted(SAMPLES.glob("*.evtx")) + [log for folder in FOLDERS for log in sorted(pathlib.Path(folder).rglob("*.[eE][vV][tT][xX]"))]
-DATA = pathlib.Path(__file__).parents[2] / "rust/evtx-writer/data"
+DATA = pathlib.Path(__file__).parents[2] / "rust/extras/evtx-writer/data"
 SIGMA = os.environ.get("EVTX_SIGMA")
 # Fields that name accounts, hosts and addresses.
 NAMING = "TargetUserName SubjectUserName WorkstationName TargetDomainName SubjectDomainName User UserName AccountName IpAddress Workstation SourceHostname"

@@ -91,7 +91,7 @@ def test_actions_are_commits_with_their_version(workflow):
 def test_versions_of_duckdb_come_from_the_list():
     """A new version is one line in duckdb/pin.txt, so no page and no test names one. Measurements do."""
     pinned = re.findall(r"^duckdb==(\S+)", read("duckdb/pin.txt"), re.MULTILINE)
-    files = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("test/**/*.py"), *ROOT.glob("src/*.cpp"), *ROOT.glob("rust/*/src/**/*.rs")]
+    files = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("test/**/*.py"), *ROOT.glob("src/*.cpp"), *ROOT.glob("rust/*/*/src/**/*.rs")]
     for file in set(files) - {ROOT / "docs/speed.md"}:
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"DuckDB v?[2-9]\.\d+\.\d+", text), file

@@ -1,4 +1,4 @@
-// The core in WebAssembly: an instance, and its commands (rust/evtx-web/src/session.rs).
+// The core in WebAssembly: an instance, and its commands (rust/frontends/evtx-web/src/session.rs).
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -1,6 +1,6 @@
 //! What the reader and the rules say of logs against what the crate `evtx` does: a program of its own, since that crate takes long to build.
 
-#[path = "../../../../evtx-arrow/tests/common/mod.rs"]
+#[path = "../../../../core/evtx-arrow/tests/common/mod.rs"]
 mod common;
 
 mod agreement;

@@ -12,7 +12,7 @@ use evtx_query::{Arguments, Query};
 use evtx_scan::{ArgumentValue, FileKind, LocalStorage, Worker, expand};
 
 fn titles(folders: &[&str], conditions: &[Expression]) -> BTreeMap<String, (usize, usize)> {
-    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../samples");
     let mut arguments = Arguments::new(Query::Matches);
     let rules = Query::Matches.argument("rules").expect("an argument");
     let folders = folders.iter().map(|folder| format!("{samples}/{folder}")).collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 use evtx_scan::ScanError;
 
 /// The folder of the samples.
-pub(crate) const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
+pub(crate) const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../samples");
 
 /// The bytes of a sample.
 pub(crate) fn sample(name: &str) -> Vec<u8> {

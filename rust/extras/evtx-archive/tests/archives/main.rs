@@ -1,6 +1,6 @@
 //! Archives as they are found and as they should not be: which rows or which error they give.
 
-#[path = "../../../evtx-scan/tests/all/common/mod.rs"]
+#[path = "../../../../core/evtx-scan/tests/all/common/mod.rs"]
 mod common;
 mod campaign;
 mod compressed;

@@ -91,7 +91,7 @@ fn replaced(page: &str, mark: &str, text: &str) -> String {
 
 /// Compares a page with what the code makes of it, or writes it.
 fn check(page: &str, make: impl Fn(&str) -> String) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs").join(page);
     let read = || std::fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
     if std::env::var("EVTX_DOCS").is_ok_and(|what| what == "write") {
         std::fs::write(&path, make(&read())).expect("a file that can be written");

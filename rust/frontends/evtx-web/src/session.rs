@@ -338,7 +338,7 @@ mod tests {
 
     /// A session with a log of three chunks, and its size in bytes.
     fn session() -> (Session, u64) {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/DC01-Security.evtx");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../samples/DC01-Security.evtx");
         let log = std::fs::read(path).expect("a sample");
         let (header, chunk) = (&log[..4096], &log[4096..4096 + 65536]);
         let log = [header, chunk, chunk, chunk].concat();
@@ -454,7 +454,7 @@ mod tests {
         assert!(has("evtx_timeline_of") && !has("evtx_timeline") && !has("evtx_sigma_of"));
         assert!(all[0].starts_with("CREATE TYPE evtx_level AS ENUM"));
         // Each function that DuckDB looks for at once is another macro, or among those of the page.
-        let page = include_str!("../../../web/src/functions.js");
+        let page = include_str!("../../../../web/src/functions.js");
         for sql in all.iter().filter(|sql| !sql.contains("system.main.query")) {
             let without_comments: String = sql.lines().filter_map(|line| line.split("--").next()).collect();
             let calls = without_comments

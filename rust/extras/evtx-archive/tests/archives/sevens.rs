@@ -6,7 +6,7 @@ use crate::packed::*;
 /// An archive that another program made: `tools/make_archives.py`.
 fn made(name: &str) -> Vec<u8> {
     std::fs::read(format!(
-        "{}/../../test/data/archives/{name}",
+        "{}/../../../test/data/archives/{name}",
         env!("CARGO_MANIFEST_DIR")
     ))
     .expect("an archive")

@@ -376,7 +376,7 @@ fn the_files_of_other_tests_are_these() {
         };
         pe.bytes()
     };
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/data/messages");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../test/data/messages");
     for (name, bytes) in [
         ("x.dll", pe(Some(&manifest), &[])),
         ("en-US/x.dll.mui", pe(None, &[(1033, &table)])),

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-const CONFIG: &str = "../../extension_config.cmake";
+const CONFIG: &str = "../../../extension_config.cmake";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

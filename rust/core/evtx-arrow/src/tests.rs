@@ -32,7 +32,7 @@ fn panic_with<T: Send + Sync>(lock: &RwLock<T>) {
 
 #[test]
 fn a_thread_that_panics_among_what_is_shared_fails_the_others() {
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/oddities.evtx");
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../samples/oddities.evtx");
     let chunk = &std::fs::read(sample).expect("a sample")[4096..][..65_536];
     let all: Vec<_> = (0..25).collect();
     let panics: [fn(&Scan); 2] = [
