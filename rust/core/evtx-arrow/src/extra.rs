@@ -16,7 +16,7 @@ use evtx_format::{Interrupt, Interrupted};
 use crate::arrays::MakeArrays;
 use crate::plan::{Keys, PlaceId, Projection};
 use crate::record::{ChunkTemplates, KeptRecord, Places, ReadRecord, RecordGroup, RecordHeader};
-use crate::schema::{Comparable, MessageFile, Place};
+use crate::schema::{Comparable, Place};
 
 /// What an extra column or a row source needs of each record.
 #[derive(Debug, Clone, Default)]
@@ -31,8 +31,8 @@ pub struct Needs {
     pub other_values: bool,
     /// Whether each record is checked in full, so that its damage is known.
     pub whole: bool,
-    /// Whether the messages beside the log are read.
-    pub messages: bool,
+    /// Whether it reads what is beside the log.
+    pub beside: bool,
 }
 
 impl Needs {
@@ -44,7 +44,7 @@ impl Needs {
             user_entries: true,
             other_values: true,
             whole: true,
-            messages: false,
+            beside: false,
         }
     }
 
@@ -62,6 +62,9 @@ impl Needs {
         projection.other_values |= self.other_values;
     }
 }
+
+/// What was found beside a log. Only the columns that read it know its type.
+pub type Beside = Arc<dyn Any + Send + Sync>;
 
 /// A value of an extra column that a row source knows before it reads a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +175,7 @@ pub struct GroupRows<'g> {
     pub(crate) keys: &'g Keys,
     pub(crate) arena: &'g Bump,
     pub(crate) chunk: &'g [u8],
-    pub(crate) messages: Option<&'g [MessageFile]>,
+    pub(crate) beside: Option<&'g (dyn Any + Send + Sync)>,
     pub(crate) found: Option<&'g dyn Any>,
 }
 
@@ -214,9 +217,9 @@ impl<'g> GroupRows<'g> {
         self.arena
     }
 
-    /// The messages beside the log.
-    pub fn messages(&self) -> Option<&'g [MessageFile]> {
-        self.messages
+    /// What was found beside the log, if it is of a type.
+    pub fn beside<T: Any>(&self) -> Option<&'g T> {
+        self.beside?.downcast_ref()
     }
 
     /// Whether a record may have a place outside of `System` that the scan reads.

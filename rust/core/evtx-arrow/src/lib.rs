@@ -35,7 +35,7 @@ pub use events::{
     SlotsError, TooManyEvents,
 };
 pub use extra::{
-    ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Needs, RowFinder, RowSource, ScanLayout,
+    Beside, ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Needs, RowFinder, RowSource, ScanLayout,
     SecondPass,
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
@@ -45,7 +45,7 @@ pub use record::{
 };
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, Comparable, EventField, EventFieldParts, Events, MessageFile, Numbering, OnError, Options, Place,
-    column_field, enum_field, enum_of, reference, system_names, uuid_field,
+    ColumnReference, Comparable, EventField, EventFieldParts, Events, Numbering, OnError, Options, Place, column_field,
+    enum_field, enum_of, reference, system_names, uuid_field,
 };
 pub use table::{Table, schema};

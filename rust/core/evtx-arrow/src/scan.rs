@@ -28,8 +28,8 @@ pub struct Scan {
     pub(crate) force_tree_path: bool,
     /// Whether spelled-out elements are read by the plans of their outlines, not as trees.
     pub(crate) reads_outlines: bool,
-    /// Whether the messages beside each log are read.
-    reads_messages: bool,
+    /// Whether an extra column reads what is beside each log.
+    reads_beside: bool,
     pub(crate) filter: Filter,
     pub(crate) columns: Vec<ReadColumn>,
     /// What decides what becomes a row; `None` if each record is one.
@@ -153,7 +153,7 @@ impl Scan {
             validates_all,
             force_tree_path: false,
             reads_outlines: true,
-            reads_messages: needs.iter().any(|needs| needs.messages),
+            reads_beside: needs.iter().any(|needs| needs.beside),
             sees_all: source.as_ref().is_some_and(|source| source.sees_all()),
             source,
             projection,
@@ -184,9 +184,9 @@ impl Scan {
         Arc::clone(&self.schema)
     }
 
-    /// Whether the scan reads messages, and needs the [`Messages`](evtx_format::mta::Messages) of each log.
-    pub fn reads_messages(&self) -> bool {
-        self.reads_messages
+    /// Whether an extra column reads what is beside each log.
+    pub fn reads_beside(&self) -> bool {
+        self.reads_beside
     }
 
     /// Whether the scan checks checksums.

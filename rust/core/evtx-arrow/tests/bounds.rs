@@ -16,8 +16,8 @@ use evtx_arrow::{
 };
 use evtx_detect::{Rules, table_of_matches};
 use evtx_format::container::survey::{Search, Survey};
-use evtx_format::mta::{self, Messages};
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
+use evtx_messages::mta::{self, SavedMessages};
 use evtx_reports::{ChunkReport, FileReport, SchemaReport};
 use evtx_sigma::{LogSources, Placeholders, RuleForEvents, RuleSet, load_rules};
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
@@ -304,7 +304,7 @@ fn read_crafted_logs() {
 fn messages(name: &str, file: Vec<u8>) {
     let size = file.len();
     measure(name, |cost, interrupt| {
-        let read = Messages::read(file, interrupt);
+        let read = SavedMessages::read(file, interrupt);
         let allowed = mta::memory(size) as usize - size;
         cost.largest_batch.set(allowed.saturating_sub(MAX_MEMORY));
         if let Ok(messages) = read {

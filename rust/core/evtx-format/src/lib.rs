@@ -13,7 +13,6 @@
 //! | [`value`] | reads typed values and writes their text as Windows shows it |
 //! | [`binxml`] | reads names and template instances; the one walk over a stream, to a tree or to JSON |
 //! | [`container`] | reads the file header, finds the chunks, and walks over the records of a chunk |
-//! | [`mta`] | reads the messages that were saved beside a log |
 //! | [`render`] | writes whole elements as XML or JSON, compiled once per template |
 //!
 //! All numbers are little endian. Sources: MS-EVEN6, section 2.2.12, for BinXML; real logs for the container.
@@ -29,7 +28,6 @@ pub mod value;
 pub mod binxml;
 pub mod container;
 pub mod render;
-pub mod mta;
 
 pub use error::{Error, ErrorKind, Result};
 pub use interrupt::{Interrupt, Interrupted, free};

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod pool;
+mod globs;
 mod storage;
 mod threads;
 mod local;
@@ -21,30 +22,27 @@ mod file_kind;
 mod scan_path;
 mod paths;
 mod file;
-mod messages;
+mod beside;
 mod log;
 mod queue;
 mod second_pass;
 mod definitions;
 mod unmatched;
 mod scan;
-mod folders;
 mod sample;
 pub mod arguments;
-mod partitions;
 
 pub use arguments::{
     Argument, ArgumentKind, ArgumentValue, OF_EVENTS, OF_FILES, OF_LOGS, Planned, ScanSettings, Set, Setter, Setting,
     put,
 };
+pub use beside::BesideLogs;
 pub use evtx_arrow::Doubt;
 pub use evtx_format::free;
 pub use file::{Buffer, LogFile, estimate_records};
 pub use file_kind::{FileKind, OtherFiles};
-pub use folders::{FolderColumn, FolderPredicate, folder_columns};
+pub use globs::literal;
 pub use local::{LocalFile, LocalStorage, single_stars};
-pub use messages::MessageFinder;
-pub use partitions::{ScanTask, partitions};
 pub use paths::{expand, has_glob};
 pub use pool::{Lease, Pool};
 pub use queue::batch_index;
@@ -53,6 +51,6 @@ pub use scan::{FileBatch, FileScan, Worker};
 pub use scan_path::{FileSplit, ScanPath};
 pub use storage::{
     ALL_READ, Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, Password, SETTLED,
-    ScanError, Storage, StorageError, StorageFile, WAIT, ends_with, sort_by,
+    ScanError, Storage, StorageError, StorageFile, WAIT, ends_with, separators, sort_by,
 };
 pub use threads::{MAX_THREADS, on_threads};

@@ -7,10 +7,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use evtx_format::mta::split_verbatim;
 use evtx_format::{Interrupt, Interrupted};
 use glob::{MatchOptions, Pattern, PatternError};
 
+use crate::globs::split_verbatim;
 use crate::storage::{Modified, Storage, StorageError, StorageFile, separator, separators};
 
 /// A storage of the files of this machine, by the paths of its file systems.

@@ -1,9 +1,9 @@
-//! An open log: its file, its layout, and the messages beside it.
+//! An open log: its file, its layout, and what is beside it.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use evtx_arrow::RowSource;
+use evtx_arrow::{Beside, RowSource};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
@@ -11,7 +11,6 @@ use evtx_format::container::layout::Layout;
 use evtx_format::container::survey::{Search, Survey};
 
 use crate::file::{Buffer, LogFile, SMALL};
-use crate::messages::HeldMessages;
 use crate::scan_path::ScanPath;
 use crate::storage::{Call, ScanError, StorageError};
 
@@ -25,8 +24,8 @@ pub(crate) struct OpenLog {
     pub(crate) bad_checksum: Option<String>,
     /// Whether it was read at once, into the buffer of the thread that has opened it.
     pub(crate) is_read: bool,
-    /// The messages beside it, if the scan reads them and there are any.
-    pub(crate) messages: Option<HeldMessages>,
+    /// What is beside it, if the scan reads that and there is any.
+    pub(crate) beside: Option<Beside>,
     /// Whether rules of the scan can be for its events, once it is known.
     concerned: OnceLock<bool>,
 }
@@ -90,7 +89,7 @@ impl OpenLog {
             bad_checksum: bad_checksum.map(|error| error.to_string()),
             file,
             is_read,
-            messages: None,
+            beside: None,
             concerned: OnceLock::new(),
         })))
     }

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
-use evtx_format::mta::{literal, split_verbatim};
 
 use crate::file_kind::FileKind;
+use crate::globs::{literal, split_verbatim};
 use crate::local::out_of_reach;
 use crate::scan_path::{ScanPath, Source};
 use crate::storage::{Holds, ScanError, Storage, StorageError, separator, separators, sort_by};

@@ -6,9 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use evtx_format::container::layout::Block;
 
+use crate::beside::BesideLogs;
 use crate::file::{Buffer, SMALL};
 use crate::log::{OpenLog, Opened};
-use crate::messages::MessageFinder;
 use crate::scan_path::{FileSplit, ScanPath, Source};
 use crate::storage::{Call, LastOpened, ScanError, WAIT};
 
@@ -111,8 +111,8 @@ const LONG_RUN_OF_FILES: u64 = 32 << 20;
 pub(crate) struct FileOptions {
     pub(crate) recover: bool,
     pub(crate) verify: bool,
-    /// Finds messages, if the scan reads them.
-    pub(crate) messages: Option<MessageFinder>,
+    /// Finds what is beside logs, if the scan reads that.
+    pub(crate) beside: Option<Box<dyn BesideLogs>>,
     /// Whether batches may have rows of several small files.
     pub(crate) joins_files: bool,
 }
@@ -371,10 +371,10 @@ impl FileQueue {
         let is_first = path.split.as_ref().is_none_or(FileSplit::is_first);
         let open = || {
             let mut opened = OpenLog::open(call, path, self.options.recover, buffer)?;
-            if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.messages)
+            if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.beside)
                 && !call.storage.is_remote(path.storage_path())
             {
-                log.messages = finder.find(call, path)?;
+                log.beside = finder.find(call, path)?;
             }
             Ok(opened)
         };
@@ -466,7 +466,7 @@ mod tests {
         let options = FileOptions {
             recover: false,
             verify: false,
-            messages: None,
+            beside: None,
             joins_files: false,
         };
         let queue = FileQueue::new(paths, options);

@@ -7,9 +7,9 @@ use evtx_arrow::{Decoder, MakeArrays, Scan};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::Chunks;
 
+use crate::beside::BesideLogs;
 use crate::definitions::Lender;
 use crate::file::Buffer;
-use crate::messages::MessageFinder;
 use crate::queue::{FileOptions, FileQueue, LAST_INDEX, Wanted, Work};
 use crate::scan_path::ScanPath;
 use crate::second_pass::{Again, FirstPass, next_block};
@@ -99,12 +99,12 @@ struct Run {
 }
 
 impl FileScan {
-    /// A scan of files. If the scan reads messages, `messages` finds them.
-    pub fn new(scan: Arc<Scan>, paths: Vec<ScanPath>, messages: Option<MessageFinder>) -> Self {
+    /// A scan of files. If the scan reads what is beside logs, `beside` finds it.
+    pub fn new(scan: Arc<Scan>, paths: Vec<ScanPath>, beside: Option<Box<dyn BesideLogs>>) -> Self {
         let options = FileOptions {
             recover: scan.recovers(),
             verify: scan.verifies(),
-            messages: messages.filter(|_| scan.reads_messages()),
+            beside: beside.filter(|_| scan.reads_beside()),
             joins_files: false,
         };
         let queue = FileQueue::new(paths, options);
@@ -278,10 +278,9 @@ impl Worker {
         if let Some(work) = &self.work
             && let Some((log, block)) = &work.block
         {
-            let messages = log.messages.as_ref().map(|held| Arc::clone(&held.messages));
             let path = self.scan.queue.path(work.file).path.as_str();
             self.decoder.doubt(log.file.doubts());
-            self.decoder.start(&path.into(), messages, block.clone());
+            self.decoder.start(&path.into(), log.beside.clone(), block.clone());
         }
     }
 

@@ -81,6 +81,11 @@ impl ScanPath {
         }
     }
 
+    /// A file of the storage, or one in another file, that was found.
+    pub fn found(path: String, nested: Option<Arc<dyn NestedFile>>) -> Self {
+        ScanPath::new(path, false, nested.map_or(Source::File, Source::Nested))
+    }
+
     /// A file that was found and cannot be read, for this reason.
     pub fn unreadable(path: String, why: &str) -> Self {
         ScanPath::new(path, false, Source::Unreadable(why.into()))
@@ -97,7 +102,15 @@ impl ScanPath {
 
     /// Whether the file is in another one, or made of one.
     pub fn is_nested(&self) -> bool {
-        matches!(self.source, Source::Nested(_))
+        self.nested().is_some()
+    }
+
+    /// The file, if it is in another one, or made of one.
+    pub fn nested(&self) -> Option<&Arc<dyn NestedFile>> {
+        match &self.source {
+            Source::Nested(file) => Some(file),
+            _ => None,
+        }
     }
 
     /// The path of the file of the storage: of a nested file that of the outer one.

@@ -162,7 +162,7 @@ fn without<'p>(path: &'p str, end: &str) -> Option<&'p str> {
 }
 
 /// What separates the folders of a path. Windows allows both, in the paths of its own files.
-pub(crate) fn separators(is_remote: bool) -> &'static [char] {
+pub fn separators(is_remote: bool) -> &'static [char] {
     if cfg!(windows) && !is_remote {
         &['/', '\\']
     } else {

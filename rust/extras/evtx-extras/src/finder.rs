@@ -6,10 +6,12 @@ use std::sync::{Arc, LazyLock};
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
-use evtx_arrow::{FoundValue, Insertion as OfEvent, MessageFile, Place, PlaceId, ReadRecord, ScanLayout, TextColumn};
+use evtx_arrow::{FoundValue, Insertion as OfEvent, Place, PlaceId, ReadRecord, ScanLayout, TextColumn};
 use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_messages::{Catalog, EventKey, Insertion, Message};
 use hashbrown::HashMap;
+
+use crate::beside::MessageFile;
 
 /// A catalog of messages, and the path of its file.
 #[derive(Debug, Clone)]

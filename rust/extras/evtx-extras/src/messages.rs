@@ -6,6 +6,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field};
 use evtx_arrow::{ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Needs, ScanLayout, TextColumn, TextListColumn};
 
+use crate::beside::SavedBeside;
 use crate::finder::{Event, MessageCatalog, MessageFinder, MessagePlaces, converted};
 
 /// The columns of messages.
@@ -35,7 +36,7 @@ impl ExtraColumn for Messages {
             places: MessagePlaces::ALL.to_vec(),
             event_data: has_catalog,
             user_entries: has_catalog,
-            messages: true,
+            beside: true,
             ..Needs::default()
         }
     }
@@ -83,7 +84,8 @@ struct MessageBuilder {
 impl ExtraBuilder for MessageBuilder {
     fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError> {
         let mut finder = self.finder.lock().unwrap_or_else(PoisonError::into_inner);
-        if !finder.has_catalog() && rows.messages().is_none() && !rows.is_beyond_system() {
+        let messages = rows.beside::<SavedBeside>().map(|saved| &*saved.files);
+        if !finder.has_catalog() && messages.is_none() && !rows.is_beyond_system() {
             self.texts.push_nulls(rows.len());
             return Ok(());
         }
@@ -92,7 +94,7 @@ impl ExtraBuilder for MessageBuilder {
                 record,
                 id: rows.record_id(row),
                 arena: rows.arena(),
-                messages: rows.messages(),
+                messages,
             });
             match event {
                 None => self.texts.push_nulls(1),

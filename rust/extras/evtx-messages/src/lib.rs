@@ -16,6 +16,7 @@
 //! | [`binary`] | the tables of messages and the manifests in PE files |
 //! | [`registry`] | which provider uses which files, from the hives of a registry |
 //! | [`catalog`] | the catalog file: written from rows, opened from bytes, searched by event |
+//! | [`mta`] | the messages that were saved beside a log |
 //! | [`provider`] | the rows of a provider, from its binaries and the registry |
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,7 @@ pub mod registry;
 pub mod catalog;
 mod language;
 pub mod provider;
+pub mod mta;
 
 pub use catalog::{CATALOG_ENDING, Catalog, CatalogWriter, EventKey, Message};
 pub use error::{Error, Result};

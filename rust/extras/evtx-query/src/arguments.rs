@@ -9,12 +9,10 @@ use evtx_detect::{RuleSettings, Rules, table_of_matches};
 use evtx_extras::{EXTRAS, ExtraSettings, reference};
 use evtx_format::Interrupt;
 use evtx_reports::LineSettings;
-use evtx_scan::{
-    Argument, ArgumentKind, ArgumentValue, Password, ScanError, ScanPath, ScanSettings, Setting, Storage,
-    folder_columns,
-};
+use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Password, ScanError, ScanPath, ScanSettings, Setting, Storage};
 
 use crate::call::ScanCall;
+use crate::folders::folder_columns;
 use crate::query::{List, Query};
 
 /// The arguments of a call, besides its files.

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use evtx_arrow::{EventField, Expression, Options, Predicate, Scan, Table};
 use evtx_detect::RuleRow;
+use evtx_extras::MessageFiles;
 use evtx_reports::JsonTypes;
-use evtx_scan::{FileScan, FolderColumn, FolderPredicate, MessageFinder, ScanPath};
+use evtx_scan::{FileScan, ScanPath};
+
+use crate::folders::{FolderColumn, FolderPredicate};
 
 /// A planned call.
 #[derive(Debug, Clone)]
@@ -70,7 +73,7 @@ impl ScanCall {
             left_out.clear();
         }
         let paths = |indices: &[usize]| indices.iter().map(|&index| self.paths[index].clone()).collect();
-        let finder = MessageFinder::new(&self.messages, memory);
+        let finder = Box::new(MessageFiles::new(&self.messages, memory));
         let files = FileScan::new(Arc::new(scan), paths(&kept), Some(finder)).leaving_out(paths(&left_out));
         // The columns of folders have one value for all rows of a batch.
         let files = if self.folders.is_empty() {

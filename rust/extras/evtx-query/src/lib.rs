@@ -4,10 +4,14 @@
 //! [`Arguments`] are the values of a call, and a [`ScanCall`] is planned from them and the files.
 #![forbid(unsafe_code)]
 
+mod folders;
+mod partitions;
 mod query;
 mod call;
 mod arguments;
 
 pub use arguments::{Arguments, rules_of_rows};
 pub use call::ScanCall;
+pub use folders::FolderColumn;
+pub use partitions::{ScanTask, partitions};
 pub use query::Query;

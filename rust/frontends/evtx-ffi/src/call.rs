@@ -8,8 +8,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use evtx_archive::ArchiveStorage;
 use evtx_arrow::{OnError, enum_of};
 use evtx_format::Interrupt;
-use evtx_query::ScanCall;
-use evtx_scan::{FolderColumn, ScanError, Storage, estimate_records};
+use evtx_query::{FolderColumn, ScanCall};
+use evtx_scan::{ScanError, Storage, estimate_records};
 use jiff::civil::{Date, DateTime, date};
 
 use crate::arguments::EvtxArguments;

@@ -2,8 +2,8 @@
 
 use evtx_archive::{ArchiveStorage, Archives, XmlExport};
 use evtx_format::Interrupt;
-use evtx_query::Query;
-use evtx_scan::{FileKind, ScanError, ScanPath, ScanTask, Storage, expand, partitions};
+use evtx_query::{Query, ScanTask, partitions};
+use evtx_scan::{FileKind, ScanError, ScanPath, Storage, expand};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::size;

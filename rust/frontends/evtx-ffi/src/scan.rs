@@ -6,8 +6,9 @@ use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringViewArray};
 use arrow_schema::{FieldRef, Schema};
 use evtx_arrow::{DecodeError, Expression, MakeArrays};
 use evtx_format::Interrupt;
+use evtx_query::FolderColumn;
 use evtx_reports::{ReportRows, ReportThreads};
-use evtx_scan::{FileScan, FolderColumn, ScanError, Storage, Worker};
+use evtx_scan::{FileScan, ScanError, Storage, Worker};
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce, release, required, size};
 use crate::call::{EvtxCall, folder_values};

@@ -2,10 +2,10 @@
 #![no_main]
 
 use evtx_format::Interrupt;
-use evtx_format::mta::Messages;
+use evtx_messages::mta::SavedMessages;
 
 libfuzzer_sys::fuzz_target!(|file: &[u8]| {
-    let Ok(messages) = Messages::read(file.to_vec(), Interrupt::NEVER) else {
+    let Ok(messages) = SavedMessages::read(file.to_vec(), Interrupt::NEVER) else {
         return;
     };
     let mut out = Vec::new();

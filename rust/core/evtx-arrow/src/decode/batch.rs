@@ -17,7 +17,7 @@ use crate::filter::HeaderValues;
 use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, KeptRecord, RecordGroup, RecordView};
 use crate::scan::Scan;
-use crate::schema::{HeaderValue, MessageFile};
+use crate::schema::HeaderValue;
 
 /// The most rows in a batch, so that engines with vectors of this size take it as one.
 const BATCH_ROWS: usize = 2048;
@@ -196,7 +196,7 @@ impl BatchBuilder {
         }
     }
 
-    /// Appends a group of records to the other columns, a column at a time. `messages` are the messages beside the log, and
+    /// Appends a group of records to the other columns, a column at a time. `beside` is what is beside the log, and
     /// `found` is what the row source has for the rows.
     pub(crate) fn push_rows(
         &mut self,
@@ -204,7 +204,7 @@ impl BatchBuilder {
         templates: &ChunkTemplates,
         group: &RecordGroup<'_>,
         at: &ChunkPlace,
-        messages: Option<&[MessageFile]>,
+        beside: Option<&(dyn Any + Send + Sync)>,
         found: Option<&dyn Any>,
     ) -> Result<(), ArrowError> {
         let kept = group.kept();
@@ -273,7 +273,7 @@ impl BatchBuilder {
                     keys: &scan.plans.keys,
                     arena: reader.arena,
                     chunk: reader.chunk,
-                    messages,
+                    beside,
                     found,
                 })?,
             }

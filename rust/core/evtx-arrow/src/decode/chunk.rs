@@ -13,11 +13,12 @@ use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
 use super::step::NextChunk;
 use super::walk::ChunkWalk;
+use crate::extra::Beside;
 use crate::filter::HeaderValues;
 use crate::read::RecordReader;
 use crate::record::{GROUP, RecordGroup};
 use crate::scan::Scan;
-use crate::schema::{MessageFile, OnError};
+use crate::schema::OnError;
 
 /// How many frames of records are read between two checks for an interrupt.
 const FRAMES: usize = 32;
@@ -39,8 +40,8 @@ pub(super) enum Progress {
 pub(super) struct ChunkDecoder {
     pub(super) scan: Arc<Scan>,
     pub(super) batch: BatchBuilder,
-    /// The messages beside the file, if there are any and the scan reads them.
-    pub(super) messages: Option<Arc<[MessageFile]>>,
+    /// What extra columns read beside the file.
+    pub(super) beside: Option<Beside>,
     pub(super) admission: Admission,
     pub(super) walk: Option<ChunkWalk>,
 }
@@ -224,9 +225,9 @@ impl ChunkDecoder {
             finder,
             ..
         } = &self.admission;
-        let messages = self.messages.as_deref();
+        let beside = self.beside.as_deref();
         let found = finder.as_ref().map(|finder| finder.rows());
-        Ok(self.batch.push_rows(reader, templates, group, place, messages, found)?)
+        Ok(self.batch.push_rows(reader, templates, group, place, beside, found)?)
     }
 
     /// Reports damage to the current chunk, or to the frame of a record in it.

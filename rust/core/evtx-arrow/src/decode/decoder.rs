@@ -16,11 +16,10 @@ use super::recovery::{Definitions, Lender};
 use super::sources::ChunkSource;
 use super::step::Step;
 use crate::arrays::MakeArrays;
-use crate::extra::{RowFinder, Shared};
+use crate::extra::{Beside, RowFinder, Shared};
 use crate::filter::HeaderValues;
 use crate::record::ChunkTemplates;
 use crate::scan::Scan;
-use crate::schema::MessageFile;
 
 /// Decodes the blocks of files into batches, for one thread.
 ///
@@ -60,7 +59,7 @@ impl Decoder {
             inner: ChunkDecoder {
                 batch: BatchBuilder::new(Arc::clone(&scan)),
                 scan,
-                messages: None,
+                beside: None,
                 admission,
                 walk: None,
             },
@@ -106,10 +105,10 @@ impl Decoder {
         self.inner.admission.place.doubts = doubts;
     }
 
-    /// Begins a block of a file. `messages` are the messages beside the file. Drops the rest of the last block.
-    pub fn start(&mut self, filename: &Arc<str>, messages: Option<Arc<[MessageFile]>>, block: Block) {
+    /// Begins a block of a file. `beside` is what extra columns read beside the file. Drops the rest of the last block.
+    pub fn start(&mut self, filename: &Arc<str>, beside: Option<Beside>, block: Block) {
         self.start_file(filename);
-        self.inner.messages = messages;
+        self.inner.beside = beside;
         self.inner.walk = None;
         (self.offset, self.left) = (block.offset, block.len);
         self.source = ChunkSource::new(block, self.inner.scan.options.recover);

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use evtx_format::mta::Messages;
-
 use super::columns::{ColumnType, EntryKeys, FieldType};
 
 /// Which events a table has.
@@ -13,15 +11,6 @@ pub struct Events {
     pub ids: Option<Box<[u32]>>,
     /// The names of their providers, in any case of ASCII letters; `None` for any.
     pub providers: Option<Box<[Box<str>]>>,
-}
-
-/// A file of messages beside a log, and its path.
-#[derive(Debug)]
-pub struct MessageFile {
-    /// The path, which `message_source` shows.
-    pub path: Arc<str>,
-    /// What the file has.
-    pub messages: Messages,
 }
 
 /// A field of events with its column.

@@ -15,11 +15,13 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use evtx_arrow::{DecodeError, Decoder, MessageFile, Options, Scan, Slots, Table};
+use evtx_arrow::{DecodeError, Decoder, Options, Scan, Slots, Table};
 use evtx_extras::Extras;
+use evtx_extras::{MessageFile, SavedBeside};
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FileHeader, NotEvtx};
 use evtx_format::container::survey::{Search, Survey};
+use evtx_messages::mta::SavedMessages;
 use evtx_reports::Report;
 use proptest::test_runner::Config;
 
@@ -112,7 +114,7 @@ pub(crate) fn scan_with_messages(
     file: &[u8],
     name: &str,
     scan: Scan,
-    messages: Option<Arc<[MessageFile]>>,
+    messages: Option<Arc<SavedBeside>>,
     mut take: impl FnMut(RecordBatch),
 ) -> Result<(), ReadError> {
     let mut survey = Survey::new(file.len() as u64, Search::Every, scan.recovers());
@@ -127,7 +129,7 @@ pub(crate) fn scan_with_messages(
     for number in 0..layout.blocks() {
         let block = layout.block(number).expect("a block");
         let mut bytes = &file[block.offset as usize..][..block.len as usize];
-        decoder.start(&name, messages.clone(), block);
+        decoder.start(&name, messages.clone().map(|saved| saved as _), block);
         loop {
             let consumed = decoder.decode(bytes, Interrupt::NEVER).map_err(ReadError::Decode)?;
             bytes = &bytes[consumed..];
@@ -315,15 +317,16 @@ pub(crate) fn report<R: Report>(
 pub(crate) fn messages(log: &[u8], mta: Option<Vec<u8>>) -> Vec<Option<String>> {
     let options = (Options::default(), Extras::default());
     let messages = mta
-        .and_then(|mta| evtx_format::mta::Messages::read(mta, Interrupt::NEVER).ok())
+        .and_then(|mta| SavedMessages::read(mta, Interrupt::NEVER).ok())
         .map(|messages| {
             let path = "log_1033.MTA".into();
-            Arc::new([evtx_arrow::MessageFile { path, messages }]) as Arc<[_]>
+            let (files, memory) = (vec![MessageFile { path, messages }], None);
+            Arc::new(SavedBeside { files, memory })
         });
     let mut found = Vec::new();
     // The message alone: what finds it is read all the same.
     let scan = Scan::new(options.table(), &[column(&options, "message")]);
-    assert!(scan.reads_messages());
+    assert!(scan.reads_beside());
     scan_with_messages(log, "log", scan, messages, |batch| {
         found.extend((0..batch.num_rows()).map(|row| cell(&batch, "message", row)));
     })

@@ -6,7 +6,7 @@ use crate::common::{cell, column, messages, sample_folder, scan_with_messages};
 use evtx_arrow::{Options, Scan, Table};
 use evtx_extras::{Extras, MessageCatalog};
 use evtx_format::Interrupt;
-use evtx_format::mta::Messages;
+use evtx_messages::mta::SavedMessages;
 use evtx_messages::{Catalog, CatalogWriter, Field, MessageKind, MessageRow};
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 
@@ -31,7 +31,7 @@ fn damaged_messages_are_none_and_cost_nothing_else() {
             damaged.truncate((state >> 30) as usize % damaged.len());
         }
         // Whatever it says, it ends and does not panic.
-        if let Ok(read) = Messages::read(damaged, Interrupt::NEVER) {
+        if let Ok(read) = SavedMessages::read(damaged, Interrupt::NEVER) {
             let mut out = Vec::new();
             for record in 14_000..14_012 {
                 read.push("EventLog", record, record, &mut out);

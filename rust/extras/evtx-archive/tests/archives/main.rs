@@ -31,8 +31,7 @@ use evtx_arrow::{MakeArrays, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::{FileReport, ReportScan, ReportThreads};
 use evtx_scan::{
-    Call, FileKind, FileScan, LastOpened, MessageFinder, ScanError, ScanPath, Storage, StorageError, StorageFile,
-    Worker, expand,
+    Call, FileKind, FileScan, LastOpened, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 use lzma_rust2::{XzOptions, XzWriter};
 use zip::unstable::write::FileOptionsExt;

@@ -1,6 +1,6 @@
 //! Messages and reports from archives.
 
-use evtx_extras::Extras;
+use evtx_extras::{Extras, MessageFiles};
 
 use super::*;
 
@@ -10,12 +10,12 @@ fn messages_of(archive: &[u8]) -> Vec<usize> {
     let paths = paths(&storage, "a.zip", &Archives::default()).expect("paths");
     let table = Extras::default().of(Table::from(Options::default()), None);
     let column = table.schema().index_of("message").expect("a column");
-    let finder = MessageFinder::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
+    let finder = MessageFiles::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
     let mut found = vec![0; paths.len()];
     let scan = Arc::new(FileScan::new(
         Arc::new(Scan::new(table, &[column])),
         paths,
-        Some(finder),
+        Some(Box::new(finder)),
     ));
     let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
     while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {
@@ -77,8 +77,12 @@ fn sources_of(archive: &[u8]) -> Vec<(Option<String>, Option<String>)> {
     };
     let table = extras.of(Table::from(Options::default()), None);
     let columns = ["message", "message_source"].map(|name| table.schema().index_of(name).expect("a column"));
-    let finder = MessageFinder::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
-    let scan = Arc::new(FileScan::new(Arc::new(Scan::new(table, &columns)), paths, Some(finder)));
+    let finder = MessageFiles::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
+    let scan = Arc::new(FileScan::new(
+        Arc::new(Scan::new(table, &columns)),
+        paths,
+        Some(Box::new(finder)),
+    ));
     let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
     let mut found = Vec::new();
     while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {

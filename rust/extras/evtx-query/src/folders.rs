@@ -5,10 +5,8 @@ use std::collections::HashSet;
 use arrow_schema::{DataType, TimeUnit};
 use evtx_arrow::{Comparison, Expression, Literal};
 use evtx_format::Interrupt;
+use evtx_scan::{ScanError, ScanPath};
 use jiff::civil::{Date, DateTime};
-
-use crate::scan_path::ScanPath;
-use crate::storage::ScanError;
 
 /// The folder name for NULL.
 const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -30,7 +28,7 @@ pub struct FolderColumn {
 
 /// A condition that the folders of a file decide: a column of folders equals one of some constants.
 #[derive(Debug)]
-pub struct FolderPredicate {
+pub(crate) struct FolderPredicate {
     /// The index of the column among those of folders.
     column: usize,
     /// The constants, as the column's type shows them.
@@ -39,7 +37,7 @@ pub struct FolderPredicate {
 
 impl FolderPredicate {
     /// Converts a condition, if it is such a predicate. The columns of folders follow `columns` others.
-    pub fn of(condition: &Expression, columns: usize) -> Option<Self> {
+    pub(crate) fn of(condition: &Expression, columns: usize) -> Option<Self> {
         let (column, constants) = match condition {
             Expression::Compare(Comparison::Equal, sides) => (&sides[0], std::slice::from_ref(&sides[1])),
             Expression::In(column, constants) => (&**column, &constants[..]),
@@ -60,7 +58,7 @@ impl FolderPredicate {
     }
 
     /// Whether the rows of a file may fulfil it. NULL equals nothing.
-    pub fn keeps(&self, folders: &[FolderColumn], file: usize) -> bool {
+    pub(crate) fn keeps(&self, folders: &[FolderColumn], file: usize) -> bool {
         let Some(column) = folders.get(self.column) else {
             return true;
         };
@@ -73,7 +71,7 @@ impl FolderPredicate {
 ///
 /// # Errors
 /// [`ScanError::Input`] if the files do not all have the same keys in the same order, and [`ScanError::Interrupted`].
-pub fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Result<Vec<FolderColumn>, ScanError> {
+pub(crate) fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Result<Vec<FolderColumn>, ScanError> {
     let mut columns: Vec<FolderColumn> = Vec::new();
     for (i, path) in paths.iter().enumerate() {
         interrupt.check()?;

@@ -13,11 +13,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use evtx_format::bytes::{array_at, u32_at, u64_at};
+use evtx_format::value::text::{self, Form};
+use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashSet;
-
-use crate::bytes::{array_at, u32_at, u64_at};
-use crate::interrupt::{Interrupt, Interrupted};
-use crate::value::text::{self, Form};
 
 const MAGIC: [u8; 8] = *b"MTAFile\0";
 const PAGE_HEADER: usize = 888;
@@ -34,7 +33,7 @@ pub const MAX_FILE: usize = 1 << 30;
 /// The most bytes of a message. Windows formats messages of at most 64 KiB.
 const MAX_MESSAGE: usize = 1 << 20;
 
-/// The most bytes of memory that the [`Messages`] of a file of `size` bytes take, with the file itself.
+/// The most bytes of memory that the [`SavedMessages`] of a file of `size` bytes take, with the file itself.
 pub fn memory(size: usize) -> u64 {
     (1 << 20) + 6 * size as u64
 }
@@ -62,7 +61,7 @@ pub enum MtaError {
 /// The messages of a log, read from its MTA file.
 // The maps are trees, because growing a large hash table would delay the answer to an interrupt.
 #[derive(Debug)]
-pub struct Messages {
+pub struct SavedMessages {
     file: Vec<u8>,
     /// By position in the log: `EventRecordID`, and the index of the message.
     events: BTreeMap<u32, (u64, u32)>,
@@ -74,20 +73,7 @@ pub struct Messages {
     publishers: HashSet<String>,
 }
 
-impl Messages {
-    /// A glob for the files that may hold the messages of the log with a path. `place` is a glob, absolute or relative
-    /// to the log's folder, in which `{log}` is the log's name without extension. `None` if either names nothing.
-    pub fn pattern(log: &str, place: &str) -> Option<String> {
-        let (folder, name) = log
-            .rsplit_once(['/', '\\'])
-            .map_or(("", log), |(folder, name)| (&log[..=folder.len()], name));
-        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-        let is_absolute = place.starts_with(['/', '\\']) || place.contains(":/") || place.contains(":\\");
-        let folder = if is_absolute { "" } else { folder };
-        let named = !stem.is_empty() && !place.is_empty();
-        named.then(|| literal(folder) + &place.replace("{log}", &literal(stem)))
-    }
-
+impl SavedMessages {
     /// Reads an MTA file. Its size bounds the time and the memory, because a file whose records share bytes is damaged.
     ///
     /// # Errors
@@ -99,7 +85,7 @@ impl Messages {
         if file.len() > MAX_FILE {
             return Err(MtaError::TooLarge);
         }
-        let mut messages = Messages {
+        let mut messages = SavedMessages {
             events: BTreeMap::new(),
             by_record: BTreeMap::new(),
             texts: BTreeMap::new(),
@@ -164,23 +150,6 @@ impl Messages {
         }
         true
     }
-}
-
-/// Splits off the start `\\?\` of a path, if it has one. Windows takes such a path as it is, even if it is long. The
-/// `?` in it is not a wildcard.
-pub fn split_verbatim(path: &str) -> (&str, &str) {
-    const START: &str = r"\\?\";
-    path.split_at(if path.starts_with(START) { START.len() } else { 0 })
-}
-
-/// A glob that matches only this path or name.
-pub fn literal(text: &str) -> String {
-    let (start, rest) = split_verbatim(text);
-    let escaped = rest.chars().map(|c| match c {
-        '*' | '?' | '[' => format!("[{c}]"),
-        _ => c.to_string(),
-    });
-    start.to_owned() + &escaped.collect::<String>()
 }
 
 fn plain(text: &[u8]) -> String {
@@ -254,29 +223,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pattern_names_only_the_files_of_the_log() {
-        for (log, place, pattern) in [
-            (
-                "a/b/Security.evtx",
-                "LocaleMetaData/{log}_*.MTA",
-                Some("a/b/LocaleMetaData/Security_*.MTA"),
-            ),
-            (
-                "x[1].evtx",
-                "LocaleMetaData/{log}_*.MTA",
-                Some("LocaleMetaData/x[[]1]_*.MTA"),
-            ),
-            ("a/b/System.evtx", "/case/{log}_1033.MTA", Some("/case/System_1033.MTA")),
-            ("dir/", "{log}", None),
-            ("System.evtx", "", None),
-        ] {
-            assert_eq!(Messages::pattern(log, place).as_deref(), pattern);
-        }
-    }
-
-    #[test]
     fn the_error_says_why_a_file_is_not_an_mta_file() {
-        let read = |file: Vec<u8>| Messages::read(file, Interrupt::NEVER).unwrap_err();
+        let read = |file: Vec<u8>| SavedMessages::read(file, Interrupt::NEVER).unwrap_err();
         assert_eq!(read(vec![]), MtaError::Magic);
         let mut file = b"MTAFile\0".to_vec();
         file.resize(64, 0);

@@ -3,18 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evtx_arrow::MessageFile;
-use evtx_format::mta::{self, Messages};
-
-use crate::file::LogFile;
-use crate::paths::has_glob;
-use crate::pool::{Lease, Pool};
-use crate::scan_path::{ScanPath, Source};
-use crate::storage::{Call, Holds, StorageError, separators};
+use evtx_arrow::Beside;
+use evtx_messages::mta::{self, SavedMessages};
+use evtx_scan::{BesideLogs, Call, Holds, Lease, LogFile, Pool, ScanPath, StorageError, has_glob, literal, separators};
 
 /// Finds and reads the messages of the logs of a scan.
 #[derive(Debug)]
-pub struct MessageFinder {
+pub struct MessageFiles {
     place: String,
     /// How many more bytes of memory messages may take.
     memory: Pool,
@@ -38,64 +33,68 @@ enum Language {
     None,
 }
 
-/// The messages of one language, and the memory that is reserved for them.
+/// A file of messages beside a log, and its path.
 #[derive(Debug)]
-pub(crate) struct HeldMessages {
-    pub(crate) messages: Arc<[MessageFile]>,
-    _memory: Lease,
+pub struct MessageFile {
+    /// The path, which `message_source` shows.
+    pub path: Arc<str>,
+    /// What the file has.
+    pub messages: SavedMessages,
 }
 
-impl MessageFinder {
+/// The messages of one language that are beside a log, which the columns look for.
+#[derive(Debug)]
+pub struct SavedBeside {
+    /// The messages.
+    pub files: Vec<MessageFile>,
+    /// The memory that is reserved for them.
+    pub memory: Option<Lease>,
+}
+
+impl BesideLogs for MessageFiles {
+    fn find(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<Beside>, StorageError> {
+        match self.read(call, log) {
+            Err(StorageError::Failed(_) | StorageError::Unusable(_)) => Ok(None),
+            found => Ok(found?.map(|found| Arc::new(found) as Beside)),
+        }
+    }
+}
+
+impl MessageFiles {
     /// A finder that looks at `place`: a glob relative to the log's folder, in which `{log}` is the log's name. A log
     /// whose messages would exceed `memory` bytes, with those of all open logs, is read without them.
     pub fn new(place: &str, memory: u64) -> Self {
-        MessageFinder {
+        MessageFiles {
             place: place.to_owned(),
             memory: Pool::new(memory),
             last: Mutex::default(),
         }
     }
 
-    /// The messages of a log; `None` if there are none that can be read.
-    pub(crate) fn find(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<HeldMessages>, StorageError> {
-        match self.read(call, log) {
-            Err(StorageError::Failed(_) | StorageError::Unusable(_)) => Ok(None),
-            other => other,
-        }
-    }
-
     /// The files of the messages of a log, by language.
     fn paths(&self, call: Call<'_>, log: &ScanPath) -> Result<BTreeMap<Language, Vec<ScanPath>>, StorageError> {
-        let (name, found) = match &log.source {
-            Source::Nested(file) if file.outer_holds() == Holds::Folder => {
+        let (name, found): (_, Vec<_>) = match log.nested() {
+            Some(file) if file.outer_holds() == Holds::Folder => {
                 // The name of a nested file never leads out of the outer one.
                 let name = log.path.get(file.outer().len() + 1..).unwrap_or_default();
-                let pattern = Messages::pattern(name, &self.place);
-                let found = pattern.map_or(Vec::new(), |pattern| file.beside(&pattern));
-                let nested = |(path, file)| (path, Source::Nested(file));
-                (name, found.into_iter().map(nested).collect::<Vec<_>>())
+                let found = pattern(name, &self.place).map_or(Vec::new(), |pattern| file.beside(&pattern));
+                (name, found.into_iter().map(|(path, file)| (path, Some(file))).collect())
             }
-            source => {
-                let outer = match source {
-                    Source::Nested(file) => file.outer_holds(),
-                    _ => Holds::Bytes,
-                };
+            nested => {
+                let outer = nested.map_or(Holds::Bytes, |file| file.outer_holds());
                 let name = if let Holds::File(name) = outer { name } else { &log.path };
-                let found = match Messages::pattern(name, &self.place) {
+                let found = match pattern(name, &self.place) {
                     Some(pattern) if !self.is_empty(call, &pattern)? => call.storage.glob(&pattern, call.interrupt)?,
                     _ => Vec::new(),
                 };
                 let paths = found.into_iter().filter_map(|path| String::from_utf8(path).ok());
-                (name, paths.map(|path| (path, Source::File)).collect())
+                (name, paths.map(|path| (path, None)).collect())
             }
         };
         let mut paths = BTreeMap::<_, Vec<_>>::new();
-        for (path, source) in found {
+        for (path, nested) in found {
             if let Some(language) = Language::of(&path, name, has_glob(&self.place)) {
-                paths
-                    .entry(language)
-                    .or_default()
-                    .push(ScanPath::new(path, false, source));
+                paths.entry(language).or_default().push(ScanPath::found(path, nested));
             }
         }
         // Anyone can give a file the language 0, and no log of Windows has one beside others.
@@ -125,7 +124,7 @@ impl MessageFinder {
         Ok(is_empty)
     }
 
-    fn read(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<HeldMessages>, StorageError> {
+    fn read(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<SavedBeside>, StorageError> {
         for paths in self.paths(call, log)?.into_values() {
             if paths.len() > MAX_FILES {
                 return Ok(None);
@@ -149,7 +148,7 @@ impl MessageFinder {
                     Err(StorageError::Failed(_) | StorageError::Unusable(_)) => continue,
                     Err(error) => return Err(error),
                 };
-                let read = Messages::read(bytes, call.interrupt);
+                let read = SavedMessages::read(bytes, call.interrupt);
                 call.interrupt.check()?;
                 messages.extend(read.ok().map(|messages| MessageFile {
                     path: path.path.as_str().into(),
@@ -157,9 +156,9 @@ impl MessageFinder {
                 }));
             }
             if !messages.is_empty() {
-                return Ok(Some(HeldMessages {
-                    messages: messages.into(),
-                    _memory: memory,
+                return Ok(Some(SavedBeside {
+                    files: messages,
+                    memory: Some(memory),
                 }));
             }
         }
@@ -194,6 +193,19 @@ impl Language {
     }
 }
 
+/// A glob for the files that may hold the messages of the log with a path. `place` is a glob, absolute or relative
+/// to the log's folder, in which `{log}` is the log's name without extension. `None` if either names nothing.
+fn pattern(log: &str, place: &str) -> Option<String> {
+    let (folder, name) = log
+        .rsplit_once(['/', '\\'])
+        .map_or(("", log), |(folder, name)| (&log[..=folder.len()], name));
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let is_absolute = place.starts_with(['/', '\\']) || place.contains(":/") || place.contains(":\\");
+    let folder = if is_absolute { "" } else { folder };
+    let named = !stem.is_empty() && !place.is_empty();
+    named.then(|| literal(folder) + &place.replace("{log}", &literal(stem)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,5 +230,26 @@ mod tests {
         let named = Language::of("Security_2_1033.MTA", "Security.evtx", false);
         assert_eq!(named, Some(Language::UnitedStates));
         assert!(Language::UnitedStates < Language::English(2057) && Language::English(9) < Language::Other(1025));
+    }
+
+    #[test]
+    fn the_pattern_names_only_the_files_of_the_log() {
+        for (log, place, expected) in [
+            (
+                "a/b/Security.evtx",
+                "LocaleMetaData/{log}_*.MTA",
+                Some("a/b/LocaleMetaData/Security_*.MTA"),
+            ),
+            (
+                "x[1].evtx",
+                "LocaleMetaData/{log}_*.MTA",
+                Some("LocaleMetaData/x[[]1]_*.MTA"),
+            ),
+            ("a/b/System.evtx", "/case/{log}_1033.MTA", Some("/case/System_1033.MTA")),
+            ("dir/", "{log}", None),
+            ("System.evtx", "", None),
+        ] {
+            assert_eq!(pattern(log, place).as_deref(), expected);
+        }
     }
 }

@@ -4,10 +4,7 @@ use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
 
-use crate::file_kind::FileKind;
-use crate::paths::expand;
-use crate::scan_path::{FileSplit, ScanPath};
-use crate::storage::{ScanError, Storage, StorageError};
+use evtx_scan::{FileKind, FileSplit, ScanError, ScanPath, Storage, StorageError, expand};
 
 /// The cost of opening a file, in bytes that could be read in the same time.
 const OPEN_COST: u64 = 1 << 20;
@@ -143,8 +140,9 @@ mod tests {
     use std::collections::HashMap;
     use std::sync::Arc;
 
+    use evtx_scan::StorageFile;
+
     use super::*;
-    use crate::storage::StorageFile;
 
     /// A storage that knows sizes only.
     struct Sizes(HashMap<String, u64>);
