@@ -39,7 +39,7 @@ pub use extra::{
     SecondPass,
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
-pub use plan::{PlaceId, is_infinite_time, is_misfit, system_element};
+pub use plan::{PlaceId, is_misfit, system_element};
 pub use record::{
     Arrays, Declaration, FieldSlot, FoundValue, Insertion, ReadRecord, RecordHeader, RecordValues, UNNAMED,
 };

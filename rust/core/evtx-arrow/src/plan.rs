@@ -15,7 +15,7 @@ mod tests;
 
 pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run};
-pub use convert::{is_infinite_time, is_misfit, system_element};
+pub use convert::{is_misfit, system_element};
 pub(crate) use keys::{Key, Keys};
 pub use projection::PlaceId;
 pub(crate) use projection::{KeyId, Lookup, Projection, TreeRoot};

@@ -24,18 +24,10 @@ pub fn is_misfit(element: &str, attribute: Option<&str>, text: &str) -> bool {
         Some(FieldType::UInt32) => is_number(u32::MAX.into()),
         Some(FieldType::UInt64) => is_number(u64::MAX),
         Some(FieldType::Uuid) => uuid_from_text(text).is_some(),
-        Some(FieldType::Time) => {
-            !is_infinite_time(text)
-                && instant_from_text(text).is_some_and(|nanos| nanos == NO_TIME || i64::try_from(nanos).is_ok())
-        }
+        Some(FieldType::Time) => nanos_from_text(text).is_some() || instant_from_text(text) == Some(NO_TIME),
         _ => return false,
     };
     !fits || text.len() > MAX_FIELD
-}
-
-/// Whether a text is an instant that DuckDB takes for infinity: the last nanosecond at either end of its times.
-pub fn is_infinite_time(text: &str) -> bool {
-    instant_from_text(text).is_some_and(|nanos| nanos.abs() == i64::MAX.into())
 }
 
 /// The name of an element of `System` with a column.
@@ -225,9 +217,10 @@ pub(super) fn is_time(value: &Value<'_>) -> bool {
 }
 
 /// An instant from its ISO 8601 text, as `2024-03-01T12:00:00.123456789Z`. Without an offset, as some tools write it, it is
-/// UTC.
+/// UTC. `None` for the last nanosecond at either end, which DuckDB takes for infinity.
 fn nanos_from_text(text: &str) -> Option<i64> {
-    i64::try_from(instant_from_text(text)?).ok()
+    let nanos = i64::try_from(instant_from_text(text)?).ok()?;
+    (nanos.unsigned_abs() < i64::MAX.unsigned_abs()).then_some(nanos)
 }
 
 fn instant_from_text(text: &str) -> Option<i128> {
@@ -516,9 +509,12 @@ mod tests {
         let texts = [
             ("1970-01-01T00:00:01.123456789Z", Some(1_123_456_789)),
             (" 1970-01-01T01:00:00+01:00 ", Some(0)),
-            ("1677-09-21T00:12:43.145224192Z", Some(i64::MIN)),
+            // DuckDB takes the last nanosecond for infinity.
+            ("1677-09-21T00:12:43.145224194Z", Some(1 - i64::MAX)),
+            ("1677-09-21T00:12:43.145224193Z", None),
             ("1677-09-21T00:12:43.145224191Z", None),
-            ("2262-04-11T23:47:16.854775807Z", Some(i64::MAX)),
+            ("2262-04-11T23:47:16.854775806Z", Some(i64::MAX - 1)),
+            ("2262-04-11T23:47:16.854775807Z", None),
             ("2262-04-11T23:47:16.854775808Z", None),
             ("1601-01-01T00:00:00Z", None),
             ("1970-01-01T00:00:00", Some(0)),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use evtx_arrow::{is_infinite_time, is_misfit, system_element};
+use evtx_arrow::{is_misfit, system_element};
 use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_format::{MAX_OPEN_ELEMENTS, cut};
 use evtx_writer::SpelledEvent;
@@ -372,7 +372,7 @@ impl Parser {
             let attribute = attribute.map_err(|error| error.to_string())?;
             let key = attribute.key.into_inner();
             let value = spaced(&attribute.value);
-            let mut value = unescape(&value).map_err(|error| error.to_string())?;
+            let value = unescape(&value).map_err(|error| error.to_string())?;
             if nth == MAX_ATTRIBUTES {
                 return Err(format!("an element has more than {MAX_ATTRIBUTES} attributes"));
             }
@@ -381,10 +381,6 @@ impl Parser {
             }
             if is_part {
                 self.check(local, Some(key), &value);
-            }
-            // Its column is NULL.
-            if is_time && key == "SystemTime" && is_infinite_time(&value) {
-                value.to_mut().insert(0, '\u{FFFD}');
             }
             self.event.attribute(key, &value);
         }
