@@ -213,8 +213,10 @@ new AS (
             FILTER (topic = 'service') AS services,
         list({time: time, task: item, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST)
             FILTER (topic = 'task') AS tasks,
-        list({time: time, old_time: old_time, new_time: new_time, moved_seconds: epoch_us(TRY(new_time::TIMESTAMP - old_time::TIMESTAMP)) / 1e6, user_name: user_name,
-              process: process} ORDER BY time ASC, new_time ASC)
+        list({time: time, old_time: old_time, new_time: new_time,
+              moved_seconds: CASE WHEN isfinite(old_time) AND isfinite(new_time)
+                                  THEN (epoch_ns(new_time)::HUGEINT - epoch_ns(old_time)) / 1e9 END,
+              user_name: user_name, process: process} ORDER BY time ASC, new_time ASC)
             FILTER (topic = 'clock' AND abs(epoch(new_time) - epoch(old_time)) >= 60 AND NOT is_sleep
                     AND NOT coalesce(abs(epoch(new_time) - epoch(wake)) <= 60, false)) AS clock_changes
     FROM once
