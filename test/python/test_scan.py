@@ -47,12 +47,13 @@ def test_results_do_not_depend_on_threads(con, big_log):
         "SELECT count(*) FROM read_evtx({logs}, event_id := 9999, sample_size := -1)",
         "FROM evtx_schema({logs})",
         "FROM evtx_file_metadata({logs})",
+        # DuckDB itself writes up to 0.25 s more of a row group to Parquet, also without the extension.
         "COPY (FROM read_evtx({logs}, xml := true)) TO '{out}'",
     ],
 )
 @pytest.mark.parametrize("restricted", [False, True])
 def test_a_query_can_be_interrupted(con, big_log, tmp_path, query, restricted):
-    query = query.format(logs=list_of([big_log] * 400), out=tmp_path / "rows.parquet")
+    query = query.format(logs=list_of([big_log] * 400), out=tmp_path / "rows.csv")
     con.execute("SET threads = 1")
     if restricted:
         con.execute(f"SET allowed_directories = ['{big_log.parent}', '{tmp_path}', '{SAMPLES}']")
