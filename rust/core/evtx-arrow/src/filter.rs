@@ -128,7 +128,9 @@ pub(crate) struct Filter {
 struct Conjunct {
     /// The stage at which it is decided.
     stage: Stage,
-    node: Node<Access>,
+    node: Node,
+    /// How the terms of `node` are read.
+    accesses: Vec<Access>,
     /// Whether it selects the events of the table, not rows of the table.
     of_events: bool,
 }
@@ -142,16 +144,21 @@ impl Filter {
     ) -> Self {
         let mut conjuncts = Vec::new();
         let of_events = of_events.into_iter().map(|predicate| (predicate, true));
-        for (Predicate(node), of_events) in of_events.chain(predicates.into_iter().map(|predicate| (predicate, false)))
-        {
+        for (predicate, of_events) in of_events.chain(predicates.into_iter().map(|predicate| (predicate, false))) {
             // A predicate about extra columns is decided by the row source, before the scan.
-            let Some(node) = node.map(&mut |term| access(term, projection)) else {
+            let accesses = predicate.terms.iter().map(|term| access(term, projection));
+            let Some(accesses) = accesses.collect::<Option<Vec<_>>>() else {
                 continue;
             };
-            let stage = stage(&node, projection);
-            conjuncts.push(Conjunct { stage, node, of_events });
+            let stage = accesses.iter().map(|access| stage(*access, projection)).max();
+            conjuncts.push(Conjunct {
+                stage: stage.unwrap_or(Stage::Header),
+                node: predicate.node.clone(),
+                accesses,
+                of_events,
+            });
         }
-        conjuncts.sort_by_key(|conjunct| (conjunct.stage, cost(&conjunct.node)));
+        conjuncts.sort_by_key(|conjunct| (conjunct.stage, conjunct.cost()));
         Filter { conjuncts }
     }
 
@@ -180,8 +187,23 @@ impl Conjunct {
         if self.of_events && row.may_be_any_event {
             return true;
         }
-        let decided = self.node.decide(&mut |access, test| row.test(*access, scratch, test));
+        let decided = self
+            .node
+            .decide(&mut |term, test| row.test(self.accesses[term], scratch, test));
         decided == Some(true)
+    }
+
+    /// The cost of deciding it, roughly. A column of the header costs 1.
+    #[warn(clippy::wildcard_enum_match_arm)]
+    fn cost(&self) -> usize {
+        let costs = self.accesses.iter().map(|access| match access {
+            Access::Field(_, Read::Text) => 8,
+            Access::Field(..) => 2,
+            Access::Entry(..) => 16,
+            Access::Text => 256,
+            Access::Header(_) => 1,
+        });
+        costs.sum()
     }
 }
 
@@ -259,7 +281,7 @@ const LONG: usize = 64 << 10;
 /// How a scan reads the value of a term; `None` for an extra column. Adds the place, key or text to `projection`.
 #[warn(clippy::wildcard_enum_match_arm)]
 fn access(term: &Term, projection: &mut Projection) -> Option<Access> {
-    let read = Read::of(term.field_type).unwrap_or(Read::Text);
+    let read = term.read;
     Some(match &term.operand {
         Operand::Header(value) => Access::Header(*value),
         Operand::Place(place) => Access::Field(projection.place(*place), read),
@@ -273,39 +295,13 @@ fn access(term: &Term, projection: &mut Projection) -> Option<Access> {
     })
 }
 
-/// The stage at which a predicate can be decided.
+/// The stage at which a value can be read.
 #[warn(clippy::wildcard_enum_match_arm)]
-fn stage(node: &Node<Access>, projection: &Projection) -> Stage {
-    let stage = |access: &Access| match *access {
-        Access::Field(place, _) => {
-            if projection.is_in_system(place) {
-                Stage::Event
-            } else {
-                Stage::Record
-            }
-        }
-        Access::Entry(..) | Access::Text => Stage::Record,
+fn stage(access: Access, projection: &Projection) -> Stage {
+    match access {
         Access::Header(_) => Stage::Header,
-    };
-    [Stage::Record, Stage::Event]
-        .into_iter()
-        .find(|at| node.any_term(&|access| stage(access) == *at))
-        .unwrap_or(Stage::Header)
-}
-
-/// The cost of deciding a predicate, roughly. A column of the header costs 1.
-#[warn(clippy::wildcard_enum_match_arm)]
-fn cost(node: &Node<Access>) -> usize {
-    match node {
-        Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),
-        Node::Not(node) => cost(node),
-        Node::Test(access, _) => match access {
-            Access::Field(_, Read::Text) => 8,
-            Access::Field(..) => 2,
-            Access::Entry(..) => 16,
-            Access::Text => 256,
-            Access::Header(_) => 1,
-        },
+        Access::Field(place, _) if projection.is_in_system(place) => Stage::Event,
+        Access::Field(..) | Access::Entry(..) | Access::Text => Stage::Record,
     }
 }
 
@@ -385,6 +381,14 @@ mod tests {
             (is_null(entry("a")), Stage::Record),
             (and(is_null(entry("a")), is_null(column("event_id"))), Stage::Record),
             (and(column("recovered"), is_null(entry("a"))), Stage::Record),
+            // What falls away is not read.
+            (
+                and(
+                    column("recovered"),
+                    Expression::Or(vec![is_null(entry("a")), Expression::Unknown]),
+                ),
+                Stage::Header,
+            ),
         ];
         for (condition, stage) in stages {
             let (filter, projection) = filter(std::slice::from_ref(&condition));
@@ -397,13 +401,7 @@ mod tests {
         // A place outside of `System` is in the streams that the substitutions hold.
         let mut projection = Projection::default();
         let message = projection.place(schema::Place::MESSAGE);
-        assert_eq!(
-            stage(
-                &Node::Test(Access::Field(message, Read::Text), Test::IsNull),
-                &projection
-            ),
-            Stage::Record
-        );
+        assert_eq!(stage(Access::Field(message, Read::Text), &projection), Stage::Record);
     }
 
     #[test]
@@ -420,7 +418,8 @@ mod tests {
             Expression::And(vec![is_null(entry("a")), Expression::Or(some(9))]),
         ];
         let reversed: Vec<_> = sorted.into_iter().rev().collect();
-        let costs = filter(&reversed).0.conjuncts.into_iter().map(|it| cost(&it.node));
+        let filter = filter(&reversed).0;
+        let costs = filter.conjuncts.iter().map(Conjunct::cost);
         assert_eq!(costs.collect::<Vec<_>>(), [1, 2, 6, 8, 10, 16, 34]);
     }
 
