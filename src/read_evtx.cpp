@@ -29,8 +29,8 @@ using duckdb::cxx::Value;
 
 //! A call of a function.
 struct BoundCall {
-	BoundCall(std::shared_ptr<const EvtxCall> call_p, const std::string &arguments)
-	    : call(std::move(call_p)), planned(Create<Planned>(evtx_planned_new, Lend(arguments))) {}
+	explicit BoundCall(std::shared_ptr<const EvtxCall> call_p)
+	    : call(std::move(call_p)), planned(Create<Planned>(evtx_planned_new, call.get())) {}
 
 	std::shared_ptr<const EvtxCall> call;
 	std::shared_ptr<const EvtxPlanned> planned;
@@ -38,8 +38,7 @@ struct BoundCall {
 
 void Bind(TableFunction::BindInput &input) {
 	const auto &function = input.GetUserData<EvtxScanFunction>();
-	auto text = GetText(function.function.name);
-	auto arguments = Create<Arguments>(evtx_arguments_new, function.number, Lend(text));
+	auto arguments = Create<Arguments>(evtx_arguments_new, function.number, function.function.name);
 	std::optional<Value> files;
 	if (const auto counts = input.GetArgumentCounts(); counts.positional_variadic > 0) {
 		std::vector<Value> values;
@@ -51,15 +50,12 @@ void Bind(TableFunction::BindInput &input) {
 	}
 	if (function.files.data) {
 		files = input.GetConstantArgument(0);
-		text += '\n' + files->ToText();
 	}
 	for (const auto &argument : function.arguments) {
 		const auto name = GetText(argument.name);
-		const auto value = input.GetConstantArgument(input.FindArg(name).value());
-		SetArgument(*arguments, name, value);
-		text += '\n' + value.ToText();
+		SetArgument(*arguments, name, input.GetConstantArgument(input.FindArg(name).value()));
 	}
-	BoundCall bound(MakeCall(input.GetContext(), std::move(arguments), files), text);
+	BoundCall bound(MakeCall(input.GetContext(), std::move(arguments), files));
 	const auto columns = GetColumns(input.GetContext(), *bound.call);
 	for (std::size_t i = 0; i < columns.names.size(); i++) {
 		input.AddResultColumn(columns.names[i], columns.types[i]);

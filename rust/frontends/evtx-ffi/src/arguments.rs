@@ -155,13 +155,18 @@ pub struct EvtxArguments {
     pub arguments: Arguments,
     /// The function as errors name it.
     pub caller: String,
+    /// The texts of the values that were set.
+    pub(crate) texts: String,
 }
 
 impl EvtxArguments {
     /// The arguments of a query, with their defaults. `caller` is the name of the function in errors.
     pub fn new(query: Query, caller: String) -> Self {
-        let arguments = Arguments::new(query);
-        EvtxArguments { arguments, caller }
+        EvtxArguments {
+            arguments: Arguments::new(query),
+            caller,
+            texts: String::new(),
+        }
     }
 
     /// The arguments of `COPY ... FROM`, with their defaults.
@@ -174,7 +179,8 @@ impl EvtxArguments {
     /// # Errors
     /// If there is no such argument, or if it does not take the value.
     pub fn set(&mut self, name: &str, value: &SqlValue) -> Result<(), EvtxError> {
-        let EvtxArguments { arguments, caller } = self;
+        let EvtxArguments { arguments, caller, .. } = self;
+        self.texts.extend(["\n", &value.text]);
         let argument = arguments.query().argument(name).ok_or_else(|| {
             let why = format!("{caller}: there is no option {name}");
             EvtxError::new(EvtxErrorKind::Binder, why)

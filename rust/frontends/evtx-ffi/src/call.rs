@@ -34,6 +34,8 @@ pub struct EvtxCall {
     pub records: u64,
     /// The columns of a COPY, by their indexes among those of the logs.
     pub copied: Vec<u64>,
+    /// The function and its arguments as text. DuckDB can merge scans of calls with the same text.
+    pub(crate) arguments: String,
 }
 
 /// A setting: its name, its description, and whether it is true or false, and true by default. Otherwise it is a text, and
@@ -91,6 +93,8 @@ impl EvtxCall {
             })
         });
         call.copied = copied.collect::<Result<_, _>>()?;
+        let files = files.map_or("", |files| &files.text);
+        call.arguments = format!("{}{}\n{files}", arguments.caller, arguments.texts);
         Ok(call)
     }
 
@@ -105,7 +109,7 @@ impl EvtxCall {
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
     ) -> Result<Self, ScanError> {
-        let EvtxArguments { arguments, caller } = arguments;
+        let EvtxArguments { arguments, caller, .. } = arguments;
         let EvtxPaths {
             paths,
             archives,
@@ -132,6 +136,7 @@ impl EvtxCall {
             report,
             records,
             copied: Vec::new(),
+            arguments: String::new(),
         })
     }
 

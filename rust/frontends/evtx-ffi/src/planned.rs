@@ -13,8 +13,9 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use evtx_arrow::Expression;
 
-use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
-use crate::filter::{EvtxNode, conditions};
+use crate::boundary::{EvtxFailure, EvtxOwned, entry, produce, release, required};
+use crate::call::EvtxCall;
+use crate::filter::{Conditions, EvtxNode};
 
 /// A call that was bound, by its number in the registry.
 pub struct EvtxPlanned(u64);
@@ -24,7 +25,7 @@ pub struct EvtxPlanned(u64);
 struct Call {
     /// The arguments as text. Calls with the same text can be merged.
     arguments: String,
-    hints: Vec<Expression>,
+    hints: Conditions,
     has_run: bool,
     /// Whether another call with other hints may have been merged into this one.
     may_be_shared: bool,
@@ -63,19 +64,24 @@ impl EvtxPlanned {
         registry().calls.get_mut(&self.0).map(change)
     }
 
-    /// Replaces the hints.
-    fn hint(&self, hints: Vec<Expression>) {
+    /// Removes the hints.
+    fn clear(&self) {
         self.with(|state| {
-            state.hints = hints;
+            state.hints = Conditions::default();
             state.may_be_shared = false;
         });
+    }
+
+    /// Adds a node to the hints.
+    fn hint(&self, node: &EvtxNode<'_>) -> Result<(), String> {
+        self.with(|state| state.hints.push(node)).unwrap_or(Ok(()))
     }
 
     /// Marks the call as run. Returns its hints, or none if they may not hold.
     pub(crate) fn run(&self) -> Vec<Expression> {
         let run = |state: &mut Call| {
             state.has_run = true;
-            (!state.may_be_shared).then(|| state.hints.clone())
+            (!state.may_be_shared).then(|| state.hints.expressions())
         };
         self.with(run).flatten().unwrap_or_default()
     }
@@ -94,10 +100,10 @@ impl Drop for EvtxPlanned {
     }
 }
 
-/// Registers a call that was bound. `arguments` is a text of everything that distinguishes it from other calls.
+/// Registers a call that was bound.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_planned_new(arguments: EvtxText<'_>, out: Option<&mut EvtxOwned<EvtxPlanned>>) -> EvtxFailure {
-    produce(out, || Ok(Some(EvtxPlanned::new(arguments.text()?).into())))
+pub extern "C" fn evtx_planned_new(call: Option<&EvtxCall>, out: Option<&mut EvtxOwned<EvtxPlanned>>) -> EvtxFailure {
+    produce(out, || Ok(Some(EvtxPlanned::new(&required(call)?.arguments).into())))
 }
 
 /// Frees a call.
@@ -106,49 +112,68 @@ pub extern "C" fn evtx_planned_free(planned: EvtxOwned<EvtxPlanned>) {
     release(|| drop(planned));
 }
 
-/// Replaces the hints of a call: conditions that all must be true, as nodes in postfix order.
+/// Removes the hints of a call.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_planned_hint(planned: Option<&EvtxPlanned>, nodes: EvtxSlice<'_, EvtxNode<'_>>) -> EvtxFailure {
+pub extern "C" fn evtx_planned_clear(planned: Option<&EvtxPlanned>) -> EvtxFailure {
     entry(|| {
-        required(planned)?.hint(conditions(nodes)?);
+        required(planned)?.clear();
         Ok(())
     })
+}
+
+/// Adds a node to the hints of a call, conditions that all must be true. If it fails, or before each condition is complete,
+/// the call must not be run.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_planned_hint(planned: Option<&EvtxPlanned>, node: EvtxNode<'_>) -> EvtxFailure {
+    entry(|| Ok(required(planned)?.hint(&node)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::EvtxNodeKind;
 
     fn hints(column: usize) -> Vec<Expression> {
         vec![Expression::Column(column)]
     }
 
+    /// Replaces the hints of a call.
+    fn hint(planned: &EvtxPlanned, column: u64) {
+        planned.clear();
+        let node = EvtxNode {
+            kind: EvtxNodeKind::Column,
+            number: column,
+            ..EvtxNode::default()
+        };
+        planned.hint(&node).expect("a node");
+    }
+
     #[test]
     fn hints_hold_unless_another_call_went_unrun_with_others() {
         let (one, two) = (EvtxPlanned::new("a"), EvtxPlanned::new("a"));
-        one.hint(hints(1));
-        two.hint(hints(2));
+        hint(&one, 1);
+        hint(&two, 2);
         // Both are alive, so they are two scans.
         assert_eq!(two.run(), hints(2));
         assert_eq!(one.run(), hints(1));
         drop(two);
         assert_eq!(one.run(), hints(1), "it was run");
         let (three, four) = (EvtxPlanned::new("a"), EvtxPlanned::new("a"));
-        three.hint(hints(3));
-        four.hint(hints(4));
+        hint(&three, 3);
+        hint(&four, 4);
         drop(four);
         assert_eq!(three.run(), [], "its rows may be those of the other, too");
         let (five, six, other) = (EvtxPlanned::new("b"), EvtxPlanned::new("b"), EvtxPlanned::new("c"));
-        five.hint(hints(5));
-        six.hint(hints(5));
-        other.hint(hints(6));
+        hint(&five, 5);
+        hint(&six, 5);
+        hint(&other, 6);
         drop((six, other));
         assert_eq!(five.run(), hints(5));
         // Later hints hold.
         let (seven, eight) = (EvtxPlanned::new("d"), EvtxPlanned::new("d"));
-        eight.hint(hints(8));
+        hint(&eight, 8);
         drop(eight);
-        seven.hint(hints(7));
+        hint(&seven, 7);
         assert_eq!(seven.run(), hints(7));
     }
 

@@ -66,7 +66,7 @@ fn panics_of_drops_are_caught() {
 
 #[test]
 fn null_pointers_are_errors() {
-    let (_, text) = failure(evtx_planned_new(EvtxText::of("a"), None)).expect("an error");
+    let (_, text) = failure(evtx_planned_new(None, None)).expect("an error");
     assert!(text.ends_with("a required pointer is null"), "{text}");
     let mut call = None;
     let storage = storage(&mut Vec::new());
@@ -330,19 +330,16 @@ fn a_file_is_read_through_the_c_abi() {
     assert_eq!((names[0], names.len()), (Some("record_id"), call.schema.fields().len()));
     let error = names.iter().position(|name| *name == Some("error")).expect("a column");
 
-    let planned = made(|out| evtx_planned_new(EvtxText::of("x"), out));
-    let column = EvtxNode {
-        kind: EvtxNodeKind::Column,
-        ..EvtxNode::default()
-    };
-    let is_null = EvtxNode {
-        kind: EvtxNodeKind::Operation,
-        children: 1,
-        bytes: EvtxText::of("IS NULL"),
-        ..EvtxNode::default()
-    };
-    let nodes = [column, is_null];
-    check(evtx_planned_hint(Some(&planned), EvtxSlice::borrowed(&nodes)));
+    let planned = made(|out| evtx_planned_new(Some(&call), out));
+    check(evtx_planned_clear(Some(&planned)));
+    for (kind, operands) in [(EvtxNodeKind::Column, 0), (EvtxNodeKind::IsNull, 1)] {
+        let node = EvtxNode {
+            kind,
+            operands,
+            ..EvtxNode::default()
+        };
+        check(evtx_planned_hint(Some(&planned), node));
+    }
     let scan = scan(&call, &[0, error as u64, 99], Some(&planned));
     let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
     evtx_planned_free(Some(planned));
