@@ -34,7 +34,7 @@ struct BoundCopy {
 //! One thread reads the files of a COPY.
 struct CopyState {
 	CopyState(duckdb::cxx::Context &context, const BoundCopy &copy)
-	    : shared(context, *copy.call, copy.columns, nullptr), thread(shared) {}
+	    : shared(context, *copy.call, copy.columns), thread(shared) {}
 
 	SharedScan shared;
 	ThreadScan thread;

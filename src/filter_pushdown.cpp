@@ -45,10 +45,9 @@ constexpr std::array<std::pair<ExpressionType, EvtxNodeKind>, 16> OPERATORS = {{
 }};
 
 //! Passes predicates from their leaves up.
-class Hints {
-public:
-	Hints(const TableFunction::FilterPushdownInput &input_p, const EvtxPlanned &planned_p)
-	    : input(input_p), planned(planned_p) {}
+struct Hints {
+	const TableFunction::FilterPushdownInput &input;
+	const EvtxCall &call;
 
 	void Add(const Expression &expression) {
 		const auto type = expression.GetType();
@@ -85,9 +84,8 @@ public:
 		Push(kind, 0, name, count);
 	}
 
-private:
 	void Push(EvtxNodeKind kind, std::uint64_t number = 0, std::string_view bytes = {}, idx_t operands = 0) {
-		Check(evtx_planned_hint(&planned, {kind, static_cast<std::uint32_t>(operands), number, Lend(bytes)}));
+		Check(evtx_call_hint(&call, {kind, static_cast<std::uint32_t>(operands), number, Lend(bytes)}));
 	}
 
 	void AddConstant(const Value &value) {
@@ -137,19 +135,16 @@ private:
 			Push(EvtxNodeKind::UNKNOWN);
 		}
 	}
-
-	const TableFunction::FilterPushdownInput &input;
-	const EvtxPlanned &planned;
 };
 
 } // namespace
 
-void PassHints(TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned) {
-	Check(evtx_planned_clear(&planned));
+void PassHints(TableFunction::FilterPushdownInput &input, const EvtxCall &call) {
+	Check(evtx_call_clear_hints(&call));
 	if (!IsOn(input.GetContext(), Ask<EvtxDefinitions>(evtx_definitions).filter_pushdown)) {
 		return;
 	}
-	Hints hints(input, planned);
+	Hints hints {input, call};
 	for (idx_t i = 0; i < input.GetFilterCount(); i++) {
 		hints.Add(input.GetFilter(i));
 	}

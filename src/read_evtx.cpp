@@ -28,13 +28,7 @@ using duckdb::cxx::TableFunction;
 using duckdb::cxx::Value;
 
 //! A call of a function.
-struct BoundCall {
-	explicit BoundCall(std::shared_ptr<const EvtxCall> call_p)
-	    : call(std::move(call_p)), planned(Create<Planned>(evtx_planned_new, call.get())) {}
-
-	std::shared_ptr<const EvtxCall> call;
-	std::shared_ptr<const EvtxPlanned> planned;
-};
+using BoundCall = std::shared_ptr<const EvtxCall>;
 
 void Bind(TableFunction::BindInput &input) {
 	const auto &function = input.GetUserData<EvtxScanFunction>();
@@ -55,30 +49,30 @@ void Bind(TableFunction::BindInput &input) {
 		const auto name = GetText(argument.name);
 		SetArgument(*arguments, name, input.GetConstantArgument(input.FindArg(name).value()));
 	}
-	BoundCall bound(MakeCall(input.GetContext(), std::move(arguments), files));
-	const auto columns = GetColumns(input.GetContext(), *bound.call);
+	auto bound = MakeCall(input.GetContext(), std::move(arguments), files);
+	const auto columns = GetColumns(input.GetContext(), *bound);
 	for (std::size_t i = 0; i < columns.names.size(); i++) {
 		input.AddResultColumn(columns.names[i], columns.types[i]);
 	}
-	if (const auto records = Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).records) {
+	if (const auto records = Ask<EvtxCallInfo>(evtx_call_info, bound.get()).records) {
 		input.SetCardinality(records, false);
 	}
 	input.SetBindData<BoundCall>(std::move(bound));
 }
 
 void PushdownFilters(TableFunction::FilterPushdownInput &input) {
-	PassHints(input, *input.GetBindData<BoundCall>().planned);
+	PassHints(input, *input.GetBindData<BoundCall>());
 }
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
 	const auto &bound = input.GetBindData<BoundCall>();
-	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).max_threads);
+	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.get()).max_threads);
 	std::vector<idx_t> columns;
 	columns.reserve(input.GetColumnCount());
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		columns.push_back(input.GetColumnIndex(i));
 	}
-	input.SetGlobalState<SharedScan>(input.GetContext(), *bound.call, columns, bound.planned.get());
+	input.SetGlobalState<SharedScan>(input.GetContext(), *bound, columns);
 }
 
 Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalType &type) {

@@ -10,9 +10,9 @@ using duckdb::cxx::DataChunk;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::TableFunction;
 
-Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns, const EvtxPlanned *planned) {
+Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns) {
 	const auto memory = GetSetting(context, "memory_limit");
-	return Create<Scan>(evtx_scan_new, &call, Lend(columns), planned, Lend(memory));
+	return Create<Scan>(evtx_scan_new, &call, Lend(columns), Lend(memory));
 }
 
 void InitLocal(TableFunction::InitLocalInput &input) {
@@ -61,9 +61,8 @@ ScanColumns GetColumns(Context &context, const EvtxCall &call) {
 	return columns;
 }
 
-SharedScan::SharedScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns_p,
-                       const EvtxPlanned *planned)
-    : columns(columns_p.size()), scan(StartScan(context, call, columns_p, planned)) {}
+SharedScan::SharedScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns_p)
+    : columns(columns_p.size()), scan(StartScan(context, call, columns_p)) {}
 
 ThreadScan::ThreadScan(const SharedScan &shared) : worker(Create<Worker>(evtx_worker_new, shared.scan.get())) {}
 

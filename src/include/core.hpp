@@ -49,7 +49,6 @@ struct Freed {
 using Arrays = std::unique_ptr<EvtxArrays, Freed<evtx_arrays_free>>;
 using Arguments = std::unique_ptr<EvtxArguments, Freed<evtx_arguments_free>>;
 using Call = std::unique_ptr<EvtxCall, Freed<evtx_call_free>>;
-using Planned = std::unique_ptr<EvtxPlanned, Freed<evtx_planned_free>>;
 using Scan = std::unique_ptr<EvtxScan, Freed<evtx_scan_free>>;
 using Scalar = std::unique_ptr<EvtxScalar, Freed<evtx_scalar_free>>;
 using Worker = std::unique_ptr<EvtxWorker, Freed<evtx_worker_free>>;

@@ -24,14 +24,13 @@ ScanColumns GetColumns(duckdb::cxx::Context &context, const EvtxCall &call);
 
 //! Passes the predicates of a query to a call as hints, unless the setting turns that off. DuckDB evaluates every
 //! predicate itself, so the query has the same result without hints.
-void PassHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned);
+void PassHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxCall &call);
 
 //! A scan, which the threads of a query share.
 class SharedScan {
 public:
-	//! A scan of the columns with these indexes. If `planned` has hints, leaves out rows that they exclude.
-	SharedScan(duckdb::cxx::Context &context, const EvtxCall &call, const std::vector<duckdb::cxx::idx_t> &columns,
-	           const EvtxPlanned *planned);
+	//! A scan of the columns with these indexes. Leaves out rows that the hints of the call exclude.
+	SharedScan(duckdb::cxx::Context &context, const EvtxCall &call, const std::vector<duckdb::cxx::idx_t> &columns);
 
 	double Progress() const {
 		return Ask<double>(evtx_scan_progress, scan.get());

@@ -151,7 +151,7 @@ unsafe extern "C" fn init(info: duckdb_init_info) {
         let known = bound.call.schema.fields().len() as u64;
         let vectors = (0..).zip(&columns).filter(|(_, index)| **index < known);
         let shared = Shared {
-            scan: EvtxScan::new(&bound.call, &columns, &[], &bound.memory),
+            scan: EvtxScan::new(&bound.call, &columns, &bound.memory),
             vectors: vectors.map(|(vector, _)| vector).collect(),
         };
         // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.

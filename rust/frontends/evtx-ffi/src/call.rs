@@ -18,6 +18,7 @@ use crate::boundary::{
     texts,
 };
 use crate::paths::EvtxPaths;
+use crate::planned::Planned;
 use crate::report::{ReportFunction, report_of};
 use crate::storage::EvtxStorage;
 use crate::values::{EvtxValue, SqlValue};
@@ -34,8 +35,8 @@ pub struct EvtxCall {
     pub records: u64,
     /// The columns of a COPY, by their indexes among those of the logs.
     pub copied: Vec<u64>,
-    /// The function and its arguments as text. DuckDB can merge scans of calls with the same text.
-    pub(crate) arguments: String,
+    /// Its hints.
+    pub(crate) planned: Planned,
 }
 
 /// A setting: its name, its description, and whether it is true or false, and true by default. Otherwise it is a text, and
@@ -80,6 +81,7 @@ impl EvtxCall {
         let mut paths = EvtxPaths::new(&arguments, memory, folder, disk);
         if let Some(files) = files {
             paths.expand_all(&arguments, files, storage, interrupt)?;
+            arguments.texts.extend(["\n", &files.text]);
         }
         let threads = threads.parse().unwrap_or(1);
         let mut call = EvtxCall::new(&arguments, paths, threads, storage, interrupt)?;
@@ -93,8 +95,6 @@ impl EvtxCall {
             })
         });
         call.copied = copied.collect::<Result<_, _>>()?;
-        let files = files.map_or("", |files| &files.text);
-        call.arguments = format!("{}{}\n{files}", arguments.caller, arguments.texts);
         Ok(call)
     }
 
@@ -109,6 +109,7 @@ impl EvtxCall {
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
     ) -> Result<Self, ScanError> {
+        let planned = Planned::new(format!("{}{}", arguments.caller, arguments.texts));
         let EvtxArguments { arguments, caller, .. } = arguments;
         let EvtxPaths {
             paths,
@@ -136,7 +137,7 @@ impl EvtxCall {
             report,
             records,
             copied: Vec::new(),
-            arguments: String::new(),
+            planned,
         })
     }
 

@@ -13,12 +13,12 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use evtx_arrow::Expression;
 
-use crate::boundary::{EvtxFailure, EvtxOwned, entry, produce, release, required};
+use crate::boundary::{EvtxFailure, entry, required};
 use crate::call::EvtxCall;
 use crate::filter::{Conditions, EvtxNode};
 
 /// A call that was bound, by its number in the registry.
-pub struct EvtxPlanned(u64);
+pub(crate) struct Planned(u64);
 
 /// The state of a call.
 #[derive(Default)]
@@ -29,6 +29,13 @@ struct Call {
     has_run: bool,
     /// Whether another call with other hints may have been merged into this one.
     may_be_shared: bool,
+}
+
+impl Call {
+    fn clear_hints(&mut self) {
+        self.hints = Conditions::default();
+        self.may_be_shared = false;
+    }
 }
 
 /// The calls that are alive, by number.
@@ -44,12 +51,12 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl EvtxPlanned {
-    fn new(arguments: &str) -> Self {
+impl Planned {
+    /// Registers a call that was bound. `arguments` is a text of everything that distinguishes it from other calls.
+    pub(crate) fn new(arguments: String) -> Self {
         let mut registry = registry();
         let number = registry.next;
         registry.next += 1;
-        let arguments = arguments.to_owned();
         registry.calls.insert(
             number,
             Call {
@@ -57,24 +64,11 @@ impl EvtxPlanned {
                 ..Call::default()
             },
         );
-        EvtxPlanned(number)
+        Planned(number)
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Call) -> T) -> Option<T> {
         registry().calls.get_mut(&self.0).map(change)
-    }
-
-    /// Removes the hints.
-    fn clear(&self) {
-        self.with(|state| {
-            state.hints = Conditions::default();
-            state.may_be_shared = false;
-        });
-    }
-
-    /// Adds a node to the hints.
-    fn hint(&self, node: &EvtxNode<'_>) -> Result<(), String> {
-        self.with(|state| state.hints.push(node)).unwrap_or(Ok(()))
     }
 
     /// Marks the call as run. Returns its hints, or none if they may not hold.
@@ -87,7 +81,7 @@ impl EvtxPlanned {
     }
 }
 
-impl Drop for EvtxPlanned {
+impl Drop for Planned {
     fn drop(&mut self) {
         let mut registry = registry();
         let Some(gone) = registry.calls.remove(&self.0) else {
@@ -100,23 +94,11 @@ impl Drop for EvtxPlanned {
     }
 }
 
-/// Registers a call that was bound.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_planned_new(call: Option<&EvtxCall>, out: Option<&mut EvtxOwned<EvtxPlanned>>) -> EvtxFailure {
-    produce(out, || Ok(Some(EvtxPlanned::new(&required(call)?.arguments).into())))
-}
-
-/// Frees a call.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_planned_free(planned: EvtxOwned<EvtxPlanned>) {
-    release(|| drop(planned));
-}
-
 /// Removes the hints of a call.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_planned_clear(planned: Option<&EvtxPlanned>) -> EvtxFailure {
+pub extern "C" fn evtx_call_clear_hints(call: Option<&EvtxCall>) -> EvtxFailure {
     entry(|| {
-        required(planned)?.clear();
+        required(call)?.planned.with(Call::clear_hints);
         Ok(())
     })
 }
@@ -124,8 +106,13 @@ pub extern "C" fn evtx_planned_clear(planned: Option<&EvtxPlanned>) -> EvtxFailu
 /// Adds a node to the hints of a call, conditions that all must be true. If it fails, or before each condition is complete,
 /// the call must not be run.
 #[unsafe(no_mangle)]
-pub extern "C" fn evtx_planned_hint(planned: Option<&EvtxPlanned>, node: EvtxNode<'_>) -> EvtxFailure {
-    entry(|| Ok(required(planned)?.hint(&node)?))
+pub extern "C" fn evtx_call_hint(call: Option<&EvtxCall>, node: EvtxNode<'_>) -> EvtxFailure {
+    entry(|| {
+        Ok(required(call)?
+            .planned
+            .with(|state| state.hints.push(&node))
+            .unwrap_or(Ok(()))?)
+    })
 }
 
 #[cfg(test)]
@@ -138,19 +125,22 @@ mod tests {
     }
 
     /// Replaces the hints of a call.
-    fn hint(planned: &EvtxPlanned, column: u64) {
-        planned.clear();
+    fn hint(planned: &Planned, column: u64) {
         let node = EvtxNode {
             kind: EvtxNodeKind::Column,
             number: column,
             ..EvtxNode::default()
         };
-        planned.hint(&node).expect("a node");
+        let replace = |state: &mut Call| {
+            state.clear_hints();
+            state.hints.push(&node)
+        };
+        assert_eq!(planned.with(replace), Some(Ok(())));
     }
 
     #[test]
     fn hints_hold_unless_another_call_went_unrun_with_others() {
-        let (one, two) = (EvtxPlanned::new("a"), EvtxPlanned::new("a"));
+        let (one, two) = (Planned::new("a".to_owned()), Planned::new("a".to_owned()));
         hint(&one, 1);
         hint(&two, 2);
         // Both are alive, so they are two scans.
@@ -158,19 +148,23 @@ mod tests {
         assert_eq!(one.run(), hints(1));
         drop(two);
         assert_eq!(one.run(), hints(1), "it was run");
-        let (three, four) = (EvtxPlanned::new("a"), EvtxPlanned::new("a"));
+        let (three, four) = (Planned::new("a".to_owned()), Planned::new("a".to_owned()));
         hint(&three, 3);
         hint(&four, 4);
         drop(four);
         assert_eq!(three.run(), [], "its rows may be those of the other, too");
-        let (five, six, other) = (EvtxPlanned::new("b"), EvtxPlanned::new("b"), EvtxPlanned::new("c"));
+        let (five, six, other) = (
+            Planned::new("b".to_owned()),
+            Planned::new("b".to_owned()),
+            Planned::new("c".to_owned()),
+        );
         hint(&five, 5);
         hint(&six, 5);
         hint(&other, 6);
         drop((six, other));
         assert_eq!(five.run(), hints(5));
         // Later hints hold.
-        let (seven, eight) = (EvtxPlanned::new("d"), EvtxPlanned::new("d"));
+        let (seven, eight) = (Planned::new("d".to_owned()), Planned::new("d".to_owned()));
         hint(&eight, 8);
         drop(eight);
         hint(&seven, 7);
@@ -179,7 +173,7 @@ mod tests {
 
     #[test]
     fn nothing_remains_of_calls_that_are_gone() {
-        let (one, two) = (EvtxPlanned::new("gone"), EvtxPlanned::new("gone"));
+        let (one, two) = (Planned::new("gone".to_owned()), Planned::new("gone".to_owned()));
         drop((one, two));
         assert!(registry().calls.values().all(|call| call.arguments != "gone"));
     }

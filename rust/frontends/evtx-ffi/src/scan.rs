@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringViewArray};
 use arrow_schema::{FieldRef, Schema};
-use evtx_arrow::{DecodeError, Expression, MakeArrays};
+use evtx_arrow::{DecodeError, MakeArrays};
 use evtx_format::Interrupt;
 use evtx_query::FolderColumn;
 use evtx_reports::{ReportRows, ReportThreads};
@@ -12,7 +12,6 @@ use evtx_scan::{FileScan, ScanError, Storage, Worker};
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce, release, required, size};
 use crate::call::{EvtxCall, folder_values};
-use crate::planned::EvtxPlanned;
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
 
@@ -49,14 +48,14 @@ enum Rows {
 }
 
 impl EvtxScan {
-    /// A scan of a call.
+    /// A scan of a call. It leaves out files and records that the call's hints exclude.
     ///
     /// - `columns` are indexes in the schema of the call, in the order of the scan. Indexes after the last column are
     ///   ignored.
-    /// - `hints` are predicates of the query. The scan leaves out files and records that they exclude.
     /// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. The messages of the logs can take a quarter of it
     ///   together.
-    pub fn new(call: &EvtxCall, columns: &[u64], hints: &[Expression], memory: &str) -> Self {
+    pub fn new(call: &EvtxCall, columns: &[u64], memory: &str) -> Self {
+        let hints = call.planned.run();
         let EvtxCall {
             call, schema, report, ..
         } = call;
@@ -78,7 +77,7 @@ impl EvtxScan {
         let source = match report {
             Some(report) => Source::Report((report.make)(call, &of_logs)),
             None => {
-                let (scan, indices) = call.scan(&of_logs, hints, size(memory) / 4);
+                let (scan, indices) = call.scan(&of_logs, &hints, size(memory) / 4);
                 Source::Records(Arc::new(scan), indices)
             }
         };
@@ -163,24 +162,20 @@ const _: () = {
     // The threads of a query use these at the same time, and the last one frees them.
     shared::<EvtxScan>();
     shared::<EvtxCall>();
-    shared::<EvtxPlanned>();
     // One thread at a time uses these, and DuckDB can move the work to another thread.
     handed_on::<EvtxWorker>();
 };
 
-/// Makes a scan of a call, as [`EvtxScan::new`] says. `planned` has the hints of the query, and can be null.
+/// Makes a scan of a call, as [`EvtxScan::new`] says.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_scan_new(
     call: Option<&EvtxCall>,
     columns: EvtxSlice<'_, u64>,
-    planned: Option<&EvtxPlanned>,
     memory: EvtxText<'_>,
     out: Option<&mut EvtxOwned<EvtxScan>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let call = required(call)?;
-        let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
-        let scan = EvtxScan::new(call, columns.get(), &hints, memory.text()?);
+        let scan = EvtxScan::new(required(call)?, columns.get(), memory.text()?);
         Ok(Some(scan.into()))
     })
 }

@@ -66,7 +66,7 @@ fn panics_of_drops_are_caught() {
 
 #[test]
 fn null_pointers_are_errors() {
-    let (_, text) = failure(evtx_planned_new(None, None)).expect("an error");
+    let (_, text) = failure(evtx_call_hint(None, EvtxNode::default())).expect("an error");
     assert!(text.ends_with("a required pointer is null"), "{text}");
     let mut call = None;
     let storage = storage(&mut Vec::new());
@@ -238,8 +238,8 @@ fn info(call: &EvtxCall) -> EvtxCallInfo<'_> {
     info
 }
 
-fn scan(call: &EvtxCall, columns: &[u64], planned: Option<&EvtxPlanned>) -> Box<EvtxScan> {
-    made(|out| evtx_scan_new(Some(call), EvtxSlice::borrowed(columns), planned, EvtxText::NONE, out))
+fn scan(call: &EvtxCall, columns: &[u64]) -> Box<EvtxScan> {
+    made(|out| evtx_scan_new(Some(call), EvtxSlice::borrowed(columns), EvtxText::NONE, out))
 }
 
 /// How many arrays the next batch of a worker has, and its origin, or the error.
@@ -330,19 +330,17 @@ fn a_file_is_read_through_the_c_abi() {
     assert_eq!((names[0], names.len()), (Some("record_id"), call.schema.fields().len()));
     let error = names.iter().position(|name| *name == Some("error")).expect("a column");
 
-    let planned = made(|out| evtx_planned_new(Some(&call), out));
-    check(evtx_planned_clear(Some(&planned)));
+    check(evtx_call_clear_hints(Some(&call)));
     for (kind, operands) in [(EvtxNodeKind::Column, 0), (EvtxNodeKind::IsNull, 1)] {
         let node = EvtxNode {
             kind,
             operands,
             ..EvtxNode::default()
         };
-        check(evtx_planned_hint(Some(&planned), node));
+        check(evtx_call_hint(Some(&call), node));
     }
-    let scan = scan(&call, &[0, error as u64, 99], Some(&planned));
+    let scan = scan(&call, &[0, error as u64, 99]);
     let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
-    evtx_planned_free(Some(planned));
     evtx_call_free(Some(call));
     // The damage of the file and of its chunk, then the end.
     for rows in [2, 0] {
@@ -369,7 +367,7 @@ fn errors_have_a_kind() {
         ("y", EvtxErrorKind::Storage, "it is gone"),
     ] {
         let call = call(arguments(FILE_METADATA), storage, path);
-        let scan = scan(&call, &[], None);
+        let scan = scan(&call, &[]);
         let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
         let error = next(&mut worker, storage).expect_err("an error");
         assert_eq!(error, (kind, message.to_owned()));
@@ -438,7 +436,7 @@ fn folders_are_columns_of_a_call() {
         .map(|field| (field.name().as_str(), field.data_type()))
         .collect();
     assert_eq!(types, [("day", &DataType::Date32), ("host", &DataType::Date32)]);
-    let scan = scan(&call, &[plain as u64 + 1, 1, plain as u64], None);
+    let scan = scan(&call, &[plain as u64 + 1, 1, plain as u64]);
     let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
     let (mut arrays, mut place, mut needs) = (None, EvtxPlace::default(), EvtxSlice::NONE);
     check(evtx_worker_next(
@@ -469,7 +467,7 @@ fn reports_are_read_through_the_c_abi() {
         let call = call(arguments(number), storage, "x");
         assert_eq!(info(&call).records, 0, "rows are not records");
         // The second column, and one that does not exist.
-        let scan = scan(&call, &[1, u64::MAX], None);
+        let scan = scan(&call, &[1, u64::MAX]);
         let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
         let (arrays, place) = next(&mut worker, storage).expect("a batch");
         assert_eq!((arrays, place.rows), (rows, rows), "{name}");

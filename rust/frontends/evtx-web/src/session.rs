@@ -206,7 +206,7 @@ impl Session {
             .unzip();
         let names = fields.iter().map(|field| field.name().as_str()).collect();
         self.scan = Some(OpenScan {
-            worker: EvtxScan::new(&call, &columns, &[], MEMORY).worker(),
+            worker: EvtxScan::new(&call, &columns, MEMORY).worker(),
             schema: Schema::new(fields.iter().map(named).collect::<Fields>()).into(),
             has_begun: false,
         });

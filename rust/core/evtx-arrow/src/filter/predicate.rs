@@ -5,7 +5,7 @@ use super::expression::Expression;
 use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Read, Value};
 use crate::extra::Known;
-use crate::schema::{ColumnSource, Comparable, Events, FieldType, HeaderValue, OnError, Operand, Place};
+use crate::schema::{Comparable, Events, FieldType, HeaderValue, OnError, Operand, Place};
 use crate::table::Table;
 
 /// A predicate, which a scan decides for a record before it builds a row.
@@ -66,17 +66,14 @@ impl Term {
             Expression::Entry(column, key) => (*column, Some(&**key)),
             _ => return None,
         };
-        let term = Term::of(&table.columns.get(column)?.source, key)?;
+        let source = &table.columns.get(column)?.source;
+        let term = Term {
+            operand: source.operand(key)?,
+            read: Read::of(source.field_type().unwrap_or(FieldType::Text))?,
+        };
         // The first damage ends such a scan, even in a record that a predicate would drop.
         let is_needed = table.options.on_error == OnError::Fail && !term.is_of_extra();
         (!is_needed).then_some(term)
-    }
-
-    fn of(source: &ColumnSource, key: Option<&str>) -> Option<Self> {
-        Some(Term {
-            operand: source.operand(key)?,
-            read: Read::of(source.field_type().unwrap_or(FieldType::Text))?,
-        })
     }
 
     fn is_of_extra(&self) -> bool {
@@ -191,8 +188,8 @@ impl Hints<'_> {
     /// greater.
     fn hint(&mut self, condition: &Expression, is_positive: bool) -> Option<Node> {
         match condition {
-            Expression::And(parts) => self.junction(Node::And, parts, is_positive, is_positive),
-            Expression::Or(parts) => self.junction(Node::Or, parts, is_positive, !is_positive),
+            Expression::And(parts) => self.junction(parts, is_positive, is_positive).map(Node::And),
+            Expression::Or(parts) => self.junction(parts, is_positive, !is_positive).map(Node::Or),
             Expression::Not(part) => self.hint(part, !is_positive).map(|node| Node::Not(Box::new(node))),
             Expression::IsNull(of) => {
                 let term = Term::new(self.table, of)?;
@@ -237,25 +234,18 @@ impl Hints<'_> {
         }
     }
 
-    /// The node for AND or OR. A part without a node can be left out (`leaves_out`), or it decides the junction.
-    fn junction(
-        &mut self,
-        junction: fn(Vec<Node>) -> Node,
-        parts: &[Expression],
-        is_positive: bool,
-        leaves_out: bool,
-    ) -> Option<Node> {
+    /// The nodes of the parts of AND or OR. A part without a node can be left out (`leaves_out`), or it decides the junction.
+    fn junction(&mut self, parts: &[Expression], is_positive: bool, leaves_out: bool) -> Option<Vec<Node>> {
         let before = self.terms.len();
-        let mut nodes: Vec<_> = parts.iter().filter_map(|part| self.hint(part, is_positive)).collect();
-        match nodes.len() {
-            len if len < parts.len() && !leaves_out => {
-                self.terms.truncate(before);
-                None
-            }
-            0 if leaves_out => None,
-            1 => nodes.pop(),
-            _ => Some(junction(nodes)),
+        let nodes: Vec<_> = parts.iter().filter_map(|part| self.hint(part, is_positive)).collect();
+        if leaves_out {
+            return (!nodes.is_empty()).then_some(nodes);
         }
+        if nodes.len() < parts.len() {
+            self.terms.truncate(before);
+            return None;
+        }
+        Some(nodes)
     }
 
     fn test(&mut self, term: Term, test: Test) -> Node {
