@@ -110,8 +110,7 @@ struct Hints {
 			Push(EvtxNodeKind::BOOL, value.Get<bool>() ? 1 : 0);
 			break;
 		case LogicalTypeId::TIMESTAMP_NS:
-			Push(EvtxNodeKind::INSTANT,
-			          static_cast<std::uint64_t>(value.Get<duckdb::cxx::timestamp_ns_t>().nanos));
+			Push(EvtxNodeKind::INSTANT, static_cast<std::uint64_t>(value.Get<duckdb::cxx::timestamp_ns_t>().nanos));
 			break;
 		case LogicalTypeId::UUID: {
 			const auto decoded = value.Get<duckdb::cxx::uuid_t>().Decode();
@@ -124,10 +123,10 @@ struct Hints {
 		case LogicalTypeId::DATE:
 		case LogicalTypeId::TIMESTAMP:
 		case LogicalTypeId::ENUM:
-			// Only columns of folders and levels of rules have these types. Their values are texts for the core: the names
-			// of folders, which it gives a type only if DuckDB shows a value of the type as the same text
-			// (evtx-query/src/folders.rs), and the names of levels. A column of another source that has such a type is not
-			// compared with a text, so nothing is dropped by mistake.
+			// Only columns of folders and levels of rules have these types. Their values are texts for the core: the
+			// names of folders, which it gives a type only if DuckDB shows a value of the type as the same text
+			// (evtx-query/src/folders.rs), and the names of levels. A column of another source that has such a type is
+			// not compared with a text, so nothing is dropped by mistake.
 			Push(EvtxNodeKind::TEXT, 0, value.ToText());
 			break;
 		default:
