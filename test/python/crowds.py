@@ -85,7 +85,7 @@ class Chunk:
         provider, event_id, channel, computer, user, data = event
         fields = tuple((name, STRING if isinstance(text, str) and not text.startswith("S-1-") else SID if isinstance(text, str) else UINT64) for name, text in data.items())
         start, guid = len(self.out), hashlib.md5(repr(fields).encode()).digest()
-        self.out += struct.pack("<4sIQQ", b"**\0\0", 0, number, time) + b"\x0f\x01\x01\x00" + struct.pack("<BB4s", 0x0C, 1, guid[:4])
+        self.out += struct.pack("<4sIQQ", b"**\0\0", 0, number, 0 if isinstance(time, str) else time) + b"\x0f\x01\x01\x00" + struct.pack("<BB4s", 0x0C, 1, guid[:4])
         is_new = fields not in self.templates
         self.out += struct.pack("<I", self.templates.setdefault(fields, len(self.out) + 4))
         if is_new:
@@ -94,7 +94,7 @@ class Chunk:
             self.event(fields)
             self.out += b"\0"
             struct.pack_into("<I", self.out, place + 20, len(self.out) - place - 24)
-        values = [(STRING, provider), (UINT16, event_id), (UINT8, 4), (FILETIME, time), (UINT64, number), (STRING, channel), (STRING, computer), (SID, user),
+        values = [(STRING, provider), (UINT16, event_id), (UINT8, 4), (STRING if isinstance(time, str) else FILETIME, time), (UINT64, number), (STRING, channel), (STRING, computer), (SID, user),
                   *((kind, data[name]) for name, kind in fields)]
         values = [(kind, value(kind, text)) for kind, text in values]
         self.out += struct.pack("<I", len(values)) + b"".join(struct.pack("<HBB", len(text), kind, 0) for kind, text in values)
@@ -117,13 +117,14 @@ class Chunk:
 
 
 def write(path, events):
-    """Writes a log of events: the time in seconds, provider, event ID, channel, computer, user SID and fields."""
+    """Writes a log of events: the time in seconds or as a text, provider, event ID, channel, computer, user SID and fields."""
     start, chunks, chunk = filetime(datetime.datetime(2024, 1, 1)), [], Chunk(1)
-    for number, (seconds, *event) in enumerate(events, 1):
-        if not chunk.add(number, start + seconds * SECOND, event):
+    for number, (time, *event) in enumerate(events, 1):
+        time = time if isinstance(time, str) else start + time * SECOND
+        if not chunk.add(number, time, event):
             chunks.append(chunk.written())
             chunk = Chunk(number)
-            assert chunk.add(number, start + seconds * SECOND, event), "a record larger than a chunk"
+            assert chunk.add(number, time, event), "a record larger than a chunk"
     chunks.append(chunk.written())
     head = bytearray(struct.pack("<8sQQQIHHHH", b"ElfFile\0", 0, len(chunks) - 1, number + 1, 128, 1, 3, FILE_HEADER, len(chunks)).ljust(FILE_HEADER, b"\0"))
     struct.pack_into("<I", head, 124, zlib.crc32(head[:120]))

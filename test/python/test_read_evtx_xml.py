@@ -16,6 +16,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
+import crowds
 import duckdb
 import evtx
 import pytest
@@ -947,6 +948,24 @@ def test_times_that_are_infinite_in_duckdb(con, tmp_path, nanos, is_time):
     [(time_created, error)] = read(con, path, "time_created::VARCHAR, error")
     assert time_created == (nanos.replace("T", " ") if is_time else None)
     assert error == (None if is_time else f"{path}: cannot read TimeCreated SystemTime '{nanos}Z' of the event at byte 0")
+
+
+def test_times_at_the_edges_are_those_of_a_log(con, tmp_path):
+    """An export has the same times as a log whose records have them as texts, and both show the texts as they are."""
+    random_, export, log = random.Random(70), tmp_path / "edges.xml", tmp_path / "edges.evtx"
+    edges = ["2262-04-11T23:47:16.8547758{:02}", "1677-09-21T00:12:43.1452241{:02}", "00{:02}-01-01T00:00:00", "308{:02}-01-01T00:00:00",
+             "1601-01-01T00:00:00.0000000{:02}", "9999-12-31T23:59:59.99999{:02}", "-0000{:02}-01-01T00:00:00", "+0100{:02}-01-01T00:00:00"]
+    texts = [edge.format(nth) + random_.choice(["Z", "", " UTC", "+00:00", "-00:01"]) for edge in edges for nth in range(100)]
+    export.write_text("".join(
+        re.sub("SystemTime=(.)[^'\"]*", rf"SystemTime=\g<1>{text}", event(nth, f"<Data Name='t'>{text}</Data>"))
+        for nth, text in enumerate(texts, 1)))
+    crowds.write(log, ((text, "Some", 1, "Application", "PC", crowds.account(1), {"t": text}) for text in texts))
+    sql = r"""SELECT event_record_id, time_created::VARCHAR, isfinite(time_created::TIMESTAMP), event_data['t'],
+        regexp_extract(xml, 'SystemTime=.([^''"]*)', 1) FROM {}({}, xml := true)"""
+    found = con.execute(sql.format("read_evtx_xml", quoted(export))).fetchall()
+    assert found == con.execute(sql.format("read_evtx", quoted(log))).fetchall()
+    assert [row[3:] for row in found] == [(text, text) for text in texts]
+    assert {row[2] for row in found} == {None, True}
 
 
 def test_many_events_with_such_parts(con, tmp_path):
