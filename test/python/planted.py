@@ -213,6 +213,16 @@ ODD = [
     "\u202e{}", "{umlaut}", "-{}-", "/{}", "\\\\{}\\c$", "{}@{}.example", "file:///{}", "{};{}", "({})", "_{}_", "x86{}", "{}.exe", "C:{}",
 ]
 
+# Texts in which {} is the name of an account, a machine, a domain or a share, whatever it means elsewhere.
+NAMES = [
+    "{}", "SRV-{}", "{}-{}", "{}.{}.intern", "{}.corp.internal", "{}.local", "{}.lan:445", "{}.fritz.box", "{}:1433", "{}$", "{}@{}", "{}@{}.example",
+    "\\\\{}\\{}$\\dir", "\\\\{}.corp.internal\\{}", "\\\\?\\UNC\\{}\\{}\\x", "\\Device\\Mup\\{}\\{}", "\\\\{}@8443\\{}", "\\\\127.0.0.1\\{}", "\\\\*\\{}", "\\\\{}\\pipe\\svcctl",
+    "MSSQLSvc/{}.{}.internal:1433", "MSSQLSvc/{}:{}", "HOST/{}", "cifs/{}", "HTTP/{}/{}", "TERMSRV/{}", "mailto:{}@{}.com", "http://{}:{}@{}:8080/x", "https://{}.corp/",
+    "ftp://{}@{}/x", "ldap://{}:389", "file://{}/{}", "smb://{}/{}", "net user {} /add", "net use z: \\\\{}\\{} /user:{}", "psexec \\\\{} -u {}\\{}", "ping {}",
+    "wmic /node:\"{}\" /user:\"{}\"", "-ComputerName {},{}", "Account Name:\t\t{}", "UserName={}", "<User>{}</User>", '{"host":"{}"}', "CN={},OU={},DC={}",
+    "{}/{}", "Server: {};Uid={}", "C:\\Users\\{}", "C:\\Users\\{}.{}\\x", "C:\\Documents and Settings\\{}\\x", "/home/{}/x", "D:\\{}\\{}", "{}#EXT#@{}.onmicrosoft.com",
+]
+
 
 def keys(seed):
     """Names, hosts, addresses, SIDs and GUIDs."""

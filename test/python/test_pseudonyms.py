@@ -151,10 +151,19 @@ def test_words_of_windows_name_nobody(con, tmp_path):
     texts += [r"User = EXCHANGE\backup", r"net use \\backup-server\c$ /user:exchange\backup", "backup@exchange.bank", "CN=Backup,CN=Users", "BACKUP-SERVER$"]
     texts += [r"C:\Users\Administrator Backup\AppData", "enter-pssession -ComputerName exchange", r"NT AUTHORITY\SYSTEM", r"C:\Program Files\Internet Explorer"]
     new = texts_after(con, tmp_path / "shared.evtx", texts)
-    patterns = [rf"{name}@{name}\.{name}", rf"{name}-{name}\.{name}\.{name}", rf"C:\\Users\\{name}\\AppData", r"C:\\Users\\Public\\AppData", "backup"]
+    patterns = [rf"{name}@{name}\.com", rf"{name}-{name}\.{name}\.com", rf"C:\\Users\\{name}\\AppData", r"C:\\Users\\Public\\AppData", name]
     patterns += [rf"User = {name}\\{name}", rf"net use \\\\{name}-{name}\\c\$ /user:{name}\\{name}", rf"{name}@{name}\.{name}", rf"{name}={name},{name}=Users", rf"{name}-{name}\$"]
     patterns += [rf"C:\\Users\\{name} {name}\\AppData", rf"{name}-{name} -ComputerName {name}", r"NT AUTHORITY\\SYSTEM", r"C:\\Program Files\\Internet Explorer"]
     assert all(map(re.fullmatch, patterns, new)), new
+
+
+@pytest.mark.parametrize("word", ["backup", "server", "admin", "sql", "print", "exchange"])
+def test_no_name_that_is_a_word_of_windows_is_left(con, tmp_path, word):
+    path = tmp_path / "shared.evtx"
+    after = texts_after(con, path, [form.replace("{}", word) for form in planted.NAMES])
+    log = path.read_bytes().lower().replace(planted.wide("mssqlsvc"), b"")
+    assert not [text for text in after if re.search(rf"(?<![a-z]){word}(?![a-z])", text, re.I)]
+    assert planted.wide(word) not in log and word.encode() not in log
 
 
 def test_a_key_decides_the_pseudonyms(con, tmp_path):

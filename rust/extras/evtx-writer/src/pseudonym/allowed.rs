@@ -10,7 +10,7 @@ use evtx_format::value::{Scalar, ValueType};
 use jiff::civil::DateTime;
 
 use super::key::NUMBERS;
-use super::names::names;
+use super::names::{SERVICES, is_of_windows, is_share, names};
 use super::text::{Part, only_part, parts};
 
 /// Whether the bytes of values of a type are replaced together: binary ones, and arrays of numbers, which can be addresses or
@@ -31,6 +31,8 @@ const FIELDS: &str = include_str!("../../data/allowed.tsv");
 const ACCOUNTS: &str = include_str!("../../data/accounts.txt");
 /// Words of Windows, one a line.
 const WORDS: &str = include_str!("../../data/words.txt");
+/// Words of Windows that also name accounts and machines, one a line.
+const ROLES: &str = include_str!("../../data/roles.txt");
 /// Names of providers, channels and elements that no manifest of the catalog declares, one a line.
 const NAMES: &str = include_str!("../../data/names.txt");
 
@@ -48,7 +50,7 @@ const LONG: [&str; 3] = ["Keywords", "EventRecordID", "RawTime"];
 
 /// Fields that name accounts, domains and machines, in lower case. `*` stands for any text.
 const NAMING: &str = "*user *username *accountname *account *domain* computer* *computer *computername *workstation* \
-                      *hostname *machinename *servername *clientname *membername *principalname* displayname *owner \
+                      *hostname *machinename *servername sharename *clientname *membername *principalname* displayname *owner \
                       usercontext";
 
 /// Last labels of names of hosts, beside those of countries.
@@ -63,8 +65,6 @@ const COUNTRIES: &str = "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba b
                          nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se \
                          sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz \
                          ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw";
-/// Classes of services, which names of services begin with, as `ldap/DC01`.
-const SERVICES: &str = "cifs dns gc host http krbtgt ldap mssqlsvc restrictedkrbhost rpc termsrv wsman";
 /// Folders below `Users` that every Windows has.
 const PROFILES: [&str; 5] = ["public", "default", "all users", "administrator", "guest"];
 /// Names of Windows that look like those of hosts.
@@ -74,6 +74,8 @@ const NO_HOSTS: &str = "asp.net microsoft.net system.net system.io chcp.com form
 struct Shipped {
     /// In lower case, as all texts here.
     words: HashSet<String>,
+    /// Those of the words that stay only in some places.
+    roles: HashSet<String>,
     accounts: HashSet<String>,
     /// Last labels of names of hosts.
     labels: HashSet<&'static str>,
@@ -106,7 +108,8 @@ static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
         .iter()
         .filter(|table| matches!(table.name, "sid_name" | "guid_name"));
     Shipped {
-        words: lines(WORDS).collect(),
+        words: lines(WORDS).chain(lines(ROLES)).collect(),
+        roles: lines(ROLES).collect(),
         accounts: lines(ACCOUNTS).collect(),
         labels: TOP.split_whitespace().chain(COUNTRIES.split_whitespace()).collect(),
         codes: codes.flat_map(|table| table.codes()).map(str::to_lowercase).collect(),
@@ -580,10 +583,21 @@ fn words_of(is_naming: bool, text: &str) -> Vec<Words> {
         for (at, name) in pieces(&lower, |char| matches!(char, '\\' | '/' | '@') || char.is_control()) {
             let end = at + name.len();
             let is_first = lower[..at].chars().next_back().is_none_or(char::is_control);
-            let is_class = is_first && lower[end..].starts_with('/') && SERVICES.split(' ').any(|known| known == name);
-            words[at..end].fill(if is_class { Words::All } else { of_account(name) });
+            let is_class = is_first && lower[end..].starts_with('/') && SERVICES.contains(&name);
+            let is_share = lower[..at].ends_with(r"\\*\") && is_share(name);
+            words[at..end].fill(if is_class || is_share {
+                Words::All
+            } else {
+                of_account(name)
+            });
         }
         return words;
+    }
+    for (at, word) in pieces(&lower, |char| char.is_ascii() && !char.is_alphanumeric() && char != '_') {
+        let range = at..at + word.len();
+        if SHIPPED.roles.contains(word) && !is_of_windows(&lower, &range) && !is_in_account(&lower, &range) {
+            words[range].fill(Words::None);
+        }
     }
     for name in names(&lower) {
         if !is_in_account(&lower, &name) {
@@ -599,6 +613,15 @@ fn words_of(is_naming: bool, text: &str) -> Vec<Words> {
         if is_host && !NO_HOSTS.split_whitespace().any(|known| known == name) {
             words[at..at + host.len()].fill(Words::None);
         }
+    }
+    // Rules exclude these.
+    for (at, end) in lower.match_indices(".com") {
+        if !lower[at + end.len()..].starts_with(|char: char| char.is_alphanumeric() || "-_.".contains(char)) {
+            words[at..at + end.len()].fill(Words::Usual);
+        }
+    }
+    for (at, scheme) in lower.match_indices("x-windowsupdate") {
+        words[at..at + scheme.len()].fill(Words::All);
     }
     // The name of a profile can have spaces. At the end of a path, arguments can follow it.
     let is_end = |char: char| char.is_control() || "\\/\"'<>|,;:*".contains(char);
@@ -894,7 +917,7 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted_and_without_repetition() {
-        for list in [WORDS, NAMES, ACCOUNTS] {
+        for list in [WORDS, ROLES, NAMES, ACCOUNTS] {
             let lines: Vec<String> = list
                 .lines()
                 .filter(|line| !line.starts_with('#'))
@@ -970,31 +993,51 @@ mod tests {
             ("user", r"NT-AUTORITÄT\Lokaler Dienst", "NT AUTORITÄT Lokaler Dienst"),
             ("user", r"BUILTIN\АДМИНИСТРАТОРЫ", "BUILTIN АДМИНИСТРАТОРЫ"),
             ("user", "Gaston, Gast", ""),
-            ("targetusername", "Invité", "Invité"),
+            ("targetusername", "Administratör", "Administratör"),
+            ("targetusername", "Invité", ""),
             (
                 "serviceprincipalnames",
                 "\r\n\t\tGC/dc.corp/host\r\n\t\tldap/host/gc",
                 "GC ldap",
             ),
-            ("f0", "host", "host"),
+            ("f0", "host", ""),
             ("servicename", "host", ""),
             ("user", "host", ""),
             ("user", r"Exchange\Administrator", "Administrator"),
             ("user", "backup@Exchange.com", ""),
+            ("f0", "kernel@Exchange.com", "com"),
             ("targetusername", "UMFD-0", "UMFD 0"),
             ("targetusername", r"UMFD-2\0\113\9", "UMFD"),
             ("computer", "APP-SERVER-4.cloud.com", "4"),
             ("workstationname", "exchange", ""),
             ("subjectdomainname", "WORKGROUP", "WORKGROUP"),
             ("targetdomainname", "Window Manager", "Window Manager"),
-            ("f0", "backup exchange", "backup exchange"),
+            (
+                "f0",
+                "backup exchange SRV-BACKUP server:445 server.sql.intern net user admin",
+                "net user",
+            ),
+            (
+                "f0",
+                r"backup.exe -Server HKLM\Software\Backup C:\Windows\Print, C:\a\Print",
+                "backup exe Server HKLM Software Backup C Windows Print C",
+            ),
+            (
+                "f0",
+                r"\\server\kernel$\config \\*\IPC$ \\.\root\SecurityCenter",
+                "config IPC root",
+            ),
+            ("f0", "MSSQLSvc/kernel.corp.internal:1433 cifs/kernel", "MSSQLSvc cifs"),
+            ("sharename", r"\\*\kernel", ""),
+            ("sharename", r"\\*\ADMIN$", "ADMIN"),
+            ("targetusername", "ADMIN$", ""),
             ("f0", r"C:\Users\backup\AppData", "C Users AppData"),
             ("f0", r"C:\Users\Simple Backup\AppData", "C Users AppData"),
             ("f0", r"C:\Users\Public\AppData", "C Users Public AppData"),
             ("f0", "c:/users/backup", "c users"),
             ("f0", r"C:\\Users\\exchange\\AppData", "C Users AppData"),
-            ("f0", "https://mail.oracle.com/client", "https client"),
-            ("f0", "backup@exchange.de, backup", "backup"),
+            ("f0", "https://mail.oracle.com/client", "https com client"),
+            ("f0", "kernel@exchange.de, kernel", "kernel"),
             (
                 "f0",
                 r"C:\Windows\Microsoft.NET\Framework64\csc.exe",
@@ -1002,8 +1045,8 @@ mod tests {
             ),
             ("f0", "[System.Net.WebClient]", "System Net WebClient"),
             ("f0", r"C:\Users\Administrator Backup\AppData", "C Users AppData"),
-            ("f0", r"C:\Users\Public -backup", "C Users Public backup"),
-            ("f0", r"User = EXCHANGE\backup, Server", "User Server"),
+            ("f0", r"C:\Users\Public -kernel", "C Users Public kernel"),
+            ("f0", r"User = EXCHANGE\backup, kernel", "User kernel"),
             (
                 "f0",
                 r"NT AUTHORITY\LOCAL SERVICE Exchange\Administrator",

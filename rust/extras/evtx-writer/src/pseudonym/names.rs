@@ -17,12 +17,39 @@ const ROOTS: [&str; 12] = [
     "root",
     "users",
 ];
+/// Parts of paths of keys and folders that every Windows has.
+const FOLDERS: [&str; 9] = [
+    r"hkcr\",
+    r"hkcu\",
+    "hkey_",
+    r"hklm\",
+    r"hku\",
+    r":\program",
+    r":\windows\",
+    r"\registry\",
+    "systemroot",
+];
 /// Suffixes of files.
 const FILES: [&str; 16] = [
     "bat", "cmd", "cpl", "dat", "dll", "exe", "inf", "ini", "js", "log", "ps1", "sys", "tmp", "txt", "vbs", "xml",
 ];
-/// Shares of every Windows, beside those of drives.
-const SHARES: [&str; 5] = ["admin", "fax", "ipc", "print", "sysvol"];
+/// Shares of every Windows, beside those of drives, and what else follows the name of a machine.
+const SHARES: [&str; 6] = ["admin$", "davwwwroot", "ipc$", "netlogon", "pipe", "sysvol"];
+/// Classes of services, which names of services begin with, as `ldap/DC01`.
+pub(super) const SERVICES: [&str; 12] = [
+    "cifs",
+    "dns",
+    "gc",
+    "host",
+    "http",
+    "krbtgt",
+    "ldap",
+    "mssqlsvc",
+    "restrictedkrbhost",
+    "rpc",
+    "termsrv",
+    "wsman",
+];
 /// What precedes the sign `=` of a name in a directory.
 const DIRECTORY: [&str; 4] = ["cn", "dc", "ou", "uid"];
 /// Switches of commands that a name follows.
@@ -44,11 +71,14 @@ pub(super) fn names(text: &str) -> Vec<Range<usize>> {
         let one = [
             in_directory(last, before, &text[start..]),
             after_switch(last, before, token),
-            host(token, before.ends_with(':')),
             machine(token),
         ];
         let of_account = account(token).filter(|_| !is_in_path).into_iter().flatten();
-        let all = one.into_iter().flatten().chain(of_account).chain(principals(token));
+        let one = one
+            .into_iter()
+            .chain(host_and_share(token, before.ends_with(':')))
+            .flatten();
+        let all = one.chain(of_account).chain(service(token)).chain(principals(token));
         found.extend(all.map(|name| {
             let at = name.as_ptr().addr() - text.as_ptr().addr();
             at..at + name.len()
@@ -65,9 +95,30 @@ pub(super) fn names(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// Whether a word in a text in lower case is a switch, the name of a program, or in a path below a key or folder of Windows.
+pub(super) fn is_of_windows(text: &str, word: &Range<usize>) -> bool {
+    let (before, after) = (&text[..word.start], &text[word.end..]);
+    let suffix = after.strip_prefix('.').unwrap_or_default();
+    let is_program = FILES.iter().any(|file| {
+        suffix
+            .strip_prefix(file)
+            .is_some_and(|rest| !rest.starts_with(is_inside))
+    });
+    let start = before.trim_end_matches(['-', '/']);
+    let is_switch = start.len() < before.len() && start.chars().next_back().is_none_or(char::is_whitespace);
+    let path = before.rsplit(is_other_than_path).next().unwrap_or_default();
+    let is_part = before.ends_with('\\') || after.starts_with('\\');
+    is_program || is_switch || is_part && FOLDERS.iter().any(|folder| path.contains(folder))
+}
+
 /// Whether a character between two words ends a path.
 fn is_other(char: char) -> bool {
     char.is_control() || "\"',;|<>=:".contains(char)
+}
+
+/// Whether a character ends a path, which can begin with the letter of a drive.
+fn is_other_than_path(char: char) -> bool {
+    is_other(char) && char != ':'
 }
 
 /// Whether a character is one of a name or path.
@@ -122,23 +173,40 @@ fn principals(word: &str) -> impl Iterator<Item = &str> {
 
 /// The name of a machine before a `$`.
 fn machine(path: &str) -> Option<&str> {
-    let name = path.strip_suffix('$')?.rsplit(is_slash).next()?;
-    (name.len() > 1 && is_name(name) && !SHARES.contains(&name)).then_some(name)
+    let share = path.rsplit(is_slash).next()?;
+    let name = share.strip_suffix('$')?;
+    (is_name(name) && !is_share(share)).then_some(name)
 }
 
-/// The machine of a path of the network, or of a URL, whose scheme is before it.
-fn host(path: &str, is_after_colon: bool) -> Option<&str> {
+/// The machine and the share of a path of the network, or the machine of a URL, whose scheme is before it.
+fn host_and_share(path: &str, is_after_colon: bool) -> [Option<&str>; 2] {
     let slashes = path.len() - path.trim_start_matches('\\').len();
-    let [first, second, third] = {
-        let mut parts = parts(path);
-        [parts.next(), parts.next(), parts.next()]
+    let mut parts = parts(path);
+    let first = parts.next();
+    let [host, share] = match parts.next() {
+        Some("unc" | "mup") => [parts.next(), parts.next()],
+        _ if is_after_colon => [first.filter(|_| path.starts_with("//")), None],
+        second
+            if matches!(slashes, 2 | 4) && !first.is_some_and(|name| name == "." || name == "?" || is_root(name)) =>
+        {
+            [first, second]
+        }
+        _ => [None, None],
     };
-    let host = match second {
-        Some("unc" | "mup") => third,
-        _ if is_after_colon => first.filter(|_| path.starts_with("//")),
-        _ => first.filter(|_| matches!(slashes, 2 | 4)),
-    };
-    host.filter(|name| *name != "." && is_name(name))
+    let share = share.filter(|share| !is_share(share) && !is_root(share));
+    [host, share].map(|name| name.filter(|name| is_name(name)))
+}
+
+/// Whether every Windows has a share.
+pub(super) fn is_share(name: &str) -> bool {
+    SHARES.contains(&name) || name.len() == 2 && name.ends_with('$')
+}
+
+/// The parts of the name of a service after its class.
+fn service(word: &str) -> impl Iterator<Item = &str> {
+    let (class, rest) = word.split_once('/').unwrap_or_default();
+    let names = rest.split('/').filter(|name| is_name(name));
+    names.filter(move |_| SERVICES.contains(&class))
 }
 
 /// The domain and the account of a text of two parts that is no path.
@@ -174,8 +242,16 @@ mod tests {
                 "cn=backup drive,ou=office,dc=exchange",
                 &["backup drive", "office", "exchange"],
             ),
-            (r"\??\unc\server\share \\?\c:\windows", &["server"]),
-            (r"\device\mup\server\share", &["server"]),
+            (r"\??\unc\server\share \\?\c:\windows", &["server", "share"]),
+            (r"\device\mup\server\share\a \\*\share\a", &["server", "share", "share"]),
+            (
+                r"\\server\sysvol\share \\server\root\a \\root\share",
+                &["server", "server"],
+            ),
+            (
+                "ldap/server/exchange mssqlsvc/server:1433 a/server",
+                &["server", "exchange", "server"],
+            ),
             ("https://server/exchange", &["server"]),
             ("enter-pssession -computername exchange-server", &["exchange-server"]),
             ("wmic /node:server process; -user -backup", &["server"]),
