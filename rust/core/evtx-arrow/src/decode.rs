@@ -1,7 +1,7 @@
 //! Decodes blocks of a file into batches.
 
 mod error;
-mod place;
+mod location;
 mod batch;
 mod predicates;
 mod recovery;
@@ -14,5 +14,5 @@ mod decoder;
 
 pub use decoder::Decoder;
 pub use error::DecodeError;
-pub use place::Doubt;
+pub use location::Doubt;
 pub use recovery::Definitions;

@@ -9,7 +9,7 @@ use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use super::batch::BatchBuilder;
 use super::error::DecodeError;
-use super::place::ChunkPlace;
+use super::location::ChunkLocation;
 use super::predicates::{Known, Predicates};
 use super::walk::ChunkWalk;
 use crate::extra::RowFinder;
@@ -20,7 +20,7 @@ use crate::scan::Scan;
 use crate::schema::OnError;
 
 pub(super) struct Admission {
-    pub(super) place: ChunkPlace,
+    pub(super) location: ChunkLocation,
     pub(super) templates: ChunkTemplates,
     /// Finds what becomes a row; `None` if each record is one.
     pub(super) finder: Option<Box<dyn RowFinder>>,
@@ -34,13 +34,13 @@ impl Admission {
             return false;
         }
         // With `recover` every record is read: only that distinguishes records from noise and from their copies.
-        scan.options.recover || scan.sees_all || self.predicates.keep_header(scan, &self.place, found)
+        scan.options.recover || scan.sees_all || self.predicates.keep_header(scan, &self.location, found)
     }
 
     // Kept out of line, so that scans without a finder stay fast.
     #[inline(never)]
     fn begins(&mut self, found: &FoundRecord) -> bool {
-        let header = RecordHeader::new(&found.record, self.place.file_offset(found.record.offset));
+        let header = RecordHeader::new(&found.record, self.location.file_offset(found.record.offset));
         self.finder.as_mut().is_none_or(|finder| finder.begin(&header))
     }
 
@@ -64,7 +64,7 @@ impl Admission {
                 group,
                 &self.templates,
                 (found, is_again),
-                (&mut walk.records, &self.place),
+                (&mut walk.records, &self.location),
             )
         {
             return Ok(false);
@@ -74,7 +74,7 @@ impl Admission {
         if on_error == OnError::Fail
             && let Some(error) = damage
         {
-            return Err(DecodeError::Damaged(self.place.describe_in(&found.record, error)));
+            return Err(DecodeError::Damaged(self.location.describe_in(&found.record, error)));
         }
         let mut error = damage.filter(|_| scan.validates_all);
         if error.is_some() && on_error == OnError::Skip {
@@ -83,7 +83,7 @@ impl Admission {
         // A predicate chooses rows, but such a finder sees every record.
         let sees_first = scan.sees_all && !is_again;
         let mut is_found = sees_first && self.finds(reader, group, found, error.is_some())?;
-        let at = (&self.templates, &self.place);
+        let at = (&self.templates, &self.location);
         if !self.predicates.keep_record(reader, group, at, found, known) {
             return Ok(false);
         }
@@ -100,7 +100,7 @@ impl Admission {
             error.get_or_insert(too_long);
         }
         if let Some(error) = error {
-            let text = walk.describe(&found.record, error, &self.place);
+            let text = walk.describe(&found.record, error, &self.location);
             if on_error == OnError::Fail {
                 return Err(DecodeError::Damaged(text));
             }
@@ -122,7 +122,7 @@ impl Admission {
         let known = Known::of(scan, group, &self.templates);
         let waits = known.undecided == Stage::Record;
         // The values of the streams are not read yet.
-        let at = (&self.templates, &self.place);
+        let at = (&self.templates, &self.location);
         if waits && !scan.sees_all && !self.predicates.keep_parts(reader, group, at, found, known) {
             return Ok(None);
         }
@@ -150,7 +150,7 @@ impl Admission {
         if let Some(recovery) = &walk.recovery {
             damage = recovery.damage(&found.record, damage);
         }
-        if damage.is_none() && self.place.doubt(&found.record).is_some() {
+        if damage.is_none() && self.location.doubt(&found.record).is_some() {
             damage = Some(Error::new(0, ErrorKind::Doubted));
         }
         if damage.is_some() && !self.reports_damage(reader.chunk, reader.interrupt)? {
@@ -192,7 +192,7 @@ impl Admission {
         let Some(finder) = &mut self.finder else {
             return Ok(true);
         };
-        let header = RecordHeader::new(&found.record, self.place.file_offset(found.record.offset));
+        let header = RecordHeader::new(&found.record, self.location.file_offset(found.record.offset));
         let record = ReadRecord::new(group.current(), &self.templates, &reader.scan.plans.keys);
         Ok(finder.find(record, &header, is_damaged, reader.interrupt)? > 0)
     }

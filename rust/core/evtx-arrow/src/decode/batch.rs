@@ -9,7 +9,7 @@ use bumpalo::collections::Vec as BumpVec;
 use evtx_format::render::program::{Language, SystemTexts};
 use evtx_format::{Error, printable};
 
-use super::place::ChunkPlace;
+use super::location::ChunkLocation;
 use crate::arrays::MakeArrays;
 use crate::columns::{ColumnBuilder, FileRows, LONG, Rendering, SystemRows, ValueBuilder};
 use crate::extra::{GroupRows, Shared};
@@ -203,7 +203,7 @@ impl BatchBuilder {
         reader: &RecordReader<'_, '_>,
         templates: &ChunkTemplates,
         group: &RecordGroup<'_>,
-        at: &ChunkPlace,
+        at: &ChunkLocation,
         beside: Option<&(dyn Any + Send + Sync)>,
         found: Option<&dyn Any>,
     ) -> Result<(), ArrowError> {

@@ -55,8 +55,8 @@ impl ChunkDecoder {
         interrupt: Interrupt<'_>,
     ) -> Result<Progress, DecodeError> {
         arenas.chunk.reset();
-        let place = &mut self.admission.place;
-        (place.offset, place.slot, place.first) = (next.offset, next.slot, next.first);
+        let location = &mut self.admission.location;
+        (location.offset, location.slot, location.first) = (next.offset, next.slot, next.first);
         let chunk = &*next.bytes;
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
@@ -220,14 +220,16 @@ impl ChunkDecoder {
 
     fn push_rows(&mut self, group: &RecordGroup<'_>, reader: &RecordReader<'_, '_>) -> Result<(), DecodeError> {
         let Admission {
-            place,
+            location,
             templates,
             finder,
             ..
         } = &self.admission;
         let beside = self.beside.as_deref();
         let found = finder.as_ref().map(|finder| finder.rows());
-        Ok(self.batch.push_rows(reader, templates, group, place, beside, found)?)
+        Ok(self
+            .batch
+            .push_rows(reader, templates, group, location, beside, found)?)
     }
 
     /// Reports damage to the current chunk, or to the frame of a record in it.
@@ -241,15 +243,15 @@ impl ChunkDecoder {
         {
             return Ok(());
         }
-        let place = self.admission.place.clone();
+        let location = self.admission.location.clone();
         self.report(BareRow {
             header: HeaderValues {
                 record_id: record.map(|record| record.id),
                 recovered: record.map(|_| false),
-                ..place.header(0, error.offset, false)
+                ..location.header(0, error.offset, false)
             },
             written: record.as_ref().and_then(Record::written_nanos),
-            error: place.describe(error),
+            error: location.describe(error),
         })
     }
 

@@ -10,7 +10,7 @@ use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::chunk::{Arenas, ChunkDecoder, Progress};
 use super::error::DecodeError;
-use super::place::{ChunkPlace, Doubt};
+use super::location::{ChunkLocation, Doubt};
 use super::predicates::Predicates;
 use super::recovery::{Definitions, Lender};
 use super::sources::ChunkSource;
@@ -41,7 +41,7 @@ impl Decoder {
     /// A decoder for a scan.
     pub fn new(scan: Arc<Scan>) -> Self {
         let admission = Admission {
-            place: ChunkPlace {
+            location: ChunkLocation {
                 filename: "".into(),
                 offset: 0,
                 slot: None,
@@ -102,7 +102,7 @@ impl Decoder {
 
     /// Sets the doubts about the records of the next block, by record ID. Their rows say them.
     pub fn doubt(&mut self, doubts: Arc<[Doubt]>) {
-        self.inner.admission.place.doubts = doubts;
+        self.inner.admission.location.doubts = doubts;
     }
 
     /// Begins a block of a file. `beside` is what extra columns read beside the file. Drops the rest of the last block.
@@ -115,7 +115,7 @@ impl Decoder {
     }
 
     fn start_file(&mut self, filename: &Arc<str>) {
-        self.inner.admission.place.filename = Arc::clone(filename);
+        self.inner.admission.location.filename = Arc::clone(filename);
         self.inner.batch.start_file(filename);
     }
 

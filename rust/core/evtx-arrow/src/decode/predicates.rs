@@ -7,7 +7,7 @@ use evtx_format::container::records::FoundRecord;
 use evtx_format::render::program::Language;
 
 use super::batch::BareRow;
-use super::place::ChunkPlace;
+use super::location::ChunkLocation;
 use crate::columns::Rendering;
 use crate::filter::{Row, Scratch, Stage};
 use crate::read::{RecordReader, render};
@@ -50,8 +50,8 @@ pub(super) struct Predicates(Scratch);
 impl Predicates {
     /// Whether those on the header are true.
     #[inline(always)]
-    pub(super) fn keep_header(&mut self, scan: &Scan, place: &ChunkPlace, found: &FoundRecord) -> bool {
-        scan.filter.is_empty() || self.keep(scan, [Stage::Header; 2], header_row(place, found))
+    pub(super) fn keep_header(&mut self, scan: &Scan, location: &ChunkLocation, found: &FoundRecord) -> bool {
+        scan.filter.is_empty() || self.keep(scan, [Stage::Header; 2], header_row(location, found))
     }
 
     /// Whether those on `System` are true.
@@ -60,7 +60,7 @@ impl Predicates {
         &mut self,
         reader: &RecordReader<'_, '_>,
         group: &RecordGroup<'_>,
-        (templates, place): (&ChunkTemplates, &ChunkPlace),
+        (templates, location): (&ChunkTemplates, &ChunkLocation),
         found: &FoundRecord,
         known: Known,
     ) -> bool {
@@ -69,7 +69,7 @@ impl Predicates {
                 may_be_any_event: known.is_unread,
                 interrupt: reader.interrupt,
                 record: Some((group.current(), templates)),
-                ..header_row(place, found)
+                ..header_row(location, found)
             };
             self.keep(reader.scan, [Stage::Event; 2], row)
         }
@@ -81,7 +81,7 @@ impl Predicates {
         &mut self,
         reader: &RecordReader<'r, 'c>,
         group: &RecordGroup<'r>,
-        (templates, place): (&ChunkTemplates, &ChunkPlace),
+        (templates, location): (&ChunkTemplates, &ChunkLocation),
         found: &FoundRecord,
         known: Known,
     ) -> bool {
@@ -94,7 +94,7 @@ impl Predicates {
                 interrupt: reader.interrupt,
                 record: Some((view, templates)),
                 push_text: Some(&|templates, out| render(reader, templates, None, view, text, out) == Ok(true)),
-                ..header_row(place, found)
+                ..header_row(location, found)
             };
             let from = if scan.sees_all { Stage::Header } else { known.undecided };
             self.keep(scan, [from, Stage::Record], row)
@@ -119,9 +119,9 @@ impl Predicates {
     }
 }
 
-fn header_row<'x, 'r>(place: &'x ChunkPlace, found: &FoundRecord) -> Row<'x, 'r> {
+fn header_row<'x, 'r>(location: &'x ChunkLocation, found: &FoundRecord) -> Row<'x, 'r> {
     Row {
-        header: place.header(found.record.id, found.record.offset, found.origin.is_recovered()),
+        header: location.header(found.record.id, found.record.offset, found.origin.is_recovered()),
         written: found.record.written_nanos(),
         may_be_any_event: false,
         interrupt: Interrupt::NEVER,

@@ -5,7 +5,7 @@ use evtx_format::container::chunk::ChunkHeader;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, PromisedIds, RecordWalk};
 
-use super::place::ChunkPlace;
+use super::location::ChunkLocation;
 use super::recovery::Recovery;
 use crate::schema::Options;
 
@@ -41,8 +41,8 @@ impl ChunkWalk {
 
     /// The text of the error of a record.
     #[cold]
-    pub(super) fn describe(&self, record: &Record, error: Error, place: &ChunkPlace) -> String {
-        let text = place.describe_in(record, error);
+    pub(super) fn describe(&self, record: &Record, error: Error, location: &ChunkLocation) -> String {
+        let text = location.describe_in(record, error);
         match &self.recovery {
             Some(recovery) => recovery.describe(record, error, text),
             None => text,

@@ -11,7 +11,7 @@ use evtx_format::{Error, ErrorKind};
 use hashbrown::{HashMap, HashSet};
 
 use super::definitions::Lent;
-use crate::decode::place::ChunkPlace;
+use crate::decode::location::ChunkLocation;
 use crate::read::RecordReader;
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
@@ -80,7 +80,7 @@ impl Recovery {
         group: &mut RecordGroup<'r>,
         templates: &ChunkTemplates,
         (found, is_again): (&FoundRecord, bool),
-        (records, place): (&mut RecordWalk, &ChunkPlace),
+        (records, location): (&mut RecordWalk, &ChunkLocation),
     ) -> bool {
         let (record, is_carved) = (&found.record, found.origin == Origin::Carved);
         let has_instance = || {
@@ -116,15 +116,15 @@ impl Recovery {
         if !is_unreadable || is_orphaned {
             self.seen.insert(identity);
         }
-        !self.is_left_to_stray(found, place)
+        !self.is_left_to_stray(found, location)
     }
 
     /// Whether a record was carved from a slot, but a stray chunk contains it.
-    fn is_left_to_stray(&self, found: &FoundRecord, place: &ChunkPlace) -> bool {
-        if found.origin != Origin::Carved || place.slot.is_none() {
+    fn is_left_to_stray(&self, found: &FoundRecord, location: &ChunkLocation) -> bool {
+        if found.origin != Origin::Carved || location.slot.is_none() {
             return false;
         }
-        let offset = place.file_offset(found.record.offset);
+        let offset = location.file_offset(found.record.offset);
         let after = self.strays.partition_point(|stray| stray.offset <= offset);
         after > 0 && self.strays[after - 1].contains(offset)
     }

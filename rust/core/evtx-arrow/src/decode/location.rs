@@ -1,4 +1,4 @@
-//! Where a chunk is, and how the text of an error names the place.
+//! Where a chunk is, and how the text of an error names it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Doubt {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct ChunkPlace {
+pub(crate) struct ChunkLocation {
     pub(super) filename: Arc<str>,
     /// File offset in bytes. That of the chunk of [orphans](evtx_format::container::orphans) can be before the file: it wraps.
     pub(crate) offset: u64,
@@ -30,7 +30,7 @@ pub(crate) struct ChunkPlace {
     pub(super) doubts: Arc<[Doubt]>,
 }
 
-impl ChunkPlace {
+impl ChunkLocation {
     /// The index of the slot, as the column has it.
     #[inline]
     pub(crate) fn chunk_index(&self) -> Option<u32> {
