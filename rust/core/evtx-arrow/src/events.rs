@@ -3,11 +3,11 @@
 mod slots;
 mod collected;
 mod records;
-mod places;
+mod paths;
 mod columns;
 mod collector;
 
 pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout};
 pub use collector::EventCollector;
-pub use places::{PlaceReader, PlaceValues};
+pub use paths::{PathReader, ReadPaths};
 pub use slots::{Slots, SlotsError, TooManyEvents};

@@ -14,15 +14,15 @@ use bumpalo::Bump;
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::arrays::MakeArrays;
-use crate::plan::{Keys, PlaceId, Projection};
-use crate::record::{ChunkTemplates, KeptRecord, Places, ReadRecord, RecordGroup, RecordHeader};
-use crate::schema::{Comparable, Place};
+use crate::plan::{Keys, PathId, Projection};
+use crate::record::{ChunkTemplates, KeptRecord, PathValues, ReadRecord, RecordGroup, RecordHeader};
+use crate::schema::{Comparable, EventPath};
 
 /// What an extra column or a row source needs of each record.
 #[derive(Debug, Clone, Default)]
 pub struct Needs {
-    /// The places that are read.
-    pub places: Vec<Place>,
+    /// The paths that are read.
+    pub paths: Vec<EventPath>,
     /// Whether the entries of `EventData` are read.
     pub event_data: bool,
     /// Whether the leaves of `UserData` are read as entries.
@@ -36,10 +36,10 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// All that values are matched by: the places of `System`, and all other values.
-    pub fn all_values(places: Vec<Place>) -> Self {
+    /// All that values are matched by: the paths of `System`, and all other values.
+    pub fn all_values(paths: Vec<EventPath>) -> Self {
         Needs {
-            places,
+            paths,
             event_data: true,
             user_entries: true,
             other_values: true,
@@ -50,12 +50,12 @@ impl Needs {
 
     /// Whether it needs a value of the event.
     pub(crate) fn reads_event(&self) -> bool {
-        !self.places.is_empty() || self.event_data || self.user_entries || self.other_values
+        !self.paths.is_empty() || self.event_data || self.user_entries || self.other_values
     }
 
     pub(crate) fn add_to(&self, projection: &mut Projection) {
-        for place in &self.places {
-            projection.place(*place);
+        for path in &self.paths {
+            projection.path(*path);
         }
         projection.event_data |= self.event_data;
         projection.user_entries |= self.user_entries;
@@ -139,9 +139,9 @@ pub struct ScanLayout<'s> {
 }
 
 impl<'s> ScanLayout<'s> {
-    /// A place that is read.
-    pub fn place(&self, place: Place) -> Option<PlaceId> {
-        self.projection.place_id(place)
+    /// A path that is read.
+    pub fn path(&self, path: EventPath) -> Option<PathId> {
+        self.projection.path_id(path)
     }
 
     /// The row source of the scan, if it is of a type.
@@ -169,7 +169,7 @@ impl<'s> ScanLayout<'s> {
 /// The rows of a group of records.
 pub struct GroupRows<'g> {
     pub(crate) kept: &'g [KeptRecord],
-    pub(crate) places: &'g [Places<'g, 'g>],
+    pub(crate) rows: &'g [PathValues<'g, 'g>],
     pub(crate) group: &'g RecordGroup<'g>,
     pub(crate) templates: &'g ChunkTemplates,
     pub(crate) keys: &'g Keys,
@@ -192,8 +192,8 @@ impl<'g> GroupRows<'g> {
 
     /// The record of a row; `None` if the column needs no value of it.
     pub fn record(&self, row: usize) -> Option<ReadRecord<'g>> {
-        let places = self.places.get(row)?;
-        Some(ReadRecord::new(places.record, self.templates, self.keys))
+        let row = self.rows.get(row)?;
+        Some(ReadRecord::new(row.record, self.templates, self.keys))
     }
 
     /// The chunk offset of the record of a row; `None` if the record is damaged.
@@ -222,7 +222,7 @@ impl<'g> GroupRows<'g> {
         self.beside?.downcast_ref()
     }
 
-    /// Whether a record may have a place outside of `System` that the scan reads.
+    /// Whether a record may have a path outside of `System` that the scan reads.
     pub fn is_beyond_system(&self) -> bool {
         self.group.beyond_system
     }

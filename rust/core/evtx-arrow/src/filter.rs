@@ -15,7 +15,7 @@ use std::cell::{Cell, OnceCell};
 use evtx_format::render::program::Language;
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use crate::plan::{Lookup, MAX_FIELD, PlaceId, Projection, Resolved};
+use crate::plan::{Lookup, MAX_FIELD, PathId, Projection, Resolved};
 use crate::record::{ChunkTemplates, KeyedEntries, RecordView};
 use crate::schema::{HeaderValue, Operand};
 
@@ -43,7 +43,7 @@ pub(crate) enum Stage {
 #[derive(Debug, Clone, Copy)]
 enum Access {
     Header(HeaderValue),
-    Field(PlaceId, Read),
+    Field(PathId, Read),
     /// An entry of `EventData` or `UserData`.
     Entry(Lookup, Read),
     /// All values of the event.
@@ -212,7 +212,7 @@ impl<'x, 'r> Row<'x, 'r> {
     fn test(&self, access: Access, scratch: &mut Scratch, test: &Test) -> Option<bool> {
         let field = |place| {
             let (record, templates) = self.record?;
-            record.places(templates).get(place)
+            record.path_values(templates).get(place)
         };
         let Scratch { value: scratch, text } = scratch;
         let value = match access {
@@ -284,7 +284,7 @@ fn access(term: &Term, projection: &mut Projection) -> Option<Access> {
     let read = term.read;
     Some(match &term.operand {
         Operand::Header(value) => Access::Header(*value),
-        Operand::Place(place) => Access::Field(projection.place(*place), read),
+        Operand::Path(place) => Access::Field(projection.path(*place), read),
         Operand::Entry(keys) => Access::Entry(projection.column(keys), read),
         Operand::Key(key) => Access::Entry(projection.key(key), Read::Text),
         Operand::Text => {
@@ -400,7 +400,7 @@ mod tests {
         assert!(Filter::default().is_empty() && !Filter::default().reads_children());
         // A place outside of `System` is in the streams that the substitutions hold.
         let mut projection = Projection::default();
-        let message = projection.place(schema::Place::MESSAGE);
+        let message = projection.path(schema::EventPath::MESSAGE);
         assert_eq!(stage(Access::Field(message, Read::Text), &projection), Stage::Record);
     }
 

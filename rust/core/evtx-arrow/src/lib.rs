@@ -31,7 +31,7 @@ pub use arrays::{Indices, MakeArrays, Strings};
 pub use columns::{TextColumn, TextListColumn};
 pub use decode::{DecodeError, Decoder, Definitions, Doubt};
 pub use events::{
-    CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, PlaceReader, PlaceValues, Slots,
+    CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, PathReader, ReadPaths, Slots,
     SlotsError, TooManyEvents,
 };
 pub use extra::{
@@ -39,13 +39,13 @@ pub use extra::{
     SecondPass,
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
-pub use plan::{PlaceId, is_misfit, system_element};
+pub use plan::{PathId, is_misfit, system_element};
 pub use record::{
     Arrays, Declaration, FieldSlot, FoundValue, Insertion, ReadRecord, RecordHeader, RecordValues, UNNAMED,
 };
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, Comparable, EventField, EventFieldParts, Events, Numbering, OnError, Options, Place, column_field,
-    enum_field, enum_of, reference, system_names, uuid_field,
+    ColumnReference, Comparable, EventField, EventFieldParts, EventPath, Events, Numbering, OnError, Options,
+    column_field, enum_field, enum_of, reference, system_names, uuid_field,
 };
 pub use table::{Table, schema};

@@ -17,7 +17,7 @@ pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run};
 pub use convert::{is_misfit, system_element};
 pub(crate) use keys::{Key, Keys};
-pub use projection::PlaceId;
+pub use projection::PathId;
 pub(crate) use projection::{KeyId, Lookup, Projection, TreeRoot};
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
 pub(crate) use template_content::TemplateContent;

@@ -71,7 +71,7 @@ impl Scan {
         Scan::filtered(table, columns, &[])
     }
 
-    /// A scan of all events without columns, which reads something of each. The first of its places has the ID 0.
+    /// A scan of all events without columns, which reads something of each. The first of its paths has the ID 0.
     pub(crate) fn of_needs(needs: Needs) -> Self {
         Scan::reading(vec![needs], Options::default().into(), &[], &[])
     }
@@ -92,7 +92,7 @@ impl Scan {
         let mut reports = options.on_error != OnError::Report;
         let mut read = |source: &ColumnSource| match source {
             ColumnSource::Header(value) => ReadColumn::Header(*value),
-            ColumnSource::Place(place, field_type) => ReadColumn::Place(projection.place(*place), *field_type),
+            ColumnSource::Path(path, field_type) => ReadColumn::Path(projection.path(*path), *field_type),
             ColumnSource::Entry(keys, column_type) => ReadColumn::Entry(projection.column(keys), *column_type),
             ColumnSource::EventData => {
                 projection.event_data = true;
@@ -118,7 +118,7 @@ impl Scan {
         let read: Vec<ReadColumn> = columns.iter().map(|column| read(&column.source)).collect();
         if options.recover {
             // They tell whether a record has its own event.
-            _ = [schema::EVENT_RECORD_ID, schema::TIME_CREATED].map(|place| projection.place(place));
+            _ = [schema::EVENT_RECORD_ID, schema::TIME_CREATED].map(|path| projection.path(path));
         }
         let keeps = |values: &KnownValues<'_>| {
             let keeps = |predicate: &Predicate| predicate.keeps_known(|id| values(&*extras[id]));
@@ -136,14 +136,14 @@ impl Scan {
         let of_events = table.events.as_deref().map(Predicate::of_events);
         let filter = Filter::new(of_events.as_ref(), predicates, &mut projection);
         let validates_all = reports || !projection.languages.is_empty() || options.recover;
-        let beyond_system = projection.places.iter().any(|place| !place.in_system);
+        let beyond_system = projection.paths.iter().any(|path| !path.in_system);
         Scan {
             options,
             plans: PlanCache::default(),
             reads_binxml: validates_all
                 || projection.event_data
                 || projection.user_data
-                || !projection.places.is_empty(),
+                || !projection.paths.is_empty(),
             reads_children: validates_all
                 || projection.event_data
                 || projection.user_data

@@ -10,7 +10,7 @@ pub(crate) use columns::{
     COLUMNS, Column, ColumnSource, ColumnType, EVENT_RECORD_ID, EntryKeys, Extra, FieldType, HeaderValue, Operand,
     TIME_CREATED, columns, entries_field, entry_fields, list_field, list_fields, schema_of,
 };
-pub use columns::{ColumnReference, Comparable, Place, enum_field, enum_of, reference, system_names, uuid_field};
+pub use columns::{ColumnReference, Comparable, EventPath, enum_field, enum_of, reference, system_names, uuid_field};
 pub use events::{EventField, EventFieldParts, Events};
 pub(crate) use numbering::ColumnKeys;
 pub use numbering::Numbering;

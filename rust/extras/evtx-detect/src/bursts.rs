@@ -59,12 +59,12 @@ impl BurstBuilder {
         }
         self.values.append(burst.is_some());
         if let Some(found) = found {
-            for (&(rule, place), file) in found.burst.records.iter().zip(&found.files) {
+            for (&(rule, location), file) in found.burst.records.iter().zip(&found.files) {
                 let title = rules.and_then(|rules| rules.text(rule as usize, RuleColumn::Title));
                 self.bytes += title.map_or(0, str::len) + file.len();
                 self.titles.append_option(title);
                 self.files.append_value(file);
-                self.ids.append_value(place.record_id);
+                self.ids.append_value(location.record_id);
             }
         }
         self.ends.push(self.ids.values_slice().len() as i32);

@@ -85,14 +85,17 @@ impl SecondPass for Passes {
         let Bursts {
             of_log, others, paths, ..
         } = &mut **bursts;
-        let log = others.as_slice().first()?.place.file;
-        while others.as_slice().first().is_some_and(|burst| burst.place.file == log)
+        let log = others.as_slice().first()?.location.file;
+        while others
+            .as_slice()
+            .first()
+            .is_some_and(|burst| burst.location.file == log)
             && let Some(burst) = others.next()
         {
-            let places = burst.records.iter().map(|(_, place)| place.file);
-            let files = places.map(|file| Arc::clone(paths.entry(file).or_insert_with(|| path(file as usize))));
+            let locations = burst.records.iter().map(|(_, location)| location.file);
+            let files = locations.map(|file| Arc::clone(paths.entry(file).or_insert_with(|| path(file as usize))));
             let files = files.collect();
-            let ended = of_log.entry(burst.place.offset).or_default();
+            let ended = of_log.entry(burst.location.offset).or_default();
             ended.push(FoundBurst { burst, files });
         }
         Some(log as usize)

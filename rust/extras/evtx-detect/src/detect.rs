@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use evtx_arrow::{
-    Arrays, FieldSlot, FoundValue, Place, PlaceId, ReadRecord, RecordHeader, RecordValues, ScanLayout, system_names,
+    Arrays, EventPath, FieldSlot, FoundValue, PathId, ReadRecord, RecordHeader, RecordValues, ScanLayout, system_names,
 };
 use evtx_format::value::time::push_instant;
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::correlation::Place as HitPlace;
+use evtx_sigma::correlation::RecordLocation;
 use evtx_sigma::{Hits, KindCache, Match, Matching, Presence, Values};
 
 use crate::findings::Finding;
@@ -29,23 +29,23 @@ const MAX_TELLING: usize = 1 << 10;
 pub(crate) struct Detector {
     matching: Matching,
     rules: Arc<Rules>,
-    places: Vec<(String, PlaceId)>,
-    telling: Vec<PlaceId>,
-    /// By their templates and the values at these places.
+    paths: Vec<(String, PathId)>,
+    telling: Vec<PathId>,
+    /// By their templates and the values at these paths.
     kinds: KindCache<KnownKind<Slot>>,
     key: Vec<u8>,
     matches: Vec<Match>,
     /// If the scan correlates: the matches that correlations need, of the file with this index.
     hits: Option<Hits>,
     pub(crate) file: u32,
-    time: Option<PlaceId>,
+    time: Option<PathId>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Slot {
-    Place(PlaceId),
+    Path(PathId),
     /// The time of the event, whose text is that of a FILETIME even if the record spells it in another way.
-    Time(PlaceId),
+    Time(PathId),
     Field(FieldSlot),
 }
 
@@ -63,7 +63,7 @@ impl<'a> SlotValues<'_, 'a> {
 
     fn get(&self, slot: usize) -> Option<FoundValue<'a>> {
         match *self.slots.get(slot)? {
-            Slot::Place(place) | Slot::Time(place) => self.values.place(place),
+            Slot::Path(path) | Slot::Time(path) => self.values.value_at(path),
             Slot::Field(field) => self.values.field(field),
         }
     }
@@ -86,16 +86,16 @@ impl Values for SlotValues<'_, '_> {
 }
 
 impl Detector {
-    /// A detector for a scan that reads all places of `System`.
+    /// A detector for a scan that reads all paths of `System`.
     pub(crate) fn new(scan: &ScanLayout<'_>, rules: &Arc<Rules>, kept_hits: &Arc<AtomicUsize>) -> Self {
-        let places = system_names().filter_map(|(name, place)| Some((name, scan.place(place)?)));
-        let places: Vec<_> = places.collect();
-        let telling = places.iter().filter(|(name, _)| TELLING.contains(&&**name));
+        let paths = system_names().filter_map(|(name, path)| Some((name, scan.path(path)?)));
+        let paths: Vec<_> = paths.collect();
+        let telling = paths.iter().filter(|(name, _)| TELLING.contains(&&**name));
         Detector {
             matching: Matching::new(Arc::clone(&rules.set)),
             rules: Arc::clone(rules),
-            telling: telling.map(|(_, place)| *place).collect(),
-            places,
+            telling: telling.map(|(_, path)| *path).collect(),
+            paths,
             kinds: KindCache::default(),
             key: Vec::new(),
             matches: Vec::new(),
@@ -103,7 +103,7 @@ impl Detector {
                 .correlates()
                 .then(|| Hits::new(Arc::clone(&rules.correlations), Arc::clone(kept_hits))),
             file: 0,
-            time: scan.place(Place::TIME_CREATED),
+            time: scan.path(EventPath::TIME_CREATED),
         }
     }
 
@@ -134,9 +134,9 @@ impl Detector {
         if let Some(hits) = &mut self.hits
             && !self.matches.is_empty()
         {
-            let time = self.time.and_then(|place| values.values.place(place)?.nanos());
+            let time = self.time.and_then(|path| values.values.value_at(path)?.nanos());
             let time = time.or(header.written).unwrap_or_default();
-            let place = HitPlace {
+            let location = RecordLocation {
                 file: self.file,
                 offset: header.offset,
                 record_id: header.id,
@@ -147,7 +147,7 @@ impl Detector {
                         let name = self.rules.renamed(found, field);
                         known.kind.push_named(&values, name, out)
                     };
-                    hits.push(found.rule, time, place, &mut text);
+                    hits.push(found.rule, time, location, &mut text);
                 }
             }
             self.matches.retain(|found| self.rules.reports(found.rule));
@@ -176,8 +176,8 @@ impl Detector {
     }
 
     fn write_telling(&mut self, record: ReadRecord<'_>) {
-        for &place in &self.telling {
-            match record.place(place) {
+        for &path in &self.telling {
+            match record.value_at(path) {
                 None => self.key.push(0),
                 Some(found) if found.is_constant() => self.key.push(1),
                 Some(found) => {
@@ -202,11 +202,11 @@ impl Detector {
         interrupt: Interrupt<'_>,
     ) -> Result<KnownKind<Slot>, Interrupted> {
         let (mut names, mut known, mut slots) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, place) in &self.places {
-            let text = if self.telling.contains(place) {
-                let Some(found) = record.place(*place) else { continue };
+        for (name, path) in &self.paths {
+            let text = if self.telling.contains(path) {
+                let Some(found) = record.value_at(*path) else { continue };
                 found.text().filter(|text| text.len() <= MAX_TELLING)
-            } else if record.may_have(*place) {
+            } else if record.may_have(*path) {
                 // A record of the same templates can have a value there.
                 None
             } else {
@@ -214,10 +214,10 @@ impl Detector {
             };
             names.push(name.clone());
             known.push(text);
-            slots.push(if self.time == Some(*place) {
-                Slot::Time(*place)
+            slots.push(if self.time == Some(*path) {
+                Slot::Time(*path)
             } else {
-                Slot::Place(*place)
+                Slot::Path(*path)
             });
         }
         record.fields(arrays, |name, field| {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::vec::IntoIter;
 
 use evtx_arrow::{
-    ExtraColumn, Keeps, Known, Needs, Place, PlaceReader, ReadRecord, RecordHeader, RowFinder, RowSource, ScanLayout,
-    SecondPass, system_names,
+    EventPath, ExtraColumn, Keeps, Known, Needs, PathReader, ReadRecord, RecordHeader, RowFinder, RowSource,
+    ScanLayout, SecondPass, system_names,
 };
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
@@ -46,7 +46,7 @@ impl RuleSource {
 impl RowSource for RuleSource {
     fn needs(&self) -> Needs {
         // A row reports damage that may have destroyed a match.
-        Needs::all_values(system_names().map(|(_, place)| place).collect())
+        Needs::all_values(system_names().map(|(_, path)| path).collect())
     }
 
     fn sees_all(&self) -> bool {
@@ -99,7 +99,7 @@ fn known<'r>(rules: &'r Rules, rule: usize, column: &dyn ExtraColumn) -> Option<
 /// Whether rules are for events of a chunk, by the channels of its records. `None` if no channel can be read.
 fn concerns(rules: &Rules, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Option<bool>, Interrupted> {
     let mut is_relevant = None;
-    PlaceReader::new(&[Place::CHANNEL]).read(chunk, PromisedIds::default(), interrupt, |values| {
+    PathReader::new(&[EventPath::CHANNEL]).read(chunk, PromisedIds::default(), interrupt, |values| {
         if let Some(channel) = values.text(0) {
             is_relevant = Some(is_relevant == Some(true) || rules.set.is_for_channel(&channel));
         }
@@ -140,7 +140,7 @@ impl RowFinder for RuleFinder {
             Pass::Bursts(bursts) => {
                 let ended = bursts.of_log.get(&header.offset);
                 // If the file was replaced meanwhile, another record can be there.
-                let is_end = |end: &FoundBurst| end.burst.place.record_id == header.id;
+                let is_end = |end: &FoundBurst| end.burst.location.record_id == header.id;
                 ended.into_iter().flatten().any(is_end)
             }
         }

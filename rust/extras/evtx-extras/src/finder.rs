@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
-use evtx_arrow::{FoundValue, Insertion as OfEvent, Place, PlaceId, ReadRecord, ScanLayout, TextColumn};
+use evtx_arrow::{EventPath, FoundValue, Insertion as OfEvent, PathId, ReadRecord, ScanLayout, TextColumn};
 use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_messages::{Catalog, EventKey, Insertion, Message};
 use hashbrown::HashMap;
@@ -48,34 +48,34 @@ impl MessageSource {
     }
 }
 
-/// The places that a message outside of its event depends on, if the scan reads them.
+/// The paths that a message outside of its event depends on, if the scan reads them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MessagePlaces {
-    message: Option<PlaceId>,
-    provider: Option<PlaceId>,
-    guid: Option<PlaceId>,
-    event_id: Option<PlaceId>,
-    version: Option<PlaceId>,
-    qualifiers: Option<PlaceId>,
-    event_record: Option<PlaceId>,
+pub(crate) struct MessagePaths {
+    message: Option<PathId>,
+    provider: Option<PathId>,
+    guid: Option<PathId>,
+    event_id: Option<PathId>,
+    version: Option<PathId>,
+    qualifiers: Option<PathId>,
+    event_record: Option<PathId>,
 }
 
-impl MessagePlaces {
-    /// The places.
-    pub(crate) const ALL: [Place; 7] = [
-        Place::MESSAGE,
-        Place::PROVIDER,
-        Place::PROVIDER_GUID,
-        Place::EVENT_ID,
-        Place::VERSION,
-        Place::QUALIFIERS,
-        Place::EVENT_RECORD_ID,
+impl MessagePaths {
+    /// The paths.
+    pub(crate) const ALL: [EventPath; 7] = [
+        EventPath::MESSAGE,
+        EventPath::PROVIDER,
+        EventPath::PROVIDER_GUID,
+        EventPath::EVENT_ID,
+        EventPath::VERSION,
+        EventPath::QUALIFIERS,
+        EventPath::EVENT_RECORD_ID,
     ];
 
     fn of(scan: &ScanLayout<'_>) -> Self {
         let [message, provider, guid, event_id, version, qualifiers, event_record] =
-            MessagePlaces::ALL.map(|place| scan.place(place));
-        MessagePlaces {
+            MessagePaths::ALL.map(|path| scan.path(path));
+        MessagePaths {
             message,
             provider,
             guid,
@@ -102,7 +102,7 @@ const MAX_KINDS: usize = 1 << 14;
 /// Finds the messages of events outside of the events, and keeps those of a catalog that it has found.
 #[derive(Debug)]
 pub(crate) struct MessageFinder {
-    places: MessagePlaces,
+    paths: MessagePaths,
     catalog: Option<MessageCatalog>,
     /// By kind of event: see [`find`](Self::find).
     kinds: HashMap<Vec<u8>, Option<Arc<Message>>>,
@@ -127,15 +127,15 @@ pub(crate) struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn at(self, place: Option<PlaceId>) -> Option<FoundValue<'a>> {
-        self.record.place(place?)
+    fn at(self, path: Option<PathId>) -> Option<FoundValue<'a>> {
+        self.record.value_at(path?)
     }
 }
 
 impl MessageFinder {
     pub(crate) fn new(scan: &ScanLayout<'_>, catalog: Option<MessageCatalog>) -> Self {
         MessageFinder {
-            places: MessagePlaces::of(scan),
+            paths: MessagePaths::of(scan),
             catalog,
             kinds: HashMap::new(),
             key: Vec::new(),
@@ -152,7 +152,7 @@ impl MessageFinder {
     /// # Errors
     /// If the catalog is damaged.
     pub(crate) fn push(&mut self, builder: &mut TextColumn, event: Event<'_>) -> Result<(), ArrowError> {
-        if let Some(found) = event.at(self.places.message) {
+        if let Some(found) = event.at(self.paths.message) {
             builder.push_value(&found);
             return Ok(());
         }
@@ -164,7 +164,7 @@ impl MessageFinder {
     /// # Errors
     /// As [`push`](Self::push).
     pub(crate) fn source(&mut self, event: Event<'_>) -> Result<Option<MessageSource>, ArrowError> {
-        if event.at(self.places.message).is_some() {
+        if event.at(self.paths.message).is_some() {
             return Ok(Some(MessageSource::Event));
         }
         let found = self.find(event)?.map(|(message, _)| MessageSource::Catalog(message));
@@ -187,8 +187,8 @@ impl MessageFinder {
     /// Appends the message that the files beside the log have, and returns them. Nothing is appended if they disagree in more
     /// than whitespace. A file without a message contests none.
     fn write_of_files(&self, event: Event<'_>, out: &mut Vec<u8>) -> Option<MessageSource> {
-        let event_record = event.at(self.places.event_record)?.number()?;
-        let provider = event.at(self.places.provider)?.text()?;
+        let event_record = event.at(self.paths.event_record)?.number()?;
+        let provider = event.at(self.paths.provider)?.text()?;
         let start = out.len();
         let (mut end, mut paths, mut is_contested) = (start, Vec::new(), false);
         for file in event.messages? {
@@ -217,15 +217,13 @@ impl MessageFinder {
         };
         let found = event.record.insertions(event.arena);
         let insertions = BumpVec::from_iter_in(found.iter().map(|&one| converted(one)), event.arena);
-        let number = |place| event.at(place).and_then(|found| found.number());
-        let Some(event_id) = number(self.places.event_id).and_then(|id| u16::try_from(id).ok()) else {
+        let number = |path| event.at(path).and_then(|found| found.number());
+        let Some(event_id) = number(self.paths.event_id).and_then(|id| u16::try_from(id).ok()) else {
             return Ok(None);
         };
-        let guid = event
-            .at(self.places.guid)
-            .and_then(|found: FoundValue<'_>| found.uuid());
-        let version = number(self.places.version).and_then(|version| u8::try_from(version).ok());
-        let qualifiers = number(self.places.qualifiers).and_then(|found| u16::try_from(found).ok());
+        let guid = event.at(self.paths.guid).and_then(|found: FoundValue<'_>| found.uuid());
+        let version = number(self.paths.version).and_then(|version| u8::try_from(version).ok());
+        let qualifiers = number(self.paths.qualifiers).and_then(|found| u16::try_from(found).ok());
         // The kind of event as bytes. The name of the provider comes last, so no two kinds have the same.
         self.key.clear();
         self.key.extend(event_id.to_le_bytes());
@@ -254,7 +252,7 @@ impl MessageFinder {
             self.key.push(0xff);
         }
         self.provider_at = self.key.len();
-        if let Some(provider) = event.at(self.places.provider) {
+        if let Some(provider) = event.at(self.paths.provider) {
             provider.push_text(&mut self.key);
         }
         if let Some(known) = self.kinds.get(&self.key) {

@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 use evtx_arrow::{ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Needs, ScanLayout, TextColumn, TextListColumn};
 
 use crate::beside::SavedBeside;
-use crate::finder::{Event, MessageCatalog, MessageFinder, MessagePlaces, converted};
+use crate::finder::{Event, MessageCatalog, MessageFinder, MessagePaths, converted};
 
 /// The columns of messages.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl ExtraColumn for Messages {
     fn needs(&self) -> Needs {
         let has_catalog = self.catalog().is_some();
         Needs {
-            places: MessagePlaces::ALL.to_vec(),
+            paths: MessagePaths::ALL.to_vec(),
             event_data: has_catalog,
             user_entries: has_catalog,
             beside: true,

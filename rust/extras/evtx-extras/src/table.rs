@@ -90,7 +90,7 @@ pub fn reference() -> Vec<ColumnReference> {
             at,
             ColumnReference {
                 field: column.field(name),
-                place: String::new(),
+                path: String::new(),
                 about,
                 option: Some(name),
             },

@@ -3,7 +3,7 @@
 //! The export of a log numbers its records anew. `EventRecordID` keeps the number from the log in which the event was
 //! first written, so gaps in it are gaps in that log.
 
-use evtx_arrow::{Place, PlaceReader};
+use evtx_arrow::{EventPath, PathReader};
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
@@ -12,7 +12,7 @@ use hashbrown::hash_map::EntryRef;
 use crate::runs::{MAX_RUNS, Runs, Span};
 
 /// The columns that are read. The constants below are indexes among them.
-const PLACES: [Place; 3] = [Place::CHANNEL, Place::COMPUTER, Place::EVENT_RECORD_ID];
+const PATHS: [EventPath; 3] = [EventPath::CHANNEL, EventPath::COMPUTER, EventPath::EVENT_RECORD_ID];
 const CHANNEL: usize = 0;
 const COMPUTER: usize = 1;
 const EVENT_RECORD_ID: usize = 2;
@@ -22,7 +22,7 @@ const MAX_LOGS: usize = 4096;
 
 /// Reads the IDs of events.
 pub(crate) struct EventIdReader {
-    reader: PlaceReader,
+    reader: PathReader,
     key: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct LogSpan {
 impl EventIdReader {
     pub(crate) fn new() -> Self {
         EventIdReader {
-            reader: PlaceReader::new(&PLACES),
+            reader: PathReader::new(&PATHS),
             key: Vec::new(),
         }
     }

@@ -25,11 +25,11 @@ fn the_reference_has_every_column() {
     let mut columns = String::new();
     for column in reference() {
         let (name, duckdb_type, about) = (column.field.name(), duckdb_type(&column.field), column.about);
-        let place = Some(&*column.place).filter(|place| !place.is_empty());
-        let place = place.map(|place| format!(" (`{place}`)")).unwrap_or_default();
+        let path = Some(&*column.path).filter(|path| !path.is_empty());
+        let path = path.map(|path| format!(" (`{path}`)")).unwrap_or_default();
         let option = column.option.map(|option| format!(" With `{option} := true`."));
         let option = option.unwrap_or_default();
-        writeln!(columns, "- `{name}` {duckdb_type}{place}: {about}{option}").expect("memory");
+        writeln!(columns, "- `{name}` {duckdb_type}{path}: {about}{option}").expect("memory");
     }
     let mut rules = String::new();
     for column in rule_reference() {

@@ -14,7 +14,7 @@ use super::text::TextBuilder;
 use super::value::ValueBuilder;
 use crate::arrays::{Build, MakeArrays};
 use crate::extra::{ExtraBuilder, ExtraColumn, Needs, ScanLayout};
-use crate::plan::{Keys, Lookup, PlaceId};
+use crate::plan::{Keys, Lookup, PathId};
 use crate::schema::{ColumnType, FieldType, HeaderValue};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Rendering {
 #[derive(Debug)]
 pub(crate) enum ReadColumn {
     Header(HeaderValue),
-    Place(PlaceId, FieldType),
+    Path(PathId, FieldType),
     Entry(Lookup, ColumnType),
     EventData,
     UserData,
@@ -43,7 +43,7 @@ impl ReadColumn {
         match self {
             ReadColumn::Header(HeaderValue::FileName) => ColumnBuilder::FileName,
             ReadColumn::Header(value) => ColumnBuilder::Header(*value, ValueBuilder::new(value.field_type())),
-            ReadColumn::Place(place, field_type) => ColumnBuilder::Place(*place, ValueBuilder::new(*field_type)),
+            ReadColumn::Path(path, field_type) => ColumnBuilder::Path(*path, ValueBuilder::new(*field_type)),
             ReadColumn::Entry(lookup, column_type) => ColumnBuilder::Entry(*lookup, EntryBuilder::new(*column_type)),
             ReadColumn::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(keys))),
             ReadColumn::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),
@@ -59,7 +59,7 @@ impl ReadColumn {
 pub(crate) enum ColumnBuilder {
     /// Not of [`HeaderValue::FileName`].
     Header(HeaderValue, ValueBuilder),
-    Place(PlaceId, ValueBuilder),
+    Path(PathId, ValueBuilder),
     EventData(MapBuilder),
     Entry(Lookup, EntryBuilder),
     Rendered(Rendering, TextBuilder),
@@ -75,7 +75,7 @@ impl ColumnBuilder {
     /// How many bytes the builder holds; 0 for columns with a fixed number of bytes a row.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            ColumnBuilder::Place(_, builder) => builder.bytes(),
+            ColumnBuilder::Path(_, builder) => builder.bytes(),
             ColumnBuilder::EventData(builder) => builder.bytes(),
             ColumnBuilder::Entry(_, builder) => builder.bytes(),
             ColumnBuilder::Rendered(_, builder) => builder.bytes(),
@@ -88,7 +88,7 @@ impl ColumnBuilder {
 
     pub(crate) fn finish(&mut self, rows: usize, files: &FileRows, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
-            ColumnBuilder::Header(_, builder) | ColumnBuilder::Place(_, builder) => builder.finish(make)?,
+            ColumnBuilder::Header(_, builder) | ColumnBuilder::Path(_, builder) => builder.finish(make)?,
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::Entry(_, builder) => builder.finish(make)?,
             ColumnBuilder::Rendered(_, builder) => builder.finish(make)?,

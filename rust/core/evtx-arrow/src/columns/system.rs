@@ -11,8 +11,8 @@ use super::column::ColumnBuilder;
 use super::gather::gather;
 use super::value::ValueBuilder;
 use crate::arrays::{MakeArrays, take};
-use crate::plan::{Compiled, PlaceId, Projection};
-use crate::record::Places;
+use crate::plan::{Compiled, PathId, Projection};
+use crate::record::PathValues;
 
 /// The size of the hash table of row memos: a power of two.
 const SEEN: usize = 4096;
@@ -40,7 +40,7 @@ pub(crate) struct SystemRows {
 #[derive(Debug)]
 struct SystemColumn {
     index: usize,
-    place: PlaceId,
+    path: PathId,
     builder: ValueBuilder,
     /// Its rows when the last batch ended.
     array: Option<ArrayRef>,
@@ -64,10 +64,10 @@ impl SystemRows {
             let all = std::mem::take(builders).into_iter().enumerate();
             for (index, builder) in all {
                 match builder {
-                    ColumnBuilder::Place(place, builder) if projection.places[place.0].repeats() => {
+                    ColumnBuilder::Path(path, builder) if projection.paths[path.0].repeats() => {
                         columns.push(SystemColumn {
                             index,
-                            place,
+                            path,
                             builder,
                             array: None,
                         });
@@ -96,20 +96,20 @@ impl SystemRows {
     pub(crate) fn push(
         &mut self,
         event: Option<(&Compiled, ValueTable<'_>)>,
-        places: &Places<'_, '_>,
+        record: &PathValues<'_, '_>,
     ) -> Result<(), ArrowError> {
         if let Some(row) = event.and_then(|(template, values)| self.find(template, values)) {
             self.rows.push(row);
             return Ok(());
         }
-        self.push_new(Some(places))
+        self.push_new(Some(record))
     }
 
     /// Appends a new row with the values of a record, or with NULLs.
     #[inline(never)]
-    pub(crate) fn push_new(&mut self, places: Option<&Places<'_, '_>>) -> Result<(), ArrowError> {
+    pub(crate) fn push_new(&mut self, record: Option<&PathValues<'_, '_>>) -> Result<(), ArrowError> {
         for column in &mut self.columns {
-            let found = places.and_then(|places| places.get(column.place));
+            let found = record.and_then(|record| record.get(column.path));
             column.builder.push(found.as_ref())?;
         }
         self.rows.push(self.len);

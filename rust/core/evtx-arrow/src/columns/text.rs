@@ -75,7 +75,7 @@ impl TextBuilder {
         }
     }
 
-    /// Appends the text of the value at a place, or NULL if there is none or it is longer than [`MAX_FIELD`] bytes.
+    /// Appends the text of the value at a path, or NULL if there is none or it is longer than [`MAX_FIELD`] bytes.
     #[inline(always)]
     pub(crate) fn push_text(&mut self, found: Option<&Resolved<'_, '_>>) {
         match found {

@@ -1,4 +1,4 @@
-//! The builder of a column of values at a place in the event.
+//! The builder of a column of values at a path in the event.
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::{ArrayBuilder, BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
@@ -15,53 +15,53 @@ use super::dictionary::DictionaryBuilder;
 use super::text::TextBuilder;
 use crate::arrays::{Build, MakeArrays};
 use crate::filter::Typed;
-use crate::plan::{PlaceId, Resolved};
-use crate::record::Places;
+use crate::plan::{PathId, Resolved};
+use crate::record::PathValues;
 use crate::schema::FieldType;
 
-/// The place that a column reads. Columns read the usual value of a bare substitution in line. The functions here read
+/// The path that a column reads. Columns read the usual value of a bare substitution in line. The functions here read
 /// all other values, out of line.
 #[derive(Clone, Copy)]
 struct At {
-    place: PlaceId,
+    path: PathId,
     in_system: bool,
 }
 
 impl At {
     #[inline(always)]
-    fn substitution<'r>(self, places: &Places<'_, 'r>) -> Option<(u16, ValueTable<'r>)> {
+    fn substitution<'r>(self, record: &PathValues<'_, 'r>) -> Option<(u16, ValueTable<'r>)> {
         if self.in_system {
-            places.substitution(self.place)
+            record.substitution(self.path)
         } else {
             None
         }
     }
 
     #[inline(always)]
-    fn found<'p, 'r>(self, places: &Places<'p, 'r>) -> Option<Resolved<'p, 'r>> {
-        places.get_at(self.place, self.in_system)
+    fn found<'p, 'r>(self, record: &PathValues<'p, 'r>) -> Option<Resolved<'p, 'r>> {
+        record.get_at(self.path, self.in_system)
     }
 
     #[inline(always)]
-    fn number<N: TryFrom<u64>>(self, places: &Places<'_, '_>) -> Option<N> {
-        let usual = self.substitution(places);
+    fn number<N: TryFrom<u64>>(self, record: &PathValues<'_, '_>) -> Option<N> {
+        let usual = self.substitution(record);
         let usual = usual.and_then(|(substitution, values)| values.unsigned(substitution));
-        usual.or_else(|| self.other_number(places))?.try_into().ok()
+        usual.or_else(|| self.other_number(record))?.try_into().ok()
     }
 
     #[inline(never)]
-    fn other_number(self, places: &Places<'_, '_>) -> Option<u64> {
-        self.found(places).as_ref().and_then(Resolved::number)
+    fn other_number(self, record: &PathValues<'_, '_>) -> Option<u64> {
+        self.found(record).as_ref().and_then(Resolved::number)
     }
 
     #[inline(never)]
-    fn nanos(self, places: &Places<'_, '_>) -> Option<i64> {
-        self.found(places).as_ref().and_then(Resolved::nanos)
+    fn nanos(self, record: &PathValues<'_, '_>) -> Option<i64> {
+        self.found(record).as_ref().and_then(Resolved::nanos)
     }
 
     #[inline(never)]
-    fn uuid(self, places: &Places<'_, '_>) -> Option<[u8; 16]> {
-        self.found(places).as_ref().and_then(Resolved::uuid)
+    fn uuid(self, record: &PathValues<'_, '_>) -> Option<[u8; 16]> {
+        self.found(record).as_ref().and_then(Resolved::uuid)
     }
 }
 
@@ -226,43 +226,43 @@ impl ValueBuilder {
         Ok(())
     }
 
-    /// Appends the value that each record has at a place, as [`push`](Self::push) does. `written` returns the FILETIME
+    /// Appends the value that each record has at a path, as [`push`](Self::push) does. `written` returns the FILETIME
     /// that replaces the time of a record, by its index, if nothing of the record can be read.
     pub(crate) fn extend(
         &mut self,
-        records: &[Places<'_, '_>],
-        place: PlaceId,
+        records: &[PathValues<'_, '_>],
+        path: PathId,
         in_system: bool,
         written: impl Fn(usize) -> Option<u64>,
     ) -> Result<(), ArrowError> {
-        let at = At { place, in_system };
+        let at = At { path, in_system };
         match self {
             ValueBuilder::Time(builder) => {
-                for (row, places) in records.iter().enumerate() {
-                    let usual = at.substitution(places);
+                for (row, record) in records.iter().enumerate() {
+                    let usual = at.substitution(record);
                     let usual = usual.and_then(|(substitution, values)| values.fixed(substitution, Scalar::FileTime));
                     let ticks = usual.map(u64::from_le_bytes).or_else(|| written(row));
                     builder.append_option(match ticks {
                         Some(ticks) => filetime_to_unix_nanos(ticks),
-                        None => at.nanos(places),
+                        None => at.nanos(record),
                     });
                 }
             }
-            ValueBuilder::UInt8(builder) => builder.extend(records.iter().map(|places| at.number(places))),
-            ValueBuilder::UInt16(builder) => builder.extend(records.iter().map(|places| at.number(places))),
-            ValueBuilder::UInt32(builder) => builder.extend(records.iter().map(|places| at.number(places))),
-            ValueBuilder::UInt64(builder) => builder.extend(records.iter().map(|places| at.number(places))),
+            ValueBuilder::UInt8(builder) => builder.extend(records.iter().map(|record| at.number(record))),
+            ValueBuilder::UInt16(builder) => builder.extend(records.iter().map(|record| at.number(record))),
+            ValueBuilder::UInt32(builder) => builder.extend(records.iter().map(|record| at.number(record))),
+            ValueBuilder::UInt64(builder) => builder.extend(records.iter().map(|record| at.number(record))),
             ValueBuilder::Uuid(builder) => {
-                for places in records {
-                    builder.push(match at.substitution(places) {
+                for record in records {
+                    builder.push(match at.substitution(record) {
                         Some((substitution, values)) if values.is_null(substitution) => None,
-                        _ => at.uuid(places),
+                        _ => at.uuid(record),
                     })?;
                 }
             }
             other => {
-                for places in records {
-                    other.push(at.found(places).as_ref())?;
+                for record in records {
+                    other.push(at.found(record).as_ref())?;
                 }
             }
         }

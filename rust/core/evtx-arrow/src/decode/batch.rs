@@ -216,11 +216,11 @@ impl BatchBuilder {
             scan, builders, system, ..
         } = self;
         let read = if scan.reads_binxml { kept } else { &[] };
-        let rows = read.iter().map(|record| group.parts(record).places(templates));
+        let rows = read.iter().map(|record| group.parts(record).path_values(templates));
         let rows = BumpVec::from_iter_in(rows, reader.arena);
         if !system.is_empty() {
-            for places in &rows {
-                system.push(places.record.event_template(templates), places)?;
+            for row in &rows {
+                system.push(row.record.event_template(templates), row)?;
             }
         }
         for builder in &mut *builders {
@@ -233,10 +233,10 @@ impl BatchBuilder {
                     kept.iter()
                         .try_for_each(|record| builder.push_known(header(record).get(*value)))?;
                 }
-                ColumnBuilder::Place(place, builder) => {
-                    let in_system = scan.projection.is_in_system(*place);
+                ColumnBuilder::Path(path, builder) => {
+                    let in_system = scan.projection.is_in_system(*path);
                     if group.beyond_system || in_system {
-                        builder.extend(&rows, *place, in_system, |row| {
+                        builder.extend(&rows, *path, in_system, |row| {
                             rows[row].record.is_unread().then_some(kept[row].written)
                         })?;
                     } else {
@@ -244,8 +244,8 @@ impl BatchBuilder {
                     }
                 }
                 ColumnBuilder::EventData(builder) => {
-                    for places in &rows {
-                        match places.record.event_data(templates) {
+                    for row in &rows {
+                        match row.record.event_data(templates) {
                             Some((event_data, part)) if event_data.has_split(part.values) => {
                                 builder.push_bounded(event_data.split(part.values), reader.interrupt);
                             }
@@ -267,7 +267,7 @@ impl BatchBuilder {
                 }
                 ColumnBuilder::Extra(builder, needs) => builder.push(&GroupRows {
                     kept,
-                    places: if needs.reads_event() { &rows } else { &[] },
+                    rows: if needs.reads_event() { &rows } else { &[] },
                     group,
                     templates,
                     keys: &scan.plans.keys,
@@ -279,8 +279,8 @@ impl BatchBuilder {
             }
         }
         if !scan.projection.columns.is_empty() {
-            for places in &rows {
-                push_entries(builders, places.record, templates)?;
+            for row in &rows {
+                push_entries(builders, row.record, templates)?;
             }
         }
         self.rows += kept.len();
@@ -294,8 +294,8 @@ impl BatchBuilder {
         for builder in &mut self.builders {
             match builder {
                 ColumnBuilder::Header(value, builder) => builder.push_known(row.header.get(*value))?,
-                ColumnBuilder::Place(_, ValueBuilder::Time(builder)) => builder.append_option(row.written),
-                ColumnBuilder::Place(_, builder) => builder.push(None)?,
+                ColumnBuilder::Path(_, ValueBuilder::Time(builder)) => builder.append_option(row.written),
+                ColumnBuilder::Path(_, builder) => builder.push(None)?,
                 ColumnBuilder::EventData(builder) => builder.push_null(),
                 ColumnBuilder::Entry(_, builder) => builder.push(None)?,
                 ColumnBuilder::Rendered(_, builder) => builder.push_null(),

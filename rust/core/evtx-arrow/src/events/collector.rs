@@ -19,19 +19,24 @@ use super::records::ChunkReader;
 use super::slots::{Slots, SlotsError, TooManyEvents};
 use crate::extra::Needs;
 use crate::filter::{Row, Scratch, Stage};
-use crate::plan::{Entry, EventData, PlaceId, Resolved};
+use crate::plan::{Entry, EventData, PathId, Resolved};
 use crate::read::RecordReader;
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
-use crate::schema::{EventField, Events, Options, Place};
+use crate::schema::{EventField, EventPath, Events, Options};
 use crate::table::Table;
 
 /// The columns that a collector reads. The constants below are indexes among them.
-const PLACES: [Place; 4] = [Place::PROVIDER, Place::EVENT_ID, Place::VERSION, Place::CHANNEL];
-const PROVIDER: PlaceId = PlaceId(0);
-const EVENT_ID: PlaceId = PlaceId(1);
-const VERSION: PlaceId = PlaceId(2);
-const CHANNEL: PlaceId = PlaceId(3);
+const PATHS: [EventPath; 4] = [
+    EventPath::PROVIDER,
+    EventPath::EVENT_ID,
+    EventPath::VERSION,
+    EventPath::CHANNEL,
+];
+const PROVIDER: PathId = PathId(0);
+const EVENT_ID: PathId = PathId(1);
+const VERSION: PathId = PathId(2);
+const CHANNEL: PathId = PathId(3);
 
 /// Collects the events of logs.
 pub struct EventCollector {
@@ -62,7 +67,7 @@ impl EventCollector {
         let mut table = Table::from(Options::default());
         table.events = events.clone();
         let needs = Needs {
-            places: PLACES.to_vec(),
+            paths: PATHS.to_vec(),
             event_data: true,
             user_entries: true,
             ..Needs::default()
@@ -152,16 +157,16 @@ impl EventCollector {
                     }
                     index
                 });
-                let fields = parts.places(templates);
-                let number = |place| fields.get(place)?.number();
+                let fields = parts.path_values(templates);
+                let number = |path| fields.get(path)?.number();
                 let id = number(EVENT_ID).and_then(|id| u32::try_from(id).ok());
                 let version = number(VERSION).and_then(|version| u8::try_from(version).ok());
                 key.clear();
                 push_numbers(key, layout, id, version);
-                for place in [PROVIDER, CHANNEL] {
-                    push_key(key, fields.get(place), |value, key| value.push_text(key));
+                for path in [PROVIDER, CHANNEL] {
+                    push_key(key, fields.get(path), |value, key| value.push_text(key));
                 }
-                let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
+                let text = |path| fields.get(path)?.text().map(String::into_boxed_str);
                 let event = |collected: &CollectedEvents| CollectedEvent {
                     provider: text(PROVIDER),
                     id,

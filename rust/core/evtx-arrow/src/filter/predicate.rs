@@ -5,7 +5,7 @@ use super::expression::Expression;
 use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Read, Value};
 use crate::extra::Known;
-use crate::schema::{Comparable, Events, FieldType, HeaderValue, OnError, Operand, Place};
+use crate::schema::{Comparable, EventPath, Events, FieldType, HeaderValue, OnError, Operand};
 use crate::table::Table;
 
 /// A predicate, which a scan decides for a record before it builds a row.
@@ -121,15 +121,15 @@ impl Predicate {
     /// The predicate that a record is one of some events. A scan decides it with every `on_error`.
     pub(crate) fn of_events(events: &Events) -> Self {
         let test = |place, read, constants| {
-            let operand = Operand::Place(place);
+            let operand = Operand::Path(place);
             (Term { operand, read }, Test::In(constants))
         };
         let ids = events.ids.iter().map(|ids| {
             let ids = ids.iter().map(|&id| Literal::Number(id.into())).collect();
-            test(Place::EVENT_ID, Read::Number(u32::MAX.into()), Constants::new(ids))
+            test(EventPath::EVENT_ID, Read::Number(u32::MAX.into()), Constants::new(ids))
         });
         let providers = events.providers.iter();
-        let providers = providers.map(|names| test(Place::PROVIDER, Read::Text, Constants::names(names)));
+        let providers = providers.map(|names| test(EventPath::PROVIDER, Read::Text, Constants::names(names)));
         let (terms, tests): (Vec<_>, Vec<_>) = ids.chain(providers).unzip();
         let nodes = (0..).zip(tests).map(|(index, test)| Node::Test(index, test));
         let node = Node::And(nodes.collect());
@@ -635,7 +635,7 @@ mod tests {
             let Predicate { terms, node } = Predicate::of_events(&events);
             node.decide(&mut |term, test| {
                 test.of(Some(match &terms[term].operand {
-                    Operand::Place(place) if *place == Place::PROVIDER => Value::Text(of.as_bytes()),
+                    Operand::Path(place) if *place == EventPath::PROVIDER => Value::Text(of.as_bytes()),
                     _ => Value::Number(id),
                 }))
             })

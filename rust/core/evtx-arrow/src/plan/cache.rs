@@ -74,8 +74,8 @@ impl Compiled {
         let plan = Plan::new(projection, keys, tree, root);
         let shares_system = root == TreeRoot::Event && plan.system && projection.shares_system();
         let system = shares_system.then(|| {
-            let places = projection.places.iter().zip(&plan.places);
-            let sources = places.filter_map(|(place, source)| source.as_ref().filter(|_| place.repeats()));
+            let paths = projection.paths.iter().zip(&plan.paths);
+            let sources = paths.filter_map(|(path, source)| source.as_ref().filter(|_| path.repeats()));
             sources.flat_map(Extractor::substitutions).collect()
         });
         // The program of one writes only that.

@@ -13,23 +13,23 @@ use evtx_format::binxml::instance::{SubstitutionSet, ValueDescriptors, ValueTabl
 use evtx_format::value::{Scalar, Value, ValueType};
 
 use super::keys::Key;
-use super::projection::PlaceId;
+use super::projection::PathId;
 use super::source::{Content, Extractor, Resolved};
 
 /// Where a tree has the value of each column.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// By [`PlaceId`].
-    pub(super) places: Box<[Option<Extractor>]>,
-    /// By [`PlaceId`]: the substitution whose value alone is the number, time or GUID at the place.
+    /// By [`PathId`].
+    pub(super) paths: Box<[Option<Extractor>]>,
+    /// By [`PathId`]: the substitution whose value alone is the number, time or GUID at the path.
     pub(crate) bare_substitution: Box<[Option<u16>]>,
-    /// Whether the tree has a place outside of `System`.
+    /// Whether the tree has a path outside of `System`.
     pub(crate) beyond_system: bool,
     /// The entries of `event_data`, if the tree has an `EventData` element and the scan reads them.
     pub(super) event_data: Option<Conditional<EventData>>,
     /// The leaves of `UserData`, as entries, if the tree has that element and the scan reads them.
     pub(super) user_entries: Option<Conditional<EventData>>,
-    /// The values that are neither at a place of `System` nor entries, if there are any and the scan reads them.
+    /// The values that are neither at a path of `System` nor entries, if there are any and the scan reads them.
     pub(crate) other_values: Option<EventData>,
     /// The substitution that is the content of `UserData`, if the scan reads the leaves. Its stream is a separate part.
     pub(super) user_stream: Option<Conditional<u16>>,
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     /// Whether the tree has an `EventData` element, or another one [with fields](FieldNamer::has_fields).
     pub(crate) has_fields: bool,
     /// Whether the columns depend on the values of a record in a way that a plan cannot express. Such a plan supports no
-    /// record. Its places are only used for records whose tree cannot be read.
+    /// record. Its paths are only used for records whose tree cannot be read.
     pub(super) irregular: bool,
     /// Whether `event_data` ends before its last entry, because its names or constants are too long.
     pub(crate) overflows: bool,
@@ -220,10 +220,10 @@ pub(super) enum RequiredShape {
 }
 
 impl Plan {
-    /// Where the value at a place is, if the tree has the place.
+    /// Where the value at a path is, if the tree has the path.
     #[inline(always)]
-    pub(crate) fn place(&self, place: PlaceId) -> Option<&Extractor> {
-        self.places.get(place.0)?.as_ref()
+    pub(crate) fn path(&self, path: PathId) -> Option<&Extractor> {
+        self.paths.get(path.0)?.as_ref()
     }
 
     /// Whether the plan reads the same from these values as the plan of their tree.
@@ -329,7 +329,7 @@ impl Plan {
     /// Whether a column can have so many values that their text is much longer than the record.
     pub(super) fn texts_hold_many_values(&self) -> bool {
         let is_long = |source: &Extractor| source.values() > FEW_ENTRIES;
-        self.both().any(|entries| entries.may_exceed) || self.places.iter().flatten().any(is_long)
+        self.both().any(|entries| entries.may_exceed) || self.paths.iter().flatten().any(is_long)
     }
 
     /// About how many bytes of memory it takes besides `size_of::<Plan>()`.
@@ -343,12 +343,12 @@ impl Plan {
             let entries = it.entries.iter().map(of_entry).sum::<usize>();
             size_of_val(&*it.keyed) + size_of_val(&*it.columns) + entries
         };
-        let own = size_of_val(&*self.places)
+        let own = size_of_val(&*self.paths)
             + size_of_val(&*self.bare_substitution)
             + size_of_val(&*self.needs)
             + size_of_val(&*self.children);
-        let places = self.places.iter().flatten().map(Extractor::bytes);
-        own + places.chain(self.all_entries().map(of_entries)).sum::<usize>()
+        let paths = self.paths.iter().flatten().map(Extractor::bytes);
+        own + paths.chain(self.all_entries().map(of_entries)).sum::<usize>()
     }
 
     /// Whether the stream in a substitution is a separate part, and no column reads the substitution.
@@ -438,7 +438,7 @@ mod tests {
             assert_eq!(of_map.texts_hold_many_values(), exceeds);
             let pieces: Vec<_> = (0..values).map(Piece::Substitution).collect();
             let of_field = Plan {
-                places: [None, Some(source(Content::Pieces(pieces.into())))].into(),
+                paths: [None, Some(source(Content::Pieces(pieces.into())))].into(),
                 ..Plan::default()
             };
             assert_eq!(of_field.texts_hold_many_values(), exceeds);

@@ -40,9 +40,7 @@ pub fn system_element(name: &str) -> Option<&'static str> {
 /// The elements of `System` with columns, the attributes of these, and the types of the columns.
 fn system_fields() -> impl Iterator<Item = (&'static str, Option<&'static str>, FieldType)> {
     COLUMNS.iter().filter_map(|column| match column.source {
-        ColumnSource::Place(place, field_type) if place.in_system => {
-            Some((place.elements[1], place.attribute, field_type))
-        }
+        ColumnSource::Path(path, field_type) if path.in_system => Some((path.elements[1], path.attribute, field_type)),
         _ => None,
     })
 }

@@ -1,11 +1,11 @@
-//! The values of an event that are neither at a place of `System` nor entries of `EventData` or `UserData`: attributes, and
+//! The values of an event that are neither at a path of `System` nor entries of `EventData` or `UserData`: attributes, and
 //! other children of `Event`, such as `RenderingInfo`.
 
 use evtx_format::MAX_NAMES;
 use evtx_format::binxml::tree::{Element, Node};
 
 use super::content::{Guard, Irregular, deeper, is_substitution, plain};
-use crate::schema::Place;
+use crate::schema::EventPath;
 
 /// A child of `Event`.
 #[derive(Clone, Copy)]
@@ -13,7 +13,7 @@ pub(super) struct ChildOfEvent<'e> {
     pub(super) element: &'e Element<'e>,
     /// Whether its leaves are entries.
     pub(super) has_entries: bool,
-    pub(super) places: &'e [Place],
+    pub(super) paths: &'e [EventPath],
 }
 
 pub(super) struct OtherValue<'v> {
@@ -82,12 +82,12 @@ impl<'e> ChildOfEvent<'e> {
                 }
                 continue;
             }
-            if !attribute.is_namespace() && !has_entries && !self.is_place(element, Some(attribute.name)) {
+            if !attribute.is_namespace() && !has_entries && !self.is_at_path(element, Some(attribute.name)) {
                 each(value(Some(attribute.name), attribute.content));
             }
         }
         let is_user_data = self.has_entries && element.name == "UserData" && std::ptr::eq(element, self.element);
-        let has_text = !self.has_entries && !self.is_place(element, None);
+        let has_text = !self.has_entries && !self.is_at_path(element, None);
         let is_element = |node: &Node<'_>| node.elements().next().is_some();
         for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
             for inner in run.iter().flat_map(Node::elements) {
@@ -100,13 +100,13 @@ impl<'e> ChildOfEvent<'e> {
         Ok(())
     }
 
-    /// Whether the text of an element, or its attribute with a name, is at a place of `System`. Of several elements with
+    /// Whether the text of an element, or its attribute with a name, is at a path of `System`. Of several elements with
     /// one name, the first is.
-    fn is_place(self, element: &Element<'_>, attribute: Option<&str>) -> bool {
-        let is_it = |place: &Place| place.attribute == attribute && place.elements == ["System", element.name];
+    fn is_at_path(self, element: &Element<'_>, attribute: Option<&str>) -> bool {
+        let is_it = |path: &EventPath| path.attribute == attribute && path.elements == ["System", element.name];
         let mut siblings = self.element.elements();
         self.element.name == "System"
-            && self.places.iter().any(is_it)
+            && self.paths.iter().any(is_it)
             && siblings
                 .find(|sibling| sibling.name == element.name)
                 .is_some_and(|first| std::ptr::eq(first, element))

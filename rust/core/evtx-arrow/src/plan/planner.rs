@@ -15,7 +15,7 @@ use super::keys::Keys;
 use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::{Projection, TreeRoot};
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Piece};
-use crate::schema::{ColumnKeys, Numbering, Place};
+use crate::schema::{ColumnKeys, EventPath, Numbering};
 
 impl Plan {
     /// The plan of a tree. Its substitutions are open in the tree of a template, and filled in the tree of a record.
@@ -41,10 +41,10 @@ impl Plan {
             let entries = EventData::new(planner.other_values.into(), [].into(), [].into());
             planner.plan.other_values = Some(entries);
         }
-        let sources = planner.plan.places.iter();
+        let sources = planner.plan.paths.iter();
         planner.plan.bare_substitution = sources.map(|source| source.as_ref()?.bare_substitution()).collect();
-        let mut places = projection.places.iter().zip(&planner.plan.places);
-        planner.plan.beyond_system = places.any(|(place, source)| !place.in_system && source.is_some());
+        let mut paths = projection.paths.iter().zip(&planner.plan.paths);
+        planner.plan.beyond_system = paths.any(|(path, source)| !path.in_system && source.is_some());
         planner.plan.repeats_values = planner.plan.overflows || planner.plan.texts_hold_many_values();
         // The tree of a record has only the entries that the record does not leave out, so it may not overflow.
         planner.plan.irregular |= planner.plan.overflows;
@@ -110,7 +110,7 @@ struct Planner<'t> {
     namer: FieldNamer,
     /// Whether they end before the last, because one of the two is too large.
     overflows: bool,
-    /// The values that are neither at a place of `System` nor entries, and bytes of their names and constants so far.
+    /// The values that are neither at a path of `System` nor entries, and bytes of their names and constants so far.
     other_values: Vec<Entry>,
     other_text: usize,
 }
@@ -121,7 +121,7 @@ impl<'t> Planner<'t> {
             projection,
             keys,
             plan: Plan {
-                places: projection.places.iter().map(|_| None).collect(),
+                paths: projection.paths.iter().map(|_| None).collect(),
                 ..Plan::default()
             },
             needs: Vec::new(),
@@ -173,10 +173,10 @@ impl<'t> Planner<'t> {
     fn child_of_event(&mut self, element: &Element<'_>) {
         let guard = element.dependency;
         self.plan.system |= element.name == "System";
-        for (i, place) in self.projection.places.iter().enumerate() {
-            if place.elements[0] == element.name && self.plan.places[i].is_none() {
-                let source = self.place(element, place, guard);
-                self.plan.places[i] = self.regular(source).flatten();
+        for (i, path) in self.projection.paths.iter().enumerate() {
+            if path.elements[0] == element.name && self.plan.paths[i].is_none() {
+                let source = self.path(element, path, guard);
+                self.plan.paths[i] = self.regular(source).flatten();
             }
         }
         if self.projection.other_values {
@@ -245,7 +245,7 @@ impl<'t> Planner<'t> {
         let child = ChildOfEvent {
             element,
             has_entries,
-            places: &self.projection.places,
+            paths: &self.projection.paths,
         };
         let outcome = child.values_in(element, guard, &mut |value| self.other_value(&value));
         self.regular(outcome);
@@ -277,13 +277,13 @@ impl<'t> Planner<'t> {
         });
     }
 
-    /// The first match of a place in a child of `Event`, in the order of XPath.
-    fn place(&mut self, child: &Element<'_>, place: &Place, guard: Guard) -> Result<Option<Extractor>, Irregular> {
+    /// The first match of a path in a child of `Event`, in the order of XPath.
+    fn path(&mut self, child: &Element<'_>, path: &EventPath, guard: Guard) -> Result<Option<Extractor>, Irregular> {
         self.need_content(child.content, RequiredShape::Single);
         let mut found: Option<Extractor> = None;
-        for element in child.elements().filter(|element| element.name == place.elements[1]) {
+        for element in child.elements().filter(|element| element.name == path.elements[1]) {
             let guard = deeper(guard, element)?;
-            let value = match place.attribute {
+            let value = match path.attribute {
                 Some(name) => self.attribute(element, name, guard),
                 None => Some(self.text(element, guard, MAX_FIELD)?),
             };

@@ -1,4 +1,4 @@
-//! The projection: the places, keys and texts that the plans of a scan look for.
+//! The projection: the paths, keys and texts that the plans of a scan look for.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use evtx_format::binxml::fields::Param;
 use evtx_format::render::program::Language;
 use hashbrown::HashMap;
 
-use crate::schema::{EntryKeys, Place};
+use crate::schema::{EntryKeys, EventPath};
 
 /// The fewest columns of `System` whose rows are shared. Finding a shared row takes as long as reading some columns.
 pub(crate) const MIN_COLUMNS: usize = 4;
@@ -26,18 +26,18 @@ impl TreeRoot {
     pub(crate) const COUNT: usize = 3;
 }
 
-/// A place that is read: its index among those of the projection.
+/// A path that is read: its index among those of the projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlaceId(pub(crate) usize);
+pub struct PathId(pub(crate) usize);
 
 /// What the columns and predicates of a scan read. Plans are compiled for it.
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
-    pub(crate) places: Vec<Place>,
+    pub(crate) paths: Vec<EventPath>,
     pub(crate) event_data: bool,
     /// Whether the leaves of `UserData` are read as entries.
     pub(crate) user_entries: bool,
-    /// Whether all other values are read: those that are neither at a place of `System` nor entries.
+    /// Whether all other values are read: those that are neither at a path of `System` nor entries.
     pub(crate) other_values: bool,
     /// Whether only the names and types of entries are read.
     pub(crate) names_only: bool,
@@ -75,25 +75,25 @@ impl KeyId {
 }
 
 impl Projection {
-    pub(crate) fn place(&mut self, place: Place) -> PlaceId {
-        self.place_id(place).unwrap_or_else(|| {
-            self.places.push(place);
-            PlaceId(self.places.len() - 1)
+    pub(crate) fn path(&mut self, path: EventPath) -> PathId {
+        self.path_id(path).unwrap_or_else(|| {
+            self.paths.push(path);
+            PathId(self.paths.len() - 1)
         })
     }
 
-    pub(crate) fn place_id(&self, place: Place) -> Option<PlaceId> {
-        self.places.iter().position(|known| *known == place).map(PlaceId)
+    pub(crate) fn path_id(&self, path: EventPath) -> Option<PathId> {
+        self.paths.iter().position(|known| *known == path).map(PathId)
     }
 
     #[inline]
-    pub(crate) fn is_in_system(&self, place: PlaceId) -> bool {
-        self.places[place.0].in_system
+    pub(crate) fn is_in_system(&self, path: PathId) -> bool {
+        self.paths[path.0].in_system
     }
 
     /// Whether so many columns of `System` are read that sharing their rows saves time.
     pub(crate) fn shares_system(&self) -> bool {
-        self.places.iter().filter(|place| place.repeats()).count() >= MIN_COLUMNS
+        self.paths.iter().filter(|path| path.repeats()).count() >= MIN_COLUMNS
     }
 
     pub(crate) fn add_language(&mut self, language: Language) {
@@ -148,9 +148,9 @@ mod tests {
         let varies = "time_created process_id thread_id activity_id related_activity_id event_record_id message";
         let (mut projection, mut repeating) = (Projection::default(), 0);
         for column in COLUMNS {
-            if let ColumnSource::Place(place, _) = column.source {
+            if let ColumnSource::Path(path, _) = column.source {
                 repeating += usize::from(!varies.split(' ').any(|name| name == column.name));
-                projection.places.push(place);
+                projection.paths.push(path);
                 assert_eq!(projection.shares_system(), repeating >= 4, "{}", column.name);
             }
         }

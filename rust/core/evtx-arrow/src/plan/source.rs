@@ -6,7 +6,7 @@ use evtx_format::render::json;
 use evtx_format::value::Value;
 use evtx_format::value::text::Form;
 
-/// The most bytes of text at a place in the event. In real logs this is one value, which has at most 64 KiB.
+/// The most bytes of text at a path in the event. In real logs this is one value, which has at most 64 KiB.
 pub(crate) const MAX_FIELD: usize = 1 << 20;
 
 #[derive(Debug)]

@@ -14,15 +14,15 @@ use super::source::Resolved;
 use crate::schema::{COLUMNS, ColumnSource};
 use crate::testing::{self, data, leaf};
 
-/// A projection of every place, all of `event_data`, two of its keys and `user_data`.
+/// A projection of every path, all of `event_data`, two of its keys and `user_data`.
 fn projection() -> Projection {
     let mut projection = Projection {
         user_data: true,
         ..Projection::default()
     };
     for column in COLUMNS {
-        if let ColumnSource::Place(place, _) = column.source {
-            projection.place(place);
+        if let ColumnSource::Path(path, _) = column.source {
+            projection.path(path);
         }
     }
     projection.key("b");
@@ -47,10 +47,10 @@ fn given(projection: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'
         String::from_utf8(text).expect("UTF-8")
     };
     let mut given = Vec::new();
-    for (place, source) in projection.places.iter().zip(&plan.places) {
+    for (path, source) in projection.paths.iter().zip(&plan.paths) {
         if let Some(found) = source.as_ref().and_then(|source| source.find(values)) {
-            let attribute = place.attribute.map(|name| format!("@{name}")).unwrap_or_default();
-            given.push(format!("{}{attribute}={}", place.elements.join("/"), text(found)));
+            let attribute = path.attribute.map(|name| format!("@{name}")).unwrap_or_default();
+            given.push(format!("{}{attribute}={}", path.elements.join("/"), text(found)));
         }
     }
     if let Some(event_data) = plan.event_data(values) {
@@ -210,7 +210,7 @@ fn values_that_are_no_entries_have_names() {
         // The leaves of a second element are entries, too.
         element("Event", ["x", "y"].map(|text| element("EventData", [constant("a", text).attribute("Type", text)]))), vec![]
             => Yes "(a.Type=x) (a.Type=y)";
-        // `System` beyond its places.
+        // `System` beyond its paths.
         element("Event", [element("System", [other("Channel", "c"), other("Channel", "d"), other("New", "n")])]), vec![]
             => Yes "(System.Channel=d) (System.New=n)";
         // What a record leaves out, and empty values.

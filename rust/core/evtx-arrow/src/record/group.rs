@@ -28,7 +28,7 @@ pub(crate) struct RecordGroup<'r> {
     pub(crate) misplaced: Option<Error>,
     /// Whether a text of a record may have so many values that it exceeds the limit.
     pub(crate) repeat_values: bool,
-    /// Whether a record may have a place outside of `System` that the scan reads.
+    /// Whether a record may have a path outside of `System` that the scan reads.
     pub(crate) beyond_system: bool,
     /// Whether the current record may have a `UserData` element that the scan reads.
     pub(crate) may_have_user_data: bool,
@@ -93,7 +93,7 @@ impl<'r> RecordGroup<'r> {
 
     /// Keeps of the current record's event only what needs no tree: the names in it are lost.
     #[cold]
-    pub(crate) fn keep_places(&mut self) {
+    pub(crate) fn keep_paths(&mut self) {
         self.keep_parts(1);
         if let Some(event) = self.parts.get_mut(self.start)
             && let PartContent::Instance(instance) = event.content

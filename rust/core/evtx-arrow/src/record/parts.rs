@@ -10,7 +10,7 @@ use evtx_format::binxml::tree::Element;
 
 use super::templates::{ChunkTemplates, TemplateId};
 use crate::plan::{
-    Compiled, Entry, EntryId, EventData, KeyId, Keys, Lookup, PlaceId, Plan, Projection, Resolved, TreeRoot,
+    Compiled, Entry, EntryId, EventData, KeyId, Keys, Lookup, PathId, Plan, Projection, Resolved, TreeRoot,
 };
 
 #[derive(Clone, Copy)]
@@ -119,7 +119,7 @@ pub(crate) enum PartContent<'r> {
     Tree(&'r Element<'r>, Option<(TemplateId, ValueTable<'r>)>),
     /// An element that the record spells out, whose texts are the values of the template of its outline.
     Outlined(SpelledOut),
-    /// An instance whose tree cannot be read. Only places are read from it, and entries that need no tree.
+    /// An instance whose tree cannot be read. Only values at paths are read from it, and entries that need no tree.
     Damaged(Instance<'r>),
     /// The entries of several parts.
     Merged,
@@ -179,9 +179,9 @@ impl<'p, 'r> RecordView<'p, 'r> {
     }
 
     #[inline]
-    pub(crate) fn places(self, templates: &'p ChunkTemplates) -> Places<'p, 'r> {
+    pub(crate) fn path_values(self, templates: &'p ChunkTemplates) -> PathValues<'p, 'r> {
         let event = self.with_plans(templates).next();
-        Places {
+        PathValues {
             record: self,
             templates,
             system: event.and_then(|(part, plan)| plan.system.then_some((plan, part.values))),
@@ -366,37 +366,37 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
     }
 }
 
-/// The values of a record at places in the event.
-pub(crate) struct Places<'p, 'r> {
+/// The values of a record at paths in the event.
+pub(crate) struct PathValues<'p, 'r> {
     pub(crate) record: RecordView<'p, 'r>,
     templates: &'p ChunkTemplates,
     /// The plan and the values of the first part, if it has the `System` element.
     system: Option<(&'p Plan, ValueTable<'r>)>,
 }
 
-impl<'p, 'r> Places<'p, 'r> {
-    pub(crate) fn get(&self, place: PlaceId) -> Option<Resolved<'p, 'r>> {
-        self.get_at(place, self.record.projection.is_in_system(place))
+impl<'p, 'r> PathValues<'p, 'r> {
+    pub(crate) fn get(&self, path: PathId) -> Option<Resolved<'p, 'r>> {
+        self.get_at(path, self.record.projection.is_in_system(path))
     }
 
-    /// The substitution whose value alone is the number, time or GUID at a place in `System`, and the value table.
+    /// The substitution whose value alone is the number, time or GUID at a path in `System`, and the value table.
     #[inline(always)]
-    pub(crate) fn substitution(&self, place: PlaceId) -> Option<(u16, ValueTable<'r>)> {
+    pub(crate) fn substitution(&self, path: PathId) -> Option<(u16, ValueTable<'r>)> {
         let (plan, values) = self.system?;
-        Some((plan.bare_substitution[place.0]?, values))
+        Some((plan.bare_substitution[path.0]?, values))
     }
 
-    /// As [`get`](Self::get), given whether the place is in the `System` element.
+    /// As [`get`](Self::get), given whether the path is in the `System` element.
     #[inline(always)]
-    pub(crate) fn get_at(&self, place: PlaceId, in_system: bool) -> Option<Resolved<'p, 'r>> {
+    pub(crate) fn get_at(&self, path: PathId, in_system: bool) -> Option<Resolved<'p, 'r>> {
         // A `System` element in another part does not count, as that part may not be read.
         if let Some((plan, values)) = self.system
             && in_system
         {
-            return plan.place(place)?.find(values);
+            return plan.path(path)?.find(values);
         }
         let mut parts = self.record.with_plans(self.templates);
-        parts.find_map(|(part, plan)| plan.place(place)?.find(part.values))
+        parts.find_map(|(part, plan)| plan.path(path)?.find(part.values))
     }
 }
 

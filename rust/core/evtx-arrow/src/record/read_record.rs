@@ -1,10 +1,10 @@
-//! A record as those see it that do not know plans: its values by place, and by name.
+//! A record as those see it that do not know plans: its values by path, and by name.
 
 use evtx_format::container::record::Record;
 
-use super::parts::{Keyed, KeyedEntries, Places, RecordView};
+use super::parts::{Keyed, KeyedEntries, PathValues, RecordView};
 use super::templates::ChunkTemplates;
-use crate::plan::{Entry, EntryId, EventData, Keys, PlaceId, Resolved};
+use crate::plan::{Entry, EntryId, EventData, Keys, PathId, Resolved};
 
 /// The most items of all arrays of a record that count as values. A later array is one value, a JSON text.
 const MAX_ITEMS: usize = 1 << 16;
@@ -69,7 +69,7 @@ pub struct Arrays<'a> {
 
 /// The values of a record.
 pub struct RecordValues<'a> {
-    places: Places<'a, 'a>,
+    values: PathValues<'a, 'a>,
     entries: KeyedEntries<'a, 'a>,
     arrays: Arrays<'a>,
     others: Vec<Keyed<'a, 'a>>,
@@ -80,15 +80,15 @@ impl<'a> ReadRecord<'a> {
         ReadRecord { view, templates, keys }
     }
 
-    /// The value at a place.
-    pub fn place(self, place: PlaceId) -> Option<FoundValue<'a>> {
-        self.view.places(self.templates).get(place).map(FoundValue)
+    /// The value at a path.
+    pub fn value_at(self, path: PathId) -> Option<FoundValue<'a>> {
+        self.view.path_values(self.templates).get(path).map(FoundValue)
     }
 
-    /// Whether a record of the same shape can have a value at a place.
-    pub fn may_have(self, place: PlaceId) -> bool {
+    /// Whether a record of the same shape can have a value at a path.
+    pub fn may_have(self, path: PathId) -> bool {
         let mut plans = self.view.with_plans(self.templates);
-        plans.any(|(_, plan)| plan.place(place).is_some())
+        plans.any(|(_, plan)| plan.path(path).is_some())
     }
 
     /// Its arrays.
@@ -170,7 +170,7 @@ impl<'a> ReadRecord<'a> {
     /// Its values.
     pub fn values(self) -> RecordValues<'a> {
         RecordValues {
-            places: self.view.places(self.templates),
+            values: self.view.path_values(self.templates),
             arrays: self.arrays(),
             entries: self.view.keyed_entries(self.templates),
             others: self.view.other_values(self.templates),
@@ -179,9 +179,9 @@ impl<'a> ReadRecord<'a> {
 }
 
 impl<'a> RecordValues<'a> {
-    /// The value at a place.
-    pub fn place(&self, place: PlaceId) -> Option<FoundValue<'a>> {
-        self.places.get(place).map(FoundValue)
+    /// The value at a path.
+    pub fn value_at(&self, path: PathId) -> Option<FoundValue<'a>> {
+        self.values.get(path).map(FoundValue)
     }
 
     /// The value of a field.

@@ -26,8 +26,8 @@ pub(crate) struct Column {
 pub(crate) enum ColumnSource {
     /// A value that is known before the BinXML of a record is read.
     Header(HeaderValue),
-    /// The value at a place in the event's XML, as a type.
-    Place(Place, FieldType),
+    /// The value at a path in the event's XML, as a type.
+    Path(EventPath, FieldType),
     /// The leaves of `EventData`: a map from names to texts.
     EventData,
     /// A leaf of `EventData` or of `UserData`. With `event_id`.
@@ -104,8 +104,8 @@ impl HeaderValue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Operand {
     Header(HeaderValue),
-    /// The value at a place.
-    Place(Place),
+    /// The value at a path.
+    Path(EventPath),
     /// A leaf of `EventData` or of `UserData`.
     Entry(EntryKeys),
     /// The value of `event_data` with a key.
@@ -134,7 +134,7 @@ impl ColumnSource {
             }
             ColumnSource::Header(HeaderValue::Recovered) => ("recover", |options| options.recover),
             ColumnSource::Header(HeaderValue::RecordId | HeaderValue::FileName)
-            | ColumnSource::Place(..)
+            | ColumnSource::Path(..)
             | ColumnSource::EventData
             | ColumnSource::Entry(..)
             | ColumnSource::UserData
@@ -152,7 +152,7 @@ impl ColumnSource {
         }
         match self {
             ColumnSource::Header(value) => Some(Operand::Header(*value)),
-            ColumnSource::Place(place, _) => Some(Operand::Place(*place)),
+            ColumnSource::Path(path, _) => Some(Operand::Path(*path)),
             ColumnSource::Entry(keys, ColumnType { list, .. }) => (!list).then(|| Operand::Entry(keys.clone())),
             ColumnSource::EventData => key.map(|key| Operand::Key(key.into())),
             ColumnSource::Event(Language::Text) => Some(Operand::Text),
@@ -167,7 +167,7 @@ impl ColumnSource {
     pub(crate) fn field_type(&self) -> Option<FieldType> {
         Some(match self {
             ColumnSource::Header(value) => value.field_type(),
-            ColumnSource::Place(_, field_type) => *field_type,
+            ColumnSource::Path(_, field_type) => *field_type,
             ColumnSource::Entry(_, ColumnType { item, list: false }) => *item,
             ColumnSource::Extra(extra) => match extra.comparable? {
                 Comparable::Text => Name,
@@ -179,9 +179,9 @@ impl ColumnSource {
     }
 }
 
-/// A place in the event's XML: the text of a grandchild of `Event`, or an attribute of it.
+/// A path in the event's XML, not of a file: the text of a grandchild of `Event`, or an attribute of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct EventPath {
     /// The names of the child of `Event` and of the grandchild.
     pub(crate) elements: [&'static str; 2],
     /// The attribute of the grandchild; `None` for its text.
@@ -190,53 +190,53 @@ pub struct Place {
     pub(crate) in_system: bool,
 }
 
-/// A place in `System`.
-const fn system(element: &'static str, attribute: Option<&'static str>) -> Place {
-    Place {
+/// A path in `System`.
+const fn system(element: &'static str, attribute: Option<&'static str>) -> EventPath {
+    EventPath {
         elements: ["System", element],
         attribute,
         in_system: true,
     }
 }
 
-const EXECUTION: Place = system("Execution", None);
-const CORRELATION: Place = system("Correlation", None);
+const EXECUTION: EventPath = system("Execution", None);
+const CORRELATION: EventPath = system("Correlation", None);
 
-impl Place {
+impl EventPath {
     /// When the event happened.
-    pub const TIME_CREATED: Place = TIME_CREATED;
+    pub const TIME_CREATED: EventPath = TIME_CREATED;
     /// The message that a forwarded event carries.
-    pub const MESSAGE: Place = MESSAGE;
+    pub const MESSAGE: EventPath = MESSAGE;
     /// The name of the event's provider.
-    pub const PROVIDER: Place = PROVIDER;
+    pub const PROVIDER: EventPath = PROVIDER;
     /// The provider's GUID.
-    pub const PROVIDER_GUID: Place = system("Provider", Some("Guid"));
+    pub const PROVIDER_GUID: EventPath = system("Provider", Some("Guid"));
     /// The event's ID.
-    pub const EVENT_ID: Place = EVENT_ID;
+    pub const EVENT_ID: EventPath = EVENT_ID;
     /// The upper half of a classic event's ID.
-    pub const QUALIFIERS: Place = system("EventID", Some("Qualifiers"));
+    pub const QUALIFIERS: EventPath = system("EventID", Some("Qualifiers"));
     /// The log that it was written to.
-    pub const CHANNEL: Place = system("Channel", None);
+    pub const CHANNEL: EventPath = system("Channel", None);
     /// The machine that it happened on.
-    pub const COMPUTER: Place = system("Computer", None);
+    pub const COMPUTER: EventPath = system("Computer", None);
     /// The version of the event.
-    pub const VERSION: Place = system("Version", None);
+    pub const VERSION: EventPath = system("Version", None);
     /// The ID of the event's record in the log in which the event was first written.
-    pub const EVENT_RECORD_ID: Place = EVENT_RECORD_ID;
+    pub const EVENT_RECORD_ID: EventPath = EVENT_RECORD_ID;
 
     /// An attribute of the element.
-    const fn at(self, attribute: &'static str) -> Place {
-        Place {
+    const fn at(self, attribute: &'static str) -> EventPath {
+        EventPath {
             attribute: Some(attribute),
             ..self
         }
     }
 
-    /// Whether the place is in `System`, and many records have the same value there.
+    /// Whether the path is in `System`, and many records have the same value there.
     pub(crate) fn repeats(&self) -> bool {
         let varies = [TIME_CREATED, EVENT_RECORD_ID, EXECUTION, CORRELATION]
             .iter()
-            .any(|place| place.elements == self.elements);
+            .any(|path| path.elements == self.elements);
         self.in_system && !varies
     }
 
@@ -317,23 +317,23 @@ impl ColumnType {
 }
 
 /// The message that a forwarded event carries.
-const MESSAGE: Place = Place {
+const MESSAGE: EventPath = EventPath {
     elements: ["RenderingInfo", "Message"],
     attribute: None,
     in_system: false,
 };
 
 /// The name of the event's provider.
-pub(crate) const PROVIDER: Place = system("Provider", Some("Name"));
+pub(crate) const PROVIDER: EventPath = system("Provider", Some("Name"));
 
 /// The ID of the event.
-const EVENT_ID: Place = system("EventID", None);
+const EVENT_ID: EventPath = system("EventID", None);
 
 /// When the event happened.
-pub(crate) const TIME_CREATED: Place = system("TimeCreated", Some("SystemTime"));
+pub(crate) const TIME_CREATED: EventPath = system("TimeCreated", Some("SystemTime"));
 
 /// The ID of the event's record in the log in which the event was first written.
-pub(crate) const EVENT_RECORD_ID: Place = system("EventRecordID", None);
+pub(crate) const EVENT_RECORD_ID: EventPath = system("EventRecordID", None);
 
 use FieldType::{Bool, Int128, Name, Text, Time, UInt8, UInt16, UInt32, UInt64, Uuid};
 
@@ -354,50 +354,50 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// The ID of the record in this log. Windows counts them up without gaps.
     record_id: Header(HeaderValue::RecordId);
     /// When the event happened, UTC, to 100 ns. If the event cannot be read: when the record was written.
-    time_created: Place(TIME_CREATED, Time);
+    time_created: Path(TIME_CREATED, Time);
     /// The kind of event. Each provider numbers its own.
-    event_id: Place(EVENT_ID, UInt32);
+    event_id: Path(EVENT_ID, UInt32);
     /// 1 critical, 2 error, 3 warning, 4 information, 5 verbose, 0 always; `evtx_level_name` names it.
-    level: Place(system("Level", None), UInt8);
+    level: Path(system("Level", None), UInt8);
     /// Who raised the event.
-    provider: Place(PROVIDER, Name);
+    provider: Path(PROVIDER, Name);
     /// The log that it was written to.
-    channel: Place(Place::CHANNEL, Name);
+    channel: Path(EventPath::CHANNEL, Name);
     /// The machine that it happened on.
-    computer: Place(Place::COMPUTER, Name);
+    computer: Path(EventPath::COMPUTER, Name);
     /// The values of `EventData` by name, as text. With `event_id := ...`, each field has its own column here, and
     /// `event_data` follows `filename`.
     event_data: EventData;
     /// The `UserData` of the few events that have it, as JSON. With `event_id := ...`, its leaves have columns too.
     user_data: UserData;
     /// The message of the event, if the event, a file next to the log, or a catalog has it.
-    message: Place(MESSAGE, Text);
+    message: Path(MESSAGE, Text);
     /// The task that the event belongs to. Each provider numbers its own.
-    task: Place(system("Task", None), UInt16);
+    task: Path(system("Task", None), UInt16);
     /// The step of the task. Each provider numbers its own.
-    opcode: Place(system("Opcode", None), UInt8);
+    opcode: Path(system("Opcode", None), UInt8);
     /// A set of bits; `evtx_keyword_names` names those that Windows defines.
-    keywords: Place(system("Keywords", None), UInt64);
+    keywords: Path(system("Keywords", None), UInt64);
     /// The version of the event, on which its fields depend.
-    version: Place(Place::VERSION, UInt8);
+    version: Path(EventPath::VERSION, UInt8);
     /// The upper half of a classic event's ID.
-    qualifiers: Place(Place::QUALIFIERS, UInt16);
+    qualifiers: Path(EventPath::QUALIFIERS, UInt16);
     /// The provider's GUID.
-    provider_guid: Place(Place::PROVIDER_GUID, Uuid);
+    provider_guid: Path(EventPath::PROVIDER_GUID, Uuid);
     /// The name of a classic event's source.
-    event_source_name: Place(system("Provider", Some("EventSourceName")), Name);
+    event_source_name: Path(system("Provider", Some("EventSourceName")), Name);
     /// The process that wrote the event.
-    process_id: Place(EXECUTION.at("ProcessID"), UInt32);
+    process_id: Path(EXECUTION.at("ProcessID"), UInt32);
     /// The thread that wrote the event.
-    thread_id: Place(EXECUTION.at("ThreadID"), UInt32);
+    thread_id: Path(EXECUTION.at("ThreadID"), UInt32);
     /// The activity that the event is a part of.
-    activity_id: Place(CORRELATION.at("ActivityID"), Uuid);
+    activity_id: Path(CORRELATION.at("ActivityID"), Uuid);
     /// A related activity, often the one that started the event's own.
-    related_activity_id: Place(CORRELATION.at("RelatedActivityID"), Uuid);
+    related_activity_id: Path(CORRELATION.at("RelatedActivityID"), Uuid);
     /// The SID of the account under which the event was raised.
-    user_sid: Place(system("Security", Some("UserID")), Text);
+    user_sid: Path(system("Security", Some("UserID")), Text);
     /// The ID of the record in the log where it was first written. Differs from `record_id` in forwarded events.
-    event_record_id: Place(EVENT_RECORD_ID, UInt64);
+    event_record_id: Path(EVENT_RECORD_ID, UInt64);
     /// NULL, or what is damaged: file, chunk and offset.
     error: Error;
     /// The path of the log.
@@ -419,29 +419,27 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     recovered: Header(HeaderValue::Recovered);
 };
 
-/// The places in `System` without a column.
-const WITHOUT_COLUMN: [Place; 4] = [
+/// The paths in `System` without a column.
+const WITHOUT_COLUMN: [EventPath; 4] = [
     system("Execution", Some("ProcessorID")),
     system("Execution", Some("SessionID")),
     system("Execution", Some("KernelTime")),
     system("Execution", Some("UserTime")),
 ];
 
-/// The places in `System` with their names, as Sigma rules have them: element and attribute with `_` between them, such as
+/// The paths in `System` with their names, as Sigma rules have them: element and attribute with `_` between them, such as
 /// `Provider_Name`.
-pub fn system_names() -> impl Iterator<Item = (String, Place)> {
+pub fn system_names() -> impl Iterator<Item = (String, EventPath)> {
     let of_columns = COLUMNS.iter().filter_map(|column| match column.source {
-        ColumnSource::Place(place, _) if place.in_system => Some(place),
+        ColumnSource::Path(path, _) if path.in_system => Some(path),
         _ => None,
     });
-    of_columns
-        .chain(WITHOUT_COLUMN)
-        .map(|place| (system_name(&place), place))
+    of_columns.chain(WITHOUT_COLUMN).map(|path| (system_name(&path), path))
 }
 
-fn system_name(place: &Place) -> String {
-    let attribute = place.attribute.map(|name| format!("_{name}")).unwrap_or_default();
-    format!("{}{attribute}", place.elements[1])
+fn system_name(path: &EventPath) -> String {
+    let attribute = path.attribute.map(|name| format!("_{name}")).unwrap_or_default();
+    format!("{}{attribute}", path.elements[1])
 }
 
 /// The columns of a table with these options, in order.
@@ -456,9 +454,9 @@ pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
 pub struct ColumnReference {
     /// Its name and type.
     pub field: Field,
-    /// The place of its value in the event's XML, as a path below `Event` such as `System/Provider/@Name`. Empty if
-    /// there is no single place.
-    pub place: String,
+    /// The path of its value in the event's XML, below `Event`, such as `System/Provider/@Name`. Empty if
+    /// its value has no single path.
+    pub path: String,
     /// A sentence that describes it.
     pub about: &'static str,
     /// The option that adds it; `None` if it is always there.
@@ -467,15 +465,15 @@ pub struct ColumnReference {
 
 /// Every column of a table of all events, in order.
 pub fn reference() -> Vec<ColumnReference> {
-    let place = |source: &ColumnSource| match source {
-        ColumnSource::Place(place, _) => place.path(),
+    let path = |source: &ColumnSource| match source {
+        ColumnSource::Path(path, _) => path.path(),
         ColumnSource::EventData => "EventData".to_owned(),
         ColumnSource::UserData => "UserData".to_owned(),
         _ => String::new(),
     };
     let columns = COLUMNS.iter().map(|column| ColumnReference {
         field: column.field(),
-        place: place(&column.source),
+        path: path(&column.source),
         about: column.about,
         option: column.source.option().map(|(name, _)| name),
     });

@@ -10,7 +10,7 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{ArrowError, DataType, Field};
 use evtx_arrow::{
-    ExtraBuilder, ExtraColumn, GroupRows, Keeps, MakeArrays, Needs, Options, Place, ReadRecord, RecordHeader,
+    EventPath, ExtraBuilder, ExtraColumn, GroupRows, Keeps, MakeArrays, Needs, Options, ReadRecord, RecordHeader,
     RowFinder, RowSource, Scan, ScanLayout, Table,
 };
 use evtx_format::{Interrupt, Interrupted};
@@ -22,7 +22,7 @@ struct Turn {
 }
 
 #[derive(Debug)]
-struct TurnBuilder(UInt64Builder, Option<evtx_arrow::PlaceId>);
+struct TurnBuilder(UInt64Builder, Option<evtx_arrow::PathId>);
 
 impl ExtraColumn for Turn {
     fn field(&self, name: &str) -> Field {
@@ -31,7 +31,7 @@ impl ExtraColumn for Turn {
 
     fn needs(&self) -> Needs {
         Needs {
-            places: Vec::from_iter(self.needs_id.then_some(Place::EVENT_ID)),
+            paths: Vec::from_iter(self.needs_id.then_some(EventPath::EVENT_ID)),
             ..Needs::default()
         }
     }
@@ -40,7 +40,7 @@ impl ExtraColumn for Turn {
         assert!(scan.source::<Repeats>().is_some());
         // One value for both columns of a thread.
         assert!(*scan.shared(|| self.needs_id), "of the first column");
-        Box::new(TurnBuilder(UInt64Builder::new(), scan.place(Place::EVENT_ID)))
+        Box::new(TurnBuilder(UInt64Builder::new(), scan.path(EventPath::EVENT_ID)))
     }
 }
 
@@ -49,7 +49,7 @@ impl ExtraBuilder for TurnBuilder {
         let turns = rows.found::<Vec<u64>>().expect("what the finder keeps");
         assert_eq!(turns.len(), rows.len());
         for (row, turn) in turns.iter().enumerate() {
-            let id = rows.record(row).and_then(|record| record.place(self.1?)?.number());
+            let id = rows.record(row).and_then(|record| record.value_at(self.1?)?.number());
             self.0.append_value(turn * 1000 + id.unwrap_or(0) % 1000);
         }
         Ok(())

@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json};
 /// The column of the leaves of `EventData`.
 const EVENT_DATA: &str = "event_data";
 
-/// The start of the paths of places in `System`.
+/// The start of the paths in `System`.
 const SYSTEM: &str = "System/";
 
 /// The most bytes of a JSON text whose parts count as values.
@@ -76,7 +76,7 @@ pub fn event_fields() -> Fields {
 fn columns() -> impl Iterator<Item = ColumnReference> {
     let is_needed = |column: &ColumnReference| {
         let others = ["record_id", "filename", "user_data", "error", EVENT_DATA];
-        column.place.starts_with(SYSTEM) || others.contains(&column.field.name().as_str())
+        column.path.starts_with(SYSTEM) || others.contains(&column.field.name().as_str())
     };
     let (of_data, others): (Vec<_>, Vec<_>) = reference()
         .into_iter()
@@ -108,8 +108,8 @@ impl Columns {
                 .position(|column| column.field.name() == name)
                 .expect("a column")
         };
-        let place = |(index, column): (usize, ColumnReference)| {
-            let name = column.place.strip_prefix(SYSTEM)?.replace("/@", "_");
+        let path = |(index, column): (usize, ColumnReference)| {
+            let name = column.path.strip_prefix(SYSTEM)?.replace("/@", "_");
             let is_hexadecimal = name == "Keywords";
             Some((index, name, is_hexadecimal))
         };
@@ -123,7 +123,7 @@ impl Columns {
             event_id: at("event_id"),
             qualifiers: at("qualifiers"),
             user_data: at("user_data"),
-            system: columns().enumerate().filter_map(place).collect(),
+            system: columns().enumerate().filter_map(path).collect(),
         }
     }
 }

@@ -11,7 +11,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use evtx_arrow::{DecodeError, ExtraColumn};
 use evtx_format::Interrupt;
-use evtx_sigma::correlation::Place;
+use evtx_sigma::correlation::RecordLocation;
 use evtx_sigma::{Hits, Level};
 
 use crate::builders::MatchedBuilder;
@@ -127,7 +127,7 @@ impl Findings {
         self.found.push(finding.map(|finding| finding.rule));
         self.matched.push(finding.map(|finding| &finding.matched))?;
         self.bursts.push(burst, Some(&self.rules));
-        self.rows.append_option(burst.map(|found| found.burst.place.offset));
+        self.rows.append_option(burst.map(|found| found.burst.location.offset));
         self.errors.append_option(why);
         self.files.push(file.flatten());
         Ok(())
@@ -153,7 +153,7 @@ impl Findings {
                 without_time += 1;
                 continue;
             };
-            let place = Place {
+            let location = RecordLocation {
                 file: 0,
                 offset,
                 record_id: hit.record_id,
@@ -164,13 +164,13 @@ impl Findings {
                     let text = fields.next().copied().flatten();
                     text.inspect(|text| out.push_str(text)).is_some()
                 };
-                kept.push(*rule, time, place, &mut text);
+                kept.push(*rule, time, location, &mut text);
             }
         }
         let (bursts, refused) = rules.bursts(vec![kept], interrupt)?;
         for burst in bursts {
-            let file = |place: &Place| hits[place.offset as usize].filename.into();
-            let files = burst.records.iter().map(|(_, place)| file(place)).collect();
+            let file = |location: &RecordLocation| hits[location.offset as usize].filename.into();
+            let files = burst.records.iter().map(|(_, location)| file(location)).collect();
             self.push(Some(&Finding::of_burst(&rules, FoundBurst { burst, files })))?;
         }
         for (file, why) in refused {

@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 use super::events::{Events, Found};
 use super::fields::Target;
 use super::hits::Row;
-use super::model::{Correlation, CorrelationKind, Place};
+use super::model::{Correlation, CorrelationKind, RecordLocation};
 use super::resolve::Correlations;
 use super::table::Table;
 use super::windows::{Entry, NO_VALUE};
@@ -31,10 +31,10 @@ pub struct Burst {
     pub values: Vec<String>,
     /// The fields of `group-by` and what all hits have there.
     pub group: Vec<(String, Option<String>)>,
-    /// The index of the rule and the place of each record, in the order of time. At most [`Limits::BURST_RECORDS`].
-    pub records: Vec<(u32, Place)>,
-    /// The place of the last record.
-    pub place: Place,
+    /// The index of the rule and the location of each record, in the order of time. At most [`Limits::BURST_RECORDS`].
+    pub records: Vec<(u32, RecordLocation)>,
+    /// The location of the last record.
+    pub location: RecordLocation,
 }
 
 impl Burst {
@@ -43,7 +43,7 @@ impl Burst {
         let values = self.values.iter().map(|value| size_of::<String>() + value.len());
         let group = self.group.iter();
         let group = group.map(|(field, value)| 48 + field.len() + value.as_ref().map_or(0, String::len));
-        let records = self.records.len() * size_of::<(u32, Place)>();
+        let records = self.records.len() * size_of::<(u32, RecordLocation)>();
         size_of::<Burst>() + records + values.chain(group).sum::<usize>()
     }
 }
@@ -58,7 +58,7 @@ pub(super) struct Bursts<'a> {
 }
 
 /// A record of a burst, sorted by time.
-type Record = (i64, Place, u32);
+type Record = (i64, RecordLocation, u32);
 
 impl Bursts<'_> {
     fn correlation(&self) -> &Correlation {
@@ -73,7 +73,7 @@ impl Bursts<'_> {
             _ => Some(number),
         };
         let (first, last) = self.times(entries)?;
-        let (records, place) = self.records(entries)?;
+        let (records, location) = self.records(entries)?;
         let values = match correlation.kind {
             CorrelationKind::ValueCount => self.values(entries)?,
             _ => Vec::new(),
@@ -88,7 +88,7 @@ impl Bursts<'_> {
             values,
             group: correlation.group_by.iter().cloned().zip(group).collect(),
             records,
-            place,
+            location,
         })
     }
 
@@ -134,8 +134,8 @@ impl Bursts<'_> {
         }
     }
 
-    /// The first records, and the place of the last one.
-    fn records(&self, entries: &[Entry]) -> Result<(Vec<(u32, Place)>, Place), Interrupted> {
+    /// The first records, and the location of the last one.
+    fn records(&self, entries: &[Entry]) -> Result<(Vec<(u32, RecordLocation)>, RecordLocation), Interrupted> {
         let mut records: BTreeSet<Record> = BTreeSet::new();
         let mut last: Option<Record> = None;
         let latest = entries.last().map_or(i64::MIN, |entry| entry.time);
@@ -154,8 +154,8 @@ impl Bursts<'_> {
             for hit in hits {
                 steps += 1;
                 self.interrupt.check_step(steps)?;
-                let (Row { time, place }, rule) = self.table.row(*hit);
-                let record = (time, place, rule);
+                let (Row { time, location }, rule) = self.table.row(*hit);
+                let record = (time, location, rule);
                 last = last.max(Some(record));
                 if records.len() < Limits::BURST_RECORDS || records.last().is_some_and(|known| record < *known) {
                     records.insert(record);
@@ -165,9 +165,12 @@ impl Bursts<'_> {
                 }
             }
         }
-        let place = last.map_or(Place::NONE, |(_, place, _)| place);
-        let records = records.into_iter().map(|(_, place, rule)| (rule, place)).collect();
-        Ok((records, place))
+        let location = last.map_or(RecordLocation::NONE, |(_, location, _)| location);
+        let records = records
+            .into_iter()
+            .map(|(_, location, rule)| (rule, location))
+            .collect();
+        Ok((records, location))
     }
 
     fn values(&self, entries: &[Entry]) -> Result<Vec<String>, Interrupted> {

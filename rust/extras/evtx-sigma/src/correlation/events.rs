@@ -5,7 +5,7 @@ use std::ops::Range;
 use evtx_format::{Interrupt, Interrupted};
 
 use super::hits::Row;
-use super::model::Place;
+use super::model::RecordLocation;
 use super::order::sort;
 use super::resolve::Correlations;
 use super::table::Table;
@@ -33,7 +33,7 @@ pub(super) struct Events {
 struct Leaf {
     group: u32,
     time: i64,
-    place: Place,
+    location: RecordLocation,
     rule: u32,
     value: u32,
     hit: u32,
@@ -66,14 +66,14 @@ impl Events {
             let mut leaves = Vec::with_capacity(range.len());
             for (index, hit) in found.leaves[range.clone()].iter().enumerate() {
                 interrupt.check_step(index)?;
-                let (Row { time, place }, rule) = table.row(*hit);
+                let (Row { time, location }, rule) = table.row(*hit);
                 let Some(one) = table.plan(correlations, *hit).of(correlation) else {
                     continue;
                 };
                 leaves.push(Leaf {
                     group: table.number(*hit, one.group),
                     time,
-                    place,
+                    location,
                     rule,
                     value: one.value.map_or(NO_VALUE, |list| table.value(*hit, list)),
                     hit: *hit,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evtx_format::boundary;
 
-use super::model::Place;
+use super::model::RecordLocation;
 use super::resolve::Correlations;
 use super::texts::{Texts, encode};
 use crate::limits::Limits;
@@ -38,7 +38,7 @@ pub(super) struct RuleHits {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) time: i64,
-    pub(super) place: Place,
+    pub(super) location: RecordLocation,
 }
 
 impl Hits {
@@ -57,7 +57,13 @@ impl Hits {
 
     /// Adds the hit of a rule, if the rule is a base of a correlation. `time` is in ns since 1970. `text` appends the text
     /// of a field of the event, by the name that the rule has for it, and returns whether there is one.
-    pub fn push(&mut self, rule: u32, time: i64, place: Place, text: &mut dyn FnMut(&str, &mut String) -> bool) {
+    pub fn push(
+        &mut self,
+        rule: u32,
+        time: i64,
+        location: RecordLocation,
+        text: &mut dyn FnMut(&str, &mut String) -> bool,
+    ) {
         let Some(base) = self.correlations.base(rule) else {
             return;
         };
@@ -74,7 +80,7 @@ impl Hits {
         }
         reserve(&mut hits.rows, 1);
         reserve(&mut hits.numbers, plan.lists.len());
-        hits.rows.push(Row { time, place });
+        hits.rows.push(Row { time, location });
         for fields in &plan.lists {
             self.list.clear();
             for field in fields {

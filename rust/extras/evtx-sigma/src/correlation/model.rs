@@ -9,7 +9,7 @@ use crate::rule::Identity;
 
 /// Where a record is.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct RecordLocation {
     /// The index of its file.
     pub file: u32,
     /// Its offset in the file, in bytes.
@@ -18,9 +18,9 @@ pub struct Place {
     pub record_id: u64,
 }
 
-impl Place {
+impl RecordLocation {
     /// Where no record is.
-    pub(super) const NONE: Place = Place {
+    pub(super) const NONE: RecordLocation = RecordLocation {
         file: u32::MAX,
         offset: u64::MAX,
         record_id: u64::MAX,

@@ -20,7 +20,7 @@ use crate::limits::Limits;
 pub type BurstsAndProblems = (Vec<Burst>, Vec<(u32, Problem)>);
 
 impl Correlations {
-    /// Finds the bursts of the correlations that are not silent, sorted by place and correlation. Also returns what is
+    /// Finds the bursts of the correlations that are not silent, sorted by location and correlation. Also returns what is
     /// wrong with correlations: those with too many hits have no bursts, and of those with too many bursts, some are left
     /// out. `hits` are those of all threads, in any order.
     ///
@@ -42,7 +42,13 @@ impl Correlations {
         }
         let Sweep { bursts, problems, .. } = sweep;
         let mut order: Vec<_> = (0..bursts.len() as u32)
-            .map(|index| (bursts[index as usize].place, bursts[index as usize].correlation, index))
+            .map(|index| {
+                (
+                    bursts[index as usize].location,
+                    bursts[index as usize].correlation,
+                    index,
+                )
+            })
             .collect();
         sort(&mut order, interrupt)?;
         let mut taken: Vec<_> = bursts.into_iter().map(Some).collect();
@@ -186,13 +192,13 @@ impl Sweep<'_> {
     fn distinct_records(&self, index: u32, entries: &[Entry]) -> Result<Vec<Entry>, Interrupted> {
         let targets = &self.correlations.targets[index as usize];
         let mut kept = Vec::with_capacity(entries.len());
-        let mut places = HashSet::new();
+        let mut locations = HashSet::new();
         for same in entries.chunk_by(|one, other| (one.group, one.time) == (other.group, other.time)) {
-            places.clear();
+            locations.clear();
             for (step, entry) in same.iter().enumerate() {
                 self.interrupt.check_step(step)?;
                 let is_rule = matches!(targets[usize::from(entry.reference)], Target::Rule(_));
-                if same.len() == 1 || !is_rule || places.insert(self.table.row(entry.source).0.place) {
+                if same.len() == 1 || !is_rule || locations.insert(self.table.row(entry.source).0.location) {
                     kept.push(*entry);
                 }
             }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
-use evtx_sigma::correlation::Place;
+use evtx_sigma::correlation::RecordLocation;
 use evtx_sigma::{Burst, Correlations, Hits, Rule};
 
 use super::common::{Random, add, documents};
@@ -237,7 +237,7 @@ fn hits(random: &mut Random, rules: usize) -> Vec<Hit> {
             0 => random.pick(&[i64::MIN, i64::MAX, i64::MAX - SECOND]),
             _ => random.below(20) as i64 * SECOND + random.below(2) as i64,
         };
-        let place = Place {
+        let location = RecordLocation {
             file: random.below(2) as u32,
             offset: 100 - record,
             record_id: record,
@@ -253,7 +253,7 @@ fn hits(random: &mut Random, rules: usize) -> Vec<Hit> {
             hits.push(Hit {
                 rule,
                 time,
-                place,
+                location,
                 fields,
             });
         }
@@ -289,13 +289,13 @@ fn found(case: &Case, hits: &[Hit], random: &mut Random) -> Result<Vec<Burst>, u
             }
             None => false,
         };
-        threads[random.below(3)].push(hit.rule as u32, hit.time, hit.place, text);
+        threads[random.below(3)].push(hit.rule as u32, hit.time, hit.location, text);
     }
     let (bursts, problems) = resolved
         .sweep(threads, Interrupt::NEVER)
         .expect("nothing interrupts it");
     assert!(problems.is_empty(), "{problems:?}");
-    let is_sorted = |pair: &[Burst]| (pair[0].place, pair[0].correlation) <= (pair[1].place, pair[1].correlation);
+    let is_sorted = |pair: &[Burst]| (pair[0].location, pair[0].correlation) <= (pair[1].location, pair[1].correlation);
     assert!(bursts.windows(2).all(is_sorted));
     Ok(bursts)
 }

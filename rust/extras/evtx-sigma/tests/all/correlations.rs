@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 use evtx_format::Interrupt;
-use evtx_sigma::correlation::Place;
+use evtx_sigma::correlation::RecordLocation;
 use evtx_sigma::{Burst, Correlations, Hits, Limits, Rule};
 
 use super::common::{add, documents};
@@ -49,7 +49,7 @@ type Hit<'a> = (u32, i64, &'a [(&'a str, &'a str)]);
 fn bursts(correlations: &Arc<Correlations>, all: &[Hit<'_>]) -> Vec<Burst> {
     let mut hits = Hits::new(correlations.clone(), Arc::default());
     for (index, (rule, time, fields)) in all.iter().enumerate() {
-        hits.push(*rule, time * SECOND, place(index as u64), &mut |field, text| {
+        hits.push(*rule, time * SECOND, location(index as u64), &mut |field, text| {
             let value = fields.iter().find(|(name, _)| *name == field);
             text.push_str(value.map_or("", |(_, value)| value));
             value.is_some()
@@ -62,8 +62,8 @@ fn bursts(correlations: &Arc<Correlations>, all: &[Hit<'_>]) -> Vec<Burst> {
     bursts
 }
 
-fn place(record_id: u64) -> Place {
-    Place {
+fn location(record_id: u64) -> RecordLocation {
+    RecordLocation {
         file: 0,
         offset: record_id,
         record_id,
@@ -95,8 +95,8 @@ fn a_burst_is_the_first_window_that_meets_the_condition() {
     let found = bursts(&correlations, &all);
     assert_eq!(spans(&found), [(0, 10, 3), (11, 21, 3)]);
     assert_eq!(found[0].group, [("User".to_string(), Some("x".to_string()))]);
-    assert_eq!(found[0].records, [(0, place(0)), (0, place(1)), (0, place(2))]);
-    assert_eq!((found[0].place, found[0].value), (place(2), None));
+    assert_eq!(found[0].records, [(0, location(0)), (0, location(1)), (0, location(2))]);
+    assert_eq!((found[0].location, found[0].value), (location(2), None));
     // Another group, and hits without the field, which are a group too.
     let mixed: Vec<_> = [
         at(0),
@@ -123,12 +123,12 @@ fn an_event_that_several_rules_match_counts_once() {
     let (correlations, _) = load(&(rule("a") + &rule("b") + &correlation("c", &counted)));
     let mut hits = Hits::new(correlations.clone(), Arc::default());
     for (rule, record) in [(0, 1), (1, 1), (1, 2), (7, 3)] {
-        hits.push(rule, 0, place(record), &mut |_, _| false);
+        hits.push(rule, 0, location(record), &mut |_, _| false);
     }
     let (found, _) = correlations
         .sweep(vec![hits], Interrupt::NEVER)
         .expect("nothing interrupts it");
-    assert_eq!(found[0].records, [(0, place(1)), (1, place(2))]);
+    assert_eq!(found[0].records, [(0, location(1)), (1, location(2))]);
 }
 
 /// The rules of Hayabusa's issues 1446 (temporal) and 1447 (a spray of passwords, then a logon, in this order).
@@ -183,7 +183,7 @@ fn finds_what_hayabusa_was_asked_for() {
     let found = bursts(&correlations, &[(0, 1, &x), (0, 2, &y), (0, 3, &z), (1, 4, a)]);
     assert_eq!(spans(&found), [(1, 4, 2)]);
     assert_eq!(found[0].records.len(), 4);
-    assert_eq!((found[0].correlation, found[0].place), (0, place(3)));
+    assert_eq!((found[0].correlation, found[0].location), (0, location(3)));
 }
 
 /// Hayabusa's issue 1810: the order holds for all rules, not for the first alone.
@@ -514,7 +514,7 @@ fn a_million_groups_take_bounded_time_and_memory() {
         for number in 0..1_000_000_u64 {
             let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let time = (mixed >> 1) as i64;
-            hits.push(0, time, place(number), &mut |field, text| {
+            hits.push(0, time, location(number), &mut |field, text| {
                 text.push_str(&(if field == "G" { number % groups } else { number % 7 }).to_string());
                 true
             });
@@ -556,9 +556,9 @@ fn too_many_hits_are_a_problem_of_the_correlations_that_need_them() {
     let mut threads = Vec::new();
     for _ in 0..2 {
         let mut hits = Hits::new(correlations.clone(), Arc::default());
-        hits.push(1, 0, place(1), &mut |_, _| false);
+        hits.push(1, 0, location(1), &mut |_, _| false);
         for number in 0..=Limits::HITS as u64 / 2 {
-            hits.push(0, 0, place(number), &mut |_, _| false);
+            hits.push(0, 0, location(number), &mut |_, _| false);
         }
         threads.push(hits);
     }
@@ -597,7 +597,7 @@ fn ten_million_hits_in_one_window() {
         let mut hits = Hits::new(correlations.clone(), Arc::default());
         for number in 0..Limits::HITS as u64 {
             let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            hits.push(0, (mixed >> 3) as i64, place(number), &mut |_, text| {
+            hits.push(0, (mixed >> 3) as i64, location(number), &mut |_, text| {
                 text.push_str(&(mixed >> 50).to_string());
                 true
             });

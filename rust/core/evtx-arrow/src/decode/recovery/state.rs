@@ -98,7 +98,7 @@ impl Recovery {
         if is_orphaned {
             let has_event = has_its_event(reader.scan, group, templates, record);
             if has_event {
-                group.keep_places();
+                group.keep_paths();
             } else {
                 group.keep_parts(0);
             }
@@ -163,8 +163,8 @@ fn id_and_time(
     group: &RecordGroup<'_>,
     templates: &ChunkTemplates,
 ) -> (Option<Option<u64>>, Option<Option<i64>>) {
-    let places = group.current().places(templates);
-    let at = |place| scan.projection.place_id(place).and_then(|place| places.get(place));
+    let values = group.current().path_values(templates);
+    let at = |path| scan.projection.path_id(path).and_then(|path| values.get(path));
     (
         at(EVENT_RECORD_ID).map(|id| id.number()),
         at(TIME_CREATED).map(|time| time.nanos()),

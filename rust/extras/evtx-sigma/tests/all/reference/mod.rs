@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evtx_sigma::Burst;
-use evtx_sigma::correlation::Place;
+use evtx_sigma::correlation::RecordLocation;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
@@ -55,7 +55,7 @@ pub(crate) struct Model {
 pub(crate) struct Hit {
     pub(crate) rule: usize,
     pub(crate) time: i64,
-    pub(crate) place: Place,
+    pub(crate) location: RecordLocation,
     pub(crate) fields: BTreeMap<String, String>,
 }
 
@@ -135,7 +135,7 @@ impl Reference<'_> {
                         let is_same = |one: &One| {
                             matches!(model.references[one.reference], Target::Rule(_))
                                 && (&one.group, one.time) == (&group, hit.time)
-                                && self.hits[one.leaves[0]].place == hit.place
+                                && self.hits[one.leaves[0]].location == hit.location
                         };
                         let is_first = !ones.iter().any(is_same);
                         // An event counts once in a group, though several rules match it, unless the rules matter.
@@ -162,7 +162,7 @@ impl Reference<'_> {
                         for (group, mut leaves) in groups {
                             leaves.sort_by_key(|leaf| {
                                 let hit = &self.hits[*leaf];
-                                (hit.time, hit.place, hit.rule)
+                                (hit.time, hit.location, hit.rule)
                             });
                             let value = |leaf: &usize| -> Option<Vec<String>> {
                                 self.values(index, &model.fields, &self.hits[*leaf])
@@ -232,7 +232,7 @@ impl Reference<'_> {
             .map(|leaf| {
                 (
                     self.hits[*leaf].time,
-                    self.hits[*leaf].place,
+                    self.hits[*leaf].location,
                     self.hits[*leaf].rule as u32,
                 )
             })
@@ -253,8 +253,11 @@ impl Reference<'_> {
             value: (!matches!(model.kind, Kind::Count | Kind::Temporal | Kind::Ordered)).then_some(number),
             values: values.into_iter().collect(),
             group: model.group_by.iter().cloned().zip(window[0].group.clone()).collect(),
-            place: records.last().expect("a record").1,
-            records: records.into_iter().map(|(_, place, rule)| (rule, place)).collect(),
+            location: records.last().expect("a record").1,
+            records: records
+                .into_iter()
+                .map(|(_, location, rule)| (rule, location))
+                .collect(),
         };
         (burst, leaves.into_iter().collect())
     }
