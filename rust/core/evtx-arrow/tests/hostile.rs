@@ -38,8 +38,8 @@ impl Indices {
         (self.0 % limit.max(1) as u64) as usize
     }
 
-    /// A place that matters more often than not: in a header, or among the first records of a chunk.
-    fn place(&mut self, len: usize) -> usize {
+    /// A position that matters more often than not: in a header, or among the first records of a chunk.
+    fn position(&mut self, len: usize) -> usize {
         match self.below(4) {
             0 => self.below(len),
             1 => self.below(len.min(4096 + 512)),
@@ -51,7 +51,7 @@ impl Indices {
 /// Damages a log.
 fn damage(file: &mut Vec<u8>, numbers: &mut Indices) {
     for _ in 0..=numbers.below(8) {
-        let at = numbers.place(file.len());
+        let at = numbers.position(file.len());
         match numbers.below(8) {
             0 => file.truncate(at.max(1)),
             1 => {
@@ -75,7 +75,7 @@ fn damage(file: &mut Vec<u8>, numbers: &mut Indices) {
                 file[at..end].copy_from_slice(&number.to_le_bytes()[..end - at]);
             }
             4 => {
-                let from = numbers.place(file.len());
+                let from = numbers.position(file.len());
                 let len = numbers.below(512).min(file.len() - at.max(from));
                 file.copy_within(from..from + len, at);
             }

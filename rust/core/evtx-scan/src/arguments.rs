@@ -93,12 +93,12 @@ macro_rules! arguments {
     };
 }
 
-/// Puts a value in its place, if there is one.
+/// Sets `target` to a value, unless it is an error.
 ///
 /// # Errors
 /// Why there is none.
-pub fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
-    *place = value?;
+pub fn put<T>(target: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *target = value?;
     Ok(())
 }
 

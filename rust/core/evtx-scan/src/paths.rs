@@ -433,11 +433,11 @@ mod tests {
 
     #[test]
     fn a_folder_of_many_files_can_be_interrupted_at_each_of_them() {
-        let place = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a folder");
         for number in 0..2000 {
-            std::fs::write(place.path().join(format!("{number}.evtx")), b"").expect("a file");
+            std::fs::write(directory.path().join(format!("{number}.evtx")), b"").expect("a file");
         }
-        let folder = place.path().to_str().expect("a path");
+        let folder = directory.path().to_str().expect("a path");
         for path in [folder.to_owned(), format!("{folder}/*.evtx"), format!("{folder}/**")] {
             // How often the expansion asks whether to go on, if it is interrupted the last time.
             let asked = |last: usize| {
@@ -464,9 +464,9 @@ mod tests {
 
     #[test]
     fn files_are_found_and_named_by_the_slash_of_the_machine() {
-        let place = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a folder");
         let slash = std::path::MAIN_SEPARATOR;
-        let root = place.path().join("case [1]");
+        let root = directory.path().join("case [1]");
         std::fs::create_dir_all(root.join("Sub")).expect("folders");
         std::fs::write(root.join("Sub").join("X.EVTX"), b"").expect("a file");
         let root = root.to_str().expect("text");
@@ -497,8 +497,8 @@ mod tests {
     #[cfg(unix)]
     fn links_to_nothing_and_closed_folders_are_found() {
         use std::os::unix::fs::{PermissionsExt, symlink};
-        let place = tempfile::tempdir().expect("a folder");
-        let root = place.path().join("case [1]");
+        let directory = tempfile::tempdir().expect("a folder");
+        let root = directory.path().join("case [1]");
         std::fs::create_dir_all(root.join("a/b")).expect("folders");
         for name in ["a/b/x.evtx", "a/y.EVTX", "a/notes.txt"] {
             symlink("/nowhere/at/all", root.join(name)).expect("a link");

@@ -57,7 +57,7 @@ pub fn sort_by<T>(
     }
 }
 
-/// A place with files. A scan uses it from the calling thread, which can be another one for each call.
+/// A file system, local or remote. A scan uses it from the calling thread, which can be another one for each call.
 pub trait Storage {
     /// The paths of the files that match a pattern: `*`, `?` and `[..]`, and `**` for any number of folders. A path
     /// without these matches the file with that path. Paths are bytes, because file systems allow any.

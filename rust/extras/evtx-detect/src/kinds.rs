@@ -51,8 +51,8 @@ impl<S> KnownKind<S> {
 /// Whether an event reports that a log was cleared. It names that log in a second `Channel`, after that of `System`.
 fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
     let is = |name: &str, texts: &[&str]| {
-        let mut places = names.iter().zip(known).filter(|(known, _)| *known == name);
-        places.any(|(_, text)| text.as_deref().is_some_and(|text| texts.contains(&text)))
+        let mut values = names.iter().zip(known).filter(|(known, _)| *known == name);
+        values.any(|(_, text)| text.as_deref().is_some_and(|text| texts.contains(&text)))
     };
     names.iter().filter(|name| *name == "Channel").count() > 1
         && is("EventID", &["104", "1102"])

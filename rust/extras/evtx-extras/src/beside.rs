@@ -10,7 +10,7 @@ use evtx_scan::{BesideLogs, Call, Holds, Lease, LogFile, Pool, ScanPath, Storage
 /// Finds and reads the messages of the logs of a scan.
 #[derive(Debug)]
 pub struct MessageFiles {
-    place: String,
+    glob: String,
     /// How many more bytes of memory messages may take.
     memory: Pool,
     /// The last folder of messages, as a glob, and whether it is empty. Most logs have no messages next to them.
@@ -61,11 +61,11 @@ impl BesideLogs for MessageFiles {
 }
 
 impl MessageFiles {
-    /// A finder that looks at `place`: a glob relative to the log's folder, in which `{log}` is the log's name. A log
+    /// A finder that looks for `glob`, which is relative to the log's folder, in which `{log}` is the log's name. A log
     /// whose messages would exceed `memory` bytes, with those of all open logs, is read without them.
-    pub fn new(place: &str, memory: u64) -> Self {
+    pub fn new(glob: &str, memory: u64) -> Self {
         MessageFiles {
-            place: place.to_owned(),
+            glob: glob.to_owned(),
             memory: Pool::new(memory),
             last: Mutex::default(),
         }
@@ -77,13 +77,13 @@ impl MessageFiles {
             Some(file) if file.outer_holds() == Holds::Folder => {
                 // The name of a nested file never leads out of the outer one.
                 let name = log.path.get(file.outer().len() + 1..).unwrap_or_default();
-                let found = pattern(name, &self.place).map_or(Vec::new(), |pattern| file.beside(&pattern));
+                let found = pattern(name, &self.glob).map_or(Vec::new(), |pattern| file.beside(&pattern));
                 (name, found.into_iter().map(|(path, file)| (path, Some(file))).collect())
             }
             nested => {
                 let outer = nested.map_or(Holds::Bytes, |file| file.outer_holds());
                 let name = if let Holds::File(name) = outer { name } else { &log.path };
-                let found = match pattern(name, &self.place) {
+                let found = match pattern(name, &self.glob) {
                     Some(pattern) if !self.is_empty(call, &pattern)? => call.storage.glob(&pattern, call.interrupt)?,
                     _ => Vec::new(),
                 };
@@ -93,7 +93,7 @@ impl MessageFiles {
         };
         let mut paths = BTreeMap::<_, Vec<_>>::new();
         for (path, nested) in found {
-            if let Some(language) = Language::of(&path, name, has_glob(&self.place)) {
+            if let Some(language) = Language::of(&path, name, has_glob(&self.glob)) {
                 paths.entry(language).or_default().push(ScanPath::found(path, nested));
             }
         }
@@ -109,7 +109,7 @@ impl MessageFiles {
     fn is_empty(&self, call: Call<'_>, pattern: &str) -> Result<bool, StorageError> {
         let of_all = |(folder, name): &(&str, &str)| !folder.contains("{log}") && !name.contains("**");
         let separators = separators(call.storage.is_remote(pattern));
-        if self.place.rsplit_once(separators).filter(of_all).is_none() {
+        if self.glob.rsplit_once(separators).filter(of_all).is_none() {
             return Ok(false);
         }
         let folder = pattern.rsplit_once(separators).map_or("", |(folder, _)| folder);
@@ -168,7 +168,7 @@ impl MessageFiles {
 
 impl Language {
     /// The language of a file beside a log, by its name `<log>_<LCID>.MTA`. `None` if it is that of another log: to the
-    /// pattern of `Security.evtx`, `Security_2_1033.MTA` looks like its own. `is_glob` is whether the place is a pattern.
+    /// pattern of `Security.evtx`, `Security_2_1033.MTA` looks like its own. `is_glob` is whether the glob has wildcards.
     fn of(path: &str, log: &str, is_glob: bool) -> Option<Language> {
         let stem = |path: &str| {
             let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -193,17 +193,17 @@ impl Language {
     }
 }
 
-/// A glob for the files that may hold the messages of the log with a path. `place` is a glob, absolute or relative
+/// A glob for the files that may hold the messages of the log with a path. `glob` is absolute or relative
 /// to the log's folder, in which `{log}` is the log's name without extension. `None` if either names nothing.
-fn pattern(log: &str, place: &str) -> Option<String> {
+fn pattern(log: &str, glob: &str) -> Option<String> {
     let (folder, name) = log
         .rsplit_once(['/', '\\'])
         .map_or(("", log), |(folder, name)| (&log[..=folder.len()], name));
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    let is_absolute = place.starts_with(['/', '\\']) || place.contains(":/") || place.contains(":\\");
+    let is_absolute = glob.starts_with(['/', '\\']) || glob.contains(":/") || glob.contains(":\\");
     let folder = if is_absolute { "" } else { folder };
-    let named = !stem.is_empty() && !place.is_empty();
-    named.then(|| literal(folder) + &place.replace("{log}", &literal(stem)))
+    let named = !stem.is_empty() && !glob.is_empty();
+    named.then(|| literal(folder) + &glob.replace("{log}", &literal(stem)))
 }
 
 #[cfg(test)]
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_pattern_names_only_the_files_of_the_log() {
-        for (log, place, expected) in [
+        for (log, glob, expected) in [
             (
                 "a/b/Security.evtx",
                 "LocaleMetaData/{log}_*.MTA",
@@ -249,7 +249,7 @@ mod tests {
             ("dir/", "{log}", None),
             ("System.evtx", "", None),
         ] {
-            assert_eq!(pattern(log, place).as_deref(), expected);
+            assert_eq!(pattern(log, glob).as_deref(), expected);
         }
     }
 }

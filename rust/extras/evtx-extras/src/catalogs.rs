@@ -20,7 +20,7 @@ type Opened = (Identity, Arc<Catalog>);
 /// The catalog that was opened last.
 static LAST: Mutex<Option<Opened>> = Mutex::new(None);
 
-/// Whether an argument names a catalog, and not a place of `.MTA` files: one that contains `{log}` or a wildcard, or ends
+/// Whether an argument names a catalog, and not the path of `.MTA` files: one that contains `{log}` or a wildcard, or ends
 /// with `.mta`. A name that ends with `.messages` is that of a catalog, even with a wildcard.
 pub(crate) fn is_catalog(messages: &str) -> bool {
     let is_place = has_glob(messages) || messages.contains("{log}") || ends_with(messages, ".mta");

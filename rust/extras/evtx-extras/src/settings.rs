@@ -30,12 +30,12 @@ arguments! {
     message_source = Some("false"), Flag(|all| &mut all.extras.message_source);
     /// The path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative to its
     /// folder, in which `{log}` is the log's name.
-    messages = Some(MESSAGES), Text(|all, text| put(&mut all.messages, place_of_messages(text)));
+    messages = Some(MESSAGES), Text(|all, text| put(&mut all.messages, messages_path(text)));
     /// Adds a column `record`: each record as it is stored, to write it to another log.
     record = Some("false"), Flag(|all| &mut all.extras.record);
 }
 
-fn place_of_messages(text: Option<String>) -> Result<String, String> {
+fn messages_path(text: Option<String>) -> Result<String, String> {
     let text = text.unwrap_or_default();
     if ["true", "false"].iter().any(|flag| text.eq_ignore_ascii_case(flag)) {
         return Err(format!(

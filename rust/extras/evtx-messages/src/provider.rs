@@ -22,7 +22,7 @@ use crate::binary::manifest::{DeclaredEvent, DeclaredMap, DeclaredProvider, Deco
 use crate::binary::table::MessageTable;
 use crate::error::Result;
 use crate::language::language_name;
-use crate::registry::{FilePlace, Files, Registration, Registry};
+use crate::registry::{FileLocation, Files, Registration, Registry};
 use crate::row::{Guid, MessageKind, MessageRow, Owner, ValueMap};
 
 /// At most this many providers of manifests get the other messages of a file as parameters. *(choice)*
@@ -43,7 +43,7 @@ pub struct ProviderFile {
     /// The path, as it is shown.
     pub path: Arc<str>,
     /// Where a registry names it. Files of one folder with the same name belong together.
-    pub place: FilePlace,
+    pub location: FileLocation,
     /// What is in it.
     pub binary: Binary,
 }
@@ -53,7 +53,7 @@ impl ProviderFile {
     pub fn new(path: &str, binary: Binary) -> Self {
         ProviderFile {
             path: path.into(),
-            place: FilePlace::of(path),
+            location: FileLocation::of(path),
             binary,
         }
     }
@@ -62,7 +62,7 @@ impl ProviderFile {
     pub fn bytes(&self) -> usize {
         let providers = self.binary.manifests.iter().map(|manifest| manifest.providers.len());
         let declared = providers.sum::<usize>() * size_of::<Declared>();
-        size_of::<Self>() + self.path.len() + self.place.bytes() + declared + self.binary.bytes()
+        size_of::<Self>() + self.path.len() + self.location.bytes() + declared + self.binary.bytes()
     }
 }
 
@@ -92,7 +92,7 @@ impl Known<'_> {
             return !self.registry.has_publishers();
         };
         let first = lists(registration).into_iter().find(|files| !files.is_empty());
-        first.is_some_and(|files| self.registry.is_file_of(files, &file.place))
+        first.is_some_and(|files| self.registry.is_file_of(files, &file.location))
     }
 }
 
@@ -327,7 +327,7 @@ impl Rows {
 
     /// Whose messages the tables of a file have.
     fn owners(&self, file: &ProviderFile, known: Known<'_>) -> Result<Vec<Owner>> {
-        let (registry, name_of_file) = (known.registry, file.place.name());
+        let (registry, name_of_file) = (known.registry, file.location.name());
         let events = registry.by_message_file(name_of_file);
         let events = events.map(|of| (MessageKind::Event, of, &of.message_files));
         let parameters = registry.by_parameter_file(name_of_file);
@@ -335,7 +335,7 @@ impl Rows {
         let mut owners = Vec::new();
         for (kind, registration, files) in events.chain(parameters) {
             known.interrupt.check()?;
-            if registry.is_file_of(files, &file.place) {
+            if registry.is_file_of(files, &file.location) {
                 owners.push(Owner {
                     kind,
                     provider: Some(registration.name.clone()),

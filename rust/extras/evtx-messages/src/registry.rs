@@ -69,7 +69,7 @@ enum RootKind {
 impl Root {
     /// The root of a path with `System32`; `None` without it.
     pub fn of(path: &str) -> Option<Self> {
-        FilePlace::of(path).root()
+        FileLocation::of(path).root()
     }
 
     /// Whether it has no more folders above than another one.
@@ -79,16 +79,16 @@ impl Root {
 
     /// The root of a hive with a path, and whether the hive is where Windows has it below that.
     pub fn of_hive(path: &str) -> (Self, bool) {
-        let place = FilePlace::of(path);
-        match place.root().filter(|root| {
-            let path = format!("{SYSTEM}/config/{}", place.name());
-            place.is_at(&path, *root)
+        let location = FileLocation::of(path);
+        match location.root().filter(|root| {
+            let path = format!("{SYSTEM}/config/{}", location.name());
+            location.is_at(&path, *root)
         }) {
             Some(root) => (root, true),
             None => {
-                let mut root = place.root_of_files();
+                let mut root = location.root_of_files();
                 // Its folder can have been copied without those above.
-                root.above -= usize::from(place.folder().ends_with("config"));
+                root.above -= usize::from(location.folder().ends_with("config"));
                 (root, false)
             }
         }
@@ -118,7 +118,7 @@ pub type Files = Arc<[RegisteredFile]>;
 
 /// Where a file is that a registry may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilePlace {
+pub struct FileLocation {
     /// The path in lower case, with `/`. Texts are where their binary is, not in the folder of their language.
     path: Box<str>,
     /// The length of its folder.
@@ -127,8 +127,8 @@ pub struct FilePlace {
     in_system_resources: bool,
 }
 
-impl FilePlace {
-    /// The place of the file with a path.
+impl FileLocation {
+    /// The location of the file with a path.
     pub fn of(path: &str) -> Self {
         let path = path.to_lowercase().replace('\\', "/");
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -142,7 +142,7 @@ impl FilePlace {
             .strip_suffix("systemresources")
             .filter(|_| name.ends_with(".mun"));
         let folder = windows.map_or(folder.to_owned(), |windows| format!("{windows}system32"));
-        FilePlace {
+        FileLocation {
             folder: folder.trim_start_matches('/').len(),
             path: format!("{folder}/{}", file_name(name)).trim_start_matches('/').into(),
             in_system_resources: windows.is_some(),
@@ -396,7 +396,7 @@ impl Registry {
     }
 
     /// Notes where a file is. Call it for all files before [`is_file_of`](Self::is_file_of).
-    pub fn locate(&mut self, file: &FilePlace) {
+    pub fn locate(&mut self, file: &FileLocation) {
         let lost = Some(file.root_of_files()).filter(|_| self.files.contains(file.name()));
         let root = file.root().into_iter().chain(lost).chain(self.root).min();
         self.root = root;
@@ -404,7 +404,7 @@ impl Registry {
 
     /// Whether a file is one of these, which a provider uses: it is where the registry says, below the root of all files, or
     /// it has the resources of one of them.
-    pub fn is_file_of(&self, files: &[RegisteredFile], file: &FilePlace) -> bool {
+    pub fn is_file_of(&self, files: &[RegisteredFile], file: &FileLocation) -> bool {
         let Some(root) = self.root else { return false };
         let is_own = |registered: &RegisteredFile| {
             let resources = file.in_system_resources && file.is_at(&format!("{SYSTEM}/{}", file.name()), root);

@@ -181,13 +181,13 @@ mod tests {
         );
         let paths: Vec<_> = (0..sizes.len()).map(|index| ScanPath::named(&name(index))).collect();
         let planned = partitions(&storage, &paths, target, splits, Interrupt::NEVER).expect("a plan");
-        let place = |task: ScanTask| match task {
+        let position = |task: ScanTask| match task {
             ScanTask::File(path, _, split) => (path, split.slots),
             other => panic!("{other:?}"),
         };
         planned
             .into_iter()
-            .map(|tasks| tasks.into_iter().map(place).collect())
+            .map(|tasks| tasks.into_iter().map(position).collect())
             .collect()
     }
 

@@ -479,9 +479,9 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
             if self.odd.is_none()
                 && let Some(why) = expected.refusal(&value)
             {
-                let place = self.place();
-                let place = if place.is_empty() { "it" } else { &place };
-                self.odd = Some(format!("{place} is {why}"));
+                let path = self.path();
+                let path = if path.is_empty() { "it" } else { &path };
+                self.odd = Some(format!("{path} is {why}"));
             }
             if self.at - self.looked >= UNCHECKED {
                 self.looked = self.at;
@@ -718,21 +718,17 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
             let name = self.shown(name);
             // The last name is not that of an outer object.
             self.names.truncate(first);
-            let place = self.place();
-            let place = if place.is_empty() {
-                place
-            } else {
-                format!(" in {place}")
-            };
-            self.odd = Some(format!("the name {name} occurs twice{place}"));
+            let path = self.path();
+            let path = if path.is_empty() { path } else { format!(" in {path}") };
+            self.odd = Some(format!("the name {name} occurs twice{path}"));
         }
         if self.odd.is_none()
             && let Some(name) = object.missing(|name| self.has_name(first, name))
         {
             self.names.truncate(first);
-            let place = self.place();
-            let dot = if place.is_empty() { "" } else { "." };
-            self.odd = Some(format!("{place}{dot}{name} is missing"));
+            let path = self.path();
+            let dot = if path.is_empty() { "" } else { "." };
+            self.odd = Some(format!("{path}{dot}{name} is missing"));
         }
         self.names.truncate(first);
         if self.names.is_empty() {
@@ -781,8 +777,8 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
     }
 
     /// The names that lead to the value that is read: `Event.System`.
-    fn place(&self) -> String {
-        let mut place = String::new();
+    fn path(&self) -> String {
+        let mut path = String::new();
         let ends = self
             .open
             .iter()
@@ -792,11 +788,11 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
         for (level, end) in self.open.iter().zip(ends) {
             // A list has no names.
             if let Some(name) = self.names[level.first.min(end)..end].last() {
-                let dot = if place.is_empty() { "" } else { "." };
-                _ = write!(place, "{dot}{}", self.shown(*name));
+                let dot = if path.is_empty() { "" } else { "." };
+                _ = write!(path, "{dot}{}", self.shown(*name));
             }
         }
-        place
+        path
     }
 }
 
@@ -873,7 +869,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_occur_twice_are_named_with_their_place() {
+    fn names_that_occur_twice_are_named_with_their_path() {
         let many: String = (0..100).map(|nth| format!("\"{nth}\":0,")).collect();
         for (text, expected) in [
             ("{\"a\":1,\"b\":{\"a\":2},\"c\":[{\"a\":1},{\"a\":2}]}", None),

@@ -13,7 +13,7 @@ use evtx_arrow::DecodeError;
 use evtx_format::{Interrupt, Interrupted, free};
 use evtx_messages::binary::Binary;
 use evtx_messages::provider::{self, Known, ProviderFile};
-use evtx_messages::registry::{FilePlace, HiveName, Registry, Root};
+use evtx_messages::registry::{FileLocation, HiveName, Registry, Root};
 use evtx_messages::{CATALOG_ENDING, Catalog, Error, catalog};
 use evtx_scan::{
     Call, FileKind, Holds, LastOpened, LogFile, OtherFiles, ScanError, ScanPath, Storage, StorageError, sort_by,
@@ -254,10 +254,10 @@ impl Work {
             let mut ranks = HashMap::new();
             for index in &self.next_files {
                 interrupt.check()?;
-                let place = FilePlace::of(&paths[*index].path);
+                let location = FileLocation::of(&paths[*index].path);
                 // A file that cannot be read has its place, too: no other stands in for it.
-                self.registry.locate(&place);
-                ranks.insert(*index, (!self.registry.has_file(place.name()), place.depth()));
+                self.registry.locate(&location);
+                ranks.insert(*index, (!self.registry.has_file(location.name()), location.depth()));
             }
             let mut sorted: Vec<_> = self.next_files.drain(..).collect();
             sort_by(&mut sorted, |a, b| ranks[a].cmp(&ranks[b]), interrupt)?;
@@ -378,8 +378,8 @@ fn groups(
     let mut groups: BTreeMap<(Box<str>, usize), Vec<ProviderFile>> = BTreeMap::new();
     for file in binaries {
         interrupt.check()?;
-        let number = names.number(file.place.name());
-        let key = (file.place.folder().into(), names.leader(number));
+        let number = names.number(file.location.name());
+        let key = (file.location.folder().into(), names.leader(number));
         groups.entry(key).or_default().push(file);
     }
     Ok(groups.into_values().collect())

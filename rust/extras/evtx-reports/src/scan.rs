@@ -65,10 +65,10 @@ struct Progress<R: Report> {
     next: usize,
     /// The files that are open and have pieces left.
     open: Vec<OpenFile>,
-    /// Outcomes that the report has not received yet, by their places.
-    waiting: BTreeMap<Place, Outcome<R>>,
-    /// The next place that the report receives.
-    at: Place,
+    /// Outcomes that the report has not received yet, by their steps.
+    waiting: BTreeMap<StepIndex, Outcome<R>>,
+    /// The next step whose outcome the report receives.
+    at: StepIndex,
     /// How many threads look for work or do some.
     threads: usize,
     /// The next batch index.
@@ -77,9 +77,9 @@ struct Progress<R: Report> {
     is_failed: bool,
 }
 
-/// A place in the order in which the report receives outcomes: the index of a file, and the index of a step. Step 0 of
+/// A step in the order in which the report receives outcomes: the index of a file, and the index of a step. Step 0 of
 /// a file is its header; its pieces and its end follow.
-type Place = (usize, u64);
+type StepIndex = (usize, u64);
 
 /// The outcome of a step.
 enum Outcome<R: Report> {
@@ -177,10 +177,10 @@ impl<R: Report> Shared<R> {
 
     /// Takes the outcome of a step of a file, then an [`Outcome::End`] if that step was its last, and the file if it was
     /// opened and has pieces.
-    fn deliver(&self, place: Place, outcome: Outcome<R>, end: Option<Outcome<R>>, opened: Option<OpenFile>) {
+    fn deliver(&self, at: StepIndex, outcome: Outcome<R>, end: Option<Outcome<R>>, opened: Option<OpenFile>) {
         let mut progress = self.lock();
-        let (index, step) = place;
-        progress.deliver(&self.paths, place, outcome);
+        let (index, step) = at;
+        progress.deliver(&self.paths, at, outcome);
         if let Some(end) = end {
             progress.deliver(&self.paths, (index, step + 1), end);
         }
@@ -224,9 +224,9 @@ impl<R: Report> Progress<R> {
     }
 
     /// Takes an outcome, and passes on to the report what is in order now.
-    fn deliver(&mut self, paths: &[ScanPath], place: Place, found: Outcome<R>) {
-        if place >= self.at {
-            self.waiting.insert(place, found);
+    fn deliver(&mut self, paths: &[ScanPath], at: StepIndex, found: Outcome<R>) {
+        if at >= self.at {
+            self.waiting.insert(at, found);
         }
         while let Some(found) = self.waiting.remove(&self.at) {
             let (file, step) = self.at;

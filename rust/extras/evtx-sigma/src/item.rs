@@ -14,7 +14,7 @@ use crate::expression::Expression;
 use crate::limits::{Budget, Limits};
 use crate::matcher::Matcher;
 use crate::modifiers::{Meaning, Modifiers, modifiers};
-use crate::pattern::{Pattern, Place, Segment, fold_segments, is_plain};
+use crate::pattern::{Anchor, Pattern, Segment, fold_segments, is_plain};
 use crate::placeholders::{Placeholders, expand};
 use crate::yaml::{Key, Node, Value};
 
@@ -114,7 +114,7 @@ pub(crate) fn items(key: &Key, value: &Node, context: &mut Context<'_>) -> Resul
 }
 
 /// What keywords without modifiers are.
-const KEYWORD: Meaning = Meaning::Text(Some(Place::Anywhere));
+const KEYWORD: Meaning = Meaning::Text(Some(Anchor::Anywhere));
 
 /// The item of some keywords.
 pub(crate) fn keywords(values: &[Node], context: &mut Context<'_>) -> Result<Item, LoadError> {
@@ -192,9 +192,9 @@ fn add_text_matchers(
     // Encoding a text, or compiling an expression, takes up to some 10 ms.
     context.interrupt.check().map_err(|_| at(Problem::Interrupted))?;
     match modifiers.meaning {
-        Meaning::Text(place) => {
-            let place = place.unwrap_or(Place::Whole);
-            text_matchers(text, place, modifiers, &mut context.budget, matchers).map_err(at)?;
+        Meaning::Text(anchor) => {
+            let anchor = anchor.unwrap_or(Anchor::Whole);
+            text_matchers(text, anchor, modifiers, &mut context.budget, matchers).map_err(at)?;
         }
         Meaning::Regex(flags) => {
             context.budget.take_needle(text.len()).map_err(at)?;
@@ -208,12 +208,12 @@ fn add_text_matchers(
             context.budget.take_needle(text.len()).map_err(at)?;
             matchers.push(Matcher::Network(network.map_err(no_network).map_err(at)?));
         }
-        Meaning::FieldReference(place) => {
+        Meaning::FieldReference(anchor) => {
             context.budget.take_needle(text.len()).map_err(at)?;
             let field = text.split(' ').collect::<String>().into();
             matchers.push(Matcher::FieldReference {
                 field,
-                place,
+                anchor,
                 cased: modifiers.cased,
             });
         }
@@ -225,7 +225,7 @@ fn add_text_matchers(
 /// The matchers of a text with wildcards: one for each text that its encodings make.
 fn text_matchers(
     text: &str,
-    place: Place,
+    anchor: Anchor,
     modifiers: &Modifiers,
     budget: &mut Budget,
     matchers: &mut Vec<Matcher>,
@@ -238,7 +238,7 @@ fn text_matchers(
         };
         budget.take_needle(needle.len())?;
         matchers.push(Matcher::Text {
-            pattern: Pattern::Needle(place, needle.into()),
+            pattern: Pattern::Needle(anchor, needle.into()),
             cased: modifiers.cased,
         });
         return Ok(());
@@ -248,8 +248,8 @@ fn text_matchers(
         if !modifiers.cased {
             fold_segments(&mut segments);
         }
-        let before = matches!(place, Place::End | Place::Anywhere).then_some(Segment::Many);
-        let after = matches!(place, Place::Start | Place::Anywhere).then_some(Segment::Many);
+        let before = matches!(anchor, Anchor::End | Anchor::Anywhere).then_some(Segment::Many);
+        let after = matches!(anchor, Anchor::Start | Anchor::Anywhere).then_some(Segment::Many);
         let pattern = Pattern::new(before.into_iter().chain(segments).chain(after));
         let bytes = pattern.needles().map(str::len).sum();
         if let Pattern::Wildcards(segments) = &pattern {

@@ -91,7 +91,7 @@ pub use limits::Limits;
 pub use logsource::{Alternative, LogSources, Renamed};
 pub use matcher::{Comparison, DatePart, Matcher};
 pub use number::Number;
-pub use pattern::{Pattern, Place, Segment};
+pub use pattern::{Anchor, Pattern, Segment};
 pub use placeholders::Placeholders;
 pub use rule::{Detection, Rule};
 pub use source::LogSource;

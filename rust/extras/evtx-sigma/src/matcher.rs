@@ -14,7 +14,7 @@ use jiff::fmt::temporal::Pieces;
 use crate::event::{Event, break_if};
 use crate::expression::Expression;
 use crate::number::Number;
-use crate::pattern::{Pattern, Place};
+use crate::pattern::{Anchor, Pattern};
 
 /// A test of one value of a field, with all modifiers applied.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub enum Matcher {
         /// The name of the other field.
         field: Box<str>,
         /// Where the text of the other field must be.
-        place: Place,
+        anchor: Anchor,
         /// Whether case matters.
         cased: bool,
     },
@@ -99,14 +99,14 @@ impl Matcher {
             Matcher::Text { pattern, cased: false } => pattern.matches(text.folded(), interrupt),
             Matcher::Regex(expression) => expression.find(text.as_is, interrupt).unwrap_or(false),
             Matcher::Network(network) => has_address(network, text.as_is),
-            Matcher::FieldReference { field, place, cased } => {
+            Matcher::FieldReference { field, anchor, cased } => {
                 let mut is_match = false;
                 event.values(field, &mut |other| {
                     is_match = other.is_some_and(|other| {
                         if *cased {
-                            place.holds(text.as_is, other)
+                            anchor.holds(text.as_is, other)
                         } else {
-                            place.holds(text.folded(), &fold(other))
+                            anchor.holds(text.folded(), &fold(other))
                         }
                     });
                     break_if(is_match)

@@ -5,7 +5,7 @@ use crate::error::Problem;
 use crate::expression::Flags;
 use crate::limits::Limits;
 use crate::matcher::{Comparison, DatePart};
-use crate::pattern::Place;
+use crate::pattern::Anchor;
 
 /// What the modifiers of an item ask for.
 #[derive(Debug)]
@@ -27,14 +27,14 @@ pub(crate) struct Modifiers {
 /// What the values of an item are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Texts with wildcards, and the place if a modifier names one.
-    Text(Option<Place>),
+    /// Texts with wildcards, and the anchor if a modifier names one.
+    Text(Option<Anchor>),
     /// Regular expressions.
     Regex(Flags),
     /// Networks.
     Network,
     /// Names of other fields.
-    FieldReference(Place),
+    FieldReference(Anchor),
     /// Numbers.
     Number(Option<DatePart>, Comparison),
     /// Whether the field exists.
@@ -48,7 +48,7 @@ enum Modifier {
     Cased,
     Expand,
     Encoding(Encoding),
-    Place(Place),
+    Anchor(Anchor),
     Regex,
     Flag(fn(&mut Flags) -> &mut bool),
     Network,
@@ -66,9 +66,9 @@ fn modifier(name: &str) -> Option<Modifier> {
         "neq" => M::Neq,
         "cased" => M::Cased,
         "expand" => M::Expand,
-        "contains" => M::Place(Place::Anywhere),
-        "startswith" => M::Place(Place::Start),
-        "endswith" => M::Place(Place::End),
+        "contains" => M::Anchor(Anchor::Anywhere),
+        "startswith" => M::Anchor(Anchor::Start),
+        "endswith" => M::Anchor(Anchor::End),
         "base64" => M::Encoding(Encoding::Base64),
         "base64offset" => M::Encoding(Encoding::Base64Offset),
         "wide" | "utf16le" => M::Encoding(Encoding::Utf16Le),
@@ -145,9 +145,9 @@ pub(crate) fn modifiers(names: &[&str]) -> Result<Modifiers, Problem> {
 fn narrowed(meaning: Meaning, modifier: &Modifier) -> Option<Meaning> {
     use Meaning as M;
     Some(match (meaning, modifier) {
-        (M::Text(None), Modifier::Place(place)) => M::Text(Some(*place)),
-        (M::FieldReference(Place::Whole), Modifier::Place(place)) => M::FieldReference(*place),
-        (M::Text(place), Modifier::FieldReference) => M::FieldReference(place.unwrap_or(Place::Whole)),
+        (M::Text(None), Modifier::Anchor(anchor)) => M::Text(Some(*anchor)),
+        (M::FieldReference(Anchor::Whole), Modifier::Anchor(anchor)) => M::FieldReference(*anchor),
+        (M::Text(anchor), Modifier::FieldReference) => M::FieldReference(anchor.unwrap_or(Anchor::Whole)),
         (M::Text(None), Modifier::Regex) => M::Regex(Flags::default()),
         (M::Regex(mut flags), Modifier::Flag(flag)) => {
             *flag(&mut flags) = true;
@@ -189,9 +189,9 @@ mod tests {
         let mut flags = Flags::default();
         (flags.ignore_case, flags.dot_all) = (true, true);
         for (names, meaning) in [
-            ("wide|base64offset|contains", Meaning::Text(Some(Place::Anywhere))),
-            ("contains|windash|all", Meaning::Text(Some(Place::Anywhere))),
-            ("fieldref|endswith|neq", Meaning::FieldReference(Place::End)),
+            ("wide|base64offset|contains", Meaning::Text(Some(Anchor::Anywhere))),
+            ("contains|windash|all", Meaning::Text(Some(Anchor::Anywhere))),
+            ("fieldref|endswith|neq", Meaning::FieldReference(Anchor::End)),
             ("hour|gte", hour),
             ("gte|hour", hour),
             ("re|i|s", Meaning::Regex(flags)),

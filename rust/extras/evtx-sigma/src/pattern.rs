@@ -23,7 +23,7 @@ pub(crate) const DASHES: [char; 5] = ['-', '/', '\u{2013}', '\u{2014}', '\u{2015
 
 /// Where a needle must be in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Anchor {
     /// It is the whole text.
     Whole,
     /// At the start.
@@ -34,14 +34,14 @@ pub enum Place {
     Anywhere,
 }
 
-impl Place {
-    /// Whether `needle` is at this place of `text`.
+impl Anchor {
+    /// Whether `needle` is anchored so in `text`.
     pub(crate) fn holds(self, text: &str, needle: &str) -> bool {
         match self {
-            Place::Whole => text == needle,
-            Place::Start => text.starts_with(needle),
-            Place::End => text.ends_with(needle),
-            Place::Anywhere => text.contains(needle),
+            Anchor::Whole => text == needle,
+            Anchor::Start => text.starts_with(needle),
+            Anchor::End => text.ends_with(needle),
+            Anchor::Anywhere => text.contains(needle),
         }
     }
 }
@@ -49,10 +49,10 @@ impl Place {
 /// What a text of an event must look like. The texts in a pattern are its **needles**.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// A needle at a place. It is empty only for an empty text ([`Place::Whole`]) and for the pattern `*`, which matches
-    /// every text ([`Place::Anywhere`]).
-    Needle(Place, Box<str>),
-    /// These segments in order, if no needle at a place means the same.
+    /// A needle at an anchor. It is empty only for an empty text ([`Anchor::Whole`]) and for the pattern `*`, which matches
+    /// every text ([`Anchor::Anywhere`]).
+    Needle(Anchor, Box<str>),
+    /// These segments in order, if no needle at an anchor means the same.
     Wildcards(Box<[Segment]>),
 }
 
@@ -68,22 +68,22 @@ impl Pattern {
                 (_, segment) => merged.push(segment),
             }
         }
-        let (place, needle) = match merged.as_mut_slice() {
-            [] => (Place::Whole, Box::default()),
-            [Segment::Many] => (Place::Anywhere, Box::default()),
-            [Segment::Text(text)] => (Place::Whole, std::mem::take(text)),
-            [Segment::Text(text), Segment::Many] => (Place::Start, std::mem::take(text)),
-            [Segment::Many, Segment::Text(text)] => (Place::End, std::mem::take(text)),
-            [Segment::Many, Segment::Text(text), Segment::Many] => (Place::Anywhere, std::mem::take(text)),
+        let (anchor, needle) = match merged.as_mut_slice() {
+            [] => (Anchor::Whole, Box::default()),
+            [Segment::Many] => (Anchor::Anywhere, Box::default()),
+            [Segment::Text(text)] => (Anchor::Whole, std::mem::take(text)),
+            [Segment::Text(text), Segment::Many] => (Anchor::Start, std::mem::take(text)),
+            [Segment::Many, Segment::Text(text)] => (Anchor::End, std::mem::take(text)),
+            [Segment::Many, Segment::Text(text), Segment::Many] => (Anchor::Anywhere, std::mem::take(text)),
             _ => return Pattern::Wildcards(merged.into()),
         };
-        Pattern::Needle(place, needle)
+        Pattern::Needle(anchor, needle)
     }
 
     /// Whether a text matches, or `false` after an interrupt. Case matters: to ignore it, fold both sides first.
     pub(crate) fn matches(&self, text: &str, interrupt: Interrupt<'_>) -> bool {
         match self {
-            Pattern::Needle(place, needle) => place.holds(text, needle),
+            Pattern::Needle(anchor, needle) => anchor.holds(text, needle),
             Pattern::Wildcards(segments) => matches_segments(segments, text, interrupt),
         }
     }
@@ -91,7 +91,7 @@ impl Pattern {
     /// The byte offset of the first needle in a text that matches, or 0.
     pub(crate) fn place_in(&self, text: &str) -> usize {
         let found = match self {
-            Pattern::Needle(Place::End, needle) => text.rfind(&**needle),
+            Pattern::Needle(Anchor::End, needle) => text.rfind(&**needle),
             _ => self.needles().next().and_then(|needle| text.find(needle)),
         };
         found.unwrap_or(0)
@@ -168,7 +168,7 @@ fn matches_segments(segments: &[Segment], text: &str, interrupt: Interrupt<'_>) 
     const TRIES: usize = 1 << 14;
     let (mut segment, mut at) = (0, 0);
     let mut tries = 0;
-    // The segment after the last `*`, and the place in the text where that `*` ends.
+    // The segment after the last `*`, and the offset in the text where that `*` ends.
     let mut last: Option<(usize, usize)> = None;
     let one = |at: usize, is_wanted: fn(char) -> bool| {
         let character = text[at..].chars().next().filter(|&c| is_wanted(c))?;
@@ -214,22 +214,22 @@ mod tests {
     /// Among them is every example of the specification's section "Escape Character".
     #[test]
     fn finds_the_simplest_pattern() {
-        for (value, place, needle) in [
-            (r"C:\Windows\x", Place::Whole, r"C:\Windows\x"),
-            (r"C:\\Windows", Place::Whole, r"C:\Windows"),
-            (r"\*\?", Place::Whole, "*?"),
-            (r"a\\*", Place::Start, r"a\"),
-            (r"a\\\*", Place::Whole, r"a\*"),
-            (r"a\\\b", Place::Whole, r"a\\b"),
-            (r"a\\\\b", Place::Whole, r"a\\b"),
-            (r"a\", Place::Whole, r"a\"),
-            ("", Place::Whole, ""),
-            ("**", Place::Anywhere, ""),
-            ("a**", Place::Start, "a"),
-            ("*a", Place::End, "a"),
-            ("**a*", Place::Anywhere, "a"),
+        for (value, anchor, needle) in [
+            (r"C:\Windows\x", Anchor::Whole, r"C:\Windows\x"),
+            (r"C:\\Windows", Anchor::Whole, r"C:\Windows"),
+            (r"\*\?", Anchor::Whole, "*?"),
+            (r"a\\*", Anchor::Start, r"a\"),
+            (r"a\\\*", Anchor::Whole, r"a\*"),
+            (r"a\\\b", Anchor::Whole, r"a\\b"),
+            (r"a\\\\b", Anchor::Whole, r"a\\b"),
+            (r"a\", Anchor::Whole, r"a\"),
+            ("", Anchor::Whole, ""),
+            ("**", Anchor::Anywhere, ""),
+            ("a**", Anchor::Start, "a"),
+            ("*a", Anchor::End, "a"),
+            ("**a*", Anchor::Anywhere, "a"),
         ] {
-            let expected = Pattern::Needle(place, needle.into());
+            let expected = Pattern::Needle(anchor, needle.into());
             assert_eq!(Pattern::new(segments(value)), expected, "{value}");
         }
         let wildcards = |value| match Pattern::new(segments(value)) {
@@ -248,7 +248,7 @@ mod tests {
         #[test]
         fn matches_as_a_regular_expression(value in r"[abä*?\\]{0,9}", text in r"[abä*\\\n]{0,9}") {
             if is_plain(&value) {
-                let needle = Pattern::Needle(Place::Whole, value.as_str().into());
+                let needle = Pattern::Needle(Anchor::Whole, value.as_str().into());
                 prop_assert_eq!(Pattern::new(segments(&value)), needle);
             }
             let mut expression = String::from("(?s)^");

@@ -37,7 +37,7 @@ fn unite_known(a: Option<ColumnType>, b: Option<ColumnType>) -> Option<ColumnTyp
 
 impl FieldColumns {
     /// The column with a key. A new column is inserted after `last`. `None` if there are too many.
-    fn place(&mut self, name: &str, key: String, last: Option<usize>) -> Option<usize> {
+    fn insert(&mut self, name: &str, key: String, last: Option<usize>) -> Option<usize> {
         if let Some(&known) = self.indices.get(&*key) {
             return Some(known);
         }
@@ -45,7 +45,7 @@ impl FieldColumns {
             return None;
         }
         let index = self.columns.len();
-        let after = self.order.iter().position(|place| Some(*place) == last);
+        let after = self.order.iter().position(|index| Some(*index) == last);
         self.order.insert(after.map_or(0, |after| after + 1), index);
         let key: Arc<str> = key.into();
         self.indices.insert(Arc::clone(&key), index);
@@ -76,7 +76,7 @@ impl FieldColumns {
                 // No key in lower case has this letter.
                 (in_both, key) = (Some(Arc::from(&*key)), format!("{key}U"));
             }
-            let Some(index) = self.place(&field.key, key, last) else {
+            let Some(index) = self.insert(&field.key, key, last) else {
                 continue;
             };
             last = Some(index);
@@ -94,7 +94,7 @@ impl FieldColumns {
         let mut columns = ColumnKeys::default();
         for (name, value_type) in event.fields.iter() {
             let (key, _) = columns.take(name);
-            let Some(index) = self.place(name, key, last) else {
+            let Some(index) = self.insert(name, key, last) else {
                 continue;
             };
             last = Some(index);

@@ -63,7 +63,7 @@ impl TemplateContent {
 
     /// Whether a definition of a chunk is another copy, in which the same names are inline.
     pub(crate) fn matches(&self, chunk: &[u8], definition: &Definition) -> bool {
-        self.agrees(chunk, definition, |place, name| chunk.get(place) == Some(name))
+        self.agrees(chunk, definition, |range, name| chunk.get(range) == Some(name))
     }
 
     /// Whether a definition of a chunk has the same bytes apart from references and links, and the same inline names, and
@@ -83,10 +83,10 @@ impl TemplateContent {
         let (mut at, mut name_at) = (0, 0);
         for known in &self.refs {
             let (offset, inline) = reference(chunk, start + known.at);
-            let (name, place) = (&self.names[name_at..known.end], offset as usize + 4);
+            let (name, start) = (&self.names[name_at..known.end], offset as usize + 4);
             if body[at..known.at] != self.body[at..known.at]
                 || inline != known.inline
-                || !inline && !has_name(place..place + name.len(), name)
+                || !inline && !has_name(start..start + name.len(), name)
             {
                 return false;
             }
@@ -123,10 +123,10 @@ impl TemplateContent {
             let (name, at) = (&self.names[name_at..known.end], body + known.at);
             name_at = known.end;
             let (offset, _) = reference(chunk, at);
-            let place = offset as usize + 4;
+            let start = offset as usize + 4;
             let offset = if known.inline {
                 at + 4
-            } else if chunk.get(place..place + name.len()) == Some(name) {
+            } else if chunk.get(start..start + name.len()) == Some(name) {
                 continue;
             } else {
                 let end = chunk.len();

@@ -547,7 +547,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// The template of the definition at a chunk offset. Compiles it at its first use.
     #[inline]
     pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: TreeRoot) -> TemplateId {
-        templates.place(definition, root, || self.compile(definition, root))
+        templates.get_or_add(definition, root, || self.compile(definition, root))
     }
 
     /// Compiles a definition, or finds it in the cache of the scan. Returns whether the cache keeps it.

@@ -62,7 +62,7 @@ impl ChunkTemplates {
 
     /// The template of the definition at a chunk offset. `compile` returns whether the cache of the scan keeps it.
     #[inline]
-    pub(crate) fn place(
+    pub(crate) fn get_or_add(
         &mut self,
         definition: u32,
         root: TreeRoot,
@@ -191,11 +191,11 @@ mod tests {
             (513, TreeRoot::Event, 2),
         ];
         for (definition, root, expected) in uses {
-            let place = templates.place(definition, root, || {
+            let id = templates.get_or_add(definition, root, || {
                 times += 1;
                 Ok((compiled(), true))
             });
-            assert_eq!(place, TemplateId(expected), "{definition} {root:?}");
+            assert_eq!(id, TemplateId(expected), "{definition} {root:?}");
             assert!(templates.find(definition, root).is_some());
         }
         assert_eq!(times, 5);
@@ -211,7 +211,7 @@ mod tests {
             assert!(templates.find(definition, root).is_none());
         }
         assert_eq!(
-            templates.place(513, TreeRoot::Event, || Ok((compiled(), true))),
+            templates.get_or_add(513, TreeRoot::Event, || Ok((compiled(), true))),
             TemplateId(0)
         );
     }
@@ -221,9 +221,9 @@ mod tests {
         let mut templates = ChunkTemplates::default();
         let error = Error::new(9, ErrorKind::Names);
         let first = TemplateId(0);
-        assert_eq!(templates.place(512, TreeRoot::Event, || Err(error)), first);
+        assert_eq!(templates.get_or_add(512, TreeRoot::Event, || Err(error)), first);
         assert_eq!(
-            templates.place(512, TreeRoot::Event, || panic!("compiled again")),
+            templates.get_or_add(512, TreeRoot::Event, || panic!("compiled again")),
             first
         );
         assert_eq!(templates.get(first).err(), Some(error));
@@ -234,9 +234,9 @@ mod tests {
     fn what_the_scan_does_not_keep_is_bounded() {
         let mut templates = ChunkTemplates::default();
         let bytes = compiled().bytes();
-        templates.place(0, TreeRoot::Event, || Ok((compiled(), true)));
+        templates.get_or_add(0, TreeRoot::Event, || Ok((compiled(), true)));
         assert_eq!(templates.bytes, 0, "the scan's");
-        templates.place(1, TreeRoot::Event, || Ok((compiled(), false)));
+        templates.get_or_add(1, TreeRoot::Event, || Ok((compiled(), false)));
         assert_eq!(templates.bytes, bytes);
         for (held, are_many, is_refused) in [
             (MAX_BYTES, false, false),
@@ -247,9 +247,9 @@ mod tests {
             templates.clear();
             templates.bytes = held;
             assert_eq!(templates.are_many(), are_many, "{held}");
-            let place = templates.place(7, TreeRoot::Event, || Ok((compiled(), false)));
+            let id = templates.get_or_add(7, TreeRoot::Event, || Ok((compiled(), false)));
             let refused = Error::new(7, ErrorKind::Templates);
-            assert_eq!(templates.get(place).err(), is_refused.then_some(refused), "{held}");
+            assert_eq!(templates.get(id).err(), is_refused.then_some(refused), "{held}");
         }
         templates.clear();
         assert_eq!(templates.bytes, 0);

@@ -137,10 +137,10 @@ fn damaged_records_cost_an_error() {
     let (mut cutter, mut written, mut refused) = (Cutter::default(), 0, 0);
     for round in 0..6000 {
         let offset = offsets[random(offsets.len())];
-        let (place, byte) = (offset + 24 + random(400), random(256) as u8);
-        let before = file[place];
+        let (at, byte) = (offset + 24 + random(400), random(256) as u8);
+        let before = file[at];
         if round % 2 == 0 {
-            file[place] = byte;
+            file[at] = byte;
         }
         let (_, slots) = file.split_at(HEADER);
         let slot = (offset - HEADER) / CHUNK;
@@ -150,14 +150,14 @@ fn damaged_records_cost_an_error() {
         let record = cutter
             .cut(chunk, record.id, record.written, record.binxml())
             .map(<[u8]>::to_vec);
-        file[place] = before;
+        file[at] = before;
         let Ok(mut record) = record else {
             refused += 1;
             continue;
         };
         for _ in 0..random(4) {
-            let place = random(record.len());
-            record[place] = random(256) as u8;
+            let at = random(record.len());
+            record[at] = random(256) as u8;
         }
         let mut copy = LogWriter::new(1);
         match CutRecord::new(&record).and_then(|record| copy.write_cut(record)) {

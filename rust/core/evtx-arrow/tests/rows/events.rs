@@ -308,7 +308,7 @@ fn log(events: &[Event]) -> Vec<u8> {
 }
 
 /// Where a text is that the file has once, in a definition.
-fn place(file: &[u8], text: &str) -> Range<usize> {
+fn range_of(file: &[u8], text: &str) -> Range<usize> {
     let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let at = file.windows(text.len()).position(|window| window == text);
     let at = at.expect("the text");
@@ -317,7 +317,7 @@ fn place(file: &[u8], text: &str) -> Range<usize> {
 
 /// Writes an invalid token after a text that the file has once, in a definition.
 fn damage_behind(file: &mut [u8], text: &str) {
-    let end = place(file, text).end;
+    let end = range_of(file, text).end;
     file[end..][..2].copy_from_slice(&[0xee, 0xee]);
 }
 
@@ -513,22 +513,22 @@ fn text_without_a_template_has_the_type_that_others_give() {
         "the text is there"
     );
     // A predicate sees what the column has.
-    let place = |name: &str| schema.index_of(name).expect("a column");
+    let index_of = |name: &str| schema.index_of(name).expect("a column");
     let kept = |column: &str, condition: Expression| {
         let predicate = Predicate::implied(&table, &condition).expect("decided here");
         let mut kept = Vec::new();
-        let scan_of = Scan::filtered(table.clone(), &[place(column)], &[predicate]);
+        let scan_of = Scan::filtered(table.clone(), &[index_of(column)], &[predicate]);
         scan(&file, "x.evtx", scan_of, |batch| kept.push(batch)).expect("a log");
         self::column(&kept, column)
     };
-    let less = Expression::compare(place("number"), Comparison::Less, Literal::Integer(11));
+    let less = Expression::compare(index_of("number"), Comparison::Less, Literal::Integer(11));
     assert_eq!(
         kept("number", less).into_iter().flatten().collect::<Vec<_>>(),
         ["-3", "2"]
     );
-    let equal = Expression::compare(place("ProcessId"), Comparison::Equal, Literal::Number(16));
+    let equal = Expression::compare(index_of("ProcessId"), Comparison::Equal, Literal::Number(16));
     assert_eq!(kept("ProcessId", equal), [Some("16".to_owned())]);
-    let null = Expression::IsNull(Box::new(Expression::Column(place("ProcessId"))));
+    let null = Expression::IsNull(Box::new(Expression::Column(index_of("ProcessId"))));
     assert_eq!(kept("ProcessId", null).len(), 2);
 }
 
@@ -908,7 +908,7 @@ fn damage_has_the_same_error_with_the_columns_of_events() {
     let sound = log(&[event(&(outer, Template::new([2; 16], own)), values)]);
     let mut file = sound.clone();
     damage_behind(&mut file, "Deep\0");
-    let name = place(&file, "Number").start;
+    let name = range_of(&file, "Number").start;
     file[name] ^= 1;
     let of_events = rows(&file, &table(&[&sound], of(&[7]), Options::default()));
     let options = Options::default();
@@ -943,24 +943,24 @@ fn predicates_on_fields_are_decided_here() {
     let one = |number, text: &str| event(&numbers, vec![Value::Int32(number), Value::string(text)]);
     let file = log(&[one(-5, "a"), one(3, "b"), one(9, "ab")]);
     let table = table(&[&file], of(&[7]), Options::default());
-    let place = |name: &str| {
+    let index_of = |name: &str| {
         names(&table)
             .iter()
             .position(|column| column == name)
             .expect("a column")
     };
     let kept = |column: &str, comparison, literal| {
-        let condition = Expression::compare(place(column), comparison, literal);
+        let condition = Expression::compare(index_of(column), comparison, literal);
         let predicate = Predicate::implied(&table, &condition).expect("decided here");
         let mut kept = Vec::new();
-        let scan_of = Scan::filtered(table.clone(), &[place("n")], &[predicate]);
+        let scan_of = Scan::filtered(table.clone(), &[index_of("n")], &[predicate]);
         scan(&file, "x.evtx", scan_of, |batch| kept.push(batch)).expect("a log");
         self::column(&kept, "n").into_iter().flatten().collect::<Vec<_>>()
     };
     assert_eq!(kept("n", Comparison::Less, Literal::Integer(3)), ["-5"]);
     assert_eq!(kept("n", Comparison::GreaterOrEqual, Literal::Integer(3)), ["3", "9"]);
     assert_eq!(kept("word", Comparison::Prefix, Literal::Text("a".into())), ["-5", "9"]);
-    let unsigned = Expression::compare(place("n"), Comparison::Less, Literal::Number(3));
+    let unsigned = Expression::compare(index_of("n"), Comparison::Less, Literal::Number(3));
     assert!(
         Predicate::implied(&table, &unsigned).is_none(),
         "a constant of another type is not for the core"

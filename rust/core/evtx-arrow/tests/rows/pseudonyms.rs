@@ -98,8 +98,8 @@ fn crafted_records_pass_the_check_or_cannot_be_read() {
     for _ in 0..10_000 {
         let mut record = random.of(&all).expect("a record").clone();
         for _ in 0..random.below(4) {
-            let place = 8 + random.below(record.len() - 8);
-            record[place] = random.below(256) as u8;
+            let at = 8 + random.below(record.len() - 8);
+            record[at] = random.below(256) as u8;
         }
         let Ok(new) = pseudonymizer.pseudonymize(&record) else {
             continue;

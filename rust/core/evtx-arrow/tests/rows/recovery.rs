@@ -19,7 +19,7 @@ fn chunks_of_an_image_are_found_by_their_signature() {
     .expect("the log");
     let chunk = |number: usize| &log[4096 + number * 65_536..][..65_536];
     let mut image = vec![0xa5; 3 << 20];
-    let places = [
+    let records = [
         (512, 0),
         // Over the end of the first block.
         ((1 << 20) - 1024, 1),
@@ -27,7 +27,7 @@ fn chunks_of_an_image_are_found_by_their_signature() {
         // It ends with the image.
         ((3 << 20) - 65_536, 3),
     ];
-    for (offset, number) in places {
+    for (offset, number) in records {
         image[offset..offset + 65_536].copy_from_slice(chunk(number));
     }
     // Not at a sector, but beyond doubt. A magic alone is not.

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 /// Substitutions of a template: four of `System`, then those of `EventData`.
 const SUBSTITUTIONS: usize = 10;
 
-/// Values that are often the same, and otherwise differ in one place.
+/// Values that are often the same, and otherwise differ in one byte.
 fn value() -> impl Strategy<Value = Value> {
     let text = |text: &str| Just(Value::string(text));
     prop_oneof![

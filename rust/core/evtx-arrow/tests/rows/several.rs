@@ -19,7 +19,7 @@ const BINXML: u8 = 0x21;
 
 /// Where an element is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Place {
+enum Encoding {
     /// In the template of the event. A value decides whether the record has it, if that is known.
     Inline(Option<bool>),
     /// In a stream, spelled out or with a template. Whether it is in that of the element before, if that is in one.
@@ -33,7 +33,7 @@ type Leaf = (Option<&'static str>, Vec<&'static str>);
 #[derive(Debug, Clone)]
 struct Drawn {
     name: &'static str,
-    place: Place,
+    encoding: Encoding,
     leaves: Vec<Leaf>,
 }
 
@@ -42,11 +42,11 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     let several = select(vec!["one", "two", "three"]);
     let values = prop_oneof![5 => vec(texts(), 1), 1 => vec(several, 2..4)];
     let name = prop_oneof![3 => select(vec!["A", "B", "A_1", "b c"]).prop_map(Some), 1 => Just(None)];
-    let place = prop_oneof![
-        3 => Just(Place::Inline(None)),
-        1 => any::<bool>().prop_map(|is_there| Place::Inline(Some(is_there))),
-        2 => any::<bool>().prop_map(Place::Spelled),
-        3 => any::<bool>().prop_map(Place::Templated),
+    let encoding = prop_oneof![
+        3 => Just(Encoding::Inline(None)),
+        1 => any::<bool>().prop_map(|is_there| Encoding::Inline(Some(is_there))),
+        2 => any::<bool>().prop_map(Encoding::Spelled),
+        3 => any::<bool>().prop_map(Encoding::Templated),
     ];
     let element = select(vec![
         "EventData",
@@ -56,12 +56,12 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         "DebugData",
         "ProcessingErrorData",
     ]);
-    (element, place, vec((name, values), 0..4)).prop_map(|(name, place, leaves)| Drawn { name, place, leaves })
+    (element, encoding, vec((name, values), 0..4)).prop_map(|(name, encoding, leaves)| Drawn { name, encoding, leaves })
 }
 
 impl Drawn {
     fn is_there(&self) -> bool {
-        self.place != Place::Inline(Some(false))
+        self.encoding != Encoding::Inline(Some(false))
     }
 
     /// The element, whose values are substitutions from `values.len()` on, or are spelled out.
@@ -97,7 +97,7 @@ impl Drawn {
 
     /// The fields as they are written: a spelled-out one has one value, and those of `UserData` have names.
     fn leaves(&self) -> Vec<Leaf> {
-        let is_spelled = matches!(self.place, Place::Spelled(_));
+        let is_spelled = matches!(self.encoding, Encoding::Spelled(_));
         let leaves = self
             .leaves
             .iter()
@@ -119,8 +119,8 @@ fn event(id: u8, elements: &[Drawn]) -> Event {
     let mut streams: Vec<(usize, Vec<Fragment>)> = Vec::new();
     let mut is_after_stream = false;
     for (number, drawn) in elements.iter().enumerate() {
-        let (fragment, joins) = match drawn.place {
-            Place::Inline(is_there) => {
+        let (fragment, joins) = match drawn.encoding {
+            Encoding::Inline(is_there) => {
                 let element = drawn.element(Some(&mut values));
                 let element = match is_there {
                     None => element,
@@ -133,8 +133,8 @@ fn event(id: u8, elements: &[Drawn]) -> Event {
                 is_after_stream = false;
                 continue;
             }
-            Place::Spelled(joins) => (Fragment::Element(drawn.element(None)), joins),
-            Place::Templated(joins) => {
+            Encoding::Spelled(joins) => (Fragment::Element(drawn.element(None)), joins),
+            Encoding::Templated(joins) => {
                 let mut own = Vec::new();
                 let template = Template::new(
                     [id, 1, number as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -275,21 +275,21 @@ fn texts_beside_elements_are_numbered_on() {
     // No event has this GUID.
     let template = Template::new([0xff; 16], event_data());
     let in_stream = |fragment| Value::BinXml(Stream::new(vec![fragment]));
-    let places = [
+    let encodings = [
         None,
         Some(in_stream(Fragment::Element(event_data()))),
         Some(in_stream(Fragment::Instance(Event::new(&template, vec![])))),
     ];
     let mut log = LogWriter::new(1);
     for (id, pair) in (1..).zip(
-        places
+        encodings
             .iter()
-            .flat_map(|first| places.iter().map(move |second| [first, second])),
+            .flat_map(|first| encodings.iter().map(move |second| [first, second])),
     ) {
         let mut values = Vec::new();
         let mut root = Element::new("Event").child(Element::new("System"));
-        for place in pair {
-            root = match place {
+        for encoding in pair {
+            root = match encoding {
                 None => root.child(event_data()),
                 Some(stream) => {
                     values.push(stream.clone());

@@ -180,12 +180,12 @@ fn system() -> impl Strategy<Value = Skeleton> {
         ("Correlation", "ActivityID"),
         ("Security", "UserID"),
     ];
-    let place = (prop::sample::select(places), texts()).prop_map(|((name, attribute), value)| Skeleton {
+    let position = (prop::sample::select(places), texts()).prop_map(|((name, attribute), value)| Skeleton {
         name,
         attributes: vec![(attribute, value)],
         content: vec![],
     });
-    vec(prop_oneof![field, place], 0..8).prop_map(|fields| {
+    vec(prop_oneof![field, position], 0..8).prop_map(|fields| {
         let id = Skeleton {
             name: "EventID",
             attributes: vec![],
@@ -476,8 +476,8 @@ proptest! {
         prop_assume!(file.len() > FILE_HEADER);
         let used = file.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         let records = FILE_HEADER + 512..used.max(FILE_HEADER + 513);
-        for (place, byte) in flips {
-            let at = records.start + place.index(records.len());
+        for (position, byte) in flips {
+            let at = records.start + position.index(records.len());
             file[at] = byte;
         }
         compare(&file, "damaged");

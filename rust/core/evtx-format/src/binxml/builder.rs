@@ -31,7 +31,7 @@ pub(super) enum Substitutions<'a> {
     /// They are an error, because a record's own stream has no value table.
     Forbidden,
     /// They take the place of the texts that are not part of an [outline](super::Outline). Holds the index of the next.
-    InPlaceOfTexts(u16),
+    ForTexts(u16),
 }
 
 /// The attribute whose text is part of an outline.
@@ -115,7 +115,7 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
         self.stack[..self.len].last_mut()
     }
 
-    /// How many elements are open around the current place.
+    /// How many elements are open around the current node.
     fn open(&self) -> usize {
         self.around + self.len
     }
@@ -133,7 +133,7 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
                 declared: STRING,
                 optional: false,
             });
-            self.substitutions = Substitutions::InPlaceOfTexts(next + 1);
+            self.substitutions = Substitutions::ForTexts(next + 1);
         }
         match &mut element.attribute {
             Some((_, value)) => value.push(node),
@@ -142,7 +142,7 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
         Ok(())
     }
 
-    /// Adds an element of a nested stream or instance at the current place.
+    /// Adds an element of a nested stream or instance at the current node.
     fn embed(&mut self, root: Node<'a>) -> Outcome {
         self.reader.count_node()?;
         match self.last_mut() {
@@ -193,7 +193,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
     // Inlined, so that a node is written in its final place: moving it right after is a store-forwarding stall.
     #[inline(always)]
     fn attribute_content(&mut self, node: Node<'a>) -> Outcome {
-        if let Substitutions::InPlaceOfTexts(next) = self.substitutions {
+        if let Substitutions::ForTexts(next) = self.substitutions {
             return self.open_text(node, next);
         }
         if let Some(element) = self.last_mut()
@@ -213,7 +213,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
 
     #[inline(always)]
     fn content(&mut self, node: Node<'a>) -> Outcome {
-        if let Substitutions::InPlaceOfTexts(next) = self.substitutions {
+        if let Substitutions::ForTexts(next) = self.substitutions {
             return self.open_text(node, next);
         }
         if let Some(parent) = self.last_mut() {
@@ -277,7 +277,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
 
     fn substitution(&mut self, substitution: Substitution, in_attribute: bool) -> Result<(), Fault> {
         let node = match self.substitutions {
-            Substitutions::Forbidden | Substitutions::InPlaceOfTexts(_) => {
+            Substitutions::Forbidden | Substitutions::ForTexts(_) => {
                 return Err(Err(ErrorKind::SubstitutionOutsideTemplate));
             }
             _ if self.len == 0 => return Err(Err(ErrorKind::Structure(OUTSIDE))),

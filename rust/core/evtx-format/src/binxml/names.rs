@@ -46,12 +46,12 @@ pub struct Name<'c> {
     pub(super) offset: u32,
     /// Whether the stored hash is the hash of the units.
     pub(crate) is_sound: bool,
-    /// The name that was read before this one and has the same place in [`Names::known`].
+    /// The name that was read before this one and has the same bucket of [`Names::known`].
     before: Option<&'c Name<'c>>,
 }
 
 /// The size of the hash table of names. Most chunks have fewer names.
-const PLACES: usize = 256;
+const BUCKETS: usize = 256;
 
 /// The names of a chunk. Each is decoded once and kept in the chunk's arena, up to [`MAX_NAMES`] bytes of text.
 pub struct Names<'c> {
@@ -60,7 +60,7 @@ pub struct Names<'c> {
     /// How many more bytes of text can be kept.
     left: Cell<usize>,
     /// A hash table by some bits of the offset: the name that was read last of those with these bits.
-    known: [Cell<Option<&'c Name<'c>>>; PLACES],
+    known: [Cell<Option<&'c Name<'c>>>; BUCKETS],
 }
 
 impl<'c> Names<'c> {
@@ -70,7 +70,7 @@ impl<'c> Names<'c> {
             chunk,
             arena,
             left: Cell::new(MAX_NAMES),
-            known: [const { Cell::new(None) }; PLACES],
+            known: [const { Cell::new(None) }; BUCKETS],
         }
     }
 
@@ -83,7 +83,7 @@ impl<'c> Names<'c> {
     where
         'c: 'a,
     {
-        let mut next = self.known[offset as usize / 4 % PLACES].get();
+        let mut next = self.known[offset as usize / 4 % BUCKETS].get();
         while let Some(name) = next {
             if name.offset == offset {
                 return Ok(name);
@@ -103,9 +103,9 @@ impl<'c> Names<'c> {
         let size = 3 * (units.len() / 2);
         if let Some(room) = self.left.get().checked_sub(size) {
             self.left.set(room);
-            let place = &self.known[offset as usize / 4 % PLACES];
-            let name = self.decode_into(offset, units, self.arena, place.get());
-            place.set(Some(name));
+            let bucket = &self.known[offset as usize / 4 % BUCKETS];
+            let name = self.decode_into(offset, units, self.arena, bucket.get());
+            bucket.set(Some(name));
             return Ok(name);
         }
         let room = left.get().checked_sub(size);

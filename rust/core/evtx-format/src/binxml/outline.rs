@@ -130,7 +130,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// # Errors
     /// If the element is damaged.
     pub fn open_texts(&self, fragments: &Cursor<'a>) -> Result<Option<&'a Element<'a>>> {
-        let mut tree = TreeBuilder::new(self, Substitutions::InPlaceOfTexts(0), 0, 0);
+        let mut tree = TreeBuilder::new(self, Substitutions::ForTexts(0), 0, 0);
         let mut cursor = *fragments;
         if self.at_element(&mut cursor) {
             self.walk(&mut cursor, &mut tree, Extent::Element, 0)?;

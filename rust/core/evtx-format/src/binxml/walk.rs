@@ -34,7 +34,7 @@ pub(super) enum Extent {
 
 /// Where a token stands in its stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Context {
     /// In the content of an element, or outside of all elements.
     Content,
     /// In a start tag, before its first attribute.
@@ -63,7 +63,7 @@ pub struct Reader<'a, 'c> {
     pub(super) embeds_binxml: Cell<bool>,
     /// Chunk offset of a name that was read and whose hash does not match.
     unsound_name: Cell<Option<u32>>,
-    /// Chunk offset of a token that was read where the grammar has no place for it.
+    /// Chunk offset of a token that was read where the grammar does not allow it.
     misplaced: Cell<Option<u32>>,
 }
 
@@ -139,7 +139,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Some(Error::new(offset as usize, ErrorKind::NameHash))
     }
 
-    /// [`ErrorKind::Misplaced`] if a token of the record stands where the grammar (MS-EVEN6 2.2.12) has no place for it. The
+    /// [`ErrorKind::Misplaced`] if a token of the record stands where the grammar (MS-EVEN6 2.2.12) does not allow it. The
     /// other tokens mean what they mean without it.
     #[inline]
     pub fn misplaced(&self) -> Option<Error> {
@@ -155,8 +155,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         extent: Extent,
         around: usize,
     ) -> Result<()> {
-        // How many elements of this stream are open, and the place of the token.
-        let (mut open, mut place) = (0, Place::Content);
+        // How many elements of this stream are open, and the context of the token.
+        let (mut open, mut context) = (0, Context::Content);
         let mut has_root = false;
         while !cursor.at_end() {
             let at = cursor.pos();
@@ -179,20 +179,20 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     if token & 0x40 != 0 {
                         cursor.skip(4, "an attribute list")?;
                     }
-                    if place != Place::Content {
+                    if context != Context::Content {
                         return structure("an element starts inside of a start tag");
                     }
                     self.count_node()
                         .and_then(|()| sink.start(name, dependency))
                         .map_err(fault)?;
                     open += 1;
-                    place = Place::StartTag;
+                    context = Context::StartTag;
                 }
                 0x02 | 0x03 => {
-                    if place == Place::Content {
+                    if context == Context::Content {
                         return structure("a start tag closes that was not open");
                     }
-                    place = Place::Content;
+                    context = Context::Content;
                     sink.end_start();
                     if token == 0x03 {
                         open -= 1;
@@ -203,7 +203,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     }
                 }
                 0x04 => {
-                    if open == 0 || place != Place::Content {
+                    if open == 0 || context != Context::Content {
                         return structure("an element ends that was not open");
                     }
                     open -= 1;
@@ -216,11 +216,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     let bytes = cursor.take(size, "a value")?;
                     if value_type.scalar != Scalar::BinXml {
                         let node = Node::Value(Value { value_type, bytes });
-                        self.put(sink, node, open, place, at).map_err(fault)?;
+                        self.put(sink, node, open, context, at).map_err(fault)?;
                         continue;
                     }
                     self.embeds_binxml.set(true);
-                    if place != Place::Content {
+                    if context != Context::Content {
                         return Err(fault(ErrorKind::ElementInAttribute));
                     }
                     let any = sink.stream(start..start + size);
@@ -229,35 +229,37 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 }
                 0x06 | 0x46 => {
                     let name = self.name(cursor, sink)?;
-                    if place == Place::Content {
+                    if context == Context::Content {
                         return structure("an attribute stands outside of a start tag");
                     }
                     self.count_node().map_err(fault)?;
                     sink.attribute(name);
-                    place = Place::Attribute;
+                    context = Context::Attribute;
                 }
                 0x07 | 0x47 => {
                     let units = cursor.u16("a CDATA section")?;
                     let text = cursor.take(2 * usize::from(units), "a CDATA section")?;
-                    self.put(sink, Node::CData(text), open, place, at).map_err(fault)?;
+                    self.put(sink, Node::CData(text), open, context, at).map_err(fault)?;
                 }
                 0x08 | 0x48 => {
                     let number = cursor.u16("a character reference")?;
-                    self.put(sink, Node::CharRef(number), open, place, at).map_err(fault)?;
+                    self.put(sink, Node::CharRef(number), open, context, at)
+                        .map_err(fault)?;
                 }
                 0x09 | 0x49 => {
                     let name = self.name(cursor, sink)?.text;
-                    self.put(sink, Node::EntityRef(name), open, place, at).map_err(fault)?;
+                    self.put(sink, Node::EntityRef(name), open, context, at)
+                        .map_err(fault)?;
                 }
                 // Processing instructions are not part of the text of an event.
                 0x0a => {
                     self.name(cursor, sink)?;
-                    if place != Place::Content {
+                    if context != Context::Content {
                         self.note_misplaced(at);
                     }
                 }
                 0x0b => {
-                    if place != Place::Content {
+                    if context != Context::Content {
                         self.note_misplaced(at);
                     }
                     let units = cursor.u16("a processing instruction")?;
@@ -268,7 +270,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     if extent == Extent::Definition {
                         return Err(fault(ErrorKind::InstanceInDefinition));
                     }
-                    if place != Place::Content {
+                    if context != Context::Content {
                         return Err(fault(ErrorKind::ElementInAttribute));
                     }
                     sink.instance(&instance).map_err(|error| error.unwrap_or_else(fault))?;
@@ -284,11 +286,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                         declared,
                         optional,
                     };
-                    if place == Place::StartTag {
+                    if context == Context::StartTag {
                         self.note_misplaced(at);
                         continue;
                     }
-                    sink.substitution(substitution, place == Place::Attribute)
+                    sink.substitution(substitution, context == Context::Attribute)
                         .map_err(|error| error.unwrap_or_else(fault))?;
                 }
                 0x0f => {
@@ -312,17 +314,17 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Passes content to a sink, if it has a place. Inlined, so that the node stays in registers: no store-forwarding stall.
+    /// Passes content to a sink, if the grammar allows it here. Inlined, so that the node stays in registers: no store-forwarding stall.
     #[inline(always)]
-    fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, place: Place, at: usize) -> Outcome {
+    fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, context: Context, at: usize) -> Outcome {
         if open == 0 {
             return Err(ErrorKind::Structure(OUTSIDE));
         }
         self.count_node()?;
-        match place {
-            Place::Content => sink.content(node),
-            Place::Attribute => sink.attribute_content(node),
-            Place::StartTag => {
+        match context {
+            Context::Content => sink.content(node),
+            Context::Attribute => sink.attribute_content(node),
+            Context::StartTag => {
                 self.note_misplaced(at);
                 Ok(())
             }

@@ -12,7 +12,7 @@ use super::record::{RECORD_FRAME, RECORD_HEADER, RECORD_MAGIC, Record, find_any,
 use crate::binxml::Reader;
 use crate::binxml::names::Names;
 
-/// Something that a frame shows, or the place where it is.
+/// Something that a frame shows, or the offset where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     /// The frame starts with the magic of a record.
@@ -94,7 +94,7 @@ pub(super) const CONTINUES: Table = &[
 pub(super) const DAMAGED_MAGIC: Table = &[&[PossibleSize, NextId, SizesAgree]];
 
 /// A frame with a magic and a possible size is a record where the record before ends.
-pub(super) const IN_PLACE: Table = &[&[Header], &[SizesAgree], &[BeforeNextRecord]];
+pub(super) const AT_EXPECTED_OFFSET: Table = &[&[Header], &[SizesAgree], &[BeforeNextRecord]];
 
 /// The walk goes on at this record after bytes that are not a record.
 pub(super) const AFTER_DAMAGE: Table = &[
@@ -145,7 +145,7 @@ impl Known {
     }
 }
 
-/// The evidence for frames at some place of a walk.
+/// The evidence for frames at some offset of a walk.
 pub(super) struct Evidence<'w, 'c> {
     known: &'w Known,
     chunk: &'c [u8],
@@ -281,7 +281,7 @@ pub(crate) mod tests {
     pub(crate) const SIZE: usize = 64;
 
     /// Where the record with a number starts in the chunks below.
-    pub(crate) fn place(number: usize) -> usize {
+    pub(crate) fn offset_of(number: usize) -> usize {
         CHUNK_HEADER + SIZE * number
     }
 
@@ -292,15 +292,15 @@ pub(crate) mod tests {
         chunk[24..32].copy_from_slice(&ids[0].to_le_bytes());
         chunk[32..40].copy_from_slice(&ids[ids.len() - 1].to_le_bytes());
         for (i, id) in ids.iter().enumerate() {
-            let record = &mut chunk[place(i)..place(i + 1)];
+            let record = &mut chunk[offset_of(i)..offset_of(i + 1)];
             record[..4].copy_from_slice(&RECORD_MAGIC);
             record[4..8].copy_from_slice(&(SIZE as u32).to_le_bytes());
             record[8..16].copy_from_slice(&id.to_le_bytes());
             record[RECORD_HEADER..RECORD_HEADER + 6].copy_from_slice(&[0x0f, 1, 1, 0, 0x0c, 1]);
             record[SIZE - 4..].copy_from_slice(&(SIZE as u32).to_le_bytes());
         }
-        put(&mut chunk, 44, place(ids.len() - 1) as u32);
-        put(&mut chunk, 48, place(ids.len()) as u32);
+        put(&mut chunk, 44, offset_of(ids.len() - 1) as u32);
+        put(&mut chunk, 48, offset_of(ids.len()) as u32);
         chunk
     }
 
@@ -313,20 +313,20 @@ pub(crate) mod tests {
 
     /// Destroys the magic of a record.
     pub(crate) fn magic(number: usize) -> Change {
-        (place(number), 0x78)
+        (offset_of(number), 0x78)
     }
 
     pub(crate) fn size(number: usize, bytes: usize) -> Change {
-        (place(number) + 4, bytes as u32)
+        (offset_of(number) + 4, bytes as u32)
     }
 
     /// The copy of the size at the end of a record.
     pub(crate) fn copy(number: usize, bytes: usize) -> Change {
-        (place(number + 1) - 4, bytes as u32)
+        (offset_of(number + 1) - 4, bytes as u32)
     }
 
     pub(crate) fn id(number: usize, id: u32) -> Change {
-        (place(number) + 8, id)
+        (offset_of(number) + 8, id)
     }
 
     pub(crate) fn last_id(id: u32) -> Change {
@@ -344,8 +344,8 @@ pub(crate) mod tests {
         chunk
     }
 
-    /// The rows that the frame at `place(2)` shows in a chunk of the records 7 to 10, after these changes. The record
-    /// before has the ID 8 and starts at `place(1)`.
+    /// The rows that the frame at `offset_of(2)` shows in a chunk of the records 7 to 10, after these changes. The record
+    /// before has the ID 8 and starts at `offset_of(1)`.
     fn rows(table: Table, changes: &[Change], prepare: impl Fn(&mut Evidence<'_, '_>)) -> Vec<usize> {
         let chunk = changed(&[7, 8, 9, 10], changes);
         let header = ChunkHeader::read(&chunk).ok();
@@ -354,9 +354,9 @@ pub(crate) mod tests {
             end: header.map_or(CHUNK_SIZE, |header| header.free_space as usize),
             last: Some(8),
         };
-        let mut evidence = Evidence::new(&known, &chunk, Some((8, place(1))));
+        let mut evidence = Evidence::new(&known, &chunk, Some((8, offset_of(1))));
         prepare(&mut evidence);
-        let frame = Record::unchecked(&chunk, place(2)).expect("a header");
+        let frame = Record::unchecked(&chunk, offset_of(2)).expect("a header");
         let shows = |row: &&'static [Sign]| row.iter().all(|&sign| evidence.has(sign, &frame));
         table
             .iter()
@@ -372,7 +372,7 @@ pub(crate) mod tests {
             rows(AFTER_DAMAGE, changes, |it| it.after_unlisted = after_unlisted)
         };
         let (other_id, no_next, no_header) = (id(2, 900), magic(3), (0, 0));
-        let ends_at = |number: usize| free_space(place(number));
+        let ends_at = |number: usize| free_space(offset_of(number));
         for (changes, expected) in [
             (&[][..], &[2, 3][..]),
             (&[copy(2, 0)], &[0]),
@@ -403,14 +403,14 @@ pub(crate) mod tests {
             (&[other_id, no_next], &[]),
             (&[no_size, no_next], &[]),
         ] {
-            let listed = [free_space(place(2)), last_id(8)];
+            let listed = [free_space(offset_of(2)), last_id(8)];
             let rows = rows(CONTINUES, &[&listed[..], changes].concat(), |_| {});
             assert_eq!(rows, expected, "{changes:?}");
         }
     }
 
     #[test]
-    fn each_row_in_place_is_enough() {
+    fn each_row_at_the_expected_offset_is_enough() {
         let (no_next, no_header) = (magic(3), (0, 0));
         for (changes, expected) in [
             (&[][..], &[0, 1, 2][..]),
@@ -419,7 +419,7 @@ pub(crate) mod tests {
             (&[no_header, copy(2, 0)], &[2]),
             (&[no_header, copy(2, 0), no_next], &[]),
         ] {
-            assert_eq!(rows(IN_PLACE, changes, |_| {}), expected, "{changes:?}");
+            assert_eq!(rows(AT_EXPECTED_OFFSET, changes, |_| {}), expected, "{changes:?}");
         }
         for (change, expected) in [(magic(2), &[0][..]), (id(2, 900), &[]), (copy(2, 0), &[])] {
             assert_eq!(rows(DAMAGED_MAGIC, &[change], |_| {}), expected, "{change:?}");
@@ -431,14 +431,14 @@ pub(crate) mod tests {
         let inside = |table: Table, changes: &[Change]| {
             // The record before claims the bytes of this one too.
             rows(table, &[&[size(1, 2 * SIZE)], changes].concat(), |it| {
-                let outer = Record::read(it.chunk, place(1)).expect("a record");
+                let outer = Record::read(it.chunk, offset_of(1)).expect("a record");
                 it.outer = Some((outer, OnceCell::new()));
             })
         };
         let (other_id, no_next, outer_copy) = (id(2, 900), magic(3), copy(2, 2 * SIZE));
         assert_eq!(inside(SIZED_INSIDE, &[]), [0, 1, 2]);
         assert_eq!(inside(SIZED_INSIDE, &[outer_copy, no_next]), [1]);
-        let binxml = place(1) + RECORD_HEADER;
+        let binxml = offset_of(1) + RECORD_HEADER;
         let damaged = (binxml, 0x7f);
         // A value of 64 bytes, in which the frame starts.
         let (count, value) = ((binxml + 14, 1), (binxml + 18, 64 | (14 << 16)));

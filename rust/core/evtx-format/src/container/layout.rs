@@ -266,22 +266,22 @@ mod tests {
         let size = slot_offset(3) + 60;
         let layout = Layout::new(size, 2).with_strays(strays.into());
         assert_eq!(layout.blocks(), 4, "two blocks of slots and two of strays");
-        let place = |index| {
+        let block = |index| {
             let block = layout.block(index)?;
             assert_eq!(*block.strays, strays);
             Some((block.offset, block.offset + block.len, block.chunks))
         };
-        assert_eq!(place(0), Some((slot_offset(2), size, Chunks::Slots(2))));
-        assert_eq!(place(1), Some((slot_offset(0), slot_offset(2), Chunks::Slots(0))));
+        assert_eq!(block(0), Some((slot_offset(2), size, Chunks::Slots(2))));
+        assert_eq!(block(1), Some((slot_offset(0), slot_offset(2), Chunks::Slots(0))));
         assert_eq!(
-            place(2),
+            block(2),
             Some((slot_offset(1) + 5, slot_offset(2) + 1, Chunks::Strays(0, 2)))
         );
         assert_eq!(
-            place(3),
+            block(3),
             Some((slot_offset(3), slot_offset(3) + 50, Chunks::Strays(2, 1)))
         );
-        assert_eq!(place(4), None);
+        assert_eq!(block(4), None);
         assert!(strays[0].contains(slot_offset(1) + 5) && strays[0].contains(slot_offset(1) + 104));
         assert!(!strays[0].contains(slot_offset(1) + 4) && !strays[0].contains(slot_offset(1) + 105));
         // One in the header starts where it is.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::chunk::{CHUNK_HEADER, CHUNK_SIZE, ChunkHeader};
-use super::evidence::{DAMAGED_MAGIC, Evidence, IN_PLACE, Known, binxml_end};
+use super::evidence::{AT_EXPECTED_OFFSET, DAMAGED_MAGIC, Evidence, Known, binxml_end};
 use super::header::FileHeader;
 use super::record::{
     RECORD_FRAME, RECORD_HEADER, RECORD_MAGIC, Record, count_magics, ends_with_its_size, find, follows,
@@ -49,7 +49,7 @@ impl Origin {
 /// to each step, so that a walk can be left and continued later.
 ///
 /// The frames decide which records there are, not the chunk header. The header says where the records end, but the walk
-/// goes on after that place if a record there continues the IDs of the live records. The records of a chunk that Windows
+/// goes on after that offset if a record there continues the IDs of the live records. The records of a chunk that Windows
 /// has only begun are live if the rest of the log [promises](PromisedIds) the ID of the first. Otherwise they are slack,
 /// which an older use of the disk has left. Tables in `evidence.rs` list what makes a frame a record.
 #[derive(Debug, Clone)]
@@ -81,8 +81,8 @@ enum Step {
     Done,
 }
 
-/// What is at a place where a record should start.
-enum Place {
+/// What is at an offset where a record should start.
+enum Candidate {
     /// A live record, and what is wrong with its frame.
     Live(Record, Option<Error>),
     /// No record that continues those that the header lists, but slack, or nothing.
@@ -282,10 +282,10 @@ impl RecordWalk {
                 }
                 Step::Done => return None,
             };
-            let error = match self.place(chunk, at) {
-                Place::Live(record, damage) => return Some(Ok(self.found(chunk, record, damage))),
-                Place::Slack => None,
-                Place::Damage(error) => Some(error),
+            let error = match self.candidate(chunk, at) {
+                Candidate::Live(record, damage) => return Some(Ok(self.found(chunk, record, damage))),
+                Candidate::Slack => None,
+                Candidate::Damage(error) => Some(error),
             };
             let next = self.evidence(chunk, at).next_record(at + usize::from(error.is_some()));
             self.known_beyond = next.or(self.known_beyond);
@@ -314,14 +314,14 @@ impl RecordWalk {
     }
 
     /// What is at a chunk offset where a record should start.
-    fn place(&self, chunk: &[u8], at: usize) -> Place {
+    fn candidate(&self, chunk: &[u8], at: usize) -> Candidate {
         let is_listed = at < self.known.end || self.known_beyond == Some(at);
         if !is_listed && !self.evidence(chunk, at).continues_at(at) {
-            return Place::Slack;
+            return Candidate::Slack;
         }
         match Record::read(chunk, at) {
-            Ok(record) if at < self.sound_until => Place::Live(record, None),
-            _ => self.framed(chunk, at).unwrap_or_else(Place::Damage),
+            Ok(record) if at < self.sound_until => Candidate::Live(record, None),
+            _ => self.framed(chunk, at).unwrap_or_else(Candidate::Damage),
         }
     }
 
@@ -405,7 +405,7 @@ impl RecordWalk {
     ///
     /// # Errors
     /// Why no frame starts there, or why the end of the record is not known.
-    fn framed(&self, chunk: &[u8], at: usize) -> Result<Place> {
+    fn framed(&self, chunk: &[u8], at: usize) -> Result<Candidate> {
         let (mut record, mut damage) = match Record::header(chunk, at) {
             Ok(record) => (record, None),
             Err(error) => {
@@ -429,7 +429,7 @@ impl RecordWalk {
             let end = end.filter(|end| end - at >= RECORD_FRAME).ok_or(wrong_size)?;
             record.size = (end - at) as u32;
             damage = Some(wrong_size);
-        } else if !evidence().shows(IN_PLACE, &record) {
+        } else if !evidence().shows(AT_EXPECTED_OFFSET, &record) {
             return Err(wrong_size);
         } else if !record.size_copy_matches(chunk)
             && Record::header(chunk, record.end()).is_err()
@@ -459,7 +459,7 @@ impl RecordWalk {
             };
             damage.get_or_insert(Error::new(at, kind));
         }
-        Ok(Place::Live(record, damage))
+        Ok(Candidate::Live(record, damage))
     }
 
     /// The next record in the bytes to carve.
@@ -500,7 +500,7 @@ fn is_blank(kind: ErrorKind) -> bool {
 mod tests {
     use super::*;
     use crate::container::evidence::tests::{
-        Change, SIZE, changed, chunk_of, copy, free_space, id, last_id, magic, place, size,
+        Change, SIZE, changed, chunk_of, copy, free_space, id, last_id, magic, offset_of, size,
     };
 
     type Item = std::result::Result<u64, ErrorKind>;
@@ -559,9 +559,9 @@ mod tests {
     #[test]
     fn records_go_on_after_a_damaged_one_that_the_header_lists() {
         // The header is stale, and the only record that it lists is gone.
-        let stale = [last_id(7), free_space(place(1))];
+        let stale = [last_id(7), free_space(offset_of(1))];
         let mut chunk = changed(&[7, 8, 9], &stale);
-        chunk[place(0)..place(1)].fill(0);
+        chunk[offset_of(0)..offset_of(1)].fill(0);
         assert_eq!(walk(&chunk).0[1..], [Ok(8), Ok(9)]);
         // The one after it has a wrong size.
         let wrong = [&stale[..], &[size(1, 0x80_0000)]].concat();
@@ -579,25 +579,29 @@ mod tests {
             RecordWalk::new(&chunk, NO_PROMISE, false).0.sound_until
         };
         let ids = [7, 8, 9, 10];
-        assert_eq!(run(&ids, &[]), place(3));
-        assert_eq!(run(&ids, &[free_space(place(2))]), place(2), "the header ends it");
-        let magic_before_end = |bytes: usize| (place(1) - bytes, u32::from_le_bytes(RECORD_MAGIC));
-        assert_eq!(run(&ids, &[magic_before_end(8)]), place(3), "no room for a record");
+        assert_eq!(run(&ids, &[]), offset_of(3));
+        assert_eq!(
+            run(&ids, &[free_space(offset_of(2))]),
+            offset_of(2),
+            "the header ends it"
+        );
+        let magic_before_end = |bytes: usize| (offset_of(1) - bytes, u32::from_le_bytes(RECORD_MAGIC));
+        assert_eq!(run(&ids, &[magic_before_end(8)]), offset_of(3), "no room for a record");
         assert_eq!(run(&ids, &[magic_before_end(8), magic_before_end(12)]), 0);
-        assert_eq!(run(&[7, 8, 10, 11], &[]), place(1), "the next ID does not follow");
-        assert_eq!(run(&[7], &[]), place(0));
+        assert_eq!(run(&[7, 8, 10, 11], &[]), offset_of(1), "the next ID does not follow");
+        assert_eq!(run(&[7], &[]), offset_of(0));
     }
 
     #[test]
     fn the_header_hides_no_record() {
-        for end in [place(0), place(1), place(2), place(3), CHUNK_SIZE] {
+        for end in [offset_of(0), offset_of(1), offset_of(2), offset_of(3), CHUNK_SIZE] {
             for last in [0, 7, 8, 9] {
                 let found = walk_changed(&[7, 8, 9], &[free_space(end), last_id(last)]);
                 assert_eq!(found, [Ok(7), Ok(8), Ok(9)], "free space {end}, last ID {last}");
             }
         }
         // A record in the free space that does not continue the IDs is slack.
-        assert_eq!(walk_changed(&[7, 8, 5], &[free_space(place(2))]), [Ok(7), Ok(8)]);
+        assert_eq!(walk_changed(&[7, 8, 5], &[free_space(offset_of(2))]), [Ok(7), Ok(8)]);
     }
 
     /// A chunk of these records with the header of a new one.
@@ -671,7 +675,7 @@ mod tests {
         };
         assert_eq!(second(magic(1)), Some(ErrorKind::RecordMagic(*b"x\0\0\0")));
         for claimed in [0, 27, 64 | 1 << 24, u32::MAX] {
-            let room = CHUNK_SIZE - place(1);
+            let room = CHUNK_SIZE - offset_of(1);
             let damage = ErrorKind::RecordSize { size: claimed, room };
             assert_eq!(second(size(1, claimed as usize)), Some(damage));
         }
@@ -707,7 +711,7 @@ mod tests {
         let ids = [7, 8, 9, 9, 10];
         assert_eq!(walk_changed(&ids, &hides), ids.map(Ok));
         // It claims some bytes after the last record.
-        let end = place(4) + 8;
+        let end = offset_of(4) + 8;
         let found = walk_changed(&[7, 8, 9, 10], &[size(1, 200), (end - 4, 200), free_space(end)]);
         assert_eq!(found[..4], [7, 8, 9, 10].map(Ok));
     }
@@ -716,7 +720,7 @@ mod tests {
     fn a_record_needs_room_for_its_frame_before_the_next() {
         // In place of 8, an ID that does not follow. The record 8 starts so many bytes later.
         let with = |claimed: usize, later: usize| {
-            let inner = place(1) + later;
+            let inner = offset_of(1) + later;
             let changes = [
                 size(1, claimed),
                 (inner, u32::from_le_bytes(RECORD_MAGIC)),
@@ -727,7 +731,7 @@ mod tests {
             ];
             walk_changed(&[7, 900, 9], &changes)
         };
-        for (claimed, room) in [(0, CHUNK_SIZE - place(1)), (SIZE, RECORD_HEADER)] {
+        for (claimed, room) in [(0, CHUNK_SIZE - offset_of(1)), (SIZE, RECORD_HEADER)] {
             let size = claimed as u32;
             let error = Err(ErrorKind::RecordSize { size, room });
             assert_eq!(with(claimed, RECORD_HEADER), [Ok(7), error, Ok(8), Ok(9)]);
@@ -752,9 +756,9 @@ mod tests {
         assert_eq!(end(&[last_id(12), first_id(13)]), [], "reversed IDs are ignored");
         // Only once, and not if the damage is reported already.
         let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[place(2)..place(3)].fill(0);
+        chunk[offset_of(2)..offset_of(3)].fill(0);
         assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Err(ErrorKind::LastRecord { id: 9 })]);
-        chunk[place(2)..place(3)].fill(1);
+        chunk[offset_of(2)..offset_of(3)].fill(1);
         assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Err(ErrorKind::RecordMagic([1; 4]))]);
     }
 
@@ -762,7 +766,7 @@ mod tests {
     fn damaged_chunks_give_their_sound_records() {
         let ids = [7, 8, 9];
         let sound = chunk_of(&ids);
-        let (have, u32_max) = (place(3), u32::MAX as usize);
+        let (have, u32_max) = (offset_of(3), u32::MAX as usize);
         let no_magic = changed(&ids, &[(0, 0x78)]);
         let no_free_space = changed(&ids, &[free_space(u32_max)]);
         for (chunk, damage) in [
@@ -780,7 +784,7 @@ mod tests {
     #[test]
     fn records_that_live_ones_do_not_lead_to_are_recovered() {
         // The header says that the second record is the last: another is in the free space.
-        let chunk = changed(&[7, 8, 5], &[last_id(8), free_space(place(2))]);
+        let chunk = changed(&[7, 8, 5], &[last_id(8), free_space(offset_of(2))]);
         assert_eq!(recovered(&chunk), [(7, false), (8, false), (5, true)]);
         // After damage, a record whose ID cannot follow and that leads nowhere is not live.
         let chunk = changed(&[7, 8, 900, 9, 10], &[magic(1), size(1, 0), magic(3), size(3, 0)]);
@@ -790,8 +794,8 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_rejected_record_are_carved() {
-        let free_space = free_space(place(1));
-        let reaches_over = [size(1, 136), (place(3) + 4, 136)];
+        let free_space = free_space(offset_of(1));
+        let reaches_over = [size(1, 136), (offset_of(3) + 4, 136)];
         for changes in [&[free_space][..], &[&[free_space], &reaches_over[..]].concat()] {
             let chunk = changed(&[7, 3, 4], changes);
             let (mut walk, _) = RecordWalk::new(&chunk, NO_PROMISE, true);
@@ -814,7 +818,7 @@ mod tests {
         let ids = [0, 6, 7, 8, 9, 10, 11, 12];
         let mut changes = Vec::new();
         for number in 0..records {
-            let at = place(number);
+            let at = offset_of(number);
             changes.extend([(at, 0), (at, 0x78), (at + 12, 1), (at + SIZE - 12, 0x2a2a)]);
             changes.extend(sizes.map(|size| (at + 4, size)));
             changes.extend(sizes.map(|size| (at + SIZE - 4, size)));
@@ -822,8 +826,8 @@ mod tests {
         }
         changes.extend(ids.map(|id| (24, id)));
         changes.extend(ids.map(|id| (32, id)));
-        changes.extend((0..=records).map(|number| (48, place(number) as u32)));
-        changes.extend([(0, 0), (48, place(2) as u32 + 8), (48, CHUNK_SIZE as u32), (48, 0)]);
+        changes.extend((0..=records).map(|number| (48, offset_of(number) as u32)));
+        changes.extend([(0, 0), (48, offset_of(2) as u32 + 8), (48, CHUNK_SIZE as u32), (48, 0)]);
         changes
     }
 

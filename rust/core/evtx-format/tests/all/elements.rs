@@ -333,9 +333,9 @@ proptest! {
         mut tokens in element(),
         strays in prop::collection::vec((any::<prop::sample::Index>(), any_token(), any::<bool>()), 0..2),
     ) {
-        for (place, token, replaces) in strays {
-            let place = place.index(tokens.len());
-            tokens.splice(place..place + usize::from(replaces), [token]);
+        for (position, token, replaces) in strays {
+            let position = position.index(tokens.len());
+            tokens.splice(position..position + usize::from(replaces), [token]);
         }
         check(&tokens);
     }

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use hashbrown::{DefaultHashBuilder, HashSet};
 
-use crate::registry::FilePlace;
+use crate::registry::FileLocation;
 
 /// The paths of files whose folders are looked at have so many bytes, at most. *(choice)*
 const MAX_PATH: usize = 4096;
@@ -93,7 +93,7 @@ impl Fingerprints {
         if path.len() > MAX_PATH {
             return [own; 2];
         }
-        let place = FilePlace::of(path);
-        [self.0.hash_one((place.folder(), place.name())), own]
+        let location = FileLocation::of(path);
+        [self.0.hash_one((location.folder(), location.name())), own]
     }
 }

@@ -68,7 +68,7 @@ fn a_manifest_and_its_texts_may_be_in_two_files() {
         .bytes();
         let alone = rows_of([file(r"C:\x.dll", &one)], &Registry::default());
         let pair = [file(r"C:\x.dll", &resource), file(r"C:\en-US\X.dll.mui", &mui)];
-        assert_eq!(pair[0].place, pair[1].place);
+        assert_eq!(pair[0].location, pair[1].location);
         let mut apart = rows_of(pair, &Registry::default());
         apart.iter_mut().for_each(|row| row.file = alone[0].file.clone());
         assert_eq!(alone, apart);
@@ -150,7 +150,7 @@ fn the_registry_says_whose_a_classic_table_is() {
             })
             .expect("there is room");
     }
-    registry.locate(&files()[0].place);
+    registry.locate(&files()[0].location);
     let known = rows_of(files(), &registry);
     let seen: Vec<_> = known
         .iter()
@@ -202,7 +202,7 @@ fn only_the_files_that_the_registry_names_speak_for_a_provider() {
             registry.add(registration).expect("there is room");
         }
         let files: Vec<_> = files.iter().map(|(path, pe)| file(path, pe)).collect();
-        files.iter().for_each(|file| registry.locate(&file.place));
+        files.iter().for_each(|file| registry.locate(&file.location));
         let rows: Vec<_> = files.into_iter().flat_map(|file| rows_of([file], &registry)).collect();
         let of = |kind: MessageKind| {
             let rows = rows.iter().filter(move |row| row.kind == kind);

@@ -3,7 +3,7 @@
 //! Set `EVTX_HIVES` to a folder of hives to read them all.
 
 use evtx_format::Interrupt;
-use evtx_messages::registry::{FilePlace, Hive, RegisteredFile, Registry, Root, file_name, files_of};
+use evtx_messages::registry::{FileLocation, Hive, RegisteredFile, Registry, Root, file_name, files_of};
 use evtx_messages::row::guid_of_text;
 use evtx_messages::*;
 
@@ -259,8 +259,8 @@ fn files_are_known_by_their_names() {
         ),
         ("C:/other/drivers/x.sys", "c:/other/drivers", "x.sys"),
     ] {
-        let place = FilePlace::of(path);
-        assert_eq!((place.folder(), place.name()), (folder, name), "{path}");
+        let location = FileLocation::of(path);
+        assert_eq!((location.folder(), location.name()), (folder, name), "{path}");
     }
 }
 
@@ -283,8 +283,8 @@ fn found<'p>(value: &str, paths: &[&'p str]) -> Vec<&'p str> {
     // Another provider has its file there.
     let other = files_of(r"%SystemRoot%\System32\b.dll");
     let mut registry = registry_with(&[&files, &other]);
-    paths.iter().for_each(|path| registry.locate(&FilePlace::of(path)));
-    let is_own = |path: &&&str| registry.is_file_of(&files, &FilePlace::of(path));
+    paths.iter().for_each(|path| registry.locate(&FileLocation::of(path)));
+    let is_own = |path: &&&str| registry.is_file_of(&files, &FileLocation::of(path));
     paths.iter().filter(is_own).copied().collect()
 }
 

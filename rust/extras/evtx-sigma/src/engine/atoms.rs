@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use crate::matcher::Matcher;
-use crate::pattern::{Pattern, Place};
+use crate::pattern::{Anchor, Pattern};
 
 /// The index of an atom, in a set of rules.
 pub(super) type AtomId = u32;
@@ -27,8 +27,8 @@ pub(super) struct Atom {
 /// How an atom is decided.
 #[derive(Debug)]
 pub(super) enum Test {
-    /// A folded needle, with all others of the field in one search. It is empty only for [`Place::Whole`].
-    Needle(Place, Box<str>),
+    /// A folded needle, with all others of the field in one search. It is empty only for [`Anchor::Whole`].
+    Needle(Anchor, Box<str>),
     /// On its own, and only if a rule depends on it.
     Costly(Matcher),
 }
@@ -73,9 +73,9 @@ impl Atoms {
     }
 
     /// The atom of a folded needle.
-    pub(super) fn needle(&mut self, field: FieldId, place: Place, needle: &str) -> AtomId {
-        let pattern = Pattern::Needle(place, needle.into());
-        let id = self.shared(field, pattern, false, || Test::Needle(place, needle.into()));
+    pub(super) fn needle(&mut self, field: FieldId, anchor: Anchor, needle: &str) -> AtomId {
+        let pattern = Pattern::Needle(anchor, needle.into());
+        let id = self.shared(field, pattern, false, || Test::Needle(anchor, needle.into()));
         self.all[id as usize].uses += 1;
         id
     }

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use super::atoms::{Atom, AtomId, Test};
 use super::bits::Bits;
-use crate::pattern::Place;
+use crate::pattern::Anchor;
 
 /// Decides the needles of one field.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct FieldAutomaton {
 struct Search {
     automaton: NFA,
     /// By the index of a needle in the automaton, its atoms.
-    atoms: Vec<Vec<(AtomId, Place)>>,
+    atoms: Vec<Vec<(AtomId, Anchor)>>,
 }
 
 /// Bytes of text between two checks for an interrupt.
@@ -37,12 +37,12 @@ impl FieldAutomaton {
     /// Builds the automaton of some atoms.
     pub(super) fn new(ids: &[AtomId], all: &[Atom], interrupt: Interrupt<'_>) -> Result<FieldAutomaton, Interrupted> {
         let mut automaton = FieldAutomaton::default();
-        let mut inside: HashMap<&str, Vec<(AtomId, Place)>> = HashMap::new();
+        let mut inside: HashMap<&str, Vec<(AtomId, Anchor)>> = HashMap::new();
         for &id in ids {
             interrupt.check()?;
             match &all[id as usize].test {
-                Test::Needle(Place::Whole, needle) => _ = automaton.whole.insert(needle.clone(), id),
-                Test::Needle(place, needle) => inside.entry(needle).or_default().push((id, *place)),
+                Test::Needle(Anchor::Whole, needle) => _ = automaton.whole.insert(needle.clone(), id),
+                Test::Needle(anchor, needle) => inside.entry(needle).or_default().push((id, *anchor)),
                 Test::Costly(_) => {}
             }
         }
@@ -73,13 +73,13 @@ impl FieldAutomaton {
         found: &mut Vec<AtomId>,
     ) -> Result<(), Interrupted> {
         found.extend(self.whole.get(text));
-        let is_at = |place: Place, id| place == Place::Anywhere || place.holds(text, needle_of(id, all));
+        let is_at = |anchor: Anchor, id| anchor == Anchor::Anywhere || anchor.holds(text, needle_of(id, all));
         for search in &self.searches {
             seen.clear();
             search.run(text, seen, interrupt)?;
             for needle in seen.iter() {
                 let atoms = search.atoms[needle as usize].iter();
-                found.extend(atoms.filter(|(id, place)| is_at(*place, *id)).map(|(id, _)| id));
+                found.extend(atoms.filter(|(id, anchor)| is_at(*anchor, *id)).map(|(id, _)| id));
             }
         }
         Ok(())
@@ -94,7 +94,7 @@ fn needle_of(atom: AtomId, all: &[Atom]) -> &str {
 }
 
 impl Search {
-    fn new<'a>(needles: impl Iterator<Item = (&'a str, Vec<(AtomId, Place)>)>) -> Search {
+    fn new<'a>(needles: impl Iterator<Item = (&'a str, Vec<(AtomId, Anchor)>)>) -> Search {
         let (needles, atoms): (Vec<_>, Vec<_>) = needles.unzip();
         let automaton = contiguous::Builder::new()
             .match_kind(MatchKind::Standard)
@@ -145,8 +145,8 @@ mod tests {
         let mut atoms = Atoms::default();
         let field = atoms.add_field("F");
         for needle in &needles {
-            for place in [Place::Whole, Place::Start, Place::End, Place::Anywhere] {
-                atoms.needle(field, place, needle);
+            for anchor in [Anchor::Whole, Anchor::Start, Anchor::End, Anchor::Anywhere] {
+                atoms.needle(field, anchor, needle);
             }
         }
         let all = atoms.all;
@@ -164,7 +164,7 @@ mod tests {
             found.sort_unstable();
             found.dedup();
             let is_true = |&&id: &&AtomId| match &all[id as usize].test {
-                Test::Needle(place, needle) => place.holds(text, needle),
+                Test::Needle(anchor, needle) => anchor.holds(text, needle),
                 Test::Costly(_) => false,
             };
             assert_eq!(found, ids.iter().filter(is_true).copied().collect::<Vec<_>>(), "{text}");

@@ -6,7 +6,7 @@ use evtx_format::case::fold;
 use super::atoms::{AtomId, Atoms, EVERY_VALUE, FieldId};
 use crate::item::Item;
 use crate::matcher::Matcher;
-use crate::pattern::{Pattern, Place};
+use crate::pattern::{Anchor, Pattern};
 use crate::rule::Detection;
 
 /// What must be true.
@@ -142,31 +142,31 @@ const LONG: usize = 24;
 /// What one search of the folded text says about a pattern: whether it can be true, and, unless it has wildcards or a
 /// long needle, whether it is true without regard to case. Returns which of the two.
 fn of_pattern(pattern: &Pattern, field: FieldId, atoms: &mut Atoms) -> (Formula, bool) {
-    let (place, needle) = match pattern {
-        Pattern::Needle(place, needle) => (*place, Some(&**needle)),
+    let (anchor, needle) = match pattern {
+        Pattern::Needle(anchor, needle) => (*anchor, Some(&**needle)),
         Pattern::Wildcards(segments) => {
             let texts = segments.iter().enumerate();
             let texts = texts.filter_map(|(at, segment)| Some((at, segment.text()?)));
             match texts.max_by_key(|(_, text)| text.len()) {
-                Some((0, text)) => (Place::Start, Some(text)),
-                Some((at, text)) if at + 1 == segments.len() => (Place::End, Some(text)),
-                other => (Place::Anywhere, other.map(|(_, text)| text)),
+                Some((0, text)) => (Anchor::Start, Some(text)),
+                Some((at, text)) if at + 1 == segments.len() => (Anchor::End, Some(text)),
+                other => (Anchor::Anywhere, other.map(|(_, text)| text)),
             }
         }
     };
     let needle = fold(needle.unwrap_or_default());
-    if needle.is_empty() && place != Place::Whole {
+    if needle.is_empty() && anchor != Anchor::Whole {
         return (
             Formula::Field(State::HasText, field),
             matches!(pattern, Pattern::Needle(..)),
         );
     }
-    let is_long = needle.len() > LONG && place != Place::Whole;
-    let (place, needle) = match (is_long, place) {
-        (true, Place::Start) => (Place::Start, &needle[..boundary(&needle, LONG)]),
-        (true, _) => (Place::Anywhere, &needle[..boundary(&needle, LONG)]),
-        (false, _) => (place, &*needle),
+    let is_long = needle.len() > LONG && anchor != Anchor::Whole;
+    let (anchor, needle) = match (is_long, anchor) {
+        (true, Anchor::Start) => (Anchor::Start, &needle[..boundary(&needle, LONG)]),
+        (true, _) => (Anchor::Anywhere, &needle[..boundary(&needle, LONG)]),
+        (false, _) => (anchor, &*needle),
     };
     let is_enough = !is_long && matches!(pattern, Pattern::Needle(..));
-    (Formula::Needle(atoms.needle(field, place, needle)), is_enough)
+    (Formula::Needle(atoms.needle(field, anchor, needle)), is_enough)
 }

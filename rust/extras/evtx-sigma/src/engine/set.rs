@@ -243,7 +243,7 @@ mod tests {
     use crate::document::load_rules;
     use crate::limits::Limits;
     use crate::matcher::Matcher;
-    use crate::pattern::{Pattern, Place};
+    use crate::pattern::{Anchor, Pattern};
     use crate::placeholders::Placeholders;
 
     /// A rule with this title.
@@ -260,7 +260,7 @@ mod tests {
         let mut add = |needles: std::ops::Range<usize>| {
             let mut one = rule("t");
             let matcher = |number: usize| Matcher::Text {
-                pattern: Pattern::Needle(Place::Anywhere, number.to_string().into()),
+                pattern: Pattern::Needle(Anchor::Anywhere, number.to_string().into()),
                 cased: false,
             };
             one.rule.detections[0].any[0][0].any = needles.map(matcher).collect();

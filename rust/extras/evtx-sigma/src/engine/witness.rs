@@ -2,7 +2,7 @@
 
 use super::atoms::{AtomId, Atoms, Test};
 use super::formula::Formula;
-use crate::pattern::Place;
+use crate::pattern::Anchor;
 
 /// The rarest witnesses of a formula, sorted. `None` if it may be true whatever the texts are.
 pub(super) fn witnesses(formula: &Formula, detections: &[Formula], atoms: &Atoms) -> Option<Vec<AtomId>> {
@@ -39,14 +39,14 @@ fn rarest(formula: &Formula, detections: &[Formula], atoms: &Atoms) -> Option<(f
 /// How often an atom may be true: short needles, and those that many rules ask for, are frequent.
 fn frequency(id: AtomId, atoms: &Atoms) -> f32 {
     let atom = &atoms.all[id as usize];
-    let Test::Needle(place, needle) = &atom.test else {
+    let Test::Needle(anchor, needle) = &atom.test else {
         return 1.0;
     };
     let length = needle.len().min(32) as f32;
-    let place = match place {
-        Place::Whole => 0.25,
-        Place::Start | Place::End => 0.5,
-        Place::Anywhere => 1.0,
+    let anchor = match anchor {
+        Anchor::Whole => 0.25,
+        Anchor::Start | Anchor::End => 0.5,
+        Anchor::Anywhere => 1.0,
     };
-    place * (1.0 + atom.uses as f32) / (1.0 + length).powi(2)
+    anchor * (1.0 + atom.uses as f32) / (1.0 + length).powi(2)
 }
