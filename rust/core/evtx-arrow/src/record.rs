@@ -8,6 +8,6 @@ mod insertions;
 
 pub(crate) use group::{GROUP, KeptRecord, RecordGroup};
 pub use insertions::{Declaration, Insertion};
-pub(crate) use parts::{KeyedEntries, Outlined, Part, PartContent, PathValues, RecordView, SpelledOut};
+pub(crate) use parts::{ImplicitInstance, KeyedEntries, Part, PartContent, PathValues, RecordView, SpelledOut};
 pub use read_record::{Arrays, FieldSlot, FoundValue, ReadRecord, RecordHeader, RecordValues, UNNAMED};
 pub(crate) use templates::{ChunkTemplates, TemplateId};

@@ -26,8 +26,8 @@ pub struct Scan {
     pub(crate) validates_all: bool,
     /// Whether every record is read as a tree, as if no plan supported it.
     pub(crate) force_tree_path: bool,
-    /// Whether spelled-out elements are read by the plans of their outlines, not as trees.
-    pub(crate) reads_outlines: bool,
+    /// Whether spelled-out elements are read by the plans of their implicit templates, not as trees.
+    pub(crate) uses_implicit_templates: bool,
     /// Whether an extra column reads what is beside each log.
     reads_beside: bool,
     pub(crate) filter: Filter,
@@ -152,7 +152,7 @@ impl Scan {
             filter,
             validates_all,
             force_tree_path: false,
-            reads_outlines: true,
+            uses_implicit_templates: true,
             reads_beside: needs.iter().any(|needs| needs.beside),
             sees_all: source.as_ref().is_some_and(|source| source.sees_all()),
             source,
@@ -166,15 +166,15 @@ impl Scan {
     pub fn force_tree_path(self) -> Self {
         Scan {
             force_tree_path: true,
-            reads_outlines: false,
+            uses_implicit_templates: false,
             ..self
         }
     }
 
     /// The scan, reading every spelled-out element as a tree, for tests. It gives the same rows.
-    pub fn without_outlines(self) -> Self {
+    pub fn without_implicit_templates(self) -> Self {
         Scan {
-            reads_outlines: false,
+            uses_implicit_templates: false,
             ..self
         }
     }

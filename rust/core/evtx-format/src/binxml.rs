@@ -8,10 +8,10 @@ pub(crate) mod sink;
 mod walk;
 mod builder;
 mod reader;
-mod outline;
+mod implicit;
 mod runs;
 
-pub use outline::Outline;
+pub use implicit::ImplicitTemplate;
 pub use reader::{Fragment, Template};
 pub use runs::SubstitutionRuns;
 pub use walk::{Left, Reader};

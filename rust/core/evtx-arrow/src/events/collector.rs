@@ -58,11 +58,11 @@ impl EventCollector {
     }
 
     /// An empty collector of the same events that reads spelled-out elements as trees, for tests.
-    pub fn without_outlines(&self) -> Self {
+    pub fn without_implicit_templates(&self) -> Self {
         EventCollector::of(self.events.as_deref().cloned(), false)
     }
 
-    fn of(events: Option<Events>, reads_outlines: bool) -> Self {
+    fn of(events: Option<Events>, uses_implicit_templates: bool) -> Self {
         let events = events.map(Arc::new);
         let mut table = Table::from(Options::default());
         table.events = events.clone();
@@ -74,7 +74,7 @@ impl EventCollector {
         };
         let mut scan = Scan::reading(vec![needs], table, &[], &[]);
         scan.projection.names_only = true;
-        scan.reads_outlines = reads_outlines;
+        scan.uses_implicit_templates = uses_implicit_templates;
         EventCollector {
             scan: Arc::new(scan),
             events,
@@ -89,7 +89,7 @@ impl EventCollector {
     /// An empty collector of the same events, for another thread. It has its own templates, because sharing them costs
     /// more than reading them again.
     pub fn beside(&self) -> Self {
-        EventCollector::of(self.events.as_deref().cloned(), self.scan.reads_outlines)
+        EventCollector::of(self.events.as_deref().cloned(), self.scan.uses_implicit_templates)
     }
 
     /// Takes the events that were collected so far.
@@ -279,7 +279,10 @@ fn field_layout(scan: &Scan, templates: &ChunkTemplates, elements: [Leaves<'_, '
     let mut fields = Vec::new();
     for (leaves, in_user_data) in elements.into_iter().zip([false, true]) {
         let Some((element, part)) = leaves else { continue };
-        let is_spelled_out = matches!(part.content, PartContent::Tree(_, None) | PartContent::Outlined(..));
+        let is_spelled_out = matches!(
+            part.content,
+            PartContent::Tree(_, None) | PartContent::ImplicitInstance(..)
+        );
         let keys = &scan.plans.keys;
         let mut number = 0;
         let of_entries = element.entries.iter().flat_map(|entry| {

@@ -4,7 +4,7 @@
 //! the bytes of a template differ from chunk to chunk. Two copies are the same template if their names are equal, and
 //! their bytes are equal apart from the references to names. Both are compared in full: with a GUID or a hash alone, a
 //! crafted file could pass one template for another. The same goes for the templates of spelled-out elements, which have
-//! the content of an outline in common.
+//! the content of an implicit template in common.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -23,7 +23,8 @@ use super::projection::{Projection, TreeRoot};
 use super::source::Extractor;
 use super::template_content::TemplateContent;
 
-/// The most bytes of templates and outlines and their compiled form that a scan keeps. Those of real logs take one or two MiB.
+/// The most bytes of templates, explicit or implicit, and their compiled form that a scan keeps. Those of real logs
+/// take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;
 
 /// A template, compiled for the columns of a scan.
@@ -65,12 +66,12 @@ impl Compiled {
         Compiled {
             guid: Uuid::from_bytes_le(definition.guid).into_bytes(),
             template_id: definition.template_id(),
-            ..Compiled::of_outline(projection, keys, tree, root)
+            ..Compiled::implicit(projection, keys, tree, root)
         }
     }
 
-    /// The template of the elements with the same outline, given its tree. No instance refers to it.
-    pub(crate) fn of_outline(projection: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
+    /// The template of elements without a stored one, given its tree. No instance refers to it.
+    pub(crate) fn implicit(projection: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         let plan = Plan::new(projection, keys, tree, root);
         let shares_system = root == TreeRoot::Event && plan.system && projection.shares_system();
         let system = shares_system.then(|| {
@@ -154,13 +155,13 @@ pub(crate) struct PlanCache {
 struct Known {
     templates: HashMap<Identity, Vec<KnownTemplate>>,
     bytes: usize,
-    /// By role of the root and content of the outline.
-    outlines: [HashMap<Box<[u8]>, Arc<Compiled>>; TreeRoot::COUNT],
+    /// Implicit templates, by role of the root and content.
+    implicit: [HashMap<Box<[u8]>, Arc<Compiled>>; TreeRoot::COUNT],
 }
 
 /// About how many bytes an entry of the maps takes, with the unused capacity of its parts.
 const ENTRY: usize = 2 * (size_of::<Identity>() + size_of::<Vec<KnownTemplate>>()) + 4 * size_of::<KnownTemplate>();
-const OUTLINE: usize = 2 * size_of::<(Box<[u8]>, Arc<Compiled>)>();
+const IMPLICIT_TEMPLATE: usize = 2 * size_of::<(Box<[u8]>, Arc<Compiled>)>();
 
 #[derive(Debug)]
 struct KnownTemplate {
@@ -228,16 +229,16 @@ impl PlanCache {
         })
     }
 
-    /// The compiled template of the elements whose outline has this content, if the scan keeps it.
-    pub(crate) fn outline(&self, content: &[u8], root: TreeRoot) -> Option<Arc<Compiled>> {
-        self.read().outlines[root as usize].get(content).map(Arc::clone)
+    /// The compiled implicit template with this content, if the scan keeps it.
+    pub(crate) fn implicit(&self, content: &[u8], root: TreeRoot) -> Option<Arc<Compiled>> {
+        self.read().implicit[root as usize].get(content).map(Arc::clone)
     }
 
-    /// Keeps the compiled template of an outline for other chunks, if there is room. Returns whether it is kept.
-    pub(crate) fn insert_outline(&self, content: Box<[u8]>, root: TreeRoot, compiled: &Arc<Compiled>) -> bool {
-        let bytes = OUTLINE + content.len() + compiled.bytes();
+    /// Keeps a compiled implicit template for other chunks, if there is space. Returns whether it is kept.
+    pub(crate) fn insert_implicit(&self, content: Box<[u8]>, root: TreeRoot, compiled: &Arc<Compiled>) -> bool {
+        let bytes = IMPLICIT_TEMPLATE + content.len() + compiled.bytes();
         self.add(bytes, |known| {
-            known.outlines[root as usize].insert(content, Arc::clone(compiled));
+            known.implicit[root as usize].insert(content, Arc::clone(compiled));
         })
     }
 }
@@ -443,25 +444,25 @@ mod tests {
     }
 
     #[test]
-    fn an_outline_is_known_by_all_of_its_content_and_its_root() {
+    fn an_implicit_template_is_known_by_all_of_its_content_and_its_root() {
         let (projection, keys) = (Projection::default(), Keys::default());
         let tree = evtx_format::binxml::tree::Element::new("Event", &[], &[]);
-        let known = Arc::new(Compiled::of_outline(&projection, &keys, &tree, EVENT));
+        let known = Arc::new(Compiled::implicit(&projection, &keys, &tree, EVENT));
         let (cache, content) = (PlanCache::default(), vec![7; 10_000]);
-        assert!(cache.outline(&content, EVENT).is_none());
-        let bytes = OUTLINE + content.len() + known.bytes();
+        assert!(cache.implicit(&content, EVENT).is_none());
+        let bytes = IMPLICIT_TEMPLATE + content.len() + known.bytes();
         let insert = |number: &usize| {
             let mut content = content.clone();
             content[..8].copy_from_slice(&number.to_le_bytes());
-            cache.insert_outline(content.into(), EVENT, &known)
+            cache.insert_implicit(content.into(), EVENT, &known)
         };
         let kept = (0..).take_while(insert).count();
         assert_eq!(kept, MAX_BYTES / bytes);
         assert_eq!(cache.read().bytes, kept * bytes);
         let first = [&[0; 8][..], &content[8..]].concat();
-        let found = cache.outline(&first, EVENT).expect("the outline");
-        assert!(Arc::ptr_eq(&found, &known) && cache.outline(&first, TreeRoot::Child).is_none());
-        assert!(cache.outline(&first[1..], EVENT).is_none() && cache.outline(&content, EVENT).is_none());
+        let found = cache.implicit(&first, EVENT).expect("the implicit template");
+        assert!(Arc::ptr_eq(&found, &known) && cache.implicit(&first, TreeRoot::Child).is_none());
+        assert!(cache.implicit(&first[1..], EVENT).is_none() && cache.implicit(&content, EVENT).is_none());
     }
 
     #[test]

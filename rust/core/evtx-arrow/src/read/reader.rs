@@ -8,7 +8,7 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::{Definition, Instance, SubstitutionSet, ValueTable};
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
-use evtx_format::binxml::{Fragment, Outline, Reader};
+use evtx_format::binxml::{Fragment, ImplicitTemplate, Reader};
 use evtx_format::bytes::Cursor;
 use evtx_format::value::{Scalar, Value};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
@@ -216,7 +216,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) -> Result<()> {
         let mut fragments = self.reader.fragments(stream);
         loop {
-            if !self.outlined(templates, record, &mut fragments, root) {
+            if !self.implicit_instance(templates, record, &mut fragments, root) {
                 match self.next_fragment(&mut fragments).transpose()? {
                     Some(Fragment::Instance(instance)) => self.instance(templates, record, instance, root)?,
                     Some(Fragment::Element(element)) => self.tree(record, element, root, None),
@@ -231,26 +231,26 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Adds the next element of a stream as an instance of the template of its outline, if it needs no tree.
+    /// Adds the next element of a stream as an instance of its implicit template, if it needs no tree.
     #[inline(never)]
-    fn outlined(
+    fn implicit_instance(
         &self,
         templates: &mut ChunkTemplates,
         record: &mut RecordGroup<'r>,
         fragments: &mut Cursor<'r>,
         root: TreeRoot,
     ) -> bool {
-        if !self.scan.reads_outlines || !self.reader.is_at_element(fragments) {
+        if !self.scan.uses_implicit_templates || !self.reader.is_at_element(fragments) {
             return false;
         }
         let (before, left) = (*fragments, self.reader.left());
-        let mut outline = std::mem::take(&mut templates.outline);
-        let part = self.reader.pass_outline(fragments, &mut outline).then(|| {
-            let find = || self.compile_outline(&before, &outline, root);
-            let at = templates.outlined(outline.tokens(), root, find)?;
-            Some((at, outline.values(self.chunk, self.arena)))
+        let mut implicit = std::mem::take(&mut templates.scratch);
+        let part = self.reader.read_implicit(fragments, &mut implicit).then(|| {
+            let find = || self.compile_implicit(&before, &implicit, root);
+            let at = templates.implicit_template(implicit.tokens(), root, find)?;
+            Some((at, implicit.values(self.chunk, self.arena)))
         });
-        templates.outline = outline;
+        templates.scratch = implicit;
         if let Some((at, values)) = part.flatten()
             && let Ok(compiled) = templates.get(at)
             && compiled.plan.supports(values)
@@ -260,7 +260,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 start: before.pos() as u32,
                 end: fragments.pos() as u32,
             };
-            record.push(Part::of_template(at, values, root, PartContent::Outlined(element)));
+            record.push(Part::of_template(
+                at,
+                values,
+                root,
+                PartContent::ImplicitInstance(element),
+            ));
             return true;
         }
         *fragments = before;
@@ -268,29 +273,29 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         false
     }
 
-    /// The template of an element's outline, from the cache of the scan or newly compiled, and whether it is new.
+    /// An element's implicit template, from the cache of the scan or newly compiled, and whether it is new.
     #[cold]
-    fn compile_outline(
+    fn compile_implicit(
         &self,
         element: &Cursor<'r>,
-        outline: &Outline,
+        implicit: &ImplicitTemplate,
         root: TreeRoot,
     ) -> Option<(Arc<Compiled>, bool)> {
         let scan = self.scan;
         let reader = Reader::new(self.chunk, self.names, self.arena);
-        let content = reader.content_of(outline).ok()?;
-        if let Some(compiled) = scan.plans.outline(&content, root) {
+        let content = reader.content_of(implicit).ok()?;
+        if let Some(compiled) = scan.plans.implicit(&content, root) {
             return Some((compiled, false));
         }
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let tree = reader.open_texts(element).ok()??;
-        let compiled = Arc::new(Compiled::of_outline(&scan.projection, &scan.plans.keys, tree, root));
-        scan.plans.insert_outline(content, root, &compiled);
+        let compiled = Arc::new(Compiled::implicit(&scan.projection, &scan.plans.keys, tree, root));
+        scan.plans.insert_implicit(content, root, &compiled);
         Some((compiled, true))
     }
 
-    /// The tree of a part that has an outline.
-    pub(crate) fn tree_of_outlined(&self, element: SpelledOut) -> Result<Option<&'r Element<'r>>> {
+    /// The tree of a part that has an implicit template.
+    pub(crate) fn tree_of_element(&self, element: SpelledOut) -> Result<Option<&'r Element<'r>>> {
         // It was already counted towards the limits.
         let left = self.reader.left();
         self.reader.begin_again();
@@ -464,7 +469,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 }
                 PartContent::Tree(_, Some((_, values))) => self.check(templates, values, None, depth)?,
                 PartContent::Tree(_, None)
-                | PartContent::Outlined(..)
+                | PartContent::ImplicitInstance(..)
                 | PartContent::Damaged(..)
                 | PartContent::Merged => {}
             }

@@ -15,7 +15,7 @@ use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 use super::reader::RecordReader;
 use crate::columns::Rendering;
 use crate::plan::{Compiled, Plan, TreeRoot, user_data};
-use crate::record::{ChunkTemplates, Outlined, Part, PartContent, RecordView};
+use crate::record::{ChunkTemplates, ImplicitInstance, Part, PartContent, RecordView};
 use crate::schema::Numbering;
 
 /// The line before the XML of an event.
@@ -180,7 +180,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         let (compiled, values) = match source {
             Source::Tree(_) => return None,
             Source::Instance(instance, root) => (self.templates.find(instance.definition, *root)?, instance.values),
-            Source::Outlined(outlined) => (self.templates.get(outlined.template).ok()?, outlined.values),
+            Source::ImplicitInstance(instance) => (self.templates.get(instance.template).ok()?, instance.values),
         };
         let program = select(compiled)?;
         (!self.reader.scan.force_tree_path && program.supports(values)).then_some((program, values))
@@ -191,7 +191,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         match source {
             Source::Tree(tree) => Ok(Some(tree)),
             Source::Instance(instance, _) => self.reader.tree_of(instance).map(Some),
-            Source::Outlined(outlined) => self.reader.tree_of_outlined(outlined.element),
+            Source::ImplicitInstance(instance) => self.reader.tree_of_element(instance.element),
         }
     }
 
@@ -227,12 +227,12 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         push_tree(language, tree, out, self.limit)
     }
 
-    /// The next element of a stream, if it is a part of the event and has an outline.
-    fn outlined(&self, stream: &Cursor<'_>) -> Option<Outlined<'r>> {
+    /// The next element of a stream, if it is a part of the event and has an implicit template.
+    fn implicit_instance(&self, stream: &Cursor<'_>) -> Option<ImplicitInstance<'r>> {
         // The first part is the event. The search runs for each element, so it covers few parts.
         let others = self.parts.get(1..).filter(|parts| parts.len() <= MAX_PARTS)?;
-        let mut outlined = others.iter().filter_map(Part::outlined);
-        outlined.find(|it| it.element.start as usize == stream.pos())
+        let mut instances = others.iter().filter_map(Part::implicit_instance);
+        instances.find(|it| it.element.start as usize == stream.pos())
     }
 }
 
@@ -257,9 +257,9 @@ impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
             }
             let left = self.elements_left.checked_sub(1);
             self.elements_left = left.ok_or(Error::new(0, ErrorKind::Nodes))?;
-            let source = if let Some(outlined) = self.outlined(&fragments) {
-                fragments = reader.reader.fragments(outlined.element.end as usize..end);
-                Source::Outlined(outlined)
+            let source = if let Some(instance) = self.implicit_instance(&fragments) {
+                fragments = reader.reader.fragments(instance.element.end as usize..end);
+                Source::ImplicitInstance(instance)
             } else {
                 match reader.next_fragment(&mut fragments).transpose()? {
                     Some(Fragment::Instance(instance)) => Source::Instance(instance, TreeRoot::Child),
@@ -276,7 +276,7 @@ impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
 
 #[derive(Clone, Copy)]
 enum Source<'r> {
-    Outlined(Outlined<'r>),
+    ImplicitInstance(ImplicitInstance<'r>),
     Instance(Instance<'r>, TreeRoot),
     Tree(&'r Element<'r>),
 }
@@ -287,7 +287,7 @@ impl<'r> Source<'r> {
         match part.content {
             PartContent::Instance(instance) => Some(Source::Instance(instance, part.root)),
             PartContent::Tree(tree, ..) => Some(Source::Tree(tree)),
-            PartContent::Outlined(..) => part.outlined().map(Source::Outlined),
+            PartContent::ImplicitInstance(..) => part.implicit_instance().map(Source::ImplicitInstance),
             PartContent::Damaged(..) | PartContent::Merged => None,
         }
     }

@@ -141,7 +141,7 @@ fn instance_in<'a>(record: RecordView<'a, 'a>) -> Option<(TemplateId, ValueTable
     record.parts.iter().skip(1).find_map(|part| match part.content {
         PartContent::Instance(instance) | PartContent::Damaged(instance) => Some((part.template()?, instance.values)),
         PartContent::Tree(_, filled) => filled,
-        PartContent::Outlined(_) | PartContent::Merged => None,
+        PartContent::ImplicitInstance(_) | PartContent::Merged => None,
     })
 }
 

@@ -1,8 +1,9 @@
 //! A record as the parts from which its columns are read.
 //!
-//! A part is a template instance with the plan of its template, a spelled-out element with the plan of its outline, or a
-//! tree with its own plan. Trees are for elements without an outline, and for what the plan of a template does not
-//! support. The first part is the event. The others are the streams in its substitutions, usually one: `EventData`.
+//! A part is a template instance with the plan of its template, a spelled-out element with the plan of its implicit
+//! template, or a tree with its own plan. Trees are for elements without an implicit template, and for what the plan of
+//! a template does not support. The first part is the event. The others are the streams in its substitutions, usually
+//! one: `EventData`.
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{Instance, ValueTable};
@@ -88,10 +89,10 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// What it was read from, if that is an element whose outline has a template.
-    pub(crate) fn outlined(&self) -> Option<Outlined<'r>> {
+    /// What it was read from, if that is an element with an implicit template.
+    pub(crate) fn implicit_instance(&self) -> Option<ImplicitInstance<'r>> {
         match self.content {
-            PartContent::Outlined(element) => Some(Outlined {
+            PartContent::ImplicitInstance(element) => Some(ImplicitInstance {
                 element,
                 template: self.template()?,
                 values: self.values,
@@ -117,8 +118,8 @@ pub(crate) enum PartContent<'r> {
     Instance(Instance<'r>),
     /// A tree. If it is the tree of an instance, with its template and the values that fill its substitutions.
     Tree(&'r Element<'r>, Option<(TemplateId, ValueTable<'r>)>),
-    /// An element that the record spells out, whose texts are the values of the template of its outline.
-    Outlined(SpelledOut),
+    /// An element that the record spells out, whose texts are the values of its implicit template.
+    ImplicitInstance(SpelledOut),
     /// An instance whose tree cannot be read. Only values at paths are read from it, and entries that need no tree.
     Damaged(Instance<'r>),
     /// The entries of several parts.
@@ -132,9 +133,9 @@ pub(crate) struct SpelledOut {
     pub(crate) end: u32,
 }
 
-/// An element that a record spells out, with the template of its outline and the values of its texts.
+/// An element that a record spells out, with its implicit template and the values of its texts.
 #[derive(Clone, Copy)]
-pub(crate) struct Outlined<'r> {
+pub(crate) struct ImplicitInstance<'r> {
     pub(crate) element: SpelledOut,
     pub(crate) template: TemplateId,
     pub(crate) values: ValueTable<'r>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_format::binxml::Outline;
+use evtx_format::binxml::ImplicitTemplate;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::{Error, ErrorKind, Result};
 use hashbrown::HashMap;
@@ -16,9 +16,10 @@ pub(crate) struct ChunkTemplates {
     /// The entries of `index` that are not 0.
     used: Vec<usize>,
     compiled: Vec<Result<Arc<Compiled>>>,
-    /// By role of the root, and the tokens of a spelled-out element's outline; `None` while the outline has occurred once.
-    outlines: [HashMap<Box<[u32]>, Option<TemplateId>>; TreeRoot::COUNT],
-    pub(crate) outline: Outline,
+    /// Implicit templates by role of the root, and tokens; `None` while one has occurred once.
+    implicit: [HashMap<Box<[u32]>, Option<TemplateId>>; TreeRoot::COUNT],
+    /// Memory for the implicit template of the next spelled-out element.
+    pub(crate) scratch: ImplicitTemplate,
     /// The approximate size of the templates that the chunk may own alone.
     bytes: usize,
 }
@@ -36,8 +37,8 @@ impl Default for ChunkTemplates {
             index: vec![0; TreeRoot::COUNT * CHUNK_SIZE].into(),
             used: Vec::new(),
             compiled: Vec::new(),
-            outlines: Default::default(),
-            outline: Outline::default(),
+            implicit: Default::default(),
+            scratch: ImplicitTemplate::default(),
             bytes: 0,
         }
     }
@@ -101,26 +102,27 @@ impl ChunkTemplates {
         TemplateId(at)
     }
 
-    /// The template of an outline that has occurred in the chunk before. At its second occurrence, `find` finds it in the
+    /// An implicit template that has occurred in the chunk before. At its second occurrence, `find` finds it in the
     /// cache of the scan or compiles it, and returns whether it is new.
     ///
-    /// Compiling an outline takes longer than reading its record as a tree, so it pays off only if the outline recurs.
+    /// Compiling an implicit template takes longer than reading its record as a tree, so it pays off only if
+    /// the template recurs.
     #[inline]
-    pub(crate) fn outlined(
+    pub(crate) fn implicit_template(
         &mut self,
         tokens: &[u32],
         root: TreeRoot,
         find: impl FnOnce() -> Option<(Arc<Compiled>, bool)>,
     ) -> Option<TemplateId> {
-        match self.outlines[root as usize].get(tokens) {
+        match self.implicit[root as usize].get(tokens) {
             Some(&Some(known)) => Some(known),
             Some(None) if self.are_many() => None,
-            known => self.add_outline(tokens, root, known.and_then(|_| find())),
+            known => self.add_implicit(tokens, root, known.and_then(|_| find())),
         }
     }
 
     #[cold]
-    fn add_outline(
+    fn add_implicit(
         &mut self,
         tokens: &[u32],
         root: TreeRoot,
@@ -132,7 +134,7 @@ impl ChunkTemplates {
             TemplateId(self.compiled.len() - 1)
         });
         // The tokens need no limit: they are about as long as the records of the chunk.
-        self.outlines[root as usize].insert(tokens.into(), template);
+        self.implicit[root as usize].insert(tokens.into(), template);
         template
     }
 
@@ -147,7 +149,7 @@ impl ChunkTemplates {
         for used in self.used.drain(..) {
             self.index[used] = 0;
         }
-        self.outlines.iter_mut().for_each(HashMap::clear);
+        self.implicit.iter_mut().for_each(HashMap::clear);
         self.compiled.clear();
     }
 }

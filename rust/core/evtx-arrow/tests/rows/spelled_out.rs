@@ -1,4 +1,5 @@
-//! Elements that records spell out: they read as trees do, whether the template of their outline or a tree gives the row.
+//! Elements that records spell out: they read as trees do, whether their implicit template or a tree gives
+//! the row.
 
 use std::path::PathBuf;
 
@@ -274,7 +275,7 @@ const ALL: Options = Options {
 /// How records are read.
 #[derive(Debug, Clone, Copy)]
 enum Way {
-    Outlines,
+    ImplicitTemplates,
     /// What records spell out is read as trees, and instances by the plans of their templates.
     TreesOfElements,
     /// All is read as trees.
@@ -287,8 +288,8 @@ type Rows = Vec<Vec<Option<String>>>;
 fn rows_of(file: &[u8], table: &Table, columns: &[usize], predicates: &[Predicate], by: Way) -> Rows {
     let scanned = Scan::filtered(table.clone(), columns, predicates);
     let scanned = match by {
-        Way::Outlines => scanned,
-        Way::TreesOfElements => scanned.without_outlines(),
+        Way::ImplicitTemplates => scanned,
+        Way::TreesOfElements => scanned.without_implicit_templates(),
         Way::Trees => scanned.force_tree_path(),
     };
     let mut rows = Vec::new();
@@ -313,7 +314,7 @@ fn events_of(file: &[u8], mut collector: EventCollector) -> Vec<CollectedEvent> 
 fn compare(file: &[u8], name: &str) {
     let (table, every) = (Table::from(ALL), every_column(&ALL));
     let [plans, of_elements, trees] =
-        [Way::Outlines, Way::TreesOfElements, Way::Trees].map(|path| rows_of(file, &table, &every, &[], path));
+        [Way::ImplicitTemplates, Way::TreesOfElements, Way::Trees].map(|path| rows_of(file, &table, &every, &[], path));
     assert_eq!(plans, of_elements, "{name}: all columns");
     // What can be read of a damaged instance depends on how far each path gets.
     let is_damaged = |row: &Vec<Option<String>>| row[common::column(&ALL, "error")].is_some();
@@ -328,7 +329,7 @@ fn compare(file: &[u8], name: &str) {
         let columns = [common::column(&ALL, column)];
         let rows = |path| rows_of(file, &table, &columns, &[], path);
         assert_eq!(
-            rows(Way::Outlines),
+            rows(Way::ImplicitTemplates),
             rows(Way::TreesOfElements),
             "{name}: {column} alone"
         );
@@ -338,7 +339,7 @@ fn compare(file: &[u8], name: &str) {
         providers: None,
     };
     for collector in [None, Some(events.clone())].map(EventCollector::new) {
-        let trees = collector.without_outlines();
+        let trees = collector.without_implicit_templates();
         assert_eq!(events_of(file, collector), events_of(file, trees), "{name}: events");
     }
     let mut collector = EventCollector::new(Some(events.clone()));
@@ -347,7 +348,7 @@ fn compare(file: &[u8], name: &str) {
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     let rows = |columns: &[usize], predicates: &[Predicate], path| rows_of(file, &table, columns, predicates, path);
     assert_eq!(
-        rows(&every, &[], Way::Outlines),
+        rows(&every, &[], Way::ImplicitTemplates),
         rows(&every, &[], Way::TreesOfElements),
         "{name}: fields"
     );
@@ -358,7 +359,7 @@ fn compare(file: &[u8], name: &str) {
             if let Some(predicate) = Predicate::implied(&table, &condition) {
                 let predicates = std::slice::from_ref(&predicate);
                 assert_eq!(
-                    rows(&[0], predicates, Way::Outlines),
+                    rows(&[0], predicates, Way::ImplicitTemplates),
                     rows(&[0], predicates, Way::TreesOfElements),
                     "{name}: {condition:?}"
                 );
@@ -386,7 +387,7 @@ fn both_paths_agree_on_the_corpus_in_all_projections() {
 
 /// A log of events of one kind whose fields have other texts, and one with an empty text and one with an attribute more.
 #[test]
-fn texts_that_are_empty_make_another_outline() {
+fn texts_that_are_empty_make_another_implicit_template() {
     let event = |texts: &[&str]| {
         let data = texts
             .iter()
@@ -411,7 +412,7 @@ fn texts_that_are_empty_make_another_outline() {
     compare(&file, "empty texts");
     let table = Table::from(Options::NONE);
     let columns = ["event_id", "event_data"].map(|name| common::column(&Options::NONE, name));
-    let rows = rows_of(&file, &table, &columns, &[], Way::Outlines);
+    let rows = rows_of(&file, &table, &columns, &[], Way::ImplicitTemplates);
     let data = |a: &str, b: &str| vec![Some("7".to_owned()), Some(format!("f0=Some({a:?});f1=Some({b:?});"))];
     let expected = [("a", "b"), ("c", "d"), ("", "d"), ("e", ""), ("", "x"), ("f", "g")];
     assert_eq!(rows, expected.map(|(a, b)| data(a, b)));
@@ -436,10 +437,10 @@ fn long_texts_are_read() {
     }
 }
 
-/// Every record has its own outline; the scan keeps only some.
+/// Every record has its own implicit template; the scan keeps only some.
 #[test]
 #[ignore = "slow"]
-fn a_flood_of_outlines_reads_as_trees_do() {
+fn a_flood_of_implicit_templates_reads_as_trees_do() {
     let mut log = LogWriter::new(1);
     for record in 0..600 {
         let data = Element::new("Data")

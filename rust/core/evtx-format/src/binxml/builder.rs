@@ -30,11 +30,12 @@ pub(super) enum Substitutions<'a> {
     Filled(ValueTable<'a>),
     /// They are an error, because a record's own stream has no value table.
     Forbidden,
-    /// They take the place of the texts that are not part of an [outline](super::Outline). Holds the index of the next.
+    /// They replace the texts that are not part of an [implicit template](super::ImplicitTemplate). Holds the index of
+    /// the next.
     ForTexts(u16),
 }
 
-/// The attribute whose text is part of an outline.
+/// The attribute whose text is part of an implicit template.
 pub(super) const GIVEN_NAME: &str = "Name";
 
 const STRING: ValueType = ValueType {
@@ -120,7 +121,7 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
         self.around + self.len
     }
 
-    /// Adds a node of an element with an outline: a substitution in place of a text.
+    /// Adds a node of an element with an implicit template: a substitution in place of a text.
     #[cold]
     fn open_text(&mut self, mut node: Node<'a>, next: u16) -> Outcome {
         let Some(element) = self.stack[..self.len].last_mut() else {

@@ -178,8 +178,8 @@ struct Table<'a> {
     offsets: &'a [u32],
     /// For each substitution, the flags of its type.
     flags: SubstitutionSet,
-    /// Whether the values are anywhere in the chunk, as those of an [outline](super::Outline). Otherwise they follow each
-    /// other.
+    /// Whether the values are anywhere in the chunk, as those of an [implicit template](super::ImplicitTemplate).
+    /// Otherwise they follow each other.
     is_scattered: bool,
 }
 

@@ -141,7 +141,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         passed
     }
 
-    /// Whether an element comes next. Most streams hold an instance, for which a sink or an outline would be in vain.
+    /// Whether an element comes next. Most streams hold an instance, for which a sink or an implicit template would be
+    /// in vain.
     #[inline]
     pub fn is_at_element(&self, fragments: &Cursor<'a>) -> bool {
         let mut cursor = *fragments;

@@ -1,11 +1,11 @@
-//! Elements that a record spells out: checks and outlines agree with trees.
+//! Elements that a record spells out: checks and implicit templates agree with trees.
 
 use std::ops::Range;
 
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{Fragment, Outline, Reader};
+use evtx_format::binxml::{Fragment, ImplicitTemplate, Reader};
 use evtx_format::bytes::Cursor;
 use evtx_format::render::program::{Language, OnName, Program, Streams, push_tree};
 use evtx_format::{MAX_TEXT, Result};
@@ -156,7 +156,7 @@ fn any_token() -> impl Strategy<Value = Token> {
     ])
 }
 
-/// An outline has no streams.
+/// An implicit template has no streams.
 struct NoStreams;
 
 impl Streams for NoStreams {
@@ -165,21 +165,21 @@ impl Streams for NoStreams {
     }
 }
 
-/// Compares the texts that the programs of an element's outline write with those of its tree. Returns whether the
-/// element has an outline.
-fn check_outline<'a>(
+/// Compares the texts that the programs of an element's implicit template write with those of its tree. Returns whether
+/// the element has an implicit template.
+fn check_implicit<'a>(
     reader: &Reader<'a, 'a>,
     chunk: &'a [u8],
     arena: &'a Bump,
     first: Cursor<'a>,
     tree: &Element<'_>,
 ) -> bool {
-    let (mut cursor, mut outline) = (first, Outline::default());
-    if !reader.pass_outline(&mut cursor, &mut outline) {
+    let (mut cursor, mut implicit) = (first, ImplicitTemplate::default());
+    if !reader.read_implicit(&mut cursor, &mut implicit) {
         return false;
     }
     let open = reader.open_texts(&first).expect("a sound element").expect("an element");
-    let values = outline.values(chunk, arena);
+    let values = implicit.values(chunk, arena);
     for language in Language::ALL {
         let program = Program::new(language, open);
         let (mut written, mut expected) = (Vec::new(), Vec::new());
@@ -199,7 +199,7 @@ fn check_outline<'a>(
     true
 }
 
-/// Checks the first element without a tree, and compares with its tree. Returns whether it has an outline.
+/// Checks the first element without a tree, and compares with its tree. Returns whether it has an implicit template.
 fn check(tokens: &[Token]) -> bool {
     let (chunk, start) = chunk(tokens);
     let arena = Bump::new();
@@ -211,7 +211,7 @@ fn check(tokens: &[Token]) -> bool {
     match (is_sound, reader.next_fragment(&mut read)) {
         (true, Some(Ok(Fragment::Element(tree)))) => {
             assert_eq!(passed.pos(), read.pos());
-            check_outline(&reader, &chunk, &arena, first, tree)
+            check_implicit(&reader, &chunk, &arena, first, tree)
         }
         (true, fragment) => panic!("{fragment:?}"),
         (false, fragment) => {
@@ -228,7 +228,7 @@ fn check(tokens: &[Token]) -> bool {
 }
 
 #[test]
-fn plain_elements_have_outlines() {
+fn plain_elements_have_implicit_templates() {
     use Token::{Attribute, CData, CharRef, End, EndEmpty, EndStart, EntityRef, Fragment, Number, Start, Stream, Text};
     // <A Name="x" q"="..."><B/><B>…</B><Name>…</Name><B Name="x">a&…</B></A>
     let plain = [
@@ -284,7 +284,7 @@ fn tokens_without_a_place_are_ignored_and_noted() {
         push_tree(Language::Json, tree, &mut json, MAX_TEXT).expect("a short text");
         (String::from_utf8(json).expect("UTF-8"), reader.misplaced())
     };
-    // Each element has the attribute whose text is part of an outline.
+    // Each element has the attribute whose text is part of an implicit template.
     let data = [Start(1), Attribute(4), Text(1), EndStart, Text(2), End];
     let sound = [&[Start(0), EndStart][..], &data, &data, &[End]].concat();
     let (json, misplaced) = read(&sound);
@@ -329,7 +329,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000.max(ProptestConfig::default().cases), ..ProptestConfig::default() })]
 
     #[test]
-    fn checks_and_outlines_agree_with_trees(
+    fn checks_and_implicit_templates_agree_with_trees(
         mut tokens in element(),
         strays in prop::collection::vec((any::<prop::sample::Index>(), any_token(), any::<bool>()), 0..2),
     ) {

@@ -1,10 +1,10 @@
-//! The outline of an element that a record spells out: its tokens and names, without its texts.
+//! The implicit template of an element that a record spells out: its tokens and names, without its texts.
 //!
-//! Records spell out the same elements over and over, with other texts. Elements with equal outlines are instances of
-//! one template, whose substitutions are the texts. One walk over the tokens yields the outline, and the texts as a value
-//! table. [`Reader::open_texts`] builds the tree of the template, to be compiled.
+//! Records spell out the same elements over and over, with other texts. Such elements are read as instances of one
+//! template that no log stores, whose substitutions are the texts. One walk over the tokens yields this template, and
+//! the texts as a value table. [`Reader::open_texts`] builds the tree of the template, to be compiled.
 //!
-//! Some texts are part of the outline:
+//! Some texts are part of the implicit template:
 //! - An empty text, because it decides whether an attribute is present.
 //! - The text of an attribute `Name`, because it names a field.
 //! - References to characters and entities, because XML shows them as references.
@@ -24,7 +24,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::limits::MAX_NAMES;
 use crate::value::Scalar;
 
-/// The most bytes of UTF-16 of a text in an outline. Field names have about ten characters.
+/// The most bytes of UTF-16 of a text in an implicit template. Field names have about ten characters.
 const MAX_GIVEN: usize = 1024;
 
 // The kinds of tokens, in the highest byte. The other bytes are an operand: the chunk offset of the name for START,
@@ -47,16 +47,16 @@ const END: u32 = 10 << 24;
 /// The bits of the operand.
 const OPERAND: u32 = (1 << 24) - 1;
 
-/// The outline of an element. [`Reader::pass_outline`] fills it, and can reuse it for the next element.
+/// The implicit template of an element. [`Reader::read_implicit`] fills it, and can reuse it for the next element.
 #[derive(Debug, Default)]
-pub struct Outline {
+pub struct ImplicitTemplate {
     tokens: Vec<u32>,
     /// The value descriptors of the texts, as a value table stores them, and the chunk offset of each.
     descriptors: Vec<[u8; 4]>,
     offsets: Vec<u32>,
 }
 
-impl Outline {
+impl ImplicitTemplate {
     /// The tokens and names. Elements of one chunk with equal tokens differ only in their texts.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
@@ -74,32 +74,33 @@ impl Outline {
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// Moves past the next element of a stream and fills its outline. If it is damaged or has none, returns false.
-    pub fn pass_outline(&self, fragments: &mut Cursor<'a>, outline: &mut Outline) -> bool {
-        outline.tokens.clear();
-        outline.descriptors.clear();
-        outline.offsets.clear();
+    /// Moves past the next element of a stream and reads its implicit template. If it is damaged or has none, returns
+    /// false.
+    pub fn read_implicit(&self, fragments: &mut Cursor<'a>, implicit: &mut ImplicitTemplate) -> bool {
+        implicit.tokens.clear();
+        implicit.descriptors.clear();
+        implicit.offsets.clear();
         // Chunk offsets must fit an operand.
         if self.chunk.len() > OPERAND as usize {
             return false;
         }
-        let mut sink = Outliner {
+        let mut sink = TemplateSink {
             chunk: self.chunk,
-            outline,
+            implicit,
             is_given: false,
             name_at: 0,
         };
         self.pass(fragments, &mut sink)
     }
 
-    /// The outline of an element of this chunk with its names as text, which is comparable across chunks. Elements with
+    /// An implicit template of this chunk with its names as text, which is comparable across chunks. Elements with
     /// equal content have equal trees of [`open_texts`](Self::open_texts).
     ///
     /// # Errors
     /// [`ErrorKind::Names`] if it has more than [`MAX_NAMES`] bytes.
-    pub fn content_of(&self, outline: &Outline) -> Result<Box<[u8]>> {
-        let mut content = Vec::with_capacity(8 * outline.tokens.len());
-        let mut tokens = outline.tokens.iter().copied();
+    pub fn content_of(&self, implicit: &ImplicitTemplate) -> Result<Box<[u8]>> {
+        let mut content = Vec::with_capacity(8 * implicit.tokens.len());
+        let mut tokens = implicit.tokens.iter().copied();
         while let Some(token) = tokens.next() {
             if content.len() > MAX_NAMES {
                 return Err(Error::new(0, ErrorKind::Names));
@@ -125,7 +126,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(content.into())
     }
 
-    /// The tree of all elements with the outline of a stream's next element: substitutions take the place of its texts.
+    /// The tree of the implicit template of a stream's next element: substitutions replace its texts.
     ///
     /// # Errors
     /// If the element is damaged.
@@ -142,17 +143,17 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 }
 
-/// The sink that fills an outline.
-struct Outliner<'o, 'a> {
+/// The sink that fills an implicit template.
+struct TemplateSink<'o, 'a> {
     chunk: &'a [u8],
-    outline: &'o mut Outline,
-    /// Whether the text of the attribute is part of the outline.
+    implicit: &'o mut ImplicitTemplate,
+    /// Whether the text of the attribute is part of the implicit template.
     is_given: bool,
     /// The chunk offset of the last name reference.
     name_at: usize,
 }
 
-impl Outliner<'_, '_> {
+impl TemplateSink<'_, '_> {
     /// Adds a node whose text is a value.
     #[inline(always)]
     fn node(&mut self, node: Node<'_>) -> Outcome {
@@ -162,11 +163,11 @@ impl Outliner<'_, '_> {
         match node {
             Node::EntityRef(_) => {
                 let name = u32_at(self.chunk, self.name_at).ok_or(NOT_PLAIN)?;
-                self.outline.tokens.push(ENTITY | name);
+                self.implicit.tokens.push(ENTITY | name);
                 Ok(())
             }
             Node::CharRef(number) => {
-                self.outline.tokens.push(CHARACTER | u32::from(number));
+                self.implicit.tokens.push(CHARACTER | u32::from(number));
                 Ok(())
             }
             _ => Err(NOT_PLAIN),
@@ -176,9 +177,9 @@ impl Outliner<'_, '_> {
     /// Adds a text that is a value: the bytes of a string.
     #[inline(always)]
     fn text(&mut self, units: &[u8]) -> Outcome {
-        let outline = &mut *self.outline;
+        let implicit = &mut *self.implicit;
         if units.is_empty() {
-            outline.tokens.push(EMPTY);
+            implicit.tokens.push(EMPTY);
             return Ok(());
         }
         // A string that starts with a NUL can count as empty, but has bytes.
@@ -187,20 +188,20 @@ impl Outliner<'_, '_> {
         }
         let size = u16::try_from(units.len()).map_err(|_| NOT_PLAIN)?;
         let [low, high] = size.to_le_bytes();
-        outline.tokens.push(TEXT);
-        outline.descriptors.push([low, high, Scalar::String as u8, 0]);
+        implicit.tokens.push(TEXT);
+        implicit.descriptors.push([low, high, Scalar::String as u8, 0]);
         // The text lies in the chunk.
         let offset = units.as_ptr().addr() - self.chunk.as_ptr().addr();
-        outline.offsets.push(offset as u32);
+        implicit.offsets.push(offset as u32);
         Ok(())
     }
 
-    /// Adds a text that is part of the outline.
+    /// Adds a text that is part of the implicit template.
     fn given(&mut self, units: &[u8]) -> Outcome {
         if units.len() > MAX_GIVEN || units.starts_with(&[0, 0]) {
             return Err(NOT_PLAIN);
         }
-        let tokens = &mut self.outline.tokens;
+        let tokens = &mut self.implicit.tokens;
         tokens.push(GIVEN | units.len() as u32);
         let (words, rest) = units.as_chunks::<4>();
         tokens.extend(words.iter().map(|word| u32::from_le_bytes(*word)));
@@ -211,7 +212,7 @@ impl Outliner<'_, '_> {
     }
 }
 
-impl<'a> Sink<'a> for Outliner<'_, 'a> {
+impl<'a> Sink<'a> for TemplateSink<'_, 'a> {
     #[inline(always)]
     fn name_ref(&mut self, at: usize) {
         self.name_at = at;
@@ -219,13 +220,13 @@ impl<'a> Sink<'a> for Outliner<'_, 'a> {
 
     #[inline(always)]
     fn start(&mut self, name: &'a Name<'a>, _: Option<u16>) -> Outcome {
-        self.outline.tokens.push(START | name.offset);
+        self.implicit.tokens.push(START | name.offset);
         Ok(())
     }
 
     #[inline(always)]
     fn attribute(&mut self, name: &'a Name<'a>) {
-        self.outline.tokens.push(ATTRIBUTE | name.offset);
+        self.implicit.tokens.push(ATTRIBUTE | name.offset);
         self.is_given = name.text == GIVEN_NAME;
     }
 
@@ -239,7 +240,7 @@ impl<'a> Sink<'a> for Outliner<'_, 'a> {
 
     #[inline(always)]
     fn end_start(&mut self) {
-        self.outline.tokens.push(END_START);
+        self.implicit.tokens.push(END_START);
     }
 
     #[inline(always)]
@@ -249,7 +250,7 @@ impl<'a> Sink<'a> for Outliner<'_, 'a> {
 
     #[inline(always)]
     fn end(&mut self, self_closing: bool) -> Outcome {
-        self.outline.tokens.push(if self_closing { CLOSE } else { END });
+        self.implicit.tokens.push(if self_closing { CLOSE } else { END });
         Ok(())
     }
 }
