@@ -197,9 +197,9 @@ impl<'g> GroupRows<'g> {
     }
 
     /// The chunk offset of the record of a row; `None` if the record is damaged.
-    pub fn sound_offset(&self, row: usize) -> Option<u32> {
-        let is_sound = !self.kept[row].is_damaged && self.group.reported(row).is_none();
-        is_sound.then_some(self.kept[row].offset)
+    pub fn valid_offset(&self, row: usize) -> Option<u32> {
+        let is_valid = !self.kept[row].is_damaged && self.group.reported(row).is_none();
+        is_valid.then_some(self.kept[row].offset)
     }
 
     /// The ID of the record of a row.
@@ -272,7 +272,7 @@ pub trait RowFinder: Send + Any {
     /// Begins a record. Returns false if the record has no row, whatever is in it.
     fn begin(&mut self, header: &RecordHeader) -> bool;
 
-    /// Whether something can be found in a sound record, of which only the parts and no texts were read.
+    /// Whether something can be found in a valid record, of which only the parts and no texts were read.
     ///
     /// # Errors
     /// [`Interrupted`].

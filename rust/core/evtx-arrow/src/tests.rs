@@ -429,8 +429,8 @@ fn a_batch_ends_at_its_rows_or_at_its_bytes() {
 #[test]
 fn damage_is_a_row_or_none_or_the_end() {
     let templates = Templates::new();
-    let sound = || templates.event(system(1), [Value::Null, Value::Null, Value::Null, Value::Null]);
-    let mut bytes = chunks((0..3).map(|_| sound()));
+    let valid = || templates.event(system(1), [Value::Null, Value::Null, Value::Null, Value::Null]);
+    let mut bytes = chunks((0..3).map(|_| valid()));
     // The values of the second record have an unknown type.
     let second = memchr::memmem::find_iter(&bytes, b"**\0\0").nth(1).expect("a record");
     let types = second + 24 + 18 + 2;

@@ -22,7 +22,7 @@ fn decode(decoder: &mut Decoder, name: &Arc<str>, bytes: &[u8]) -> usize {
     decoder.start(name, None, block);
     let (mut left, mut rows) = (bytes, 0);
     loop {
-        let consumed = decoder.decode(left, Interrupt::NEVER).expect("a sound log");
+        let consumed = decoder.decode(left, Interrupt::NEVER).expect("a valid log");
         left = &left[consumed..];
         match decoder.flush().expect("a batch") {
             Some(batch) => rows += batch.num_rows(),

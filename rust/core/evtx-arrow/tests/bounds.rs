@@ -266,8 +266,8 @@ fn read_crafted_logs() {
             log.write_stream(0, &stream)
                 .unwrap_or_else(|error| panic!("{name}: {error:?}"));
         }
-        let sound = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
-        log.write_stream(0, &Stream::new(vec![Fragment::Element(sound)]))
+        let valid = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
+        log.write_stream(0, &Stream::new(vec![Fragment::Element(valid)]))
             .expect("a record that fits");
         let file = log.finish();
         costs(name, &file);

@@ -501,7 +501,7 @@ mod tests {
     fn shown(type_byte: u8, bytes: &[u8]) -> String {
         let value_type = ValueType::from_byte(type_byte).expect("a type");
         let value = Value { value_type, bytes };
-        value.check(0).expect("a sound value");
+        value.check(0).expect("a valid value");
         let mut out = Vec::new();
         value.push_text(&mut out, Form::Plain);
         String::from_utf8(out).unwrap()

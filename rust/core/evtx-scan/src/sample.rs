@@ -69,7 +69,7 @@ struct Kept {
 
 fn kept() -> MutexGuard<'static, Kept> {
     static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
-    // Each change under the lock leaves it sound.
+    // Each change under the lock leaves it valid.
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -481,7 +481,7 @@ fn checked<'l>(
         return Ok((None, Some(why)));
     }
     Ok(match check_json(&json, types, interrupt)? {
-        JsonCheck::Sound => (Some(json), None),
+        JsonCheck::Valid => (Some(json), None),
         JsonCheck::Odd(why) => (Some(json), Some(why)),
         JsonCheck::NotJson(why) => (None, Some(why)),
     })

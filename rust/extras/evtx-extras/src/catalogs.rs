@@ -59,7 +59,7 @@ fn open_or_share(call: Call<'_>, path: &ScanPath) -> Result<Arc<Catalog>, Storag
     let modified = file.modified().filter(|modified| modified.age > SETTLED);
     let identity = modified.filter(|_| !file.is_remote);
     let identity = identity.map(|modified| (path.path.clone(), file.size(), modified.stamp));
-    // Each change under the lock leaves it sound.
+    // Each change under the lock leaves it valid.
     let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((known, catalog)) = &*last()
         && Some(known) == identity.as_ref()

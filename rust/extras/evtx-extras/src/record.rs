@@ -46,7 +46,7 @@ impl ExtraBuilder for RecordBuilder {
         for row in 0..rows.len() {
             // A copy would hide the damage.
             let record = rows
-                .sound_offset(row)
+                .valid_offset(row)
                 .and_then(|offset| Record::read(chunk, offset as usize).ok());
             let cut = record.and_then(|record| {
                 let cut = self.cutter.cut(chunk, record.id, record.written, record.binxml());

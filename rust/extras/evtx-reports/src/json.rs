@@ -324,7 +324,7 @@ enum Found<'t> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonCheck {
     /// Nothing is wrong.
-    Sound,
+    Valid,
     /// The text is JSON. Holds the first thing that is wrong with its names and values.
     Odd(String),
     /// The text is not JSON. Holds why.
@@ -350,7 +350,7 @@ pub fn check_json(text: &str, types: Option<&JsonTypes>, interrupt: Interrupt<'_
         Ok(()) => Ok(scanner
             .odd
             .filter(|odd| !odd.is_empty())
-            .map_or(JsonCheck::Sound, JsonCheck::Odd)),
+            .map_or(JsonCheck::Valid, JsonCheck::Odd)),
         Err(Stop::NotJson) => Ok(JsonCheck::NotJson("it is not JSON".to_owned())),
         Err(Stop::TooDeep) => Ok(JsonCheck::NotJson(format!("it nests more than {MAX_DEPTH} values"))),
         Err(Stop::Interrupted(interrupted)) => Err(interrupted),
@@ -858,10 +858,10 @@ mod tests {
             let theirs = serde_json::from_str::<Value>(text).is_ok();
             assert_eq!(ours, theirs, "{text}");
             let grammar = check_json(text, None, Interrupt::NEVER).expect("no interrupt");
-            assert_eq!(grammar == JsonCheck::Sound, theirs, "{text}");
+            assert_eq!(grammar == JsonCheck::Valid, theirs, "{text}");
         }
         let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        assert!(matches!(checked(&deep(MAX_DEPTH), "\"JSON\""), JsonCheck::Sound));
+        assert!(matches!(checked(&deep(MAX_DEPTH), "\"JSON\""), JsonCheck::Valid));
         assert!(matches!(
             checked(&deep(MAX_DEPTH + 1), "\"JSON\""),
             JsonCheck::NotJson(_)
@@ -899,7 +899,7 @@ mod tests {
                 Some("the name EventData occurs twice"),
             ),
         ] {
-            let expected = expected.map_or(JsonCheck::Sound, |text: &str| JsonCheck::Odd(text.to_owned()));
+            let expected = expected.map_or(JsonCheck::Valid, |text: &str| JsonCheck::Odd(text.to_owned()));
             assert_eq!(checked(text, "{\"EventData\":\"JSON\"}"), expected, "{text}");
         }
     }
@@ -932,7 +932,7 @@ mod tests {
             ("{\"t\":{}}", Some("o.t is not a text")),
             ("{\"UserData\":5}", Some("o.UserData is not an object")),
         ] {
-            let expected = expected.map_or(JsonCheck::Sound, |text: &str| JsonCheck::Odd(text.to_owned()));
+            let expected = expected.map_or(JsonCheck::Valid, |text: &str| JsonCheck::Odd(text.to_owned()));
             assert_eq!(checked(&format!("{{\"o\":{value}}}"), types), expected, "{value}");
         }
         assert_eq!(checked("7", types), JsonCheck::Odd("it is not an object".to_owned()));
@@ -992,7 +992,7 @@ mod tests {
             ("{\"o\":[]}", Some("o is not a whole number")),
             ("{\"o\":{\"a\":256}}", Some("o.a is larger than 255")),
         ] {
-            let expected = expected.map_or(JsonCheck::Sound, |text: &str| JsonCheck::Odd(text.to_owned()));
+            let expected = expected.map_or(JsonCheck::Valid, |text: &str| JsonCheck::Odd(text.to_owned()));
             assert_eq!(checked(document, types), expected, "{document}");
         }
     }
@@ -1017,7 +1017,7 @@ mod tests {
                 Some("o.c is not an object"),
             ),
         ] {
-            let expected = expected.map_or(JsonCheck::Sound, |text: &str| JsonCheck::Odd(text.to_owned()));
+            let expected = expected.map_or(JsonCheck::Valid, |text: &str| JsonCheck::Odd(text.to_owned()));
             assert_eq!(checked(document, types), expected, "{document}");
         }
     }

@@ -247,7 +247,7 @@ mod tests {
             cutter.begin_chunk();
             let size = u32::from_le_bytes([chunk[516], chunk[517], chunk[518], chunk[519]]) as usize;
             let cut = cutter.cut(&chunk, 3 * number as u64, number as u64, 536..512 + size - 4);
-            records.push(cut.expect("it is sound").to_vec());
+            records.push(cut.expect("it is valid").to_vec());
         }
         let batch = |records: &[Vec<u8>]| {
             let column: BinaryArray = records.iter().map(Some).collect();
@@ -292,7 +292,7 @@ mod tests {
             let mut rows = LogRows::new(options(keeps_ids));
             batches
                 .iter()
-                .for_each(|batch| rows.push(batch).expect("they are sound"));
+                .for_each(|batch| rows.push(batch).expect("they are valid"));
             let expected = records(&file(rows));
             assert_eq!(expected.len(), 3_000);
             assert_eq!(expected[2_999].0, if keeps_ids { 8_997 } else { 3_000 });
@@ -301,7 +301,7 @@ mod tests {
                 for batches in batches.chunks(size) {
                     let mut part = LogPart::new(options(keeps_ids));
                     batches.iter().for_each(|batch| part.push(batch.clone()));
-                    log.append(part).expect("they are sound");
+                    log.append(part).expect("they are valid");
                 }
                 assert_eq!(records(&file(log)), expected, "{size}");
             }

@@ -85,8 +85,8 @@ impl ChunkSummary {
                 Err(damage) => _ = error.get_or_insert(damage),
             }
         }
-        let unsound = || header.and_then(|header| header.verify(chunk).err());
-        let error = error.or_else(unsound).or_else(|| other_ids(&header?, ids?));
+        let invalid = || header.and_then(|header| header.verify(chunk).err());
+        let error = error.or_else(invalid).or_else(|| other_ids(&header?, ids?));
         records.error = error.map(|error| {
             let at = offset(index) + u64::from(error.offset);
             format!("chunk {index}, offset {at:#x}: {error}")

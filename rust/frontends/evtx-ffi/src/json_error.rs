@@ -52,7 +52,7 @@ impl Scalar for JsonError {
             }
             let check = |text| check_json(text, Some(&self.1), caller.interrupt).map_err(ScanError::from);
             errors.append_option(match text.map(check).transpose()? {
-                None | Some(JsonCheck::Sound) => None,
+                None | Some(JsonCheck::Valid) => None,
                 Some(JsonCheck::Odd(why) | JsonCheck::NotJson(why)) => Some(why),
             });
         }

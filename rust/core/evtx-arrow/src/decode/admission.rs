@@ -159,7 +159,7 @@ impl Admission {
         Ok(damage)
     }
 
-    /// Reads the rest of the current record. If `asks`, this ends at a sound record in which nothing can be found, and
+    /// Reads the rest of the current record. If `asks`, this ends at a valid record in which nothing can be found, and
     /// returns false.
     #[inline(always)]
     fn read_rest<'r, 'c: 'r>(

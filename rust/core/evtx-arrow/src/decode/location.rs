@@ -13,7 +13,7 @@ use crate::filter::HeaderValues;
 pub struct Doubt {
     /// The IDs of the records.
     pub records: Range<u64>,
-    /// Why the rows are not sound. The records of a file can share the text.
+    /// Why the rows are not valid. The records of a file can share the text.
     pub why: Arc<str>,
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Compiled {
     /// The template ID that its instances have.
     pub(crate) template_id: u32,
     /// The error of a name in it whose hash does not match.
-    pub(crate) unsound_name: Option<Error>,
+    pub(crate) invalid_name: Option<Error>,
     /// The error of a token of the template for which the grammar has no place.
     pub(crate) misplaced: Option<Error>,
     pub(crate) plan: Plan,
@@ -86,7 +86,7 @@ impl Compiled {
             number: next_number(),
             guid: [0; 16],
             template_id: 0,
-            unsound_name: None,
+            invalid_name: None,
             misplaced: None,
             system: system.map(SubstitutionRuns::new),
             user_data: user_data.map(|element| Program::new(Language::Json, element)),
@@ -101,14 +101,14 @@ impl Compiled {
     /// The fault of an instance: it names another template, or a name of the template was overwritten.
     #[inline]
     pub(crate) fn fault(&self, instance: &Instance<'_>) -> Option<Error> {
-        let is_own = instance.template_id == self.template_id && self.unsound_name.is_none();
+        let is_own = instance.template_id == self.template_id && self.invalid_name.is_none();
         if is_own { None } else { self.describe_fault(instance) }
     }
 
     #[cold]
     fn describe_fault(&self, instance: &Instance<'_>) -> Option<Error> {
         if instance.template_id == self.template_id {
-            return self.unsound_name;
+            return self.invalid_name;
         }
         let kind = ErrorKind::TemplateId {
             named: instance.template_id,
@@ -206,7 +206,7 @@ impl PlanCache {
     }
 
     /// Keeps a compiled template for other chunks with the same template, if there is room. Returns whether it is kept.
-    /// A template with a damaged name is not kept, because it may be sound in other chunks.
+    /// A template with a damaged name is not kept, because it may be valid in other chunks.
     pub(crate) fn insert(
         &self,
         chunk: &[u8],
@@ -215,7 +215,7 @@ impl PlanCache {
         root: TreeRoot,
         compiled: &Arc<Compiled>,
     ) -> bool {
-        if !template.self_contained || compiled.unsound_name.is_some() {
+        if !template.self_contained || compiled.invalid_name.is_some() {
             return false;
         }
         let Ok(content) = TemplateContent::new(chunk, definition, template) else {
@@ -326,11 +326,11 @@ mod tests {
 
     #[test]
     fn a_template_with_the_same_guid_is_another_if_any_byte_is() {
-        let sound = chunk(&[event(1, [data("name", 0).text("literal")])]);
+        let valid = chunk(&[event(1, [data("name", 0).text("literal")])]);
         let cache = PlanCache::default();
-        let (body, refs) = with_definitions(&sound, |known| {
+        let (body, refs) = with_definitions(&valid, |known| {
             let (definition, template, compiled) = &known[0];
-            assert!(cache.insert(&sound, definition, template, EVENT, compiled));
+            assert!(cache.insert(&valid, definition, template, EVENT, compiled));
             let refs: Vec<_> = template.name_refs.iter().map(|&at| at as usize).collect();
             let start = definition.body as usize;
             (start..start + definition.size as usize, refs)
@@ -340,10 +340,10 @@ mod tests {
             body: body.start as u32,
             size: body.len() as u32,
         };
-        assert!(cache.get(&sound, &definition, EVENT).is_some());
+        assert!(cache.get(&valid, &definition, EVENT).is_some());
         let link = |at: usize| refs.iter().any(|&name| (name + 4..name + 8).contains(&at));
         for at in body.clone() {
-            let mut other = sound.clone();
+            let mut other = valid.clone();
             other[at] ^= 1;
             // An inline name follows the link to the next name of its bucket, which varies.
             let expected = link(at);
@@ -357,36 +357,36 @@ mod tests {
             size: definition.size - 1,
             ..definition
         };
-        assert!(cache.get(&sound, &shorter, EVENT).is_none());
+        assert!(cache.get(&valid, &shorter, EVENT).is_none());
         let outside = Definition {
             body: 65_536 - 4,
             ..definition
         };
-        assert!(cache.get(&sound, &outside, EVENT).is_none());
+        assert!(cache.get(&valid, &outside, EVENT).is_none());
     }
 
     #[test]
     fn a_template_is_another_if_a_name_outside_of_it_or_its_hash_is() {
-        let sound = chunk(&[event(2, [data("b", 0)]), event(1, [data("b", 0)])]);
-        with_definitions(&sound, |known| {
+        let valid = chunk(&[event(2, [data("b", 0)]), event(1, [data("b", 0)])]);
+        with_definitions(&valid, |known| {
             let (definition, template, compiled) = &known[1];
             let body = definition.body..definition.body + definition.size;
-            let refs = template.name_refs.iter().map(|&at| reference(&sound, at as usize));
+            let refs = template.name_refs.iter().map(|&at| reference(&valid, at as usize));
             let names: Vec<_> = refs.filter(|(name, _)| !body.contains(name)).collect();
             assert!(!names.is_empty() && names.iter().all(|(_, inline)| !inline));
             let cache = PlanCache::default();
-            assert!(cache.insert(&sound, definition, template, EVENT, compiled));
+            assert!(cache.insert(&valid, definition, template, EVENT, compiled));
             for (name, _) in names {
                 // The hash of the name follows the link, and its text follows the hash and the length.
                 for behind in [4, 8] {
-                    let mut other = sound.clone();
+                    let mut other = valid.clone();
                     other[name as usize + behind] ^= 1;
                     assert!(
                         cache.get(&other, definition, EVENT).is_none(),
                         "{behind} bytes behind {name}"
                     );
                 }
-                let mut other = sound.clone();
+                let mut other = valid.clone();
                 other[name as usize] ^= 1;
                 assert!(cache.get(&other, definition, EVENT).is_some(), "the link varies");
             }
@@ -398,16 +398,16 @@ mod tests {
         let chunk = chunk(&[event(1, [data("a", 0)])]);
         with_definitions(&chunk, |known| {
             let (definition, template, _) = &known[0];
-            let compile = |unsound_name| {
+            let compile = |invalid_name| {
                 let (projection, keys) = (Projection::default(), Keys::default());
                 Arc::new(Compiled {
-                    unsound_name,
+                    invalid_name,
                     ..Compiled::new(&projection, &keys, definition, template.root, EVENT)
                 })
             };
             let cache = PlanCache::default();
-            let unsound = compile(Some(Error::new(7, ErrorKind::Names)));
-            assert!(!cache.insert(&chunk, definition, template, EVENT, &unsound));
+            let invalid = compile(Some(Error::new(7, ErrorKind::Names)));
+            assert!(!cache.insert(&chunk, definition, template, EVENT, &invalid));
             let embedding = Template {
                 root: template.root,
                 name_refs: template.name_refs.clone(),
@@ -486,11 +486,11 @@ mod tests {
                 compiled.fault(&other),
                 Some(Error::new(other.definition as usize, kind))
             );
-            let unsound = Compiled {
-                unsound_name: Some(Error::new(9, ErrorKind::Names)),
+            let invalid = Compiled {
+                invalid_name: Some(Error::new(9, ErrorKind::Names)),
                 ..compiled
             };
-            assert_eq!(unsound.fault(&instances[0]), Some(Error::new(9, ErrorKind::Names)));
+            assert_eq!(invalid.fault(&instances[0]), Some(Error::new(9, ErrorKind::Names)));
         });
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct TemplateContent {
     body: Box<[u8]>,
     /// In order.
     refs: Box<[NameRef]>,
-    /// The names outside of the body: the stored hash of each, which is sound, its length, and its UTF-16LE units.
+    /// The names outside of the body: the stored hash of each, which is valid, its length, and its UTF-16LE units.
     pub(super) names: Box<[u8]>,
 }
 

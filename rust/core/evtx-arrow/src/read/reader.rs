@@ -136,7 +136,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.read_children_if(templates, record, |_, _| true);
     }
 
-    /// As [`read_children`](Self::read_children), but ends early if a sound record is not wanted.
+    /// As [`read_children`](Self::read_children), but ends early if a valid record is not wanted.
     #[inline]
     pub(crate) fn read_children_if(
         &self,
@@ -167,7 +167,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             let _ = self.children(templates, record);
         }
         if self.scan.validates_all && record.foreign_definition.is_none() {
-            record.foreign_definition = self.reader.unsound_name();
+            record.foreign_definition = self.reader.invalid_name();
         }
         if record.foreign_definition.is_some() {
             record.error = record.foreign_definition;
@@ -177,7 +177,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// The error of bytes after the event of the current record, which is sound, if the scan validates all.
+    /// The error of bytes after the event of the current record, which is valid, if the scan validates all.
     pub(crate) fn unread(&self) -> Option<Error> {
         let (end, until) = (self.event_end.get(), self.binxml_end.get());
         self.scan
@@ -503,7 +503,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks a stream that is not a part. An instance that the programs of its template support is sound. Others need a
+    /// Checks a stream that is not a part. An instance that the programs of its template support is valid. Others need a
     /// tree, and so do elements that will be rendered.
     #[inline(never)]
     fn check_stream(&self, templates: &mut ChunkTemplates, stream: Range<usize>, depth: usize) -> Result<()> {
@@ -531,7 +531,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 self.builds_trees.set(true);
                 let reader = Reader::new(self.chunk, self.names, self.arena);
                 reader.nodes(stream)?;
-                return reader.unsound_name().or_else(|| reader.misplaced()).map_or(Ok(()), Err);
+                return reader.invalid_name().or_else(|| reader.misplaced()).map_or(Ok(()), Err);
             }
             self.check(templates, instance.values, None, depth)?;
         }
@@ -566,7 +566,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let template = reader.template(&definition)?;
         let compiled = Arc::new(Compiled {
-            unsound_name: reader.unsound_name(),
+            invalid_name: reader.invalid_name(),
             misplaced: reader.misplaced(),
             ..Compiled::new(&scan.projection, &scan.plans.keys, &definition, template.root, root)
         });

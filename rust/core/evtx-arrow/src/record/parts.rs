@@ -243,8 +243,8 @@ impl<'p, 'r> RecordView<'p, 'r> {
 
     /// The other values of each part that has some, in order.
     pub(crate) fn other_values(self, templates: &'p ChunkTemplates) -> Vec<Keyed<'p, 'r>> {
-        let sound = self.with_plans(templates).filter(|(part, _)| !part.is_damaged());
-        let others = sound.filter_map(|(part, plan)| Some(Keyed::new(plan.other_values.as_ref()?, part.values)));
+        let valid = self.with_plans(templates).filter(|(part, _)| !part.is_damaged());
+        let others = valid.filter_map(|(part, plan)| Some(Keyed::new(plan.other_values.as_ref()?, part.values)));
         others.collect()
     }
 

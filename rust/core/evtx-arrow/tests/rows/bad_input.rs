@@ -1,4 +1,4 @@
-//! Input that is crafted or broken, each kind with the row that it gives. A sound record follows in every
+//! Input that is crafted or broken, each kind with the row that it gives. A valid record follows in every
 //! log, and always comes.
 
 use std::sync::Arc;
@@ -70,22 +70,22 @@ fn rows(file: &[u8], options: Options) -> Vec<Row> {
         .collect()
 }
 
-/// The file of a record and a sound one.
+/// The file of a record and a valid one.
 fn log(stream: &Stream) -> Vec<u8> {
     let mut log = LogWriter::new(1);
     log.write_stream(0, stream).expect("a record that fits");
-    let sound = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
-    log.write_stream(0, &Stream::new(vec![Fragment::Element(sound)]))
+    let valid = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
+    log.write_stream(0, &Stream::new(vec![Fragment::Element(valid)]))
         .expect("a record that fits");
     log.finish()
 }
 
-/// The row of the first record, once the second one was found sound.
+/// The row of the first record, once the second one was found valid.
 fn first_row(file: &[u8]) -> Row {
     let mut rows = rows(file, ALL);
-    let sound = rows.pop().expect("two rows");
-    assert_eq!((sound.event_id.as_deref(), sound.error), (Some("7"), None));
-    assert!(sound.xml.is_some() && sound.json.is_some() && sound.text.is_some());
+    let valid = rows.pop().expect("two rows");
+    assert_eq!((valid.event_id.as_deref(), valid.error), (Some("7"), None));
+    assert!(valid.xml.is_some() && valid.json.is_some() && valid.text.is_some());
     assert_eq!(rows.len(), 1);
     rows.remove(0)
 }
@@ -478,9 +478,9 @@ fn a_stream_that_ends_early_is_told() {
 #[test]
 fn bytes_after_an_event_are_told() {
     let mut log = LogWriter::new(1);
-    let sound = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
+    let valid = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
     for _ in 0..3 {
-        log.write_stream(0, &Stream::new(vec![Fragment::Element(sound.clone())]))
+        log.write_stream(0, &Stream::new(vec![Fragment::Element(valid.clone())]))
             .expect("a record that fits");
     }
     let mut file = log.finish();
@@ -495,7 +495,7 @@ fn bytes_after_an_event_are_told() {
     let rows = rows(&file, ALL);
     let [first, third] = &rows[..] else { panic!("{rows:?}") };
     assert_eq!((third.record_id.as_deref(), &third.error), (Some("3"), &None));
-    // The event itself is sound, and has all of its columns.
+    // The event itself is valid, and has all of its columns.
     assert_eq!(
         (first.event_id.as_deref(), first.xml.as_ref()),
         (Some("7"), third.xml.as_ref())

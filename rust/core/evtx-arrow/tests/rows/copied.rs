@@ -27,7 +27,7 @@ const OPTIONS: (Options, Extras) = (
     },
 );
 
-/// A sound row: the file offset of its record, the record without its ID, and every other column but those that tell
+/// A valid row: the file offset of its record, the record without its ID, and every other column but those that tell
 /// where it is.
 struct Row {
     offset: u64,
@@ -35,7 +35,7 @@ struct Row {
     cells: Vec<Option<String>>,
 }
 
-/// The sound rows of a log; `None` if it is no log.
+/// The valid rows of a log; `None` if it is no log.
 fn rows(file: &[u8]) -> Option<Vec<Row>> {
     let mut found = Vec::new();
     for batch in read(file, "log", OPTIONS, &every_column(&OPTIONS)).ok()? {
@@ -56,7 +56,7 @@ fn rows(file: &[u8]) -> Option<Vec<Row>> {
     Some(found)
 }
 
-/// Each column of a copy is that of the original, and so is each record but for its ID. The copy has sound checksums, and
+/// Each column of a copy is that of the original, and so is each record but for its ID. The copy has valid checksums, and
 /// no chunk of it is full.
 #[test]
 fn copies_have_the_same_rows() {

@@ -875,16 +875,16 @@ fn names_that_come_twice_or_are_taken_get_others() {
 
 #[test]
 fn a_definition_that_is_damaged_loses_nothing_else() {
-    let (broken, sound) = (template(1, 7, &[("broken", 1)]), template(3, 7, &[("sound", 8)]));
+    let (broken, valid) = (template(1, 7, &[("broken", 1)]), template(3, 7, &[("valid", 8)]));
     let mut file = log(&[
         event(&broken, vec![Value::string("x")]),
-        event(&sound, vec![Value::UInt32(5)]),
+        event(&valid, vec![Value::UInt32(5)]),
     ]);
     damage_behind(&mut file, "broken");
     let table = table(&[&file], of(&[7]), Options::default());
-    assert_eq!(names(&table)[7], "sound");
+    assert_eq!(names(&table)[7], "valid");
     let batches = rows(&file, &table);
-    assert_eq!(column(&batches, "sound"), [None, Some("5".to_owned())]);
+    assert_eq!(column(&batches, "valid"), [None, Some("5".to_owned())]);
     let errors = column(&batches, "error");
     assert!(
         errors[0]
@@ -905,12 +905,12 @@ fn damage_has_the_same_error_with_the_columns_of_events() {
     let user_data = Element::new("UserData").substitution(Substitution::new(0, 33));
     let outer = Template::new([1; 16], Element::new("Event").child(system).child(user_data));
     let values = vec![Value::string("a"), Value::string("b")];
-    let sound = log(&[event(&(outer, Template::new([2; 16], own)), values)]);
-    let mut file = sound.clone();
+    let valid = log(&[event(&(outer, Template::new([2; 16], own)), values)]);
+    let mut file = valid.clone();
     damage_behind(&mut file, "Deep\0");
     let name = range_of(&file, "Number").start;
     file[name] ^= 1;
-    let of_events = rows(&file, &table(&[&sound], of(&[7]), Options::default()));
+    let of_events = rows(&file, &table(&[&valid], of(&[7]), Options::default()));
     let options = Options::default();
     let all = read(&file, "x.evtx", options, &every_column(&options)).expect("a log");
     let errors = column(&all, "error");

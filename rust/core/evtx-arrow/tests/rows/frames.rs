@@ -1,4 +1,4 @@
-//! Frames of records decide, not what headers say: no sound record is lost, and what was passed is told.
+//! Frames of records decide, not what headers say: no valid record is lost, and what was passed is told.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ fn no_header_hides_a_record_from_a_predicate() {
 
 #[test]
 fn rewritten_headers_hide_no_record() {
-    let sound = rows(&sample("DC01-Security.evtx"), Options::NONE).0;
+    let valid = rows(&sample("DC01-Security.evtx"), Options::NONE).0;
     // The last record, the last ID, the free space: as if there were ten records, or none.
     for (last, last_id, free_space) in [(0_u32, 88_210_u64, 512_u32), (600, 88_210, 4096), (0, 0, 512)] {
         let mut log = sample("DC01-Security.evtx");
@@ -81,7 +81,7 @@ fn rewritten_headers_hide_no_record() {
         chunk[44..48].copy_from_slice(&last.to_le_bytes());
         chunk[48..52].copy_from_slice(&at.to_le_bytes());
         update_checksum(chunk);
-        assert_eq!(rows(&log, Options::NONE).0, sound, "{last_id}, {free_space}");
+        assert_eq!(rows(&log, Options::NONE).0, valid, "{last_id}, {free_space}");
     }
 }
 
@@ -89,14 +89,14 @@ fn rewritten_headers_hide_no_record() {
 #[test]
 fn a_damaged_size_loses_no_other_record() {
     let log = sample("DC01-Sysmon.evtx");
-    let (sound, errors, _) = rows(&log, Options::NONE);
+    let (valid, errors, _) = rows(&log, Options::NONE);
     assert!(errors.is_empty());
     let mut starts = vec![4096 + 512];
-    for _ in &sound {
+    for _ in &valid {
         let at = starts[starts.len() - 1];
         starts.push(at + u32::from_le_bytes(log[at + 4..at + 8].try_into().expect("four bytes")) as usize);
     }
-    for (id, &at) in sound.iter().zip(&starts) {
+    for (id, &at) in valid.iter().zip(&starts) {
         let size = u32::from_le_bytes(log[at + 4..at + 8].try_into().expect("four bytes"));
         for bit in 0..20 {
             for also_copy in [false, true] {
@@ -111,7 +111,7 @@ fn a_damaged_size_loses_no_other_record() {
                 }
                 let (found, errors, _) = rows(&damaged, Options::NONE);
                 let found: BTreeSet<u64> = found.into_iter().collect();
-                let lost: Vec<_> = sound.iter().filter(|id| !found.contains(id)).collect();
+                let lost: Vec<_> = valid.iter().filter(|id| !found.contains(id)).collect();
                 assert!(lost.is_empty(), "{id}, size {size} as {claimed}: lost {lost:?}");
                 assert!(
                     !errors.is_empty() || also_copy,

@@ -37,7 +37,7 @@ fn bytes_of(hexadecimal: &str) -> Vec<u8> {
     (0..hexadecimal.len()).step_by(2).map(digits).collect()
 }
 
-/// The sound rows of a log; none if it is no log.
+/// The valid rows of a log; none if it is no log.
 pub(crate) fn rows(file: &[u8]) -> Vec<Row> {
     let options = options();
     let mut found = Vec::new();
@@ -63,7 +63,7 @@ pub(crate) fn log_of<'r>(records: impl IntoIterator<Item = &'r [u8]>) -> Vec<u8>
     let mut log = LogWriter::new(1);
     for record in records {
         log.write_cut(CutRecord::new(record).expect("a record"))
-            .expect("a sound one");
+            .expect("a valid one");
     }
     log.finish()
 }

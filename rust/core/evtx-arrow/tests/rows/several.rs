@@ -328,20 +328,20 @@ fn texts_beside_elements_are_numbered_on() {
 
 /// What is read of a damaged event is merged, too.
 #[test]
-fn a_damaged_event_has_the_fields_of_its_sound_elements() {
+fn a_damaged_event_has_the_fields_of_its_valid_elements() {
     let data = |index| {
         Element::new("Data")
             .attribute("Name", "A")
             .substitution(Substitution::new(index, 1))
     };
     let inner = Template::new([8; 16], Element::new("EventData").child(data(0)));
-    let sound = Fragment::Instance(Event::new(&inner, vec![Value::string("two")]));
+    let valid = Fragment::Instance(Event::new(&inner, vec![Value::string("two")]));
     let streams = [1, 2].map(|index| Content::Substitution(Substitution::new(index, BINXML)));
     let root = Element::new("Event").child(Element::new("EventData").child(data(0)));
     let root = streams.into_iter().fold(root, Element::content);
     let values = vec![
         Value::string("one"),
-        Value::BinXml(Stream::new(vec![sound])),
+        Value::BinXml(Stream::new(vec![valid])),
         // A token that does not exist.
         Value::Raw(BINXML, vec![0x0f, 1, 1, 0, 0x3f]),
     ];

@@ -45,7 +45,7 @@ pub struct Name<'c> {
     /// The chunk offset of the name.
     pub(super) offset: u32,
     /// Whether the stored hash is the hash of the units.
-    pub(crate) is_sound: bool,
+    pub(crate) is_valid: bool,
     /// The name that was read before this one and has the same bucket of [`Names::known`].
     before: Option<&'c Name<'c>>,
 }
@@ -128,7 +128,7 @@ impl<'c> Names<'c> {
             text,
             offset,
             // Zeroed bytes would be an empty name whose hash matches, but no element has an empty name.
-            is_sound: !units.is_empty() && u16_at(self.chunk, offset as usize + 4) == Some(hash(units)),
+            is_valid: !units.is_empty() && u16_at(self.chunk, offset as usize + 4) == Some(hash(units)),
             before,
         })
     }

@@ -123,7 +123,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Moves after the next element and returns true, if it is sound and contains no stream, instance or substitution.
+    /// Moves after the next element and returns true, if it is valid and contains no stream, instance or substitution.
     pub fn pass_element(&self, fragments: &mut Cursor<'a>) -> bool {
         self.pass(fragments, &mut Check)
     }

@@ -62,7 +62,7 @@ pub struct Reader<'a, 'c> {
     /// Whether a BinXML value was found in the stream itself.
     pub(super) embeds_binxml: Cell<bool>,
     /// Chunk offset of a name that was read and whose hash does not match.
-    unsound_name: Cell<Option<u32>>,
+    invalid_name: Cell<Option<u32>>,
     /// Chunk offset of a token that was read where the grammar does not allow it.
     misplaced: Cell<Option<u32>>,
 }
@@ -72,7 +72,7 @@ pub struct Reader<'a, 'c> {
 pub struct Left {
     pub(super) nodes: usize,
     pub(super) names: usize,
-    unsound_name: Option<u32>,
+    invalid_name: Option<u32>,
     misplaced: Option<u32>,
 }
 
@@ -90,7 +90,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             names_left: Cell::new(MAX_NAMES),
             name_refs: RefCell::default(),
             embeds_binxml: Cell::new(false),
-            unsound_name: Cell::new(None),
+            invalid_name: Cell::new(None),
             misplaced: Cell::new(None),
         }
     }
@@ -101,7 +101,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         // Templates make some hundred of them.
         self.nodes.set(MAX_NODES.min(4096 + 8 * bytes));
         self.begin_again();
-        self.unsound_name.set(None);
+        self.invalid_name.set(None);
         self.misplaced.set(None);
     }
 
@@ -118,7 +118,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Left {
             nodes: self.nodes_left.get(),
             names: self.names_left.get(),
-            unsound_name: self.unsound_name.get(),
+            invalid_name: self.invalid_name.get(),
             misplaced: self.misplaced.get(),
         }
     }
@@ -128,14 +128,14 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     pub fn restore(&self, left: Left) {
         self.nodes_left.set(left.nodes);
         self.names_left.set(left.names);
-        self.unsound_name.set(left.unsound_name);
+        self.invalid_name.set(left.invalid_name);
         self.misplaced.set(left.misplaced);
     }
 
     /// [`ErrorKind::NameHash`] if a name of the record does not match its hash: it was damaged or overwritten.
     #[inline]
-    pub fn unsound_name(&self) -> Option<Error> {
-        let offset = self.unsound_name.get()?;
+    pub fn invalid_name(&self) -> Option<Error> {
+        let offset = self.invalid_name.get()?;
         Some(Error::new(offset as usize, ErrorKind::NameHash))
     }
 
@@ -348,8 +348,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             cursor.skip(2 * usize::from(units) + 2, "a name")?;
         }
         let name = self.names.get(offset, self.arena, &self.names_left)?;
-        if !name.is_sound {
-            self.unsound_name.set(Some(offset));
+        if !name.is_valid {
+            self.invalid_name.set(Some(offset));
         }
         Ok(name)
     }

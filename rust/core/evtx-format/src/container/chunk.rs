@@ -85,7 +85,7 @@ impl ChunkHeader {
     }
 
     /// Whether the header has a checksum of itself that matches.
-    pub fn is_sound(&self, chunk: &[u8]) -> bool {
+    pub fn is_valid(&self, chunk: &[u8]) -> bool {
         self.flags & NO_CHECKSUMS == 0 && self.computed_header_checksum(chunk) == Some(self.header_checksum)
     }
 
@@ -226,14 +226,14 @@ mod tests {
         let mut chunk = vec![0; CHUNK_SIZE];
         chunk[..8].copy_from_slice(&CHUNK_MAGIC);
         chunk[48..52].copy_from_slice(&576_u32.to_le_bytes());
-        // Whether the header is sound, and which checksum does not match.
+        // Whether the header is valid, and which checksum does not match.
         let checked = |chunk: &[u8]| {
             let header = ChunkHeader::read(chunk).expect("a header");
             let wrong = match header.verify(chunk).map_err(|error| error.kind) {
                 Err(ErrorKind::Checksum { what, .. }) => Some(what),
                 other => other.err().map(|_| "another error"),
             };
-            (header.is_sound(chunk), wrong)
+            (header.is_valid(chunk), wrong)
         };
         let put = |chunk: &mut [u8], at: usize, sum: u32| chunk[at..at + 4].copy_from_slice(&sum.to_le_bytes());
         assert_eq!(checked(&chunk), (false, Some("chunk header")));

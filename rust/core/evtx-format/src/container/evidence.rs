@@ -112,7 +112,7 @@ pub(super) const AFTER_DAMAGE: Table = &[
 /// A frame inside a record has a size that can be trusted.
 const SIZED_INSIDE: Table = &[&[SizesAgree], &[SharesEnd], &[NextId, LeadsToNextId]];
 
-/// A frame inside a record is a record, which ends the one around it. A value of a sound record does not count.
+/// A frame inside a record is a record, which ends the one around it. A value of a valid record does not count.
 const INSIDE: Table = &[
     // After its BinXML a record has only padding, so a frame there is a hidden record.
     &[AfterBinXml, OuterSizesAgree, EndsInOuter],

@@ -23,7 +23,7 @@ pub fn find_chunk(image: &[u8], starts: Range<usize>, sectors: usize) -> Option<
 fn is_beyond_doubt(bytes: &[u8]) -> bool {
     let chunk = &bytes[..bytes.len().min(CHUNK_SIZE)];
     let has_record = || Record::read(chunk, CHUNK_HEADER).is_ok_and(|record| record.size_copy_matches(chunk));
-    ChunkHeader::read(chunk).is_ok_and(|header| header.is_sound(chunk) || has_record())
+    ChunkHeader::read(chunk).is_ok_and(|header| header.is_valid(chunk) || has_record())
 }
 
 #[cfg(test)]

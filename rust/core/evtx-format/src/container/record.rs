@@ -208,9 +208,9 @@ mod tests {
 
     #[test]
     fn a_record_is_followed_by_the_next_id() {
-        let mut sound = vec![0; 200];
-        put(&mut sound, 40, 48, 7);
-        put(&mut sound, 88, 40, 8);
+        let mut valid = vec![0; 200];
+        put(&mut valid, 40, 48, 7);
+        put(&mut valid, 88, 40, 8);
         let shown = |chunk: &[u8]| {
             let record = Record::read(chunk, 40).expect("a record");
             (
@@ -219,9 +219,9 @@ mod tests {
                 record.is_followed(chunk),
             )
         };
-        assert_eq!(shown(&sound), (true, true, Some(0)));
+        assert_eq!(shown(&valid), (true, true, Some(0)));
         let changed = |at: usize, byte: u8| {
-            let mut chunk = sound.clone();
+            let mut chunk = valid.clone();
             chunk[at] = byte;
             shown(&chunk)
         };
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(changed(88, 0), (true, false, None), "the next magic");
         assert_eq!(changed(96, 9), (true, false, None), "the next ID");
         assert_eq!(changed(124, 41), (true, false, Some(0)), "the copy of the next size");
-        let mut left = sound.clone();
+        let mut left = valid.clone();
         left[80..84].copy_from_slice(&RECORD_MAGIC);
         assert_eq!(shown(&left), (true, true, Some(1)), "a magic in its last bytes");
     }
@@ -242,13 +242,13 @@ mod tests {
         put(&mut chunk, 200, 50, 3);
         chunk[136] = 0;
         let any = |span| find_any(&chunk, span, |_| true);
-        let sound = |span| find(&chunk, span, |_| true);
+        let valid = |span| find(&chunk, span, |_| true);
         assert_eq!(
             (any(0..300), any(11..300), any(101..300)),
             (Some(10), Some(100), Some(200))
         );
         assert_eq!((any(0..10), any(0..11), any(201..300)), (None, Some(10), None));
-        assert_eq!((sound(0..300), sound(11..300)), (Some(10), Some(200)));
+        assert_eq!((valid(0..300), valid(11..300)), (Some(10), Some(200)));
         assert_eq!(find_any(&chunk, 0..300, |record| record.id == 3), Some(200));
         assert_eq!(count_magics(&chunk), 2, "those at multiples of four");
         assert!(ends_with_its_size(&chunk, 10, 40) && !ends_with_its_size(&chunk, 10, 41));

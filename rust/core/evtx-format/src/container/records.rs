@@ -66,8 +66,8 @@ pub struct RecordWalk {
     recover: bool,
     /// What is wrong with the frame of the last record.
     damage: Option<Error>,
-    /// The records that start before this chunk offset have sound frames and no other record in them.
-    sound_until: usize,
+    /// The records that start before this chunk offset have valid frames and no other record in them.
+    valid_until: usize,
 }
 
 /// What a walk does next.
@@ -195,10 +195,10 @@ impl RecordWalk {
             is_leftover,
             recover,
             damage: None,
-            sound_until: 0,
+            valid_until: 0,
         };
         if header.is_some() {
-            walk.sound_until = walk.sound_run(chunk);
+            walk.valid_until = walk.valid_prefix(chunk);
         }
         (walk, damage)
     }
@@ -218,14 +218,14 @@ impl RecordWalk {
             is_leftover: true,
             recover: true,
             damage: None,
-            sound_until: 0,
+            valid_until: 0,
         }
     }
 
-    /// Chunk offset of the end of the sound run: the records from the first on that are each followed by the next. 0 if
-    /// one of them may have another record in it, which is so if the run has more magics than records. In logs as
-    /// Windows writes them the run ends with the last record but one.
-    fn sound_run(&self, chunk: &[u8]) -> usize {
+    /// Chunk offset of the end of the valid prefix: the records from the first on that are each followed by the next. 0 if
+    /// one of them may have another record in it, which is so if it has more magics than records. In logs as
+    /// Windows writes them, it ends with the last record but one.
+    fn valid_prefix(&self, chunk: &[u8]) -> usize {
         let (mut at, mut count) = (CHUNK_HEADER, 0);
         while at < self.known.end
             && let Ok(record) = Record::read(chunk, at)
@@ -234,8 +234,8 @@ impl RecordWalk {
             at = record.end();
             count += 1 + left;
         }
-        let run = chunk.get(CHUNK_HEADER..at).unwrap_or_default();
-        if count_magics(run) > count { 0 } else { at }
+        let prefix = chunk.get(CHUNK_HEADER..at).unwrap_or_default();
+        if count_magics(prefix) > count { 0 } else { at }
     }
 
     /// The next record; `None` at the end.
@@ -249,7 +249,7 @@ impl RecordWalk {
     #[inline(always)]
     pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
         if let Step::Record(at) = self.step
-            && at < self.sound_until
+            && at < self.valid_until
             && !self.recover
             && let Ok(record) = Record::read(chunk, at)
         {
@@ -320,7 +320,7 @@ impl RecordWalk {
             return Candidate::Slack;
         }
         match Record::read(chunk, at) {
-            Ok(record) if at < self.sound_until => Candidate::Live(record, None),
+            Ok(record) if at < self.valid_until => Candidate::Live(record, None),
             _ => self.framed(chunk, at).unwrap_or_else(Candidate::Damage),
         }
     }
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_chunk_gives_its_records_whatever_their_ids() {
+    fn a_valid_chunk_gives_its_records_whatever_their_ids() {
         assert_eq!(walk(&chunk_of(&[7, 8, 9])), (vec![Ok(7), Ok(8), Ok(9)], None));
         let ids = [7, 0, 7, u64::MAX, 9];
         assert_eq!(walk(&chunk_of(&ids)).0, ids.map(Ok));
@@ -573,10 +573,10 @@ mod tests {
     }
 
     #[test]
-    fn the_sound_run_ends_before_the_last_record() {
+    fn the_valid_prefix_ends_before_the_last_record() {
         let run = |ids: &[u64], changes: &[Change]| {
             let chunk = changed(ids, changes);
-            RecordWalk::new(&chunk, NO_PROMISE, false).0.sound_until
+            RecordWalk::new(&chunk, NO_PROMISE, false).0.valid_until
         };
         let ids = [7, 8, 9, 10];
         assert_eq!(run(&ids, &[]), offset_of(3));
@@ -649,7 +649,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sound_record_in_slack_is_found() {
+    fn every_valid_record_in_slack_is_found() {
         let ids = [370, 371, 372, 373];
         // The first has one bit of a size flipped, the second hides another one after its BinXML.
         let chunk = new_chunk_of(&ids, &[size(0, 68), size(1, 128), copy(2, 128)]);
@@ -763,22 +763,22 @@ mod tests {
     }
 
     #[test]
-    fn damaged_chunks_give_their_sound_records() {
+    fn damaged_chunks_give_their_valid_records() {
         let ids = [7, 8, 9];
-        let sound = chunk_of(&ids);
+        let valid = chunk_of(&ids);
         let (have, u32_max) = (offset_of(3), u32::MAX as usize);
         let no_magic = changed(&ids, &[(0, 0x78)]);
         let no_free_space = changed(&ids, &[free_space(u32_max)]);
         for (chunk, damage) in [
             (&no_magic[..], ErrorKind::ChunkMagic(*b"x\0\0\0hnk\0")),
             (&no_free_space, ErrorKind::FreeSpaceOffset(u32::MAX)),
-            (&sound[..have], ErrorKind::ChunkCutShort { have }),
+            (&valid[..have], ErrorKind::ChunkCutShort { have }),
         ] {
             assert_eq!(walk(chunk), (ids.map(Ok).to_vec(), Some(damage)));
             assert!(frames(chunk).iter().all(|frame| frame.2.is_none()));
         }
-        assert_eq!(walk(&sound[..have - 1]).0[..2], [Ok(7), Ok(8)]);
-        assert_eq!(walk(&sound[..5]), (vec![], Some(ErrorKind::ChunkCutShort { have: 5 })));
+        assert_eq!(walk(&valid[..have - 1]).0[..2], [Ok(7), Ok(8)]);
+        assert_eq!(walk(&valid[..5]), (vec![], Some(ErrorKind::ChunkCutShort { have: 5 })));
     }
 
     #[test]
@@ -801,7 +801,7 @@ mod tests {
             let (mut walk, _) = RecordWalk::new(&chunk, NO_PROMISE, true);
             let mut next = |rejected: Option<Record>| {
                 rejected.iter().for_each(|record| walk.reject(record));
-                walk.next(&chunk).expect("a record").expect("a sound one")
+                walk.next(&chunk).expect("a record").expect("a valid one")
             };
             assert_eq!(next(None).record.id, 7);
             let first = next(None);

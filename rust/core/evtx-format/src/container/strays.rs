@@ -100,7 +100,7 @@ fn records_of(chunk: &[u8]) -> Option<usize> {
     {
         at = record.end();
     }
-    (at > CHUNK_HEADER || header.is_sound(chunk)).then_some(at)
+    (at > CHUNK_HEADER || header.is_valid(chunk)).then_some(at)
 }
 
 #[cfg(test)]
@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// The header of a chunk without records, whose checksum matches, with `inner` in the place of its template table.
-    fn sound_header(inner: &[u8]) -> Vec<u8> {
+    fn valid_header(inner: &[u8]) -> Vec<u8> {
         let mut header = chunk_with(b"")[..CHUNK_HEADER].to_vec();
         header[128..128 + inner.len()].copy_from_slice(inner);
         let checksum = crc32fast::hash(&[&header[..120], &header[128..]].concat());
@@ -171,22 +171,22 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_without_records_needs_a_sound_header_and_gives_way_to_one_with_records() {
+    fn a_chunk_without_records_needs_a_valid_header_and_gives_way_to_one_with_records() {
         let found = |bytes: &[&[u8]]| search(&[&[1; 5000], &*bytes.concat()].concat(), 1 << 20);
         let rest = [0; CHUNK_SIZE];
         let whole = CHUNK_SIZE as u64;
-        assert_eq!(found(&[&sound_header(&[]), &rest[512..]]), [(5000, whole)]);
-        let unsound = chunk_with(b"")[..CHUNK_HEADER].to_vec();
-        assert_eq!(found(&[&unsound, &rest[512..]]), []);
+        assert_eq!(found(&[&valid_header(&[]), &rest[512..]]), [(5000, whole)]);
+        let invalid = chunk_with(b"")[..CHUNK_HEADER].to_vec();
+        assert_eq!(found(&[&invalid, &rest[512..]]), []);
         // A chunk with records that starts in the header is the chunk; one without is not.
         let records = chunk_with(b"value");
         assert_eq!(
-            found(&[&sound_header(&records[..300])[..128], &records]),
+            found(&[&valid_header(&records[..300])[..128], &records]),
             [(5128, whole)]
         );
-        let twice = sound_header(&sound_header(&[])[..128]);
+        let twice = valid_header(&valid_header(&[])[..128]);
         assert_eq!(found(&[&twice, &rest[512..]]), [(5000, whole)]);
-        assert_eq!(found(&[&sound_header(&[]), &records]), [(5000, 512), (5512, whole)]);
+        assert_eq!(found(&[&valid_header(&[]), &records]), [(5000, 512), (5512, whole)]);
         // A chunk right after the records of another is not part of their values.
         let end = 512 + 28 + b"value".len();
         let after = 5000 + end as u64;

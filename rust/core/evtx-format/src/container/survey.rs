@@ -460,10 +460,10 @@ mod tests {
             let chunks: Vec<_> = chunks.iter().map(chunk).collect();
             survey_of(&chunks, Search::Bisect, recover).0.strays.is_some()
         };
-        let (sound, damaged, unused) = (Some(Some(1)), Some(None), None);
-        assert!(searches(&[damaged, sound], true) && searches(&[sound, damaged], true));
-        assert!(!searches(&[sound, unused], true) && !searches(&[unused, sound], true));
-        assert!(!searches(&[sound, sound], true) && !searches(&[damaged, sound], false));
+        let (valid, damaged, unused) = (Some(Some(1)), Some(None), None);
+        assert!(searches(&[damaged, valid], true) && searches(&[valid, damaged], true));
+        assert!(!searches(&[valid, unused], true) && !searches(&[unused, valid], true));
+        assert!(!searches(&[valid, valid], true) && !searches(&[damaged, valid], false));
     }
 
     #[test]

@@ -178,7 +178,7 @@ fn check_implicit<'a>(
     if !reader.read_implicit(&mut cursor, &mut implicit) {
         return false;
     }
-    let open = reader.open_texts(&first).expect("a sound element").expect("an element");
+    let open = reader.open_texts(&first).expect("a valid element").expect("an element");
     let values = implicit.values(chunk, arena);
     for language in Language::ALL {
         let program = Program::new(language, open);
@@ -207,8 +207,8 @@ fn check(tokens: &[Token]) -> bool {
     let reader = Reader::new(&chunk, &names, &arena);
     let first = reader.fragments(start..chunk.len());
     let (mut passed, mut read) = (first, first);
-    let is_sound = reader.pass_element(&mut passed);
-    match (is_sound, reader.next_fragment(&mut read)) {
+    let is_valid = reader.pass_element(&mut passed);
+    match (is_valid, reader.next_fragment(&mut read)) {
         (true, Some(Ok(Fragment::Element(tree)))) => {
             assert_eq!(passed.pos(), read.pos());
             check_implicit(&reader, &chunk, &arena, first, tree)
@@ -286,12 +286,12 @@ fn tokens_without_a_place_are_ignored_and_noted() {
     };
     // Each element has the attribute whose text is part of an implicit template.
     let data = [Start(1), Attribute(4), Text(1), EndStart, Text(2), End];
-    let sound = [&[Start(0), EndStart][..], &data, &data, &[End]].concat();
-    let (json, misplaced) = read(&sound);
+    let valid = [&[Start(0), EndStart][..], &data, &data, &[End]].concat();
+    let (json, misplaced) = read(&valid);
     assert_eq!(misplaced, None);
     for stray in [Text(3), CharRef(38), EntityRef(0), CData(1)] {
         // Before the attribute of the second element.
-        let mut tokens = sound.clone();
+        let mut tokens = valid.clone();
         tokens.insert(9, stray);
         let (other, misplaced) = read(&tokens);
         assert_eq!(other, json);

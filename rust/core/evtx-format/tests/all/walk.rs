@@ -18,7 +18,7 @@ fn with_record<T>(stream: &Stream, check: impl FnOnce(&[u8], std::ops::Range<usi
     let chunk = &file[4096..];
     let (mut walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), false);
     assert_eq!(damage, None);
-    let found = walk.next(chunk).expect("a record").expect("a sound one");
+    let found = walk.next(chunk).expect("a record").expect("a valid one");
     check(chunk, found.record.binxml())
 }
 

@@ -367,8 +367,8 @@ fn rows_on_a_log_that_is_gone_are_not_in_a_batch_of_another_log() {
 
 #[test]
 fn bursts_of_a_log_that_changes_between_the_passes_are_rows_or_a_row_says_why() {
-    let sound = bursts(Manner::default(), 1);
-    assert!(!sound.is_empty() && sound.iter().all(Option::is_none));
+    let valid = bursts(Manner::default(), 1);
+    assert!(!valid.is_empty() && valid.iter().all(Option::is_none));
     for threads in [1, 3] {
         let gone = bursts(
             Manner {
@@ -379,7 +379,7 @@ fn bursts_of_a_log_that_changes_between_the_passes_are_rows_or_a_row_says_why() 
         );
         let why = format!(
             "logs/log: {} bursts of correlations could not be read again",
-            sound.len()
+            valid.len()
         );
         assert_eq!(gone, [Some(why)]);
     }
@@ -396,7 +396,7 @@ fn bursts_of_a_log_that_changes_between_the_passes_are_rows_or_a_row_says_why() 
             ..Manner::default()
         };
         let (rows, errors): (Vec<_>, Vec<_>) = bursts(manner, 1).into_iter().partition(Option::is_none);
-        assert_eq!(rows.len(), sound.len());
+        assert_eq!(rows.len(), valid.len());
         let [Some(why)] = &errors[..] else {
             panic!("{errors:?}");
         };
@@ -480,7 +480,7 @@ fn other_evidence_in_a_folder_is_reported() {
 
 #[test]
 fn a_file_that_fails_is_a_row_or_an_error() {
-    let sound = long("dirty.evtx", 80);
+    let valid = long("dirty.evtx", 80);
     let half = Manner {
         fails_behind: Some(3 << 20),
         ..Manner::default()
@@ -490,9 +490,9 @@ fn a_file_that_fails_is_a_row_or_an_error() {
         ..Manner::default()
     };
     let storage = Memory::default()
-        .with("logs/a", &sound, half)
-        .with("logs/b", &sound, Manner::default())
-        .with("logs/c", &sound, fails)
+        .with("logs/a", &valid, half)
+        .with("logs/b", &valid, Manner::default())
+        .with("logs/c", &valid, fails)
         .with("logs/d", b"no log", Manner::default());
     let whole = rows(&storage, &file_scan(Options::default(), paths(&storage, "logs/b")), 1).expect("rows");
     for threads in [1, 3] {
@@ -512,10 +512,10 @@ fn a_file_that_fails_is_a_row_or_an_error() {
             ]
         );
         // All of the second, and two or three blocks of the first.
-        let sound = all.len() - errors.len() - whole.len();
+        let valid = all.len() - errors.len() - whole.len();
         assert!(
-            sound > whole.len() / 2 && sound < whole.len(),
-            "{sound} of {}",
+            valid > whole.len() / 2 && valid < whole.len(),
+            "{valid} of {}",
             whole.len()
         );
     }
@@ -551,16 +551,16 @@ fn sizes_that_are_no_longer_right_lose_nothing_before_them() {
             continue;
         };
         let told = found.iter().filter(|(_, error)| error.is_some()).count();
-        let sound: Vec<_> = found.iter().filter(|(_, error)| error.is_none()).cloned().collect();
+        let valid: Vec<_> = found.iter().filter(|(_, error)| error.is_none()).cloned().collect();
         assert!(told <= 2, "{lie}: {told}");
-        assert_eq!(sound, whole[..sound.len()], "{lie}");
+        assert_eq!(valid, whole[..valid.len()], "{lie}");
         // A block that reaches behind the end cannot be read.
         let blocks = (log.len() as i64 + lie.clamp(-(log.len() as i64), 0)) / (1 << 20) - 1;
         let least = whole.len() as i64 * blocks.max(0) / 40 * 16;
         assert!(
-            sound.len() as i64 >= least || lie > 5 << 20,
+            valid.len() as i64 >= least || lie > 5 << 20,
             "{lie}: {} of {}",
-            sound.len(),
+            valid.len(),
             whole.len()
         );
     }

@@ -123,10 +123,10 @@ impl LostDefinition {
         let arena = Bump::new();
         let names = Names::new(chunk, &arena);
         let reader = Reader::new(chunk, &names, &arena);
-        let is_sound = |reference| {
+        let is_valid = |reference| {
             let reader = Reader::new(chunk, &names, &arena);
             let definition = definition_at(chunk, reference);
-            definition.is_some_and(|it| reader.template(&it).is_ok() && reader.unsound_name().is_none())
+            definition.is_some_and(|it| reader.template(&it).is_ok() && reader.invalid_name().is_none())
         };
         let mut known = HashMap::new();
         while let Some(start) = find_orphan(chunk, at..chunk.len())
@@ -136,7 +136,7 @@ impl LostDefinition {
             reader.begin(record.binxml().len());
             for (stream, instance) in instances(&reader, record.binxml()) {
                 let reference = (instance.definition, instance.template_id);
-                if !*known.entry(reference).or_insert_with(|| is_sound(reference)) {
+                if !*known.entry(reference).or_insert_with(|| is_valid(reference)) {
                     let is_usual = chunk[stream..].starts_with(&INSTANCE);
                     lost.push(LostDefinition {
                         record: record.offset,
@@ -202,7 +202,7 @@ impl Definitions {
         Ok(())
     }
 
-    /// Adds a definition, if all of it is sound.
+    /// Adds a definition, if all of it is valid.
     fn add(&mut self, filename: &Arc<str>, chunk: &[u8], definition: &Definition, reader: &Reader<'_, '_>) {
         let known = self.known.get(&definition.template_id());
         let is_known = |known: &Known| known.is_contested || known.has(chunk, definition);
@@ -212,7 +212,7 @@ impl Definitions {
         let Ok(template) = reader.template(definition) else {
             return;
         };
-        let is_damaged = reader.unsound_name().is_some() || reader.misplaced().is_some();
+        let is_damaged = reader.invalid_name().is_some() || reader.misplaced().is_some();
         if is_damaged || !template.self_contained {
             return;
         }
