@@ -91,6 +91,6 @@ pub(crate) trait Build {
 
 /// Takes the values of a batch and leaves an empty vector with the same capacity.
 pub(crate) fn take<T>(values: &mut Vec<T>) -> Vec<T> {
-    let room = Vec::with_capacity(values.len());
-    std::mem::replace(values, room)
+    let empty = Vec::with_capacity(values.len());
+    std::mem::replace(values, empty)
 }

@@ -64,9 +64,10 @@ pub enum ErrorKind {
     },
     #[error("no record starts here: found \"{}\" in place of \"**\\0\\0\"", .0.escape_ascii())]
     RecordMagic([u8; 4]),
-    /// `room` is the distance to the end of the chunk, or to the next record if only the header of this one is left.
-    #[error("the record claims a size of {size} bytes, which cannot be right: {room} bytes are left")]
-    RecordSize { size: u32, room: usize },
+    /// `available` is the distance to the end of the chunk, or to the next record if only the header of this one is
+    /// left.
+    #[error("the record claims a size of {size} bytes, which cannot be right: {available} bytes are left")]
+    RecordSize { size: u32, available: usize },
     /// `actual` is the distance to the next record or to the free space.
     #[error("the record claims a size of {claimed} bytes, but ends after {actual}")]
     RecordSpan { claimed: u32, actual: u32 },
@@ -91,9 +92,9 @@ pub enum ErrorKind {
     UnsupportedValue(u8),
     #[error("a value of type {value_type:#04x} does not fit its size of {size} bytes")]
     ValueSize { value_type: u8, size: usize },
-    /// `room` is the distance from the end of the value descriptors to the end of the record.
-    #[error("the value table claims {claimed} bytes of values, but the record has room for {room}")]
-    ValueTable { claimed: usize, room: usize },
+    /// `available` is the distance from the end of the value descriptors to the end of the record.
+    #[error("the value table claims {claimed} bytes of values, but the record has room for {available}")]
+    ValueTable { claimed: usize, available: usize },
     #[error("a name does not match its hash: it was damaged or overwritten")]
     NameHash,
     #[error("unexpected BinXML token, which is ignored")]

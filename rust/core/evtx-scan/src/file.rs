@@ -41,8 +41,8 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Room for so many bytes.
-    fn room(&mut self, len: usize) -> &mut [u8] {
+    /// A slice of this length. Its bytes can be those of an earlier read.
+    fn slice_mut(&mut self, len: usize) -> &mut [u8] {
         if self.memory.len() < len + PAGE {
             self.memory = vec![0; len + PAGE];
         }
@@ -165,7 +165,7 @@ impl LogFile {
 
     /// Replaces the content of a buffer with `len` bytes of the file from an offset on.
     pub fn read(&self, buffer: &mut Buffer, offset: u64, len: u64) -> Result<(), StorageError> {
-        self.read_into(buffer.room(len as usize), offset)
+        self.read_into(buffer.slice_mut(len as usize), offset)
     }
 
     fn read_into(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
@@ -263,14 +263,14 @@ impl LogFile {
             Ok(()) => return Ok(()),
         };
         let mut done = 0;
-        for chunk in buffer.room(len as usize).chunks_exact_mut(CHUNK_SIZE) {
+        for chunk in buffer.slice_mut(len as usize).chunks_exact_mut(CHUNK_SIZE) {
             match self.file.read_at(chunk, offset + done as u64) {
                 Ok(()) => done += CHUNK_SIZE,
                 Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
                 Err(_) => break,
             }
         }
-        buffer.room(done);
+        buffer.slice_mut(done);
         Err(why)
     }
 }
@@ -301,11 +301,11 @@ mod tests {
     #[test]
     fn a_buffer_keeps_its_memory_and_starts_at_a_page() {
         let mut buffer = Buffer::default();
-        buffer.room(1 << 20).fill(7);
+        buffer.slice_mut(1 << 20).fill(7);
         let start = buffer.as_ptr();
         assert!(start.addr().is_multiple_of(PAGE) && *buffer == [7; 1 << 20]);
         for len in [0, 5, 1 << 20] {
-            buffer.room(len);
+            buffer.slice_mut(len);
             assert_eq!((buffer.as_ptr(), buffer.len()), (start, len));
         }
     }

@@ -141,7 +141,7 @@ impl Collected {
         }
     }
 
-    /// Adds a document, unless its ID is that of another one, or the set has no room for it.
+    /// Adds a document, unless its ID is that of another one, or the set has no space for it.
     pub(crate) fn add(&mut self, loaded: Loaded, wants: impl Fn(&RuleRow) -> bool) {
         let Loaded {
             mut row,

@@ -159,12 +159,12 @@ impl Filtered<'_> {
             }
         }
         let with_others = bytes.saturating_mul(of_others).saturating_add(*self.others_bytes);
-        let room = if with_others > Limits::SET_BYTES {
+        let reserved = if with_others > Limits::SET_BYTES {
             Err(text("the rules that this filter is for take too much memory with it"))
         } else {
-            self.set.make_room(filter, &example, of_set)
+            self.set.reserve(filter, &example, of_set)
         };
-        if let Err(problem) = room {
+        if let Err(problem) = reserved {
             return Ok(Outcome::Refused(at(filter.position, problem)));
         }
         *self.others_bytes = with_others;

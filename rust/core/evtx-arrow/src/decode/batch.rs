@@ -84,14 +84,14 @@ impl BatchBuilder {
     }
 
     #[inline]
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn remaining_capacity(&self) -> usize {
         BATCH_ROWS.saturating_sub(self.rows)
     }
 
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         let texts = self.builders.iter().map(ColumnBuilder::bytes);
-        self.room() == 0 || texts.sum::<usize>() + self.system.text() >= BATCH_BYTES
+        self.remaining_capacity() == 0 || texts.sum::<usize>() + self.system.text() >= BATCH_BYTES
     }
 
     /// Whether a column of rendered texts alone has enough bytes to end the batch.

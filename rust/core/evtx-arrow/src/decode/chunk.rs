@@ -107,7 +107,7 @@ impl ChunkDecoder {
         walk: &mut ChunkWalk,
     ) -> Result<bool, DecodeError> {
         let scan = reader.scan;
-        let mut left = self.batch.room();
+        let mut left = self.batch.remaining_capacity();
         if scan.reads_binxml {
             left = left.min(GROUP);
         }
@@ -188,8 +188,8 @@ impl ChunkDecoder {
         group.repeat_values || are_many || reader.takes_much() || self.batch.has_long_texts()
     }
 
-    /// Keeps the current record of a group once for each of its rows, with room for `left` rows more than one. Returns how
-    /// many more there are than one. If there is no room for all, the walk comes back to the record.
+    /// Keeps the current record of a group once for each of its rows, with space for `left` rows more than one. Returns
+    /// how many more there are than one. If there is no space for all, the walk comes back to the record.
     fn keep_rows(
         &mut self,
         group: &mut RecordGroup<'_>,

@@ -13,7 +13,7 @@ pub(super) struct ChunkWalk {
     pub(super) records: RecordWalk,
     /// What is wrong with the chunk as a whole. Reported after its records.
     pub(super) damage: Vec<Error>,
-    /// A record with more rows than the last group had room for. The finder has those that are left.
+    /// A record with more rows than the last group had space for. The finder has those that are left.
     pub(super) again: Option<FoundRecord>,
     /// If records are recovered: what is known of the chunk.
     pub(super) recovery: Option<Box<Recovery>>,

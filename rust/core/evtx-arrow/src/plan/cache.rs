@@ -184,15 +184,15 @@ impl PlanCache {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `add` if there is room for the bytes that it adds. Returns whether there was.
+    /// Calls `add` if there is space for the bytes that it adds. Returns whether there was.
     fn add(&self, bytes: usize, add: impl FnOnce(&mut Known)) -> bool {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let has_room = known.bytes + bytes <= MAX_BYTES;
-        if has_room {
+        let fits = known.bytes + bytes <= MAX_BYTES;
+        if fits {
             known.bytes += bytes;
             add(&mut known);
         }
-        has_room
+        fits
     }
 
     /// The compiled template of a chunk's definition, if the scan keeps it.
@@ -205,8 +205,8 @@ impl PlanCache {
         Some(Arc::clone(&found.compiled))
     }
 
-    /// Keeps a compiled template for other chunks with the same template, if there is room. Returns whether it is kept.
-    /// A template with a damaged name is not kept, because it may be valid in other chunks.
+    /// Keeps a compiled template for other chunks with the same template, if there is space. Returns whether it is
+    /// kept. A template with a damaged name is not kept, because it may be valid in other chunks.
     pub(crate) fn insert(
         &self,
         chunk: &[u8],

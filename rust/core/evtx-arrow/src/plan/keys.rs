@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 1 << 20;
 pub(crate) enum Key {
     /// A name that the scan keeps, by its index.
     Shared(i32),
-    /// A name that the scan has no room to keep.
+    /// A name that the scan has no space to keep.
     Own(Box<str>),
 }
 
@@ -48,7 +48,7 @@ impl Keys {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key of a name. Adds the name if it is new and there is room.
+    /// The key of a name. Adds the name if it is new and there is space.
     pub(crate) fn key(&self, name: &str) -> Key {
         let find = |known: &Known| known.indices.get(name).copied();
         if let Some(index) = find(&self.read()) {

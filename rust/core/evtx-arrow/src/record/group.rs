@@ -50,7 +50,7 @@ pub(crate) struct KeptRecord {
 }
 
 impl<'r> RecordGroup<'r> {
-    /// An empty group with room for `count` records.
+    /// An empty group with space for `count` records.
     pub(crate) fn new(projection: &'r Projection, count: usize, arena: &'r Bump) -> Self {
         RecordGroup {
             projection,

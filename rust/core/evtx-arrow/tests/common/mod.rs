@@ -304,7 +304,7 @@ pub(crate) fn report<R: Report>(
         }
     }
     report.end(failure.as_deref());
-    report.join(worker).expect("room");
+    report.join(worker).expect("space");
     let mut last = None;
     while let Some(batch) = report.batch(true).expect("a batch") {
         take(&batch);

@@ -265,7 +265,7 @@ impl<'a> ValueTable<'a> {
         }
         cursor.error(ErrorKind::ValueTable {
             claimed: descriptors.iter().map(|&descriptor| value_size(descriptor)).sum(),
-            room: cursor.end().saturating_sub(cursor.pos()),
+            available: cursor.end().saturating_sub(cursor.pos()),
         })
     }
 

@@ -74,7 +74,8 @@ impl<'c> Names<'c> {
         }
     }
 
-    /// The name at a chunk offset. Without room to keep it, it is decoded into `arena` and reduces `left` by its bytes.
+    /// The name at a chunk offset. Without space to keep it, it is decoded into `arena` and reduces `left` by its
+    /// bytes.
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`] if the name runs past the chunk's end, [`ErrorKind::Names`] if it exceeds `left`.
@@ -101,15 +102,15 @@ impl<'c> Names<'c> {
         let units = name_units(self.chunk, offset)?;
         // No unit becomes more than three bytes of UTF-8.
         let size = 3 * (units.len() / 2);
-        if let Some(room) = self.left.get().checked_sub(size) {
-            self.left.set(room);
+        if let Some(remaining) = self.left.get().checked_sub(size) {
+            self.left.set(remaining);
             let bucket = &self.known[offset as usize / 4 % BUCKETS];
             let name = self.decode_into(offset, units, self.arena, bucket.get());
             bucket.set(Some(name));
             return Ok(name);
         }
-        let room = left.get().checked_sub(size);
-        left.set(room.ok_or_else(|| Error::new(offset as usize, ErrorKind::Names))?);
+        let remaining = left.get().checked_sub(size);
+        left.set(remaining.ok_or_else(|| Error::new(offset as usize, ErrorKind::Names))?);
         Ok(self.decode_into(offset, units, arena, None))
     }
 

@@ -55,7 +55,7 @@ pub struct Reader<'a, 'c> {
     pub(super) nodes_left: Cell<usize>,
     /// How many nodes the current record may have altogether.
     nodes: Cell<usize>,
-    /// How many more bytes the names may take that [`Names`] has no room to keep.
+    /// How many more bytes the names may take that [`Names`] has no space to keep.
     pub(super) names_left: Cell<usize>,
     /// Chunk offsets of the name references in the definition that is read.
     pub(super) name_refs: RefCell<Vec<u32>>,

@@ -131,15 +131,15 @@ const TEMPLATE_TABLE: Range<usize> = 384..CHUNK_HEADER;
 
 /// How many template definitions the template table of a chunk reaches.
 pub fn template_count(chunk: &[u8]) -> usize {
-    // A circular list ends at the number of definitions that a chunk has room for.
-    let mut room = CHUNK_SIZE / DEFINITION_HEADER;
+    // A circular list ends at the number of definitions that a chunk has space for.
+    let mut remaining = CHUNK_SIZE / DEFINITION_HEADER;
     let mut count = 0;
     for list in TEMPLATE_TABLE.step_by(4) {
         let mut next = u32_at(chunk, list);
-        while let Some(at) = next.filter(|&at| at > 0 && room > 0)
+        while let Some(at) = next.filter(|&at| at > 0 && remaining > 0)
             && (at as usize).saturating_add(DEFINITION_HEADER) <= chunk.len()
         {
-            (count, room) = (count + 1, room - 1);
+            (count, remaining) = (count + 1, remaining - 1);
             next = u32_at(chunk, at as usize);
         }
     }

@@ -17,7 +17,7 @@ use crate::binxml::names::Names;
 pub(super) enum Sign {
     /// The frame starts with the magic of a record.
     Magic,
-    /// The size has room for a frame and ends in the chunk.
+    /// The size has space for a frame and ends in the chunk.
     PossibleSize,
     /// The copy of the size at the frame's end matches.
     SizesAgree,

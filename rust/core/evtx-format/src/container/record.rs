@@ -75,10 +75,10 @@ impl Record {
     /// Those of [`Record::header`], and [`ErrorKind::RecordSize`] if the size is too small or runs past the chunk.
     pub fn read(chunk: &[u8], at: usize) -> Result<Self> {
         let record = Self::header(chunk, at)?;
-        let room = chunk.len() - at;
-        if (record.size as usize) < RECORD_FRAME || record.size as usize > room {
+        let available = chunk.len() - at;
+        if (record.size as usize) < RECORD_FRAME || record.size as usize > available {
             let size = record.size;
-            return Err(Error::new(at, ErrorKind::RecordSize { size, room }));
+            return Err(Error::new(at, ErrorKind::RecordSize { size, available }));
         }
         Ok(record)
     }
@@ -152,9 +152,9 @@ pub(super) fn ends_with_its_size(chunk: &[u8], at: usize, end: usize) -> bool {
 /// Whether a record can come after another, given by ID and chunk offset: its ID is higher, by at most one more than
 /// the number of records that fit between.
 pub(super) fn follows((id, at): (u64, usize), record: &Record) -> bool {
-    let room = (record.offset as usize).saturating_sub(at) / RECORD_FRAME;
+    let available = (record.offset as usize).saturating_sub(at) / RECORD_FRAME;
     let step = record.id.checked_sub(id);
-    step.is_some_and(|step| step > 0 && step <= room as u64 + 1)
+    step.is_some_and(|step| step > 0 && step <= available as u64 + 1)
 }
 
 /// How often the magic of a record occurs at multiples of four bytes. (Windows aligns records to eight.)
@@ -193,7 +193,7 @@ mod tests {
             assert_eq!(read(size), Ok(size), "{size}");
         }
         for size in [0, 27, 101, u32::MAX] {
-            let kind = ErrorKind::RecordSize { size, room: 100 };
+            let kind = ErrorKind::RecordSize { size, available: 100 };
             assert_eq!(read(size), Err(Error::new(100, kind)), "{size}");
         }
         assert!(matches!(
@@ -269,6 +269,6 @@ mod tests {
         assert!(later(1028, 11) && later(1028, 12) && !later(1028, 13));
         assert!(!later(1028, 10) && !later(1028, 9));
         assert!(later(1027, 11) && !later(1027, 12));
-        assert!(later(500, 11) && !later(500, 12), "a place before has no room");
+        assert!(later(500, 11) && !later(500, 12), "an earlier offset has no space");
     }
 }

@@ -420,10 +420,10 @@ impl RecordWalk {
             _ => (record.id, at),
         };
         let evidence = || Evidence::new(&self.known, chunk, Some(before));
-        let room = chunk.len() - at;
+        let available = chunk.len() - at;
         let size = record.size;
-        let wrong_size = Error::new(at, ErrorKind::RecordSize { size, room });
-        if (size as usize) < RECORD_FRAME || size as usize > room {
+        let wrong_size = Error::new(at, ErrorKind::RecordSize { size, available });
+        if (size as usize) < RECORD_FRAME || size as usize > available {
             let next = evidence().next_record(at + RECORD_HEADER);
             let end = next.or_else(|| Some(self.known.end).filter(|&end| ends_with_its_size(chunk, at, end)));
             let end = end.filter(|end| end - at >= RECORD_FRAME).ok_or(wrong_size)?;
@@ -446,9 +446,15 @@ impl RecordWalk {
             let Some(next) = evidence().record_inside(&record) else {
                 break;
             };
-            // Not even room for a frame is left.
+            // Not even space for a frame is left.
             if next - at < RECORD_FRAME {
-                return Err(Error::new(at, ErrorKind::RecordSize { size, room: next - at }));
+                return Err(Error::new(
+                    at,
+                    ErrorKind::RecordSize {
+                        size,
+                        available: next - at,
+                    },
+                ));
             }
             record.size = (next - at) as u32;
         }
@@ -586,7 +592,7 @@ mod tests {
             "the header ends it"
         );
         let magic_before_end = |bytes: usize| (offset_of(1) - bytes, u32::from_le_bytes(RECORD_MAGIC));
-        assert_eq!(run(&ids, &[magic_before_end(8)]), offset_of(3), "no room for a record");
+        assert_eq!(run(&ids, &[magic_before_end(8)]), offset_of(3), "no space for a record");
         assert_eq!(run(&ids, &[magic_before_end(8), magic_before_end(12)]), 0);
         assert_eq!(run(&[7, 8, 10, 11], &[]), offset_of(1), "the next ID does not follow");
         assert_eq!(run(&[7], &[]), offset_of(0));
@@ -675,8 +681,11 @@ mod tests {
         };
         assert_eq!(second(magic(1)), Some(ErrorKind::RecordMagic(*b"x\0\0\0")));
         for claimed in [0, 27, 64 | 1 << 24, u32::MAX] {
-            let room = CHUNK_SIZE - offset_of(1);
-            let damage = ErrorKind::RecordSize { size: claimed, room };
+            let available = CHUNK_SIZE - offset_of(1);
+            let damage = ErrorKind::RecordSize {
+                size: claimed,
+                available,
+            };
             assert_eq!(second(size(1, claimed as usize)), Some(damage));
         }
         for claimed in [28, 40, 63, 65, 100, 128, 192, 4000] {
@@ -731,9 +740,9 @@ mod tests {
             ];
             walk_changed(&[7, 900, 9], &changes)
         };
-        for (claimed, room) in [(0, CHUNK_SIZE - offset_of(1)), (SIZE, RECORD_HEADER)] {
+        for (claimed, available) in [(0, CHUNK_SIZE - offset_of(1)), (SIZE, RECORD_HEADER)] {
             let size = claimed as u32;
-            let error = Err(ErrorKind::RecordSize { size, room });
+            let error = Err(ErrorKind::RecordSize { size, available });
             assert_eq!(with(claimed, RECORD_HEADER), [Ok(7), error, Ok(8), Ok(9)]);
             assert_eq!(with(claimed, RECORD_FRAME), [Ok(7), Ok(900), Ok(8), Ok(9)]);
         }

@@ -198,8 +198,11 @@ fn push_escaped(out: &mut Vec<u8>, units: &[[u8; 2]]) -> bool {
         let Some(&(bytes, taken @ 1..)) = JSON.get(usize::from(u16::from_le_bytes(*unit))) else {
             return false;
         };
-        if let Some(room) = text.get_mut(len..).and_then(|room| room.first_chunk_mut::<2>()) {
-            *room = bytes;
+        if let Some(available) = text
+            .get_mut(len..)
+            .and_then(|available| available.first_chunk_mut::<2>())
+        {
+            *available = bytes;
         }
         len += usize::from(taken);
     }

@@ -100,7 +100,7 @@ impl Hits {
     }
 }
 
-/// Makes room by an eighth, so that memory is never much more than what is used.
+/// Grows by an eighth, so that memory is never much more than what is used.
 fn reserve<T>(list: &mut Vec<T>, more: usize) {
     if list.capacity() - list.len() < more {
         list.reserve_exact((list.len() / 8).max(64).max(more));

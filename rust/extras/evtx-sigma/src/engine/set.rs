@@ -164,16 +164,16 @@ impl RuleSetBuilder {
         Ok(())
     }
 
-    /// Takes the room for a filter of some of the rules, one of which is `example`.
+    /// Reserves space for a filter of some of the rules, one of which is `example`.
     ///
     /// # Errors
     /// The limit that all rules together would exceed. No rule may be filtered then.
-    pub fn make_room(&mut self, filter: &Filter, example: &Rule, rules: usize) -> Result<(), Problem> {
+    pub fn reserve(&mut self, filter: &Filter, example: &Rule, rules: usize) -> Result<(), Problem> {
         let more = Size::of(&filter.applied(example)).without(&Size::of(example));
         self.size.add(&more, rules)
     }
 
-    /// Narrows the rule of an index by a filter, after [`make_room`](Self::make_room).
+    /// Narrows the rule of an index by a filter, after [`reserve`](Self::reserve).
     pub fn filter(&mut self, rule: usize, filter: &Filter) {
         let RuleSet {
             rules, formulas, atoms, ..
