@@ -8,5 +8,5 @@ pub mod records;
 pub mod image;
 pub mod orphans;
 pub mod layout;
-mod strays;
+mod stray_chunks;
 pub mod survey;

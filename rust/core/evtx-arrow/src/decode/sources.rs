@@ -1,7 +1,7 @@
 //! Where the chunks of a block come from: the slots of a log, or recovery.
 
 mod slots;
-mod strays;
+mod stray_chunks;
 mod image;
 
 use evtx_format::container::layout::{Block, Chunks};
@@ -11,12 +11,12 @@ use super::recovery::Lender;
 use super::step::Step;
 use image::ImageChunks;
 use slots::SlotChunks;
-use strays::StrayChunks;
+use stray_chunks::StrayChunkSource;
 
 /// The chunks of a block.
 pub(super) enum ChunkSource {
     Slots(SlotChunks),
-    Strays(StrayChunks),
+    StrayChunks(StrayChunkSource),
     Image(ImageChunks),
 }
 
@@ -30,7 +30,9 @@ impl ChunkSource {
     pub(super) fn new(block: Block, recovers: bool) -> Self {
         match block.chunks {
             Chunks::Slots(slot) => ChunkSource::Slots(SlotChunks::new(block, slot, recovers)),
-            Chunks::Strays(first, count) => ChunkSource::Strays(StrayChunks::new(block, first..first + count)),
+            Chunks::StrayChunks(first, count) => {
+                ChunkSource::StrayChunks(StrayChunkSource::new(block, first..first + count))
+            }
             Chunks::Image(own) => ChunkSource::Image(ImageChunks::new(&block, own)),
         }
     }
@@ -45,7 +47,7 @@ impl ChunkSource {
     ) -> Result<Step<'b>, Interrupted> {
         match self {
             ChunkSource::Slots(slots) => Ok(slots.next(bytes, offset)),
-            ChunkSource::Strays(strays) => Ok(strays.next(bytes, offset)),
+            ChunkSource::StrayChunks(stray_chunks) => Ok(stray_chunks.next(bytes, offset)),
             ChunkSource::Image(image) => image.next(bytes, offset, lender, interrupt),
         }
     }
@@ -54,7 +56,7 @@ impl ChunkSource {
     pub(super) fn pass(&mut self, last: Option<u64>) {
         match self {
             ChunkSource::Slots(slots) => slots.pass(last),
-            ChunkSource::Strays(strays) => strays.pass(),
+            ChunkSource::StrayChunks(stray_chunks) => stray_chunks.pass(),
             ChunkSource::Image(_) => {}
         }
     }

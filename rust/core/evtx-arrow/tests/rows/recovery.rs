@@ -146,7 +146,7 @@ fn what_stands_in_a_log_that_was_never_written_is_slack() {
 }
 
 #[test]
-fn a_log_after_stray_bytes_is_found() {
+fn a_log_after_other_bytes_is_found() {
     let log = five_events(None);
     for before in [1, 2, 511, 513, 70_000] {
         let moved = [vec![b'x'; before], log.clone()].concat();

@@ -21,14 +21,14 @@ pub(super) const IMAGE_BLOCK: u64 = BLOCK_CHUNKS * CHUNK_SIZE as u64;
 
 /// A chunk that starts at no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stray {
+pub struct StrayChunk {
     /// Offset in the file, in bytes.
     pub offset: u64,
     /// Length in bytes: 65,536, or less if another chunk or the end of the file comes before.
     pub len: u64,
 }
 
-impl Stray {
+impl StrayChunk {
     /// File offset of its end, in bytes.
     pub fn end(&self) -> u64 {
         self.offset + self.len
@@ -50,7 +50,7 @@ pub struct Block {
     /// Which chunks in those bytes belong to the block.
     pub chunks: Chunks,
     /// All stray chunks of the file, by offset.
-    pub strays: Arc<[Stray]>,
+    pub stray_chunks: Arc<[StrayChunk]>,
     /// The IDs that the log promises to the first chunk. [`Layout`] knows those of the file header only.
     pub promised: PromisedIds,
     /// The slots before this index were used, also if they are zeros. [`Layout`] knows those that the file header lists. The
@@ -68,8 +68,8 @@ pub enum Chunks {
     /// first chunk's length: a chunk or a definition before the block can concern them. Two chunks' length of bytes after
     /// the covered ones are read, so that all these are whole.
     Image(u64),
-    /// Stray chunks that start in one slot: the index of the first in [`Block::strays`], and how many.
-    Strays(usize, usize),
+    /// Stray chunks that start in one slot: the index of the first in [`Block::stray_chunks`], and how many.
+    StrayChunks(usize, usize),
 }
 
 /// Where the chunks of a file are, in the order of their records.
@@ -80,9 +80,9 @@ pub struct Layout {
     runs: Option<[Range<u64>; 2]>,
     /// Chunks in a block.
     block_chunks: u64,
-    strays: Arc<[Stray]>,
+    stray_chunks: Arc<[StrayChunk]>,
     /// For each block of stray chunks: the index of the first, and how many it has.
-    stray_blocks: Arc<[(usize, usize)]>,
+    stray_chunk_blocks: Arc<[(usize, usize)]>,
     /// The IDs that the file header promises to the chunks.
     promised: PromisedIds,
     /// How many chunks the file header lists.
@@ -98,8 +98,8 @@ impl Layout {
             size,
             runs: Some([oldest..slots, 0..oldest]),
             block_chunks: BLOCK_CHUNKS,
-            strays: Arc::default(),
-            stray_blocks: Arc::default(),
+            stray_chunks: Arc::default(),
+            stray_chunk_blocks: Arc::default(),
             promised: PromisedIds::default(),
             listed_chunks: 0,
         }
@@ -140,15 +140,15 @@ impl Layout {
     }
 
     /// The layout with stray chunks, whose blocks come last.
-    pub(super) fn with_strays(self, strays: Arc<[Stray]>) -> Self {
-        let of_slots = strays.chunk_by(|a, b| slot_at(a.offset) == slot_at(b.offset));
-        let stray_blocks = of_slots.scan(0, |first, of_slot| {
+    pub(super) fn with_stray_chunks(self, stray_chunks: Arc<[StrayChunk]>) -> Self {
+        let of_slots = stray_chunks.chunk_by(|a, b| slot_at(a.offset) == slot_at(b.offset));
+        let stray_chunk_blocks = of_slots.scan(0, |first, of_slot| {
             *first += of_slot.len();
             Some((*first - of_slot.len(), of_slot.len()))
         });
         Layout {
-            stray_blocks: stray_blocks.collect(),
-            strays,
+            stray_chunk_blocks: stray_chunk_blocks.collect(),
+            stray_chunks,
             ..self
         }
     }
@@ -164,7 +164,7 @@ impl Layout {
             return self.size.div_ceil(IMAGE_BLOCK);
         };
         let of_slots: u64 = runs.iter().map(|run| self.blocks_of(run)).sum();
-        of_slots + self.stray_blocks.len() as u64
+        of_slots + self.stray_chunk_blocks.len() as u64
     }
 
     /// The block with an index; `None` after the last. Blocks are in the order of the records: from the oldest chunk
@@ -184,10 +184,10 @@ impl Layout {
             };
             index = later;
         }
-        let &(first, count) = self.stray_blocks.get(usize::try_from(index).ok()?)?;
-        let strays = self.strays.get(first..first + count)?;
-        let (start, end) = (strays.first()?.offset, strays.last()?.end());
-        Some(self.block_of(start..end.min(self.size), Chunks::Strays(first, count)))
+        let &(first, count) = self.stray_chunk_blocks.get(usize::try_from(index).ok()?)?;
+        let stray_chunks = self.stray_chunks.get(first..first + count)?;
+        let (start, end) = (stray_chunks.first()?.offset, stray_chunks.last()?.end());
+        Some(self.block_of(start..end.min(self.size), Chunks::StrayChunks(first, count)))
     }
 
     fn block_of(&self, bytes: Range<u64>, chunks: Chunks) -> Block {
@@ -195,7 +195,7 @@ impl Layout {
             offset: bytes.start,
             len: bytes.end - bytes.start,
             chunks,
-            strays: Arc::clone(&self.strays),
+            stray_chunks: Arc::clone(&self.stray_chunks),
             promised: self.promised,
             used_slots: self.listed_chunks,
         }
@@ -256,36 +256,36 @@ mod tests {
 
     #[test]
     fn stray_chunks_come_last() {
-        let stray = |offset, len| Stray { offset, len };
+        let stray = |offset, len| StrayChunk { offset, len };
         // Two start in slot 1, and the second ends in slot 2. One starts in slot 3, after which the file ends.
-        let strays = [
+        let stray_chunks = [
             stray(slot_offset(1) + 5, 100),
             stray(slot_offset(2) - 1, 2),
             stray(slot_offset(3), 50),
         ];
         let size = slot_offset(3) + 60;
-        let layout = Layout::new(size, 2).with_strays(strays.into());
-        assert_eq!(layout.blocks(), 4, "two blocks of slots and two of strays");
+        let layout = Layout::new(size, 2).with_stray_chunks(stray_chunks.into());
+        assert_eq!(layout.blocks(), 4, "two blocks of slots and two of stray chunks");
         let block = |index| {
             let block = layout.block(index)?;
-            assert_eq!(*block.strays, strays);
+            assert_eq!(*block.stray_chunks, stray_chunks);
             Some((block.offset, block.offset + block.len, block.chunks))
         };
         assert_eq!(block(0), Some((slot_offset(2), size, Chunks::Slots(2))));
         assert_eq!(block(1), Some((slot_offset(0), slot_offset(2), Chunks::Slots(0))));
         assert_eq!(
             block(2),
-            Some((slot_offset(1) + 5, slot_offset(2) + 1, Chunks::Strays(0, 2)))
+            Some((slot_offset(1) + 5, slot_offset(2) + 1, Chunks::StrayChunks(0, 2)))
         );
         assert_eq!(
             block(3),
-            Some((slot_offset(3), slot_offset(3) + 50, Chunks::Strays(2, 1)))
+            Some((slot_offset(3), slot_offset(3) + 50, Chunks::StrayChunks(2, 1)))
         );
         assert_eq!(block(4), None);
-        assert!(strays[0].contains(slot_offset(1) + 5) && strays[0].contains(slot_offset(1) + 104));
-        assert!(!strays[0].contains(slot_offset(1) + 4) && !strays[0].contains(slot_offset(1) + 105));
+        assert!(stray_chunks[0].contains(slot_offset(1) + 5) && stray_chunks[0].contains(slot_offset(1) + 104));
+        assert!(!stray_chunks[0].contains(slot_offset(1) + 4) && !stray_chunks[0].contains(slot_offset(1) + 105));
         // One in the header starts where it is.
-        let in_header = Layout::new(size, 0).with_strays([stray(100, 50)].into());
+        let in_header = Layout::new(size, 0).with_stray_chunks([stray(100, 50)].into());
         let block = in_header.block(in_header.blocks() - 1).expect("the stray");
         assert_eq!((block.offset, block.len), (100, 50));
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_zeros};
 use super::header::{FILE_HEADER, FileHeader, NotEvtx};
 use super::layout::{BLOCK_CHUNKS, Layout, REMOTE_BLOCK_CHUNKS, slot_offset, slots_of};
-use super::strays::StraySearch;
+use super::stray_chunks::StrayChunkSearch;
 
 /// Bytes of a chunk that the survey reads.
 const PROBE: usize = 128;
@@ -36,7 +36,7 @@ pub struct Survey {
     search: Search,
     recover: bool,
     header: Option<FileHeader>,
-    strays: Option<StraySearch>,
+    stray_chunks: Option<StrayChunkSearch>,
     /// The slots that are read, if not all.
     only: Option<Range<u64>>,
     state: State,
@@ -62,7 +62,7 @@ enum State {
         probe: u64,
     },
     /// Has found the oldest slot, and searches for stray chunks.
-    Strays(u64),
+    StrayChunks(u64),
     /// Has found the oldest slot.
     Done(u64),
     /// Has found that the file is an image.
@@ -86,7 +86,7 @@ impl Survey {
             search,
             recover,
             header: None,
-            strays: (recover && search == Search::Every).then(|| stray_search(size, search)),
+            stray_chunks: (recover && search == Search::Every).then(|| stray_chunk_search(size, search)),
             only: None,
             state: State::Header,
             layout: None,
@@ -105,7 +105,7 @@ impl Survey {
     pub fn wants(&self) -> Option<Range<u64>> {
         let slot = match self.state {
             State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),
-            State::Strays(_) => return self.strays.as_ref()?.wants(),
+            State::StrayChunks(_) => return self.stray_chunks.as_ref()?.wants(),
             State::Done(_) | State::Image => return None,
             State::Every { slot, .. } | State::First { slot } | State::Last { slot, .. } => slot,
             State::Bisect { probe, .. } => probe,
@@ -124,10 +124,13 @@ impl Survey {
             State::First { .. } | State::Last { .. } | State::Bisect { .. }
         );
         if self.recover && is_probe && !bytes.starts_with(&CHUNK_MAGIC) && !is_zeros(bytes) {
-            self.strays.get_or_insert_with(|| stray_search(self.size, self.search));
+            self.stray_chunks
+                .get_or_insert_with(|| stray_chunk_search(self.size, self.search));
         }
         self.state = match self.step(bytes)? {
-            State::Done(oldest) if self.strays.as_ref().and_then(StraySearch::wants).is_some() => State::Strays(oldest),
+            State::Done(oldest) if self.stray_chunks.as_ref().and_then(StrayChunkSearch::wants).is_some() => {
+                State::StrayChunks(oldest)
+            }
             state => state,
         };
         self.layout = self.lay_out();
@@ -195,8 +198,10 @@ impl Survey {
                 // No chunk between the middle and `high` has a readable header.
                 None => bisect(first, low, low + (high - low) / 2),
             },
-            State::Strays(oldest) => {
-                self.strays.iter_mut().for_each(|strays| strays.push(bytes));
+            State::StrayChunks(oldest) => {
+                self.stray_chunks
+                    .iter_mut()
+                    .for_each(|stray_chunks| stray_chunks.push(bytes));
                 State::Done(oldest)
             }
             state @ (State::Done(_) | State::Image) => state,
@@ -207,7 +212,7 @@ impl Survey {
     /// nothing before the header was pushed.
     pub fn give_up(&mut self) {
         if self.header.is_some() {
-            self.strays = None;
+            self.stray_chunks = None;
             self.state = State::Done(0);
             self.layout = self.lay_out();
         }
@@ -230,8 +235,12 @@ impl Survey {
     fn lay_out(&self) -> Option<Layout> {
         match self.state {
             State::Done(oldest) => {
-                let strays = self.strays.as_ref().map(StraySearch::found).unwrap_or_default();
-                let layout = Layout::new(self.size, oldest).with_strays(strays);
+                let stray_chunks = self
+                    .stray_chunks
+                    .as_ref()
+                    .map(StrayChunkSearch::found)
+                    .unwrap_or_default();
+                let layout = Layout::new(self.size, oldest).with_stray_chunks(stray_chunks);
                 let layout = match &self.header {
                     Some(header) => layout.with_header(header),
                     None => layout,
@@ -256,8 +265,8 @@ fn block_chunks(search: Search) -> u64 {
     }
 }
 
-fn stray_search(size: u64, search: Search) -> StraySearch {
-    StraySearch::new(size, block_chunks(search) * CHUNK_SIZE as u64)
+fn stray_chunk_search(size: u64, search: Search) -> StrayChunkSearch {
+    StrayChunkSearch::new(size, block_chunks(search) * CHUNK_SIZE as u64)
 }
 
 fn bisect(first: Anchor, low: u64, high: u64) -> State {
@@ -458,7 +467,7 @@ mod tests {
         let searches = |chunks: &[Option<Option<u64>>], recover| {
             let chunk = |kind: &Option<Option<u64>>| kind.map_or_else(|| vec![0; CHUNK_SIZE], chunk_start);
             let chunks: Vec<_> = chunks.iter().map(chunk).collect();
-            survey_of(&chunks, Search::Bisect, recover).0.strays.is_some()
+            survey_of(&chunks, Search::Bisect, recover).0.stray_chunks.is_some()
         };
         let (valid, damaged, unused) = (Some(Some(1)), Some(None), None);
         assert!(searches(&[damaged, valid], true) && searches(&[valid, damaged], true));

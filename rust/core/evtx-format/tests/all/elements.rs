@@ -289,13 +289,13 @@ fn tokens_without_a_place_are_ignored_and_noted() {
     let valid = [&[Start(0), EndStart][..], &data, &data, &[End]].concat();
     let (json, misplaced) = read(&valid);
     assert_eq!(misplaced, None);
-    for stray in [Text(3), CharRef(38), EntityRef(0), CData(1)] {
+    for extra in [Text(3), CharRef(38), EntityRef(0), CData(1)] {
         // Before the attribute of the second element.
         let mut tokens = valid.clone();
-        tokens.insert(9, stray);
+        tokens.insert(9, extra);
         let (other, misplaced) = read(&tokens);
         assert_eq!(other, json);
-        assert!(misplaced.is_some(), "{stray:?}");
+        assert!(misplaced.is_some(), "{extra:?}");
     }
 }
 
@@ -331,9 +331,9 @@ proptest! {
     #[test]
     fn checks_and_implicit_templates_agree_with_trees(
         mut tokens in element(),
-        strays in prop::collection::vec((any::<prop::sample::Index>(), any_token(), any::<bool>()), 0..2),
+        extra_tokens in prop::collection::vec((any::<prop::sample::Index>(), any_token(), any::<bool>()), 0..2),
     ) {
-        for (position, token, replaces) in strays {
+        for (position, token, replaces) in extra_tokens {
             let position = position.index(tokens.len());
             tokens.splice(position..position + usize::from(replaces), [token]);
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use evtx_format::container::layout::Stray;
+use evtx_format::container::layout::StrayChunk;
 use evtx_format::container::orphans::INSTANCE;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, Origin, RecordWalk};
@@ -21,9 +21,9 @@ use crate::schema::{EVENT_RECORD_ID, TIME_CREATED};
 #[derive(Default)]
 pub(crate) struct Recovery {
     /// The stray chunks of the file, by offset.
-    strays: Arc<[Stray]>,
+    stray_chunks: Arc<[StrayChunk]>,
     /// Whether it is one of them. None of its records counts as live.
-    is_stray: bool,
+    is_stray_chunk: bool,
     /// If it is a chunk of orphans: where in it they start.
     orphans: Option<Range<usize>>,
     /// The orphans that have lost definitions, by chunk offset.
@@ -34,17 +34,17 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     /// That of a chunk in a slot of a file with these stray chunks.
-    pub(crate) fn of_slot(strays: &Arc<[Stray]>) -> Self {
+    pub(crate) fn of_slot(stray_chunks: &Arc<[StrayChunk]>) -> Self {
         Recovery {
-            strays: Arc::clone(strays),
+            stray_chunks: Arc::clone(stray_chunks),
             ..Recovery::default()
         }
     }
 
     /// That of a stray chunk.
-    pub(crate) fn of_stray() -> Self {
+    pub(crate) fn of_stray_chunk() -> Self {
         Recovery {
-            is_stray: true,
+            is_stray_chunk: true,
             ..Recovery::default()
         }
     }
@@ -68,7 +68,7 @@ impl Recovery {
     /// The origin of a record in the chunk.
     pub(crate) fn origin(&self, found: Origin) -> Origin {
         match found {
-            Origin::Live if self.is_stray => Origin::Recovered,
+            Origin::Live if self.is_stray_chunk => Origin::Recovered,
             found => found,
         }
     }
@@ -116,17 +116,17 @@ impl Recovery {
         if !is_unreadable || is_orphaned {
             self.seen.insert(identity);
         }
-        !self.is_left_to_stray(found, location)
+        !self.is_in_stray_chunk(found, location)
     }
 
     /// Whether a record was carved from a slot, but a stray chunk contains it.
-    fn is_left_to_stray(&self, found: &FoundRecord, location: &ChunkLocation) -> bool {
+    fn is_in_stray_chunk(&self, found: &FoundRecord, location: &ChunkLocation) -> bool {
         if found.origin != Origin::Carved || location.slot.is_none() {
             return false;
         }
         let offset = location.file_offset(found.record.offset);
-        let after = self.strays.partition_point(|stray| stray.offset <= offset);
-        after > 0 && self.strays[after - 1].contains(offset)
+        let after = self.stray_chunks.partition_point(|stray| stray.offset <= offset);
+        after > 0 && self.stray_chunks[after - 1].contains(offset)
     }
 
     /// What is wrong with a record, which may have lost definitions.

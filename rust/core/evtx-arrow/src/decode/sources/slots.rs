@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use evtx_format::container::chunk::{CHUNK_SIZE, is_zeros};
-use evtx_format::container::layout::{Block, Stray};
+use evtx_format::container::layout::{Block, StrayChunk};
 use evtx_format::container::records::PromisedIds;
 
 use crate::decode::recovery::Recovery;
@@ -19,7 +19,7 @@ pub(crate) struct SlotChunks {
     used: u64,
     promised: PromisedIds,
     /// If records are recovered: the stray chunks of the file.
-    strays: Option<Arc<[Stray]>>,
+    stray_chunks: Option<Arc<[StrayChunk]>>,
 }
 
 impl SlotChunks {
@@ -29,7 +29,7 @@ impl SlotChunks {
             slot,
             used: block.used_slots,
             promised: block.promised,
-            strays: recovers.then_some(block.strays),
+            stray_chunks: recovers.then_some(block.stray_chunks),
         }
     }
 
@@ -52,7 +52,10 @@ impl SlotChunks {
             slot: Some(self.slot),
             first: 0,
             promised: self.promised,
-            recovery: self.strays.as_ref().map(|strays| Recovery::of_slot(strays).into()),
+            recovery: self
+                .stray_chunks
+                .as_ref()
+                .map(|stray_chunks| Recovery::of_slot(stray_chunks).into()),
             len,
         })
     }

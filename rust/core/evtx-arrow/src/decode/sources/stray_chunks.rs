@@ -4,25 +4,25 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use evtx_format::container::layout::{Block, Stray};
+use evtx_format::container::layout::{Block, StrayChunk};
 use evtx_format::container::records::PromisedIds;
 
 use crate::decode::recovery::Recovery;
 use crate::decode::step::{NextChunk, Step};
 
 /// Some stray chunks of a file.
-pub(crate) struct StrayChunks {
+pub(crate) struct StrayChunkSource {
     /// All of them, by offset.
-    all: Arc<[Stray]>,
+    all: Arc<[StrayChunk]>,
     /// The indices of those that are left.
     left: Range<usize>,
     promised: PromisedIds,
 }
 
-impl StrayChunks {
+impl StrayChunkSource {
     pub(super) fn new(block: Block, left: Range<usize>) -> Self {
-        StrayChunks {
-            all: block.strays,
+        StrayChunkSource {
+            all: block.stray_chunks,
             left,
             promised: block.promised.after(None),
         }
@@ -39,7 +39,7 @@ impl StrayChunks {
             slot: None,
             first: 0,
             promised: self.promised,
-            recovery: Some(Recovery::of_stray().into()),
+            recovery: Some(Recovery::of_stray_chunk().into()),
             len: 0,
         })
     }

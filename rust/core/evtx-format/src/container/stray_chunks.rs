@@ -7,12 +7,12 @@ use memchr::memmem;
 
 use super::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader};
 use super::header::FILE_HEADER;
-use super::layout::Stray;
+use super::layout::StrayChunk;
 use super::record::Record;
 
 /// A search for stray chunks in a whole file.
 #[derive(Debug, Clone)]
-pub(crate) struct StraySearch {
+pub(crate) struct StrayChunkSearch {
     /// Size of the file in bytes.
     size: u64,
     /// How many bytes are searched at a time.
@@ -23,13 +23,13 @@ pub(crate) struct StraySearch {
     records_end: u64,
     /// Whether the last chunk has records.
     has_records: bool,
-    found: Vec<Stray>,
+    found: Vec<StrayChunk>,
 }
 
-impl StraySearch {
+impl StrayChunkSearch {
     /// A search of a file of `size` bytes in steps of `step` bytes.
     pub(crate) fn new(size: u64, step: u64) -> Self {
-        StraySearch {
+        StrayChunkSearch {
             size,
             step,
             done: 0,
@@ -62,7 +62,7 @@ impl StraySearch {
     fn chunk(&mut self, offset: u64, chunk: &[u8]) {
         let Some(records) = records_of(chunk) else { return };
         let has_records = records > CHUNK_HEADER;
-        if offset < self.records_end && (self.has_records || !has_records) || self.found.len() >= MAX_STRAYS {
+        if offset < self.records_end && (self.has_records || !has_records) || self.found.len() >= MAX_STRAY_CHUNKS {
             return;
         }
         match self.found.last_mut() {
@@ -74,23 +74,23 @@ impl StraySearch {
         let in_slots = offset.checked_sub(FILE_HEADER as u64);
         if in_slots.is_none_or(|offset| !offset.is_multiple_of(CHUNK_SIZE as u64)) {
             let len = chunk.len() as u64;
-            self.found.push(Stray { offset, len });
+            self.found.push(StrayChunk { offset, len });
         }
         self.records_end = offset + records as u64;
         self.has_records = has_records;
     }
 
     /// The chunks that were found, in the order of the file.
-    pub(crate) fn found(&self) -> Arc<[Stray]> {
+    pub(crate) fn found(&self) -> Arc<[StrayChunk]> {
         self.found.as_slice().into()
     }
 }
 
 /// The most stray chunks that a search keeps.
-const MAX_STRAYS: usize = 1 << 20;
+const MAX_STRAY_CHUNKS: usize = 1 << 20;
 
-/// Chunk offset of the end of the records that follow each other from a chunk's start. `None` if the chunk has neither a
-/// header checksum that matches nor a record after the header.
+/// Chunk offset of the end of the records that follow each other from a chunk's start. `None` if the chunk has neither
+/// a header checksum that matches nor a record after the header.
 fn records_of(chunk: &[u8]) -> Option<usize> {
     let header = ChunkHeader::read(chunk).ok()?;
     let mut at = CHUNK_HEADER;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn search(file: &[u8], step: u64) -> Vec<(u64, u64)> {
-        let mut search = StraySearch::new(file.len() as u64, step);
+        let mut search = StrayChunkSearch::new(file.len() as u64, step);
         while let Some(range) = search.wants() {
             search.push(&file[range.start as usize..range.end as usize]);
         }
@@ -198,12 +198,12 @@ mod tests {
 
     #[test]
     fn a_step_is_read_with_a_chunk_more() {
-        let mut search = StraySearch::new(2000, 1000);
+        let mut search = StrayChunkSearch::new(2000, 1000);
         assert_eq!(search.wants(), Some(0..2000));
         search.push(&[0; 2000]);
         assert_eq!(search.wants(), Some(1000..2000));
         search.push(&[0; 1000]);
         assert_eq!(search.wants(), None);
-        assert_eq!(StraySearch::new(1 << 20, 1000).wants(), Some(0..66_536));
+        assert_eq!(StrayChunkSearch::new(1 << 20, 1000).wants(), Some(0..66_536));
     }
 }
