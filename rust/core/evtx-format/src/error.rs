@@ -106,7 +106,7 @@ pub enum ErrorKind {
     LostDefinition,
     /// Of an orphan.
     #[error("a template definition of the record is lost, and one with the same ID was used")]
-    LentDefinition,
+    RestoredDefinition,
     /// Of an orphan, which can be two halves of records.
     #[error(
         "the event has another record ID or time than the record, as if it was forwarded, or another record overwritten"
@@ -151,7 +151,7 @@ impl ErrorKind {
     pub fn is_readable(self) -> bool {
         matches!(
             self,
-            ErrorKind::Misplaced | ErrorKind::LentDefinition | ErrorKind::OtherEvent | ErrorKind::Doubted
+            ErrorKind::Misplaced | ErrorKind::RestoredDefinition | ErrorKind::OtherEvent | ErrorKind::Doubted
         )
     }
 }

@@ -11,9 +11,9 @@ use crate::storage::{Call, ScanError, WAIT, unless_failed};
 
 /// The definitions, once they are collected.
 #[derive(Default)]
-pub(crate) struct Lender(Mutex<Option<Arc<Definitions>>>);
+pub(crate) struct SharedDefinitions(Mutex<Option<Arc<Definitions>>>);
 
-impl Lender {
+impl SharedDefinitions {
     /// The definitions in the local files at some paths. The first thread that asks collects them, in the order of the
     /// files, so that they do not depend on the threads.
     pub(crate) fn definitions<'p>(

@@ -8,7 +8,7 @@ use evtx_format::Interrupt;
 use evtx_format::container::layout::Chunks;
 
 use crate::beside::BesideLogs;
-use crate::definitions::Lender;
+use crate::definitions::SharedDefinitions;
 use crate::file::Buffer;
 use crate::queue::{FileOptions, FileQueue, LAST_INDEX, Wanted, Work};
 use crate::scan_path::ScanPath;
@@ -22,7 +22,7 @@ pub struct FileScan {
     queue: FileQueue,
     /// The first pass, if the row source has a second one.
     first_pass: Option<FirstPass>,
-    definitions: Lender,
+    definitions: SharedDefinitions,
     /// The files that predicates have left out of the scan. Their definitions count.
     left_out: Vec<ScanPath>,
     /// The providers that the caller named, if the scan should say that there are none.
@@ -112,7 +112,7 @@ impl FileScan {
             first_pass: scan.sees_all().then(FirstPass::default),
             scan,
             queue,
-            definitions: Lender::default(),
+            definitions: SharedDefinitions::default(),
             left_out: Vec::new(),
             unmatched: None,
         }
@@ -207,7 +207,7 @@ impl Worker {
                     if self.decoder.asks_for_definitions() {
                         let scan = &self.scan;
                         let files = scan.queue.paths().iter().chain(&scan.left_out);
-                        self.decoder.lend(scan.definitions.definitions(call, files)?);
+                        self.decoder.set_definitions(scan.definitions.definitions(call, files)?);
                     }
                 }
                 State::Decoding { failure, .. } => {

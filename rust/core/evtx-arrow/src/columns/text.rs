@@ -21,7 +21,7 @@ const INLINE: usize = 12;
 const MAX_BUFFER: usize = i32::MAX as usize;
 
 /// The most bytes of a buffer that is kept to be used again. Those of real batches are far smaller.
-const MAX_LENT: usize = 32 << 20;
+const MAX_REUSED: usize = 32 << 20;
 
 /// The builder of a column of text. Short strings are stored in their views, long ones in a buffer.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct TextBuilder {
     views: Vec<u128>,
     data: Vec<u8>,
     /// The buffers of the last two batches, to be used again.
-    lent: [Buffer; 2],
+    previous: [Buffer; 2],
     validity: NullBufferBuilder,
     /// How many NULLs at the end are not in `views` yet. Some columns are mostly NULL, and counting is cheaper.
     pub(super) nulls: usize,
@@ -40,7 +40,7 @@ impl TextBuilder {
         TextBuilder {
             views: Vec::new(),
             data: Vec::new(),
-            lent: Default::default(),
+            previous: Default::default(),
             validity: NullBufferBuilder::new(0),
             nulls: 0,
         }
@@ -184,17 +184,17 @@ impl TextBuilder {
     /// Takes the bytes of the batch. The next ones go to the buffer of the batch before the last, if nothing holds it any
     /// more: a new one would cost a page fault for each page.
     fn take_data(&mut self) -> Buffer {
-        let free = std::mem::take(&mut self.lent[0]).into_vec();
+        let free = std::mem::take(&mut self.previous[0]).into_vec();
         let free = free.ok().filter(|free| free.capacity() > 0);
         let mut next = free.unwrap_or_else(|| Vec::with_capacity(self.data.len()));
         next.clear();
         let data = Buffer::from_vec(std::mem::replace(&mut self.data, next));
-        let kept = if data.capacity() <= MAX_LENT {
+        let kept = if data.capacity() <= MAX_REUSED {
             data.clone()
         } else {
             Buffer::default()
         };
-        self.lent = [std::mem::take(&mut self.lent[1]), kept];
+        self.previous = [std::mem::take(&mut self.previous[1]), kept];
         data
     }
 }

@@ -91,7 +91,7 @@ impl Admission {
             is_found = is_again || self.finds(reader, group, found, error.is_some())?;
         }
         // A match may be lost with what is damaged. So there is a row.
-        if !is_found && error.is_none_or(|error| error.kind == ErrorKind::LentDefinition) {
+        if !is_found && error.is_none_or(|error| error.kind == ErrorKind::RestoredDefinition) {
             return Ok(false);
         }
         // A text that is too long is NULL, but the row stays, even with `skip`: the number of rows must not depend on

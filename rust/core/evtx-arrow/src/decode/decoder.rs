@@ -12,7 +12,7 @@ use super::chunk::{Arenas, ChunkDecoder, Progress};
 use super::error::DecodeError;
 use super::location::{ChunkLocation, Doubt};
 use super::predicates::Predicates;
-use super::recovery::{Definitions, Lender};
+use super::recovery::{DefinitionSource, Definitions};
 use super::sources::ChunkSource;
 use super::step::Step;
 use crate::arrays::MakeArrays;
@@ -34,7 +34,7 @@ pub struct Decoder {
     /// How many bytes of the block are left from `offset` on.
     left: u64,
     source: ChunkSource,
-    definitions: Lender,
+    definitions: DefinitionSource,
 }
 
 impl Decoder {
@@ -67,7 +67,7 @@ impl Decoder {
             offset: 0,
             left: 0,
             source: ChunkSource::empty(),
-            definitions: Lender::Nowhere,
+            definitions: DefinitionSource::None,
         }
     }
 
@@ -80,19 +80,19 @@ impl Decoder {
     /// The decoder, which asks for the definitions that orphans have lost: see [`asks_for_definitions`](Self::asks_for_definitions).
     pub fn asking(self) -> Self {
         Decoder {
-            definitions: Lender::Caller,
+            definitions: DefinitionSource::Caller,
             ..self
         }
     }
 
-    /// Whether the block goes on only when [`lend`](Self::lend) was called.
+    /// Whether the block goes on only when [`set_definitions`](Self::set_definitions) was called.
     pub fn asks_for_definitions(&self) -> bool {
-        matches!(self.definitions, Lender::Asked)
+        matches!(self.definitions, DefinitionSource::Asked)
     }
 
     /// Sets the definitions of all chunks of the scan.
-    pub fn lend(&mut self, definitions: Arc<Definitions>) {
-        self.definitions = Lender::Known(definitions);
+    pub fn set_definitions(&mut self, definitions: Arc<Definitions>) {
+        self.definitions = DefinitionSource::Known(definitions);
     }
 
     /// The finder of the scan's row source, if it has one.
@@ -184,7 +184,7 @@ impl Decoder {
                     break;
                 }
                 Step::Ask => {
-                    self.definitions = Lender::Asked;
+                    self.definitions = DefinitionSource::Asked;
                     break;
                 }
             };

@@ -6,5 +6,5 @@ mod definitions;
 mod state;
 
 pub use definitions::Definitions;
-pub(super) use definitions::{Lender, LostDefinition};
+pub(super) use definitions::{DefinitionSource, LostDefinition};
 pub(super) use state::Recovery;

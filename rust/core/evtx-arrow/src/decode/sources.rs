@@ -7,7 +7,7 @@ mod image;
 use evtx_format::container::layout::{Block, Chunks};
 use evtx_format::{Interrupt, Interrupted};
 
-use super::recovery::Lender;
+use super::recovery::DefinitionSource;
 use super::step::Step;
 use image::ImageChunks;
 use slots::SlotChunks;
@@ -42,13 +42,13 @@ impl ChunkSource {
         &mut self,
         bytes: &'b [u8],
         offset: u64,
-        lender: &Lender,
+        definitions: &DefinitionSource,
         interrupt: Interrupt<'_>,
     ) -> Result<Step<'b>, Interrupted> {
         match self {
             ChunkSource::Slots(slots) => Ok(slots.next(bytes, offset)),
             ChunkSource::StrayChunks(stray_chunks) => Ok(stray_chunks.next(bytes, offset)),
-            ChunkSource::Image(image) => image.next(bytes, offset, lender, interrupt),
+            ChunkSource::Image(image) => image.next(bytes, offset, definitions, interrupt),
         }
     }
 

@@ -54,8 +54,8 @@ struct KeptCopy {
 }
 
 /// Where the definitions for orphans come from that have lost theirs.
-pub(crate) enum Lender {
-    Nowhere,
+pub(crate) enum DefinitionSource {
+    None,
     /// The caller has them, and is not asked yet.
     Caller,
     Asked,
@@ -77,9 +77,9 @@ pub(crate) struct LostDefinition {
 /// The chunk offset of a definition, and its template ID.
 type Reference = (u32, u32);
 
-/// What a record that has lost definitions is read by.
+/// Which definitions a record that has lost some is read by.
 #[derive(Debug, Default)]
-pub(crate) struct Lent {
+pub(crate) struct RestoredDefinitions {
     /// Whether a definition is in no chunk, or in several that differ.
     pub(super) is_missing: bool,
     /// The log whose definition was used.
@@ -244,8 +244,8 @@ impl Definitions {
 
     /// Appends copies of lost definitions and names to a chunk of orphans, and lets the records refer to them. Returns what
     /// became of these records, by their chunk offset.
-    pub(crate) fn lend(&self, lost: &[LostDefinition], chunk: &mut Vec<u8>) -> HashMap<u32, Lent> {
-        let (mut appended, mut records) = (HashMap::new(), HashMap::<u32, Lent>::new());
+    pub(crate) fn restore(&self, lost: &[LostDefinition], chunk: &mut Vec<u8>) -> HashMap<u32, RestoredDefinitions> {
+        let (mut appended, mut records) = (HashMap::new(), HashMap::<u32, RestoredDefinitions>::new());
         for lost in lost {
             let known = self.known.get(&lost.reference.1);
             let copies = known.map_or(&[][..], |known| &known.copies);

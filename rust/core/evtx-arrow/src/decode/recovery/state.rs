@@ -10,7 +10,7 @@ use evtx_format::container::records::{FoundRecord, Origin, RecordWalk};
 use evtx_format::{Error, ErrorKind};
 use hashbrown::{HashMap, HashSet};
 
-use super::definitions::Lent;
+use super::definitions::RestoredDefinitions;
 use crate::decode::location::ChunkLocation;
 use crate::read::RecordReader;
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
@@ -27,7 +27,7 @@ pub(crate) struct Recovery {
     /// If it is a chunk of orphans: where in it they start.
     orphans: Option<Range<usize>>,
     /// The orphans that have lost definitions, by chunk offset.
-    lent: HashMap<u32, Lent>,
+    restored: HashMap<u32, RestoredDefinitions>,
     /// The IDs and times of the records that were read. The free space can have copies of them.
     seen: HashSet<(u64, u64)>,
 }
@@ -49,12 +49,12 @@ impl Recovery {
         }
     }
 
-    /// That of a chunk of orphans, which start in a range of chunk offsets. `lent` are those that have lost definitions, by
-    /// chunk offset.
-    pub(crate) fn of_orphans(starts: Range<usize>, lent: HashMap<u32, Lent>) -> Self {
+    /// That of a chunk of orphans, which start in a range of chunk offsets. `restored` are those that have lost
+    /// definitions, by chunk offset.
+    pub(crate) fn of_orphans(starts: Range<usize>, restored: HashMap<u32, RestoredDefinitions>) -> Self {
         Recovery {
             orphans: Some(starts),
-            lent,
+            restored,
             ..Recovery::default()
         }
     }
@@ -131,24 +131,24 @@ impl Recovery {
 
     /// What is wrong with a record, which may have lost definitions.
     pub(crate) fn damage(&self, record: &Record, damage: Option<Error>) -> Option<Error> {
-        let Some(lent) = self.lent.get(&record.offset) else {
+        let Some(restored) = self.restored.get(&record.offset) else {
             return damage;
         };
         let error = |kind| Some(Error::new(record.binxml().start, kind));
-        if lent.is_missing {
+        if restored.is_missing {
             error(ErrorKind::LostDefinition)
         } else {
-            damage.or(error(ErrorKind::LentDefinition))
+            damage.or(error(ErrorKind::RestoredDefinition))
         }
     }
 
     /// The text of the error of a record, which may have the definition of another.
     #[cold]
     pub(crate) fn describe(&self, record: &Record, error: Error, mut text: String) -> String {
-        let lent = self.lent.get(&record.offset);
-        if let Some(from) = lent.and_then(|lent| lent.from.as_ref()) {
-            if error.kind != ErrorKind::LentDefinition {
-                text = format!("{text}; {}", ErrorKind::LentDefinition);
+        let restored = self.restored.get(&record.offset);
+        if let Some(from) = restored.and_then(|restored| restored.from.as_ref()) {
+            if error.kind != ErrorKind::RestoredDefinition {
+                text = format!("{text}; {}", ErrorKind::RestoredDefinition);
             }
             text = format!("{text}: that of {from}");
         }

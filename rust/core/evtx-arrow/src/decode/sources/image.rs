@@ -10,7 +10,7 @@ use evtx_format::container::orphans::{Orphans, find_orphan};
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
-use crate::decode::recovery::{Definitions, Lender, LostDefinition, Recovery};
+use crate::decode::recovery::{DefinitionSource, Definitions, LostDefinition, Recovery};
 use crate::decode::step::{NextChunk, Step};
 
 /// The chunks and orphans of a block of an image.
@@ -38,7 +38,7 @@ impl ImageChunks {
         &mut self,
         bytes: &'b [u8],
         offset: u64,
-        lender: &Lender,
+        definitions: &DefinitionSource,
         interrupt: Interrupt<'_>,
     ) -> Result<Step<'b>, Interrupted> {
         let until = bytes.len().min(self.orphans.end.saturating_sub(offset) as usize);
@@ -54,7 +54,7 @@ impl ImageChunks {
         if gap > 0 {
             // A chunk ends the orphans before it.
             let until = if gap < until { gap } else { bytes.len() };
-            return self.next_orphans(&bytes[..until], gap, offset, lender, interrupt);
+            return self.next_orphans(&bytes[..until], gap, offset, definitions, interrupt);
         }
         let len = bytes.len().min(CHUNK_SIZE);
         // Another chunk can start inside this one.
@@ -80,7 +80,7 @@ impl ImageChunks {
         bytes: &'b [u8],
         gap: usize,
         offset: u64,
-        lender: &Lender,
+        definitions: &DefinitionSource,
         interrupt: Interrupt<'_>,
     ) -> Result<Step<'b>, Interrupted> {
         match find_orphan(bytes, 0..gap) {
@@ -92,10 +92,10 @@ impl ImageChunks {
         let mut chunk = vec![0; chunk_offset];
         chunk.extend_from_slice(&bytes[..len]);
         let lost = LostDefinition::all(&chunk, interrupt)?;
-        let lent = match lender {
-            Lender::Known(definitions) => definitions.lend(&lost, &mut chunk),
-            Lender::Caller if !lost.is_empty() => return Ok(Step::Ask),
-            _ => Definitions::default().lend(&lost, &mut chunk),
+        let restored = match definitions {
+            DefinitionSource::Known(definitions) => definitions.restore(&lost, &mut chunk),
+            DefinitionSource::Caller if !lost.is_empty() => return Ok(Step::Ask),
+            _ => Definitions::default().restore(&lost, &mut chunk),
         };
         let at = |start: u64| chunk_offset + (start.saturating_sub(offset) as usize).min(len.min(gap));
         let starts = at(self.orphans.start)..at(self.orphans.end);
@@ -105,7 +105,7 @@ impl ImageChunks {
             slot: None,
             first: chunk_offset as u32,
             promised: self.promised,
-            recovery: Some(Recovery::of_orphans(starts, lent).into()),
+            recovery: Some(Recovery::of_orphans(starts, restored).into()),
             len: len.min(gap),
         }))
     }
