@@ -532,8 +532,9 @@ mod tests {
         let storage = crate::local::LocalStorage;
         let rows = |path: &str| {
             let paths = expand(&storage, path, FileKind::Logs, "a test", Interrupt::NEVER).expect("paths");
-            let is_told = |path: &ScanPath| matches!(&path.source, Source::Unreadable(why) if why.contains("a link"));
-            (paths.len(), paths.iter().filter(|path| is_told(path)).count())
+            let is_reported =
+                |path: &ScanPath| matches!(&path.source, Source::Unreadable(why) if why.contains("a link"));
+            (paths.len(), paths.iter().filter(|path| is_reported(path)).count())
         };
         assert_eq!(rows(root), (4, 2));
         assert_eq!(rows(&format!("{}/a/*.evtx", literal(root))), (3, 1));

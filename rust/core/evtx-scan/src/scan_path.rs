@@ -174,7 +174,7 @@ impl ScanPath {
             StorageError::Failed(why) | StorageError::Unusable(why) if !self.explicitly_named => {
                 Ok(format!("cannot be read: {why}"))
             }
-            StorageError::Unusable(why) => self.refusal(why),
+            StorageError::Unusable(why) => self.unusable(why),
             error => Err(error.into()),
         }
     }
@@ -183,7 +183,7 @@ impl ScanPath {
     ///
     /// # Errors
     /// [`ScanError::Refused`] if the caller named the file.
-    pub fn refusal(&self, why: String) -> Result<String, ScanError> {
+    pub fn unusable(&self, why: String) -> Result<String, ScanError> {
         let path = self.path.clone();
         if self.explicitly_named {
             Err(ScanError::Refused { path, why })
@@ -198,8 +198,8 @@ impl ScanPath {
     /// [`ScanError::Refused`] with advice if the caller named the file.
     pub fn not_a_log(&self, why: String) -> Result<String, ScanError> {
         match advice_on_other(&self.path).filter(|_| self.explicitly_named) {
-            Some(advice) => self.refusal(format!("{why}; {advice}")),
-            None => self.refusal(why),
+            Some(advice) => self.unusable(format!("{why}; {advice}")),
+            None => self.unusable(why),
         }
     }
 

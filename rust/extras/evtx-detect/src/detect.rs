@@ -20,17 +20,17 @@ use crate::findings::Finding;
 use crate::kinds::KnownKind;
 use crate::rules::Rules;
 
-/// The fields of `System` by which most rules select their events. They distinguish kinds.
-const TELLING: [&str; 3] = ["EventID", "Channel", "Provider_Name"];
+/// The fields of `System` by which most rules select their events. Their values distinguish kinds.
+const KEY_FIELDS: [&str; 3] = ["EventID", "Channel", "Provider_Name"];
 
 /// The most bytes of the value of such a field. Rules are matched against a longer one in each record.
-const MAX_TELLING: usize = 1 << 10;
+const MAX_KEY_VALUE: usize = 1 << 10;
 
 pub(crate) struct Detector {
     matching: Matching,
     rules: Arc<Rules>,
     paths: Vec<(String, PathId)>,
-    telling: Vec<PathId>,
+    key_paths: Vec<PathId>,
     /// By their templates and the values at these paths.
     kinds: KindCache<KnownKind<Slot>>,
     key: Vec<u8>,
@@ -90,11 +90,11 @@ impl Detector {
     pub(crate) fn new(scan: &ScanLayout<'_>, rules: &Arc<Rules>, kept_hits: &Arc<AtomicUsize>) -> Self {
         let paths = system_names().filter_map(|(name, path)| Some((name, scan.path(path)?)));
         let paths: Vec<_> = paths.collect();
-        let telling = paths.iter().filter(|(name, _)| TELLING.contains(&&**name));
+        let key_paths = paths.iter().filter(|(name, _)| KEY_FIELDS.contains(&&**name));
         Detector {
             matching: Matching::new(Arc::clone(&rules.set)),
             rules: Arc::clone(rules),
-            telling: telling.map(|(_, path)| *path).collect(),
+            key_paths: key_paths.map(|(_, path)| *path).collect(),
             paths,
             kinds: KindCache::default(),
             key: Vec::new(),
@@ -166,7 +166,7 @@ impl Detector {
         if !record.write_shape(&arrays, &mut self.key) {
             return self.new_kind(record, &arrays, interrupt).map(Arc::new);
         }
-        self.write_telling(record);
+        self.write_key(record);
         if let Some(known) = self.kinds.get(&self.key) {
             return Ok(known);
         }
@@ -175,8 +175,8 @@ impl Detector {
         Ok(kind)
     }
 
-    fn write_telling(&mut self, record: ReadRecord<'_>) {
-        for &path in &self.telling {
+    fn write_key(&mut self, record: ReadRecord<'_>) {
+        for &path in &self.key_paths {
             match record.value_at(path) {
                 None => self.key.push(0),
                 Some(found) if found.is_constant() => self.key.push(1),
@@ -184,10 +184,10 @@ impl Detector {
                     let start = self.key.len();
                     found.push_text(&mut self.key);
                     let len = self.key.len() - start;
-                    if len > MAX_TELLING {
+                    if len > MAX_KEY_VALUE {
                         self.key.truncate(start);
                     }
-                    self.key.extend(len.min(MAX_TELLING + 1).to_le_bytes());
+                    self.key.extend(len.min(MAX_KEY_VALUE + 1).to_le_bytes());
                     self.key.push(2);
                 }
             }
@@ -203,9 +203,9 @@ impl Detector {
     ) -> Result<KnownKind<Slot>, Interrupted> {
         let (mut names, mut known, mut slots) = (Vec::new(), Vec::new(), Vec::new());
         for (name, path) in &self.paths {
-            let text = if self.telling.contains(path) {
+            let text = if self.key_paths.contains(path) {
                 let Some(found) = record.value_at(*path) else { continue };
-                found.text().filter(|text| text.len() <= MAX_TELLING)
+                found.text().filter(|text| text.len() <= MAX_KEY_VALUE)
             } else if record.may_have(*path) {
                 // A record of the same templates can have a value there.
                 None

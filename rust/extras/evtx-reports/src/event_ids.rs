@@ -17,7 +17,7 @@ const CHANNEL: usize = 0;
 const COMPUTER: usize = 1;
 const EVENT_RECORD_ID: usize = 2;
 
-/// The most logs that are told apart in a file. Only crafted files have more.
+/// The most logs that are distinguished in a file. Only crafted files have more.
 const MAX_LOGS: usize = 4096;
 
 /// Reads the IDs of events.

@@ -179,14 +179,14 @@ impl Type {
             Type::Always(own) => own.of_value(value),
             Type::OneOf(all) => all
                 .iter()
-                .find(|own| own.refusal(value).is_none())
+                .find(|own| own.rejection(value).is_none())
                 .unwrap_or(&Type::Any),
             own => own,
         }
     }
 
     /// What is wrong with a value, if anything is. NULL and empty texts stand for no value, unless there is always one.
-    fn refusal(&self, value: &Found<'_>) -> Option<String> {
+    fn rejection(&self, value: &Found<'_>) -> Option<String> {
         match (self, value) {
             (Type::Always(own), value) => own.mismatch(value),
             (_, Found::Null) => None,
@@ -198,9 +198,9 @@ impl Type {
     fn mismatch(&self, value: &Found<'_>) -> Option<String> {
         let (is_right, expected) = match (self, value) {
             (Type::OneOf(all), value) => {
-                let mut refusals = all.iter().map(|own| own.mismatch(value));
-                let first = refusals.next().flatten();
-                return first.filter(|_| refusals.all(|other| other.is_some()));
+                let mut mismatches = all.iter().map(|own| own.mismatch(value));
+                let first = mismatches.next().flatten();
+                return first.filter(|_| mismatches.all(|other| other.is_some()));
             }
             (Type::Any | Type::Always(_), _) | (Type::Null, Found::Null) => return None,
             (_, Found::Null) => return Some("null".to_owned()),
@@ -477,7 +477,7 @@ impl<'t, 'y> Scanner<'t, 'y, '_> {
                 _ => return Err(Stop::NotJson),
             };
             if self.odd.is_none()
-                && let Some(why) = expected.refusal(&value)
+                && let Some(why) = expected.rejection(&value)
             {
                 let path = self.path();
                 let path = if path.is_empty() { "it" } else { &path };

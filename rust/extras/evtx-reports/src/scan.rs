@@ -420,6 +420,6 @@ fn failure(path: &ScanPath, why: SlotsError) -> Result<String, ScanError> {
     match why {
         SlotsError::Interrupted(interrupted) => Err(interrupted.into()),
         SlotsError::Poisoned(poisoned) => Err(poisoned.into()),
-        why => path.refusal(why.to_string()),
+        why => path.unusable(why.to_string()),
     }
 }

@@ -90,7 +90,7 @@ impl Expression {
         Ok(self.is_match(text))
     }
 
-    /// The byte offset at which the match that ends first does so, if there is one. `None` if it cannot be told.
+    /// The byte offset at which the match that ends first does so, if there is one. `None` if it is not known.
     pub(crate) fn find_end(&self, text: &str, interrupt: Interrupt<'_>) -> Result<Option<Option<usize>>, Interrupted> {
         let stoppable = self.stoppable.get_or_init(|| self.stoppable());
         stoppable

@@ -453,7 +453,7 @@ fn a_name_is_numbered_after_the_children_that_are_there() {
 
 /// The template refers to a value that the record does not have, and the record has one that no template refers to.
 #[test]
-fn a_damaged_stream_that_no_template_refers_to_is_told() {
+fn a_damaged_stream_that_no_template_refers_to_is_reported() {
     let event = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("1")));
     for index in [0, 1, 31, 32, 64, 256] {
         let template = Template::new([1; 16], event.clone().substitution(Substitution::new(index, 33)));
@@ -465,7 +465,7 @@ fn a_damaged_stream_that_no_template_refers_to_is_told() {
 
 /// A stream that ends before its bytes do has lost what they held.
 #[test]
-fn a_stream_that_ends_early_is_told() {
+fn a_stream_that_ends_early_is_reported() {
     let outer = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("1")));
     let template = template(3, outer.substitution(Substitution::new(0, 33)));
     let zeroed = Value::Raw(0x21, vec![0, 1, 1, 0, 0x0c, 0, 0]);
@@ -476,7 +476,7 @@ fn a_stream_that_ends_early_is_told() {
 
 /// A record that was hidden: the size of the one before it covers it, and its magic is gone.
 #[test]
-fn bytes_after_an_event_are_told() {
+fn bytes_after_an_event_are_reported() {
     let mut log = LogWriter::new(1);
     let valid = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
     for _ in 0..3 {
@@ -501,9 +501,9 @@ fn bytes_after_an_event_are_told() {
         (Some("7"), third.xml.as_ref())
     );
     let error = first.error.as_deref().expect("an error");
-    let told = error.strip_suffix(" bytes come after the end of the event, and nothing reads them");
-    let bytes: usize = told
-        .and_then(|told| told.rsplit(' ').next()?.parse().ok())
+    let bytes = error.strip_suffix(" bytes come after the end of the event, and nothing reads them");
+    let bytes: usize = bytes
+        .and_then(|bytes| bytes.rsplit(' ').next()?.parse().ok())
         .expect("a number");
     assert!((hidden..hidden + 16).contains(&bytes), "{error}");
 }

@@ -41,17 +41,17 @@ impl Orphans {
             && let Ok(record) = Record::read(bytes, start)
         {
             let first = |own: usize| own.checked_sub(start).filter(|first| *first >= CHUNK_HEADER);
-            let told = told_chunk_offset(bytes, &record).map(first);
-            let first = chunk_offset.unwrap_or(told.flatten().unwrap_or(CHUNK_HEADER));
+            let stated = stated_chunk_offset(bytes, &record).map(first);
+            let first = chunk_offset.unwrap_or(stated.flatten().unwrap_or(CHUNK_HEADER));
             // A chunk has one definition of each template.
             let is_other = reference(bytes, &record)
                 .is_some_and(|(id, definition)| *definitions.entry(id).or_insert(definition) != definition);
-            if is_other || told.is_some_and(|told| told != Some(first)) || first + record.end() > CHUNK_SIZE {
+            if is_other || stated.is_some_and(|stated| stated != Some(first)) || first + record.end() > CHUNK_SIZE {
                 // It was in another chunk.
                 len = start;
                 break;
             }
-            chunk_offset = chunk_offset.or(told.flatten());
+            chunk_offset = chunk_offset.or(stated.flatten());
             at = record.end();
         }
         let chunk_offset = chunk_offset.unwrap_or(CHUNK_HEADER);
@@ -67,7 +67,7 @@ fn reference(bytes: &[u8], record: &Record) -> Option<(u32, u32)> {
 }
 
 /// The offset that a record had in its chunk, by a reference to a definition that follows this reference.
-fn told_chunk_offset(bytes: &[u8], record: &Record) -> Option<usize> {
+fn stated_chunk_offset(bytes: &[u8], record: &Record) -> Option<usize> {
     let binxml = bytes.get(record.binxml())?;
     memmem::find_iter(binxml, &INSTANCE_TOKEN).find_map(|at| {
         let instance = &binxml[at + INSTANCE_TOKEN.len()..];

@@ -474,8 +474,8 @@ fn other_evidence_in_a_folder_is_reported() {
         std::fs::remove_file(format!("{folder}/{name}")).expect("a file");
     }
     let none = expand(&LocalStorage, folder, FileKind::Logs, "a test", Interrupt::NEVER).expect_err("no logs");
-    let told = format!("No logs found in \"{folder}\"; evtx_file_metadata lists what was not read");
-    assert_eq!(none.to_string(), told);
+    let expected = format!("No logs found in \"{folder}\"; evtx_file_metadata lists what was not read");
+    assert_eq!(none.to_string(), expected);
 }
 
 #[test]
@@ -519,10 +519,13 @@ fn a_file_that_fails_is_a_row_or_an_error() {
             whole.len()
         );
     }
-    for (named, told) in [("logs/a", "the disk is broken"), ("logs/c", "the disk is broken")] {
+    for (named, expected) in [("logs/a", "the disk is broken"), ("logs/c", "the disk is broken")] {
         let scan = file_scan(Options::default(), paths(&storage, named));
         let error = rows(&storage, &scan, 2).expect_err("it is named");
-        assert!(matches!(&error, ScanError::Storage(text) if text == told), "{error:?}");
+        assert!(
+            matches!(&error, ScanError::Storage(text) if text == expected),
+            "{error:?}"
+        );
     }
     let error = rows(&storage, &file_scan(Options::default(), paths(&storage, "logs/d")), 1).expect_err("no log");
     assert!(
@@ -550,9 +553,9 @@ fn sizes_that_are_no_longer_right_lose_nothing_before_them() {
             assert_eq!(lie, i64::MAX);
             continue;
         };
-        let told = found.iter().filter(|(_, error)| error.is_some()).count();
+        let damaged = found.iter().filter(|(_, error)| error.is_some()).count();
         let valid: Vec<_> = found.iter().filter(|(_, error)| error.is_none()).cloned().collect();
-        assert!(told <= 2, "{lie}: {told}");
+        assert!(damaged <= 2, "{lie}: {damaged}");
         assert_eq!(valid, whole[..valid.len()], "{lie}");
         // A block that reaches behind the end cannot be read.
         let blocks = (log.len() as i64 + lie.clamp(-(log.len() as i64), 0)) / (1 << 20) - 1;
@@ -696,8 +699,8 @@ fn a_log_that_was_cut_between_chunks_says_so() {
     };
     let failed = rows(&storage, &file_scan(fails, paths(&storage, "log")), 1);
     assert!(failed.is_err_and(|error| error.to_string().contains(why)));
-    let told = report(&storage, FileReport::default(), paths(&storage, "log"), 1).expect("a report");
-    assert!(told[0].contains(why));
+    let reported = report(&storage, FileReport::default(), paths(&storage, "log"), 1).expect("a report");
+    assert!(reported[0].contains(why));
 }
 
 #[test]
@@ -711,7 +714,7 @@ fn threads_of_a_report_do_not_wait_for_one_that_fails() {
     let storage = Memory::default().with("log", &long("DC01-Sysmon.evtx", 200), fails);
     let found = report(&storage, ChunkReport::default(), paths(&storage, "log"), 3);
     assert!(matches!(found, Err(ScanError::Storage(_))), "{found:?}");
-    // If a glob found it, what stands before is told.
+    // If a glob found it, what stands before is reported.
     let found = report(&storage, ChunkReport::default(), paths(&storage, "lo*"), 3).expect("a report");
     assert!((32..=48).contains(&found.len()), "{}", found.len());
     let panics = Manner {

@@ -113,11 +113,11 @@ impl Findings {
 
     /// Adds a finding to the list of the row; `None` for an event whose damage can hide one.
     pub(super) fn push(&mut self, finding: Option<&Finding>) -> Result<(), ArrowError> {
-        self.push_or_refuse(finding, None)
+        self.push_with_error(finding, None)
     }
 
     /// The same, or instead what correlations could not evaluate: the path of the file of the rule, if it is one, and why.
-    fn push_or_refuse(
+    fn push_with_error(
         &mut self,
         finding: Option<&Finding>,
         refused: Option<(Option<Arc<str>>, String)>,
@@ -174,11 +174,11 @@ impl Findings {
             self.push(Some(&Finding::of_burst(&rules, FoundBurst { burst, files })))?;
         }
         for (file, why) in refused {
-            self.push_or_refuse(None, Some((Some(file), why)))?;
+            self.push_with_error(None, Some((Some(file), why)))?;
         }
         if without_time > 0 {
             let why = format!("correlations leave out {without_time} events that have no time_created");
-            self.push_or_refuse(None, Some((None, why)))?;
+            self.push_with_error(None, Some((None, why)))?;
         }
         Ok(())
     }

@@ -161,7 +161,7 @@ impl RowMatcher {
         Ok((fields, kind))
     }
 
-    fn telling(&self) -> [usize; 3] {
+    fn key_columns(&self) -> [usize; 3] {
         [self.columns.event_id, self.columns.channel, self.columns.provider]
     }
 
@@ -175,7 +175,7 @@ impl RowMatcher {
             key.extend(text.len().to_le_bytes());
             key.extend(text.as_bytes());
         };
-        for column in self.telling() {
+        for column in self.key_columns() {
             match row.values[column] {
                 Some(EventValue::Text(text)) => add(text),
                 Some(EventValue::Number(number)) => add(itoa::Buffer::new().format(number)),
@@ -194,12 +194,12 @@ impl RowMatcher {
         interrupt: Interrupt<'_>,
     ) -> Result<Arc<KnownKind<Slot>>, Interrupted> {
         let (mut slots, mut names, mut known) = (Vec::new(), Vec::new(), Vec::new());
-        let telling = self.telling();
+        let key_columns = self.key_columns();
         for (column, name, is_hexadecimal) in &self.columns.system {
             if let Some(value) = &row.values[*column] {
                 let mut text = String::new();
                 value.push_text(*is_hexadecimal, &mut text);
-                known.push(telling.contains(column).then_some(text));
+                known.push(key_columns.contains(column).then_some(text));
                 slots.push(Slot::Column(*column, *is_hexadecimal));
                 names.push(name.clone());
             }
