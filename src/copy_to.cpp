@@ -4,6 +4,7 @@
 #include "duckdb_v2.h"
 #include "storage.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ using duckdb::cxx::LogicalType;
 constexpr idx_t BATCH_ROWS = 8192;
 
 using Rows = std::unique_ptr<EvtxRows, Freed<evtx_rows_free>>;
+using Copy = std::unique_ptr<EvtxCopy, Freed<evtx_copy_free>>;
 using Export = std::unique_ptr<EvtxExport, Freed<evtx_export_free>>;
 
 //! What a statement says: the format, the columns of the rows, and options, as names and values in turn.
@@ -32,6 +34,8 @@ struct Statement {
 	std::vector<std::string> names;
 	std::vector<LogicalType> types;
 	std::vector<std::string> options;
+	//! What its files share.
+	std::shared_ptr<Copy> copy;
 };
 
 //! A file that is being written.
@@ -40,7 +44,7 @@ public:
 	File(duckdb::cxx::Context &context, const Statement &statement, const std::string &path) {
 		const auto options = LendAll(statement.options);
 		const auto memory = GetSetting(context, "memory_limit");
-		file = Create<Export>(evtx_export_new, Lend(statement.format), Lend(options), Lend(path), Lend(memory));
+		file = Create<Export>(evtx_export_new, statement.copy->get(), Lend(statement.format), Lend(options), Lend(path), Lend(memory));
 	}
 
 	void Append(duckdb::cxx::Context &context, Rows rows) {
@@ -91,7 +95,9 @@ void Bind(CopyFunction::CopyToBindInput &input) {
 		statement.types.push_back(input.GetColumnType(i));
 	}
 	const auto names = LendAll(statement.names), options = LendAll(statement.options);
-	Check(evtx_export_check(Lend(statement.format), Lend(input.GetFilePath()), Lend(names), Lend(options)));
+	const std::string path = input.GetFilePath();
+	statement.copy = std::make_shared<Copy>(
+	    Create<Copy>(evtx_export_check, Lend(statement.format), Lend(path), Lend(names), Lend(options)));
 	input.SetBindData<Statement>(std::move(statement));
 }
 

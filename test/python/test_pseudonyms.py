@@ -222,6 +222,25 @@ def test_a_value_that_is_left_fails_the_copy(con, tmp_path):
     assert os.listdir(tmp_path) == ["shared.evtx"]
 
 
+@pytest.mark.parametrize("options", [", PARTITION_BY (part), FILE_EXTENSION 'evtx'", ", PER_THREAD_OUTPUT, FILE_EXTENSION 'evtx'"])
+def test_each_file_of_a_copy_is_checked(con, tmp_path, options):
+    value = lambda number: planted.record(number, [(planted.STRING, planted.wide("qwrtzp"))])
+    rows = [(value(number), number % 3, number) for number in range(1, 30)]
+    con.execute("CREATE TABLE rows AS SELECT unnest($1::BLOB[]) AS record, unnest($2::INT[]) AS part, unnest($3::INT[]) AS number", [list(column) for column in zip(*rows)])
+    copy = lambda name, record: con.execute(f"COPY (SELECT {record} AS record, part FROM rows) TO {quoted(tmp_path / name)} (FORMAT evtx{options})")
+    copy("shared", "evtx_pseudonymize(record)")
+    files = [path for path in (tmp_path / "shared").rglob("*") if path.is_file()]
+    assert len(files) == 3 or "PARTITION" not in options
+    assert sum(con.execute("SELECT count(*) FROM read_evtx(?, verify := true) WHERE error IS NULL", [[str(path)]]).fetchone()[0] for path in files) == len(rows)
+    assert not any(planted.wide("qwrtzp") in path.read_bytes() for path in files)
+    with pytest.raises(duckdb.Error, match="record [0-9]+: the log still contains 'f0' in Event/EventData/f0"):
+        copy("row", "if(number = 7, record, evtx_pseudonymize(record))")
+    if "PARTITION" in options:
+        with pytest.raises(duckdb.Error, match="part=1.*the log has no pseudonyms, but other files of the same COPY have. Remove it"):
+            copy("file", "if(part = 1, record, evtx_pseudonymize(record))")
+    copy("plain", "record")
+
+
 @pytest.mark.parametrize("has_target", [True, False])
 def test_a_link_does_not_lead_around_the_check(con, tmp_path, has_target):
     (tmp_path / "real").mkdir()

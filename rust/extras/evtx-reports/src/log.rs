@@ -37,6 +37,8 @@ pub struct LogMarks {
     pub entries: BTreeSet<Box<str>>,
     /// Those of the pseudonyms.
     pub pseudonyms: HashSet<u64>,
+    /// Whether a record has no mark.
+    pub has_others: bool,
 }
 
 /// Rows that follow each other in a log, with the chunks that they fill.
@@ -109,6 +111,7 @@ impl LogRows {
         }
         self.marks.entries.extend(part.rows.marks.entries);
         self.marks.pseudonyms.extend(part.rows.marks.pseudonyms);
+        self.marks.has_others |= part.rows.marks.has_others;
         part.rest.iter().try_for_each(|batch| self.push(batch))
     }
 
@@ -120,6 +123,7 @@ impl LogRows {
         })?;
         let record = CutRecord::new(bytes).map_err(|why| format!("row {at}: the record cannot be written: {why}"))?;
         self.check_id(at, record.id)?;
+        self.marks.has_others |= record.marks.is_none();
         if let Some(marks) = record.marks {
             if !self.marks.entries.contains(marks.entries) {
                 _ = self.marks.entries.insert(marks.entries.into());

@@ -8,7 +8,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use evtx_ffi::{CATALOG_FORMAT, EvtxError, EvtxExport, FORMAT};
+use evtx_ffi::{CATALOG_FORMAT, EvtxCopy, EvtxError, EvtxExport, FORMAT};
 use evtx_reports::message_schema;
 use evtx_scan::LocalStorage;
 
@@ -35,6 +35,7 @@ struct Statement {
     schema: SchemaRef,
     /// The columns that are needed: their places and types.
     columns: Vec<(u64, LogicalType)>,
+    copy: EvtxCopy,
 }
 
 /// A file that is written.
@@ -115,6 +116,7 @@ unsafe extern "C" fn bind(info: duckdb_copy_function_bind_info) {
                 .collect(),
             schema: Schema::empty().into(),
             columns: Vec::new(),
+            copy: EvtxCopy::default(),
         };
         EvtxExport::check_options(format.name, &statement.options())?;
         (statement.schema, statement.columns) = columns(format.name, found)?;
@@ -145,7 +147,13 @@ unsafe extern "C" fn init(info: duckdb_copy_function_global_init_info) {
         EvtxExport::check(statement.format, &path, &names, &statement.options())?;
         let memory = context.setting(c"memory_limit");
         let path = Files::new(&context).to_write(&path)?;
-        let export = EvtxExport::new(statement.format, &statement.options(), &path, &memory)?;
+        let export = EvtxExport::new(
+            statement.copy.clone(),
+            statement.format,
+            &statement.options(),
+            &path,
+            &memory,
+        )?;
         let target = Target {
             file: None,
             path: export.path().to_owned(),

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, StructArray};
 use arrow_data::ffi::FFI_ArrowArray;
@@ -40,7 +41,12 @@ pub struct EvtxExport {
     part: Vec<u8>,
     /// The marks of the records of a finished log.
     marks: LogMarks,
+    copy: EvtxCopy,
 }
+
+/// What the files of a statement know of each other: the name of one whose records have pseudonyms, and of one whose have none.
+#[derive(Debug, Clone, Default)]
+pub struct EvtxCopy(Arc<Mutex<[Option<String>; 2]>>);
 
 #[derive(Debug)]
 enum File {
@@ -97,19 +103,27 @@ fn pairs<'a>(options: EvtxSlice<'a, EvtxText<'a>>) -> Result<Vec<[&'a str; 2]>, 
     pairs.map(|[name, value]| Ok([name.text()?, value.text()?])).collect()
 }
 
-/// Fails if a table with columns of these names cannot be a file of a format with this path and these options. `options` are
-/// names and values in turn.
+/// Begins a statement. Fails if a table with columns of these names cannot be a file of a format with this path and these
+/// options. `options` are names and values in turn.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_export_check(
     format: EvtxText<'_>,
     path: EvtxText<'_>,
     names: EvtxSlice<'_, EvtxText<'_>>,
     options: EvtxSlice<'_, EvtxText<'_>>,
+    out: Option<&mut EvtxOwned<EvtxCopy>>,
 ) -> EvtxFailure {
-    entry(|| {
+    produce(out, || {
         let (format, path) = (format.text()?, path.text()?);
-        Ok(EvtxExport::check(format, path, &texts(names)?, &pairs(options)?)?)
+        EvtxExport::check(format, path, &texts(names)?, &pairs(options)?)?;
+        Ok(Some(EvtxCopy::default().into()))
     })
+}
+
+/// Frees a statement.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_copy_free(copy: EvtxOwned<EvtxCopy>) {
+    release(|| drop(copy));
 }
 
 /// Begins rows of a file of a format. `schema` is that of their batches, and is taken over.
@@ -147,9 +161,10 @@ pub extern "C" fn evtx_rows_free(rows: EvtxOwned<EvtxRows>) {
     release(|| drop(rows));
 }
 
-/// Makes a file without rows, as [`EvtxExport::new`] says. `options` are names and values in turn.
+/// Makes a file of a statement without rows, as [`EvtxExport::new`] says. `options` are names and values in turn.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_export_new(
+    copy: Option<&EvtxCopy>,
     format: EvtxText<'_>,
     options: EvtxSlice<'_, EvtxText<'_>>,
     path: EvtxText<'_>,
@@ -157,7 +172,8 @@ pub extern "C" fn evtx_export_new(
     out: Option<&mut EvtxOwned<EvtxExport>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let export = EvtxExport::new(format.text()?, &pairs(options)?, path.text()?, memory.text()?)?;
+        let copy = required(copy)?.clone();
+        let export = EvtxExport::new(copy, format.text()?, &pairs(options)?, path.text()?, memory.text()?)?;
         Ok(Some(export.into()))
     })
 }
@@ -263,7 +279,7 @@ impl EvtxExport {
     ///
     /// # Errors
     /// A text that names an option that the format lacks.
-    pub fn new(format: &str, options: &[[&str; 2]], path: &str, memory: &str) -> Result<Self, String> {
+    pub fn new(copy: EvtxCopy, format: &str, options: &[[&str; 2]], path: &str, memory: &str) -> Result<Self, String> {
         let options = log_options(format, options)?;
         let file = if is_log(format) {
             File::Log(LogRows::new(options))
@@ -275,6 +291,7 @@ impl EvtxExport {
             place: Place::new(path),
             part: Vec::new(),
             marks: LogMarks::default(),
+            copy,
         })
     }
 
@@ -349,7 +366,7 @@ impl EvtxExport {
     /// closed.
     ///
     /// # Errors
-    /// A value that is neither allowed nor a pseudonym; a file that cannot be read or moved, or [`ScanError::Interrupted`].
+    /// Files of the statement with pseudonyms, and others without; a value that is neither allowed nor a pseudonym; a file that cannot be read or moved, or [`ScanError::Interrupted`].
     /// The file is removed.
     pub fn keep(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
         let kept = self.checked(storage, interrupt).and_then(|()| self.place.keep());
@@ -357,7 +374,21 @@ impl EvtxExport {
     }
 
     fn checked(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
-        let LogMarks { entries, pseudonyms } = std::mem::take(&mut self.marks);
+        let LogMarks {
+            entries,
+            pseudonyms,
+            has_others,
+        } = std::mem::take(&mut self.marks);
+        if !entries.is_empty() || has_others {
+            let mut files = self.copy.0.lock().unwrap_or_else(PoisonError::into_inner);
+            files[usize::from(entries.is_empty())] = Some(self.place.named.clone());
+            if let [Some(_), Some(other)] = &*files {
+                return Err(ScanError::Input(format!(
+                    "\"{other}\": the log has no pseudonyms, but other files of the same COPY have. Remove it, and pass each \
+                     record through evtx_pseudonymize, last of all functions"
+                )));
+            }
+        }
         if entries.is_empty() {
             return Ok(());
         }
