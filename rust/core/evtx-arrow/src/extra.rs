@@ -20,7 +20,7 @@ use crate::schema::{Comparable, EventPath};
 
 /// What an extra column or a row source needs of each record.
 #[derive(Debug, Clone, Default)]
-pub struct Needs {
+pub struct Requirements {
     /// The paths that are read.
     pub paths: Vec<EventPath>,
     /// Whether the entries of `EventData` are read.
@@ -35,10 +35,10 @@ pub struct Needs {
     pub beside: bool,
 }
 
-impl Needs {
+impl Requirements {
     /// All that values are matched by: the paths of `System`, and all other values.
     pub fn all_values(paths: Vec<EventPath>) -> Self {
-        Needs {
+        Requirements {
             paths,
             event_data: true,
             user_entries: true,
@@ -87,8 +87,8 @@ pub trait ExtraColumn: Debug + Send + Sync + Any {
     fn field(&self, name: &str) -> Field;
 
     /// What it needs of each record.
-    fn needs(&self) -> Needs {
-        Needs::default()
+    fn requirements(&self) -> Requirements {
+        Requirements::default()
     }
 
     /// How predicates on it are compared, if [`RowSource::of_scan`] decides them. `None` if the engine does.
@@ -236,7 +236,7 @@ impl<'g> GroupRows<'g> {
 /// Decides what becomes a row, for all threads of a scan. Without one, each record is a row.
 pub trait RowSource: Debug + Send + Sync + Any {
     /// What it needs of each record.
-    fn needs(&self) -> Needs;
+    fn requirements(&self) -> Requirements;
 
     /// Whether its finders must see every record, so that predicates only choose rows. Their [`SecondPass`] follows.
     fn sees_all(&self) -> bool {

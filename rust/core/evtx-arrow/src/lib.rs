@@ -35,8 +35,8 @@ pub use events::{
     SlotsError, TooManyEvents,
 };
 pub use extra::{
-    Beside, ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Needs, RowFinder, RowSource, ScanLayout,
-    SecondPass,
+    Beside, ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Requirements, RowFinder, RowSource,
+    ScanLayout, SecondPass,
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
 pub use plan::{PathId, is_misfit, system_element};

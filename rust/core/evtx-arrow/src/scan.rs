@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use crate::columns::ReadColumn;
-use crate::extra::{Keeps, KnownValues, Needs, RowSource, ScanLayout, Shared};
+use crate::extra::{Keeps, KnownValues, Requirements, RowSource, ScanLayout, Shared};
 use crate::filter::{Filter, Predicate};
 use crate::plan::{PlanCache, Projection};
 use crate::schema::{self, Column, ColumnSource, OnError, Options};
@@ -72,8 +72,8 @@ impl Scan {
     }
 
     /// A scan of all events without columns, which reads something of each. The first of its paths has the ID 0.
-    pub(crate) fn of_needs(needs: Needs) -> Self {
-        Scan::reading(vec![needs], Options::default().into(), &[], &[])
+    pub(crate) fn with_requirements(requirements: Requirements) -> Self {
+        Scan::reading(vec![requirements], Options::default().into(), &[], &[])
     }
 
     /// As [`Scan::new`], but only with the rows for which all predicates are true.
@@ -82,13 +82,20 @@ impl Scan {
     }
 
     /// The scan, which has some needs besides those of its columns and predicates.
-    pub(crate) fn reading(mut needs: Vec<Needs>, table: Table, columns: &[usize], predicates: &[Predicate]) -> Self {
+    pub(crate) fn reading(
+        mut requirements: Vec<Requirements>,
+        table: Table,
+        columns: &[usize],
+        predicates: &[Predicate],
+    ) -> Self {
         let options = table.options;
         let all = &table.columns;
         let columns: Vec<&Column> = columns.iter().filter_map(|&index| all.get(index)).collect();
         let extras = table.extras;
         let mut projection = Projection::default();
-        needs.iter().for_each(|needs| needs.add_to(&mut projection));
+        requirements
+            .iter()
+            .for_each(|requirements| requirements.add_to(&mut projection));
         let mut reports = options.on_error != OnError::Report;
         let mut read = |source: &ColumnSource| match source {
             ColumnSource::Header(value) => ReadColumn::Header(*value),
@@ -111,7 +118,7 @@ impl Scan {
                 ReadColumn::Error
             }
             ColumnSource::Extra(extra) => {
-                needs.push(extras[extra.id].needs());
+                requirements.push(extras[extra.id].requirements());
                 ReadColumn::Extra(Arc::clone(&extras[extra.id]))
             }
         };
@@ -128,10 +135,12 @@ impl Scan {
         let keeps: Option<&Keeps<'_>> = is_restricted.then_some(&keeps);
         let source = table.source.map(|source| source.of_scan(keeps));
         if let Some(source) = &source {
-            needs.push(source.needs());
+            requirements.push(source.requirements());
         }
-        needs.iter().for_each(|needs| needs.add_to(&mut projection));
-        reports |= needs.iter().any(|needs| needs.whole);
+        requirements
+            .iter()
+            .for_each(|requirements| requirements.add_to(&mut projection));
+        reports |= requirements.iter().any(|requirements| requirements.whole);
         // A damaged event has no text and no record, and carved bytes are a record only if they read in full.
         let of_events = table.events.as_deref().map(Predicate::of_events);
         let filter = Filter::new(of_events.as_ref(), predicates, &mut projection);
@@ -153,7 +162,7 @@ impl Scan {
             validates_all,
             force_tree_path: false,
             uses_implicit_templates: true,
-            reads_beside: needs.iter().any(|needs| needs.beside),
+            reads_beside: requirements.iter().any(|requirements| requirements.beside),
             sees_all: source.as_ref().is_some_and(|source| source.sees_all()),
             source,
             projection,

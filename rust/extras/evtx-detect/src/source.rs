@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::vec::IntoIter;
 
 use evtx_arrow::{
-    EventPath, ExtraColumn, Keeps, Known, Needs, PathReader, ReadRecord, RecordHeader, RowFinder, RowSource,
+    EventPath, ExtraColumn, Keeps, Known, PathReader, ReadRecord, RecordHeader, Requirements, RowFinder, RowSource,
     ScanLayout, SecondPass, system_names,
 };
 use evtx_format::container::records::PromisedIds;
@@ -44,9 +44,9 @@ impl RuleSource {
 }
 
 impl RowSource for RuleSource {
-    fn needs(&self) -> Needs {
+    fn requirements(&self) -> Requirements {
         // A row reports damage that may have destroyed a match.
-        Needs::all_values(system_names().map(|(_, path)| path).collect())
+        Requirements::all_values(system_names().map(|(_, path)| path).collect())
     }
 
     fn sees_all(&self) -> bool {

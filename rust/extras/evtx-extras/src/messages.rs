@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field};
-use evtx_arrow::{ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Needs, ScanLayout, TextColumn, TextListColumn};
+use evtx_arrow::{
+    ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Requirements, ScanLayout, TextColumn, TextListColumn,
+};
 
 use crate::beside::SavedBeside;
 use crate::finder::{Event, MessageCatalog, MessageFinder, MessagePaths, converted};
@@ -30,14 +32,14 @@ impl ExtraColumn for Messages {
         Field::new(name, DataType::Utf8View, true)
     }
 
-    fn needs(&self) -> Needs {
+    fn requirements(&self) -> Requirements {
         let has_catalog = self.catalog().is_some();
-        Needs {
+        Requirements {
             paths: MessagePaths::ALL.to_vec(),
             event_data: has_catalog,
             user_entries: has_catalog,
             beside: true,
-            ..Needs::default()
+            ..Requirements::default()
         }
     }
 
@@ -60,11 +62,11 @@ impl ExtraColumn for Insertions {
         TextListColumn::field(name)
     }
 
-    fn needs(&self) -> Needs {
-        Needs {
+    fn requirements(&self) -> Requirements {
+        Requirements {
             event_data: true,
             user_entries: true,
-            ..Needs::default()
+            ..Requirements::default()
         }
     }
 

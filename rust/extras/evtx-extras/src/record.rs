@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::BinaryBuilder;
 use arrow_schema::{ArrowError, DataType, Field};
-use evtx_arrow::{ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Needs, ScanLayout};
+use evtx_arrow::{ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Requirements, ScanLayout};
 use evtx_format::container::record::Record;
 use evtx_writer::Cutter;
 
@@ -19,10 +19,10 @@ impl ExtraColumn for WholeRecord {
     }
 
     // A damaged event has no record.
-    fn needs(&self) -> Needs {
-        Needs {
+    fn requirements(&self) -> Requirements {
+        Requirements {
             whole: true,
-            ..Needs::default()
+            ..Requirements::default()
         }
     }
 

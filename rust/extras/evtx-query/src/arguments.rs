@@ -68,7 +68,7 @@ impl Arguments {
     }
 
     /// Sets the option that adds a column, if the option does no more than that.
-    pub fn need(&mut self, column: &str) {
+    pub fn require(&mut self, column: &str) {
         let mut columns = reference().into_iter();
         let found = columns.find(|known| known.field.name().eq_ignore_ascii_case(column));
         let option = found.and_then(|known| known.option).filter(|&name| name != "recover");
@@ -198,7 +198,7 @@ mod tests {
     fn a_column_sets_the_option_that_only_adds_it() {
         let mut arguments = Arguments::new(Query::Records);
         for column in ["XML", "record_offset", "recovered", "level", "nothing"] {
-            arguments.need(column);
+            arguments.require(column);
         }
         let options = arguments.scan.options;
         assert!(options.xml && options.location && !options.json && !options.recover);

@@ -77,7 +77,7 @@ impl EvtxCall {
         interrupt: Interrupt<'_>,
     ) -> Result<Self, EvtxError> {
         arguments.arguments.default_messages(messages);
-        table.iter().for_each(|name| arguments.arguments.need(name));
+        table.iter().for_each(|name| arguments.arguments.require(name));
         let mut paths = EvtxPaths::new(&arguments, memory, folder, disk);
         if let Some(files) = files {
             paths.expand_all(&arguments, files, storage, interrupt)?;

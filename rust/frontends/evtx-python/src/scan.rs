@@ -117,10 +117,10 @@ pub(crate) fn open(
     let types: Types = types.parse().map_err(PyValueError::new_err)?;
     let mut arguments = arguments(Query::Records, SCAN, values)?;
     for column in columns.iter().flatten() {
-        arguments.need(column);
+        arguments.require(column);
     }
     for (column, ..) in &conditions {
-        arguments.need(column);
+        arguments.require(column);
     }
     if let Some(fields) = fields {
         let fields = fields.into_iter().map(EventField::try_from).collect::<Result<_, _>>();

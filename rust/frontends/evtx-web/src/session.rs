@@ -194,7 +194,7 @@ impl Session {
         self.scan = None;
         let mut arguments = arguments(command)?;
         let wanted: Vec<String> = texts(&command["columns"]).collect();
-        wanted.iter().for_each(|name| arguments.arguments.need(name));
+        wanted.iter().for_each(|name| arguments.arguments.require(name));
         let paths = self.paths(command, &arguments)?;
         let call = EvtxCall::new(&arguments, paths, 1, &self.files, Interrupt::NEVER).map_err(shown)?;
         let is_wanted =

@@ -13,7 +13,7 @@ use super::maps::MapBuilder;
 use super::text::TextBuilder;
 use super::value::ValueBuilder;
 use crate::arrays::{Build, MakeArrays};
-use crate::extra::{ExtraBuilder, ExtraColumn, Needs, ScanLayout};
+use crate::extra::{ExtraBuilder, ExtraColumn, Requirements, ScanLayout};
 use crate::plan::{Keys, Lookup, PathId};
 use crate::schema::{ColumnType, FieldType, HeaderValue};
 
@@ -50,7 +50,7 @@ impl ReadColumn {
             ReadColumn::Event(Language::Fields) => ColumnBuilder::Fields(FieldsBuilder::new()),
             ReadColumn::Event(language) => ColumnBuilder::Rendered(Rendering::Event(*language), TextBuilder::new()),
             ReadColumn::Error => ColumnBuilder::Error(TextBuilder::new()),
-            ReadColumn::Extra(column) => ColumnBuilder::Extra(column.builder(layout), column.needs()),
+            ReadColumn::Extra(column) => ColumnBuilder::Extra(column.builder(layout), column.requirements()),
         }
     }
 }
@@ -66,7 +66,7 @@ pub(crate) enum ColumnBuilder {
     Fields(FieldsBuilder),
     Error(TextBuilder),
     FileName,
-    Extra(Box<dyn ExtraBuilder>, Needs),
+    Extra(Box<dyn ExtraBuilder>, Requirements),
 }
 
 // A column that is added must be decided here, too.

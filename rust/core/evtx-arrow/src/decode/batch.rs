@@ -265,9 +265,9 @@ impl BatchBuilder {
                     let texts = (0..kept.len()).map(|row| group.reported(row).map(printable));
                     texts.for_each(|text| builder.push_option(text.as_deref()));
                 }
-                ColumnBuilder::Extra(builder, needs) => builder.push(&GroupRows {
+                ColumnBuilder::Extra(builder, requirements) => builder.push(&GroupRows {
                     kept,
-                    rows: if needs.reads_event() { &rows } else { &[] },
+                    rows: if requirements.reads_event() { &rows } else { &[] },
                     group,
                     templates,
                     keys: &scan.plans.keys,

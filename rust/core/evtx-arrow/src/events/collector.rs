@@ -17,7 +17,7 @@ use super::collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLay
 use super::columns::{FieldColumns, MAX_FIELDS};
 use super::records::ChunkReader;
 use super::slots::{Slots, SlotsError, TooManyEvents};
-use crate::extra::Needs;
+use crate::extra::Requirements;
 use crate::filter::{Row, Scratch, Stage};
 use crate::plan::{Entry, EventData, PathId, Resolved};
 use crate::read::RecordReader;
@@ -66,13 +66,13 @@ impl EventCollector {
         let events = events.map(Arc::new);
         let mut table = Table::from(Options::default());
         table.events = events.clone();
-        let needs = Needs {
+        let requirements = Requirements {
             paths: PATHS.to_vec(),
             event_data: true,
             user_entries: true,
-            ..Needs::default()
+            ..Requirements::default()
         };
-        let mut scan = Scan::reading(vec![needs], table, &[], &[]);
+        let mut scan = Scan::reading(vec![requirements], table, &[], &[]);
         scan.projection.names_only = true;
         scan.uses_implicit_templates = uses_implicit_templates;
         EventCollector {

@@ -5,7 +5,7 @@ use evtx_format::{Interrupt, Interrupted};
 
 use super::collected::push_key;
 use super::records::ChunkReader;
-use crate::extra::Needs;
+use crate::extra::Requirements;
 use crate::plan::PathId;
 use crate::record::PathValues;
 use crate::scan::Scan;
@@ -24,9 +24,9 @@ impl PathReader {
     /// A reader of different paths.
     pub fn new(paths: &[EventPath]) -> Self {
         PathReader {
-            scan: Scan::of_needs(Needs {
+            scan: Scan::with_requirements(Requirements {
                 paths: paths.to_vec(),
-                ..Needs::default()
+                ..Requirements::default()
             }),
             reader: ChunkReader::default(),
         }

@@ -51,7 +51,7 @@ pub(crate) struct Plan {
     /// The substitutions whose streams are parts, as a set.
     pub(crate) part_substitutions: SubstitutionSet,
     /// By index of the substitution: which values the plan supports.
-    pub(super) needs: Box<[RequiredShape]>,
+    pub(super) required_shapes: Box<[RequiredShape]>,
     /// The substitutions that columns read.
     pub(super) read_substitutions: SubstitutionSet,
 }
@@ -251,8 +251,8 @@ impl Plan {
     fn supports_compound(&self, values: ValueTable<'_>) -> bool {
         values
             .compound()
-            .all(|(substitution, slot)| match self.needs.get(substitution) {
-                Some(need) if *need >= RequiredShape::Leaf => self.takes(*need, values.value(slot)),
+            .all(|(substitution, slot)| match self.required_shapes.get(substitution) {
+                Some(shape) if *shape >= RequiredShape::Leaf => self.takes(*shape, values.value(slot)),
                 _ => true,
             })
     }
@@ -261,18 +261,21 @@ impl Plan {
     #[cold]
     pub(crate) fn supports_entries(&self, entries: &EventData, values: ValueTable<'_>) -> bool {
         let mut read = entries.entries.iter().flat_map(|entry| entry.source.substitutions());
-        let takes = |substitution| match (self.needs.get(usize::from(substitution)), values.get(substitution)) {
-            (Some(need), Some(value)) if value.value_type.array || value.value_type.scalar == Scalar::BinXml => {
-                self.takes(*need, value)
+        let takes = |substitution| match (
+            self.required_shapes.get(usize::from(substitution)),
+            values.get(substitution),
+        ) {
+            (Some(shape), Some(value)) if value.value_type.array || value.value_type.scalar == Scalar::BinXml => {
+                self.takes(*shape, value)
             }
             _ => true,
         };
         !self.irregular && read.all(takes)
     }
 
-    fn takes(&self, need: RequiredShape, value: Value<'_>) -> bool {
+    fn takes(&self, shape: RequiredShape, value: Value<'_>) -> bool {
         if value.value_type.array {
-            need == RequiredShape::Leaf || !value.repeats()
+            shape == RequiredShape::Leaf || !value.repeats()
         } else {
             value.is_null()
         }
@@ -345,7 +348,7 @@ impl Plan {
         };
         let own = size_of_val(&*self.paths)
             + size_of_val(&*self.bare_substitution)
-            + size_of_val(&*self.needs)
+            + size_of_val(&*self.required_shapes)
             + size_of_val(&*self.children);
         let paths = self.paths.iter().flatten().map(Extractor::bytes);
         own + paths.chain(self.all_entries().map(of_entries)).sum::<usize>()
@@ -353,8 +356,8 @@ impl Plan {
 
     /// Whether the stream in a substitution is a separate part, and no column reads the substitution.
     pub(crate) fn is_part(&self, substitution: usize) -> bool {
-        let need = self.needs.get(substitution);
-        matches!(need, Some(RequiredShape::Child | RequiredShape::InUserData))
+        let shape = self.required_shapes.get(substitution);
+        matches!(shape, Some(RequiredShape::Child | RequiredShape::InUserData))
     }
 }
 

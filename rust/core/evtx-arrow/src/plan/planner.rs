@@ -27,8 +27,8 @@ impl Plan {
             TreeRoot::Child => planner.children_of_event(&[tree]),
             TreeRoot::InUserData => planner.in_user_data(tree),
         }
-        for (substitution, need) in planner.needs.iter().enumerate() {
-            match need {
+        for (substitution, shape) in planner.required_shapes.iter().enumerate() {
+            match shape {
                 RequiredShape::Nothing => {}
                 RequiredShape::Child | RequiredShape::InUserData => {
                     planner.plan.part_substitutions.insert_own(substitution);
@@ -36,7 +36,7 @@ impl Plan {
                 RequiredShape::Leaf | RequiredShape::Single => planner.plan.read_substitutions.insert(substitution),
             }
         }
-        planner.plan.needs = planner.needs.into();
+        planner.plan.required_shapes = planner.required_shapes.into();
         if !planner.other_values.is_empty() {
             let entries = EventData::new(planner.other_values.into(), [].into(), [].into());
             planner.plan.other_values = Some(entries);
@@ -102,7 +102,7 @@ struct Planner<'t> {
     projection: &'t Projection,
     keys: &'t Keys,
     plan: Plan,
-    needs: Vec<RequiredShape>,
+    required_shapes: Vec<RequiredShape>,
     /// Bytes of the constants of the current entries so far, and of their names.
     text: usize,
     names: usize,
@@ -124,7 +124,7 @@ impl<'t> Planner<'t> {
                 paths: projection.paths.iter().map(|_| None).collect(),
                 ..Plan::default()
             },
-            needs: Vec::new(),
+            required_shapes: Vec::new(),
             text: 0,
             names: 0,
             namer: FieldNamer::default(),
@@ -139,7 +139,7 @@ impl<'t> Planner<'t> {
         for node in event.content {
             if let Node::Substitution(substitution) = node {
                 children.push(substitution.index);
-                self.need(substitution.index, RequiredShape::Child);
+                self.require(substitution.index, RequiredShape::Child);
             }
         }
         self.plan.children = children.into();
@@ -208,7 +208,7 @@ impl<'t> Planner<'t> {
         }
         match first.content {
             &[Node::Substitution(substitution)] => {
-                self.need(substitution.index, RequiredShape::InUserData);
+                self.require(substitution.index, RequiredShape::InUserData);
                 let given = substitution.index;
                 self.plan.user_stream = Some(Conditional { guard, given });
             }
@@ -252,7 +252,7 @@ impl<'t> Planner<'t> {
     }
 
     fn other_value(&mut self, value: &OtherValue<'_>) {
-        self.need_content(value.content, RequiredShape::Single);
+        self.require_content(value.content, RequiredShape::Single);
         if self.other_text > MAX_TEXT {
             return;
         }
@@ -279,7 +279,7 @@ impl<'t> Planner<'t> {
 
     /// The first match of a path in a child of `Event`, in the order of XPath.
     fn path(&mut self, child: &Element<'_>, path: &EventPath, guard: Guard) -> Result<Option<Extractor>, Irregular> {
-        self.need_content(child.content, RequiredShape::Single);
+        self.require_content(child.content, RequiredShape::Single);
         let mut found: Option<Extractor> = None;
         for element in child.elements().filter(|element| element.name == path.elements[1]) {
             let guard = deeper(guard, element)?;
@@ -325,7 +325,7 @@ impl<'t> Planner<'t> {
             element.push_text(&mut text, Form::Plain, limit);
             Constant::from(text).into()
         } else {
-            self.need_content(element.content, RequiredShape::Single);
+            self.require_content(element.content, RequiredShape::Single);
             self.source(element.content, limit)
         };
         source.guard = guard;
@@ -496,7 +496,7 @@ impl<'t> Planner<'t> {
     ) -> Result<(), Irregular> {
         // All texts of `Data` without a name share a number.
         let mut number = None;
-        self.need_content(element.content, RequiredShape::Single);
+        self.require_content(element.content, RequiredShape::Single);
         let is_element = |node: &Node<'_>| node.elements().next().is_some();
         for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
             if !is_element(&run[0]) {
@@ -565,7 +565,7 @@ impl<'t> Planner<'t> {
             // Only the record says whether its payload is text.
             content if leaf.is_payload() && content.iter().any(is_substitution) => return Err(Irregular),
             [Node::Substitution(substitution)] => {
-                self.need(substitution.index, RequiredShape::Leaf);
+                self.require(substitution.index, RequiredShape::Leaf);
                 self.source(leaf.content, MAX_TEXT)
             }
             content => match leaf.payload_text() {
@@ -579,18 +579,18 @@ impl<'t> Planner<'t> {
         Ok((source, declared))
     }
 
-    fn need(&mut self, substitution: u16, need: RequiredShape) {
+    fn require(&mut self, substitution: u16, shape: RequiredShape) {
         let substitution = usize::from(substitution);
-        if self.needs.len() <= substitution {
-            self.needs.resize(substitution + 1, RequiredShape::Nothing);
+        if self.required_shapes.len() <= substitution {
+            self.required_shapes.resize(substitution + 1, RequiredShape::Nothing);
         }
-        self.needs[substitution] = self.needs[substitution].max(need);
+        self.required_shapes[substitution] = self.required_shapes[substitution].max(shape);
     }
 
-    fn need_content(&mut self, content: &[Node<'_>], need: RequiredShape) {
+    fn require_content(&mut self, content: &[Node<'_>], shape: RequiredShape) {
         for node in content {
             if let Node::Substitution(substitution) = node {
-                self.need(substitution.index, need);
+                self.require(substitution.index, shape);
             }
         }
     }
@@ -598,7 +598,7 @@ impl<'t> Planner<'t> {
     /// Requires single values in attributes: an array would repeat the element, and a stream is an error.
     fn attributes(&mut self, element: &Element<'_>) {
         for attribute in element.attributes {
-            self.need_content(attribute.content, RequiredShape::Single);
+            self.require_content(attribute.content, RequiredShape::Single);
         }
         element.elements().for_each(|child| self.attributes(child));
     }

@@ -10,8 +10,8 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{ArrowError, DataType, Field};
 use evtx_arrow::{
-    EventPath, ExtraBuilder, ExtraColumn, GroupRows, Keeps, MakeArrays, Needs, Options, ReadRecord, RecordHeader,
-    RowFinder, RowSource, Scan, ScanLayout, Table,
+    EventPath, ExtraBuilder, ExtraColumn, GroupRows, Keeps, MakeArrays, Options, ReadRecord, RecordHeader,
+    Requirements, RowFinder, RowSource, Scan, ScanLayout, Table,
 };
 use evtx_format::{Interrupt, Interrupted};
 
@@ -29,10 +29,10 @@ impl ExtraColumn for Turn {
         Field::new(name, DataType::UInt64, true)
     }
 
-    fn needs(&self) -> Needs {
-        Needs {
+    fn requirements(&self) -> Requirements {
+        Requirements {
             paths: Vec::from_iter(self.needs_id.then_some(EventPath::EVENT_ID)),
-            ..Needs::default()
+            ..Requirements::default()
         }
     }
 
@@ -77,8 +77,8 @@ struct RepeatsFinder {
 }
 
 impl RowSource for Repeats {
-    fn needs(&self) -> Needs {
-        Needs::default()
+    fn requirements(&self) -> Requirements {
+        Requirements::default()
     }
 
     fn of_scan(&self, _: Option<&Keeps<'_>>) -> Arc<dyn RowSource> {
