@@ -9,7 +9,7 @@ use uuid::fmt::Braced;
 
 use crate::bytes::{array_at, u16_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
-use text::{Form, push_hex_byte};
+use text::{Escaping, push_hex_byte};
 use time::SystemTime;
 pub use types::{Scalar, ValueType};
 
@@ -166,7 +166,7 @@ impl<'a> Value<'a> {
 
     /// The text of a string, a number, a hexadecimal number or a SID, if it is ASCII of at most twelve
     /// characters: the characters as the bytes of a number, the first one in the lowest byte, and how many there are.
-    /// `None` for other values. The text is the one that [`push_text`](Self::push_text) appends in [`Form::Plain`].
+    /// `None` for other values. The text is the one that [`push_text`](Self::push_text) appends in [`Escaping::Plain`].
     ///
     /// Most values of events have such a text, which stays in registers.
     #[inline(always)]
@@ -206,26 +206,26 @@ impl<'a> Value<'a> {
     ///
     /// A value that does not pass [`Value::check`] appends what can be read of it, or nothing.
     #[inline]
-    pub fn push_text(self, out: &mut Vec<u8>, form: Form) {
+    pub fn push_text(self, out: &mut Vec<u8>, escaping: Escaping) {
         if !self.value_type.array {
-            self.push_scalar(out, form);
+            self.push_scalar(out, escaping);
             return;
         }
         for (i, item) in self.items().enumerate() {
             if i > 0 {
                 out.push(b',');
             }
-            item.push_scalar(out, form);
+            item.push_scalar(out, escaping);
         }
     }
 
     /// Returns `None`, and appends nothing, if the bytes are too few.
-    fn push_scalar(self, out: &mut Vec<u8>, form: Form) -> Option<()> {
+    fn push_scalar(self, out: &mut Vec<u8>, escaping: Escaping) -> Option<()> {
         let bytes = self.bytes;
         match self.value_type.scalar {
             Scalar::Null | Scalar::BinXml | Scalar::EvtHandle | Scalar::EvtXml => {}
-            Scalar::String => text::push_utf16(out, bytes, form),
-            Scalar::AnsiString => text::push_ansi(out, bytes, form),
+            Scalar::String => text::push_utf16(out, bytes, escaping),
+            Scalar::AnsiString => text::push_ansi(out, bytes, escaping),
             Scalar::Int8 => push_integer(out, number!(bytes, i8)),
             Scalar::UInt8 => push_unsigned(out, number!(bytes, u8).into()),
             Scalar::Int16 => push_integer(out, number!(bytes, i16)),
@@ -464,7 +464,7 @@ mod tests {
                 ] {
                     let value = Value::new(scalar, bytes);
                     let mut text = Vec::new();
-                    value.push_text(&mut text, Form::Plain);
+                    value.push_text(&mut text, Escaping::Plain);
                     proptest::prop_assert_eq!(&text, expected.as_bytes());
                     match value.short_text() {
                         Some((short, len)) => {
@@ -503,7 +503,7 @@ mod tests {
         let value = Value { value_type, bytes };
         value.check(0).expect("a valid value");
         let mut out = Vec::new();
-        value.push_text(&mut out, Form::Plain);
+        value.push_text(&mut out, Escaping::Plain);
         String::from_utf8(out).unwrap()
     }
 

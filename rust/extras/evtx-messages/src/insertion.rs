@@ -17,7 +17,7 @@
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 use evtx_format::value::{Scalar, Value, ValueType};
 
 use crate::row::{Field, ValueMap};
@@ -151,7 +151,7 @@ pub(crate) fn number_of_text(text: &str) -> Option<u64> {
 
 fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     let start = out.len();
-    value.push_text(out, Form::Plain);
+    value.push_text(out, Escaping::Plain);
     match value.value_type.scalar {
         Scalar::HexInt32 | Scalar::HexInt64 => raise_digits(&mut out[start..]),
         Scalar::FileTime | Scalar::SystemTime if !value.value_type.array => mark_time(out, start),
@@ -291,7 +291,7 @@ mod tests {
             let value = Value::new(scalar, bytes);
             assert_eq!(shown(Insertion::Value(value), scalar as u8, 0), expected);
             let mut xml = Vec::new();
-            value.push_text(&mut xml, Form::Plain);
+            value.push_text(&mut xml, Escaping::Plain);
             let xml = String::from_utf8(xml).expect("UTF-8");
             assert_eq!(
                 shown(Insertion::Text(&xml), scalar as u8, 0),

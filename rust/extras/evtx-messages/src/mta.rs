@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use evtx_format::bytes::{array_at, u32_at, u64_at};
-use evtx_format::value::text::{self, Form};
+use evtx_format::value::text::{self, Escaping};
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashSet;
 
@@ -145,7 +145,7 @@ impl SavedMessages {
             .and_then(|(_, text)| self.texts.get(text))
             .map(|text| &self.file[text.start as usize..text.end as usize]);
         match text.filter(|text| text.len() <= MAX_MESSAGE && !text::utf16_is_empty(text)) {
-            Some(text) => text::push_utf16(out, text, Form::Plain),
+            Some(text) => text::push_utf16(out, text, Escaping::Plain),
             None => return false,
         }
         true
@@ -154,7 +154,7 @@ impl SavedMessages {
 
 fn plain(text: &[u8]) -> String {
     let mut out = Vec::new();
-    text::push_utf16(&mut out, text, Form::Plain);
+    text::push_utf16(&mut out, text, Escaping::Plain);
     String::from_utf8(out).unwrap_or_default()
 }
 

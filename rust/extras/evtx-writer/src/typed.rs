@@ -2,7 +2,7 @@
 
 use encoding_rs::WINDOWS_1252;
 use evtx_format::cut;
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_format::value::{Scalar, Value, ValueType};
 use jiff::Timestamp;
@@ -39,7 +39,7 @@ pub(crate) fn value(value_type: u8, bytes: &[u8]) -> Option<Value<'_>> {
 /// The text that Windows shows for a value.
 pub(crate) fn shown(value: Value<'_>) -> String {
     let mut text = Vec::new();
-    value.push_text(&mut text, Form::Plain);
+    value.push_text(&mut text, Escaping::Plain);
     String::from_utf8(text).unwrap_or_default()
 }
 

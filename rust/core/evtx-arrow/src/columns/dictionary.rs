@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int32Array, StringArray};
 use arrow_buffer::NullBufferBuilder;
 use arrow_schema::ArrowError;
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 
@@ -77,7 +77,7 @@ impl DictionaryBuilder {
         if is_string && self.last_value.1.is_some() && self.last_value.0 == value.bytes {
             return self.last_value.1;
         }
-        let index = self.text(|out| value.push_text(out, Form::Plain));
+        let index = self.text(|out| value.push_text(out, Escaping::Plain));
         if is_string {
             self.last_value.0.clear();
             self.last_value.0.extend_from_slice(value.bytes);

@@ -1,7 +1,7 @@
 //! Questions about an element of a tree and its content.
 
 use evtx_format::binxml::tree::{Element, Node, push_nodes};
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 
 /// A tree that no plan can express, because its structure depends on more than one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) fn has_certain_child(element: &Element<'_>) -> bool {
 /// The text of content. Ends after the first piece that makes it longer than `limit` bytes.
 pub(super) fn plain(content: &[Node<'_>], limit: usize) -> String {
     let mut text = Vec::new();
-    push_nodes(&mut text, content, Form::Plain, limit);
+    push_nodes(&mut text, content, Escaping::Plain, limit);
     String::from_utf8(text).unwrap_or_default()
 }
 

@@ -1,7 +1,7 @@
 //! Converts values to the type of a column. A value of another type is converted by its text: forwarded events have
 //! numbers, times and GUIDs as strings.
 
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 use evtx_format::value::{Scalar, Value};
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
@@ -131,7 +131,7 @@ fn by_text<'v, T>(
     let value = value.single();
     binary(value).or_else(|| {
         let mut text = Vec::new();
-        value.push_text(&mut text, Form::Plain);
+        value.push_text(&mut text, Escaping::Plain);
         from_text(&String::from_utf8_lossy(&text))
     })
 }

@@ -4,7 +4,7 @@ use evtx_format::binxml::fields::{FieldNamer, Param};
 use evtx_format::binxml::instance::ValueTable;
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::render::json;
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 use evtx_format::value::{Scalar, ValueType};
 use evtx_format::{MAX_NAMES, MAX_NODES, MAX_TEXT};
 
@@ -322,7 +322,7 @@ impl<'t> Planner<'t> {
                 return Err(Irregular);
             }
             let mut text = Vec::new();
-            element.push_text(&mut text, Form::Plain, limit);
+            element.push_text(&mut text, Escaping::Plain, limit);
             Constant::from(text).into()
         } else {
             self.require_content(element.content, RequiredShape::Single);
@@ -338,7 +338,7 @@ impl<'t> Planner<'t> {
             [Node::Substitution(substitution)] => Content::Substitution(substitution.index),
             [Node::Value(value)] => {
                 let mut text = Vec::new();
-                value.push_text(&mut text, Form::Plain);
+                value.push_text(&mut text, Escaping::Plain);
                 let constant = Constant {
                     time: convert::is_time(value).then(|| convert::nanos(value)),
                     ..text.into()

@@ -4,7 +4,7 @@ use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::ValueTable;
 use evtx_format::render::json;
 use evtx_format::value::Value;
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 
 /// The most bytes of text at a path in the event. In real logs this is one value, which has at most 64 KiB.
 pub(crate) const MAX_FIELD: usize = 1 << 20;
@@ -151,7 +151,7 @@ impl Resolved<'_, '_> {
     pub(crate) fn push_text(&self, out: &mut Vec<u8>) {
         match self {
             Resolved::Constant(constant) => out.extend_from_slice(constant.text.as_bytes()),
-            Resolved::Value(value) => value.push_text(out, Form::Plain),
+            Resolved::Value(value) => value.push_text(out, Escaping::Plain),
             Resolved::Pieces(pieces, values) => {
                 let limit = out.len() + MAX_TEXT;
                 for piece in *pieces {
@@ -162,7 +162,7 @@ impl Resolved<'_, '_> {
                         Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
                         Piece::Substitution(substitution) => {
                             if let Some(value) = values.get(*substitution) {
-                                value.push_text(out, Form::Plain);
+                                value.push_text(out, Escaping::Plain);
                             }
                         }
                     }

@@ -11,7 +11,7 @@ use bumpalo::Bump;
 use crate::bytes::u16_at;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::MAX_NAMES;
-use crate::value::text::{self, Form};
+use crate::value::text::{self, Escaping};
 
 /// Bytes before a name's units: next u32, hash u16, length u16.
 pub const NAME_HEADER: usize = 8;
@@ -122,7 +122,7 @@ impl<'c> Names<'c> {
         before: Option<&'a Name<'a>>,
     ) -> &'a Name<'a> {
         let mut text = Vec::new();
-        text::push_utf16(&mut text, units, Form::Plain);
+        text::push_utf16(&mut text, units, Escaping::Plain);
         let text = String::from_utf8(text).unwrap_or_default();
         let text = arena.alloc_str(&text);
         arena.alloc_with(|| Name {

@@ -3,7 +3,7 @@
 //! A tree lives in an arena. It borrows text and values from the chunk.
 
 use super::fields::FieldNamer;
-use crate::value::text::{self, Form};
+use crate::value::text::{self, Escaping};
 use crate::value::{Value, ValueType};
 
 /// An element.
@@ -118,13 +118,13 @@ impl<'a> Element<'a> {
     /// Appends the text of the element and of all in it, as XPath's `string()`. Stops once `out` exceeds `limit` bytes.
     ///
     /// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
-    pub fn push_text(&self, out: &mut Vec<u8>, form: Form, limit: usize) {
+    pub fn push_text(&self, out: &mut Vec<u8>, escaping: Escaping, limit: usize) {
         for node in self.content {
-            node.elements().for_each(|child| child.push_text(out, form, limit));
+            node.elements().for_each(|child| child.push_text(out, escaping, limit));
             if out.len() > limit {
                 return;
             }
-            node.push_text(out, form);
+            node.push_text(out, escaping);
         }
     }
 }
@@ -151,19 +151,19 @@ impl<'a> Node<'a> {
     }
 
     /// Appends the text of the node, if it has one. A reference that cannot be resolved stays a reference.
-    pub fn push_text(&self, out: &mut Vec<u8>, form: Form) {
+    pub fn push_text(&self, out: &mut Vec<u8>, escaping: Escaping) {
         match *self {
-            Node::Value(value) => value.push_text(out, form),
-            Node::CData(text) => text::push_utf16(out, text, form),
+            Node::Value(value) => value.push_text(out, escaping),
+            Node::CData(text) => text::push_utf16(out, text, escaping),
             Node::EntityRef(name) => {
                 let known = [("quot", '"'), ("apos", '\''), ("amp", '&'), ("lt", '<'), ("gt", '>')];
                 match known.iter().find(|(known, _)| *known == name) {
-                    Some(&(_, character)) => text::push_char(out, character, form),
+                    Some(&(_, character)) => text::push_char(out, character, escaping),
                     None => push_reference(out, name),
                 }
             }
             Node::CharRef(number) => match char::from_u32(u32::from(number)) {
-                Some(c) => text::push_char(out, c, form),
+                Some(c) => text::push_char(out, c, escaping),
                 None => push_reference(out, &format!("#{number}")),
             },
             Node::Element(_) | Node::Repeated(_) | Node::Substitution(_) => {}
@@ -179,11 +179,11 @@ pub fn push_reference(out: &mut Vec<u8>, name: &str) {
 }
 
 /// Appends the text of nodes. Stops once `out` is longer than `limit` bytes.
-pub fn push_nodes(out: &mut Vec<u8>, nodes: &[Node<'_>], form: Form, limit: usize) {
+pub fn push_nodes(out: &mut Vec<u8>, nodes: &[Node<'_>], escaping: Escaping, limit: usize) {
     for node in nodes {
         if out.len() > limit {
             return;
         }
-        node.push_text(out, form);
+        node.push_text(out, escaping);
     }
 }

@@ -13,7 +13,7 @@ use super::ops::{AcceptedShapes, AttributeOp, Compiler, Op, substitutions};
 use crate::binxml::fields::FieldNamer;
 use crate::binxml::tree::{Element, Node, push_nodes};
 use crate::limits::MAX_TEXT;
-use crate::value::text::{self, Form};
+use crate::value::text::{self, Escaping};
 use crate::value::{Items, Value};
 
 /// Compiles the value of a root element, without its name.
@@ -333,7 +333,7 @@ fn data_name(compiler: &mut Compiler, element: &Element<'_>) -> Option<Vec<u8>> 
         return None;
     }
     let mut text = Vec::new();
-    push_nodes(&mut text, name, Form::Json, MAX_TEXT);
+    push_nodes(&mut text, name, Escaping::Json, MAX_TEXT);
     Some(text)
 }
 
@@ -408,11 +408,11 @@ pub fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit:
     if let (Some(Node::Value(value)), None) = (nodes.next(), nodes.next())
         && value.is_json_literal()
     {
-        value.push_text(out, Form::Json);
+        value.push_text(out, Escaping::Json);
         return;
     }
     out.push(b'"');
-    push_nodes(out, content, Form::Json, limit);
+    push_nodes(out, content, Escaping::Json, limit);
     out.push(b'"');
 }
 
@@ -430,10 +430,10 @@ pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
 #[inline]
 fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     if value.is_json_literal() {
-        return value.push_text(out, Form::Json);
+        return value.push_text(out, Escaping::Json);
     }
     out.push(b'"');
-    value.push_text(out, Form::Json);
+    value.push_text(out, Escaping::Json);
     out.push(b'"');
 }
 

@@ -13,7 +13,7 @@ use crate::binxml::fields::{FieldNamer, Param};
 use crate::binxml::tree::{Element, Node, push_nodes};
 use crate::limits::MAX_TEXT;
 use crate::value::Value;
-use crate::value::text::Form;
+use crate::value::text::Escaping;
 
 /// The byte after the name of a field. It never occurs in UTF-8.
 pub const END_OF_NAME: u8 = 0xff;
@@ -53,7 +53,7 @@ impl Name<'_> {
             Name::Own(name) => out.extend_from_slice(name.as_bytes()),
             Name::Given(content) => {
                 let limit = out.len() + MAX_TEXT;
-                push_nodes(out, content, Form::Plain, limit);
+                push_nodes(out, content, Escaping::Plain, limit);
             }
             Name::Param(number) => out.extend_from_slice(Param(number).to_string().as_bytes()),
         }
@@ -197,9 +197,9 @@ fn value(compiler: &mut Compiler, name: Name<'_>, attribute: Option<&str>, conte
             match node {
                 Node::Substitution(substitution) => compiler.op(Op::Text {
                     substitution: substitution.index,
-                    form: Form::Plain,
+                    escaping: Escaping::Plain,
                 }),
-                node => node.push_text(&mut compiler.literals, Form::Plain),
+                node => node.push_text(&mut compiler.literals, Escaping::Plain),
             }
         }
         compiler.literals.extend_from_slice(value_end);
@@ -238,7 +238,7 @@ fn has_text(content: &[Node<'_>]) -> bool {
 pub(crate) fn push_line(out: &mut Vec<u8>, open: &[u8], value: Value<'_>, close: &[u8]) {
     if !value.single().is_empty() {
         out.extend_from_slice(open);
-        value.push_text(out, Form::Plain);
+        value.push_text(out, Escaping::Plain);
         out.extend_from_slice(close);
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::binxml::tree::Node;
-use crate::value::text::Form;
+use crate::value::text::Escaping;
 
 /// The output language of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,7 +37,7 @@ pub(crate) enum Op {
     /// The next `len` operations write a section of `System` whose text may be cached from an earlier event.
     System { section: usize, len: usize },
     /// The text of a value.
-    Text { substitution: u16, form: Form },
+    Text { substitution: u16, escaping: Escaping },
     /// XML: an attribute whose value is a substitution. `open` is ` name="`. Writes nothing if the value is empty.
     Attribute { substitution: u16, open: Literal },
     /// XML: a substitution in content: a text or a stream.

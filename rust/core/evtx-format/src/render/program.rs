@@ -16,7 +16,7 @@ use crate::binxml::instance::ValueTable;
 use crate::binxml::tree::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Value;
-use crate::value::text::{self, Form};
+use crate::value::text::{self, Escaping};
 
 /// A template, compiled to write its instances in a language.
 #[derive(Debug)]
@@ -249,18 +249,18 @@ impl Program {
         let value = |substitution: u16| values.get(substitution).unwrap_or(Value::null());
         match op {
             Op::Literal(_) | Op::Guard { .. } | Op::System { .. } => {}
-            Op::Text { substitution, form } => value(*substitution).push_text(out, *form),
+            Op::Text { substitution, escaping } => value(*substitution).push_text(out, *escaping),
             Op::Attribute { substitution, open } => {
                 let value = value(*substitution);
                 if !value.is_empty() {
                     out.extend_from_slice(literal(open));
-                    value.push_text(out, Form::XmlAttribute);
+                    value.push_text(out, Escaping::XmlAttribute);
                     out.push(b'"');
                 }
             }
             Op::Content { substitution } => match values.stream(*substitution) {
                 Some(range) => streams.push_stream(Language::Xml, range, out, &mut |_, _| {})?,
-                None => value(*substitution).push_text(out, Form::XmlText),
+                None => value(*substitution).push_text(out, Escaping::XmlText),
             },
             Op::Repeat {
                 substitution,
@@ -274,7 +274,7 @@ impl Program {
                             break;
                         }
                         out.extend_from_slice(literal(open));
-                        item.push_text(out, Form::XmlText);
+                        item.push_text(out, Escaping::XmlText);
                         out.extend_from_slice(literal(close));
                     }
                     return Ok(true);
@@ -282,7 +282,7 @@ impl Program {
                 out.extend_from_slice(literal(open));
                 match values.stream(*substitution) {
                     Some(range) => streams.push_stream(Language::Xml, range, out, &mut |_, _| {})?,
-                    None => repeated.push_text(out, Form::XmlText),
+                    None => repeated.push_text(out, Escaping::XmlText),
                 }
                 out.extend_from_slice(literal(close));
             }

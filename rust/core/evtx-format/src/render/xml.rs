@@ -2,7 +2,7 @@
 
 use super::ops::{AcceptedShapes, Compiler, Op, substitutions};
 use crate::binxml::tree::{Attribute, Element, Node, push_reference};
-use crate::value::text::{self, Form};
+use crate::value::text::{self, Escaping};
 
 /// Compiles a root element, which no array repeats and no dependency leaves out.
 pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
@@ -102,7 +102,7 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
             match node {
                 Node::Substitution(substitution) => compiler.op(Op::Text {
                     substitution: substitution.index,
-                    form: Form::XmlAttribute,
+                    escaping: Escaping::XmlAttribute,
                 }),
                 _ => literal(compiler, node, true),
             }
@@ -124,24 +124,24 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
 
 /// Writes a node that is not a substitution. References stay references.
 fn literal(compiler: &mut Compiler, node: &Node<'_>, in_attribute: bool) {
-    let form = if in_attribute {
-        Form::XmlAttribute
+    let escaping = if in_attribute {
+        Escaping::XmlAttribute
     } else {
-        Form::XmlText
+        Escaping::XmlText
     };
     let out = &mut compiler.literals;
     match *node {
         Node::EntityRef(name) => push_reference(out, name),
         Node::CharRef(number) => push_reference(out, &format!("#{number}")),
         Node::CData(text) if !in_attribute => push_cdata(out, text),
-        _ => node.push_text(out, form),
+        _ => node.push_text(out, escaping),
     }
 }
 
 /// Appends a CDATA section, which is split at each `]]>` in its text.
 fn push_cdata(out: &mut Vec<u8>, text: &[u8]) {
     let mut raw = Vec::new();
-    text::push_utf16(&mut raw, text, Form::Plain);
+    text::push_utf16(&mut raw, text, Escaping::Plain);
     out.extend_from_slice(b"<![CDATA[");
     let mut rest = &raw[..];
     while let Some(at) = memchr::memmem::find(rest, b"]]>") {

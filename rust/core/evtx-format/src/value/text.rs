@@ -2,7 +2,7 @@
 
 /// Where text is written to, which decides what is escaped. U+FFFD replaces lone surrogates everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum Escaping {
     /// A column, a name, or a CDATA section of XML: nothing is escaped.
     Plain,
     /// A JSON string: quotes, backslashes and C0 controls are escaped.
@@ -10,32 +10,33 @@ pub enum Form {
     /// The text of an XML element: `&`, `<` and `>` are escaped. Other characters that XML 1.0 does not allow stay, as in
     /// the XML that Windows writes: issues 11006 and 11357 of elastic/beats have some with U+0001 and U+0003.
     XmlText,
-    /// The value of an XML attribute: as [`Form::XmlText`], with quotes and apostrophes escaped.
+    /// The value of an XML attribute: as [`Escaping::XmlText`], with quotes and apostrophes escaped.
     XmlAttribute,
 }
 
-/// Whether a form writes a UTF-16 unit as one byte, unchanged: it is ASCII, not escaped, and no NUL.
+/// Whether an escaping writes a UTF-16 unit as one byte, unchanged: it is ASCII, not escaped, and no NUL.
 #[inline(always)]
-fn is_bare(unit: u16, form: Form) -> bool {
+fn is_bare(unit: u16, escaping: Escaping) -> bool {
     let is = |byte: u8| unit == u16::from(byte);
-    let escaped = match form {
-        Form::Plain => false,
-        Form::Json => (unit < 0x20) | is(b'"') | is(b'\\'),
-        Form::XmlText => is(b'&') | is(b'<') | is(b'>'),
-        Form::XmlAttribute => is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
+    let escaped = match escaping {
+        Escaping::Plain => false,
+        Escaping::Json => (unit < 0x20) | is(b'"') | is(b'\\'),
+        Escaping::XmlText => is(b'&') | is(b'<') | is(b'>'),
+        Escaping::XmlAttribute => is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
     };
     (unit.wrapping_sub(1) < 0x7f) & !escaped
 }
 
-/// The units as bytes, if the form writes all of them unchanged. Without branches, so that the compiler vectorizes it.
+/// The units as bytes, if the escaping writes all of them unchanged. Without branches, so that the compiler vectorizes
+/// it.
 #[inline(always)]
-fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u8; UNITS]> {
+fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], escaping: Escaping) -> Option<[u8; UNITS]> {
     let mut bytes = [0; UNITS];
     let mut bare = true;
     for (byte, unit) in bytes.iter_mut().zip(units) {
         let unit = u16::from_le_bytes(*unit);
         *byte = unit as u8;
-        bare &= is_bare(unit, form);
+        bare &= is_bare(unit, escaping);
     }
     bare.then_some(bytes)
 }
@@ -54,14 +55,14 @@ fn units_of(text: &[u8]) -> &[[u8; 2]] {
 #[inline(always)]
 pub(crate) fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
     let units = units_of(text);
-    let four = |units: &[[u8; 2]; 4]| narrow(units, Form::Plain).map(|bytes| u128::from(u32::from_le_bytes(bytes)));
+    let four = |units: &[[u8; 2]; 4]| narrow(units, Escaping::Plain).map(|bytes| u128::from(u32::from_le_bytes(bytes)));
     let len = units.len();
     let bytes = match len {
         0..4 => {
             let mut bytes = 0;
             for (i, unit) in units.iter().enumerate() {
                 let unit = u16::from_le_bytes(*unit);
-                if !is_bare(unit, Form::Plain) {
+                if !is_bare(unit, Escaping::Plain) {
                     return None;
                 }
                 bytes |= u128::from(unit) << (8 * i);
@@ -117,40 +118,40 @@ pub(crate) fn short_hex(number: u32) -> (u128, usize) {
 
 /// Appends UTF-16LE text as UTF-8, without NULs: text after one must not be hidden. Ignores an odd byte at the end.
 #[inline]
-pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
-    match form {
-        Form::Plain => push_units(out, text, Form::Plain),
-        Form::Json => push_units(out, text, Form::Json),
-        Form::XmlText => push_units(out, text, Form::XmlText),
-        Form::XmlAttribute => push_units(out, text, Form::XmlAttribute),
+pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], escaping: Escaping) {
+    match escaping {
+        Escaping::Plain => push_units(out, text, Escaping::Plain),
+        Escaping::Json => push_units(out, text, Escaping::Json),
+        Escaping::XmlText => push_units(out, text, Escaping::XmlText),
+        Escaping::XmlAttribute => push_units(out, text, Escaping::XmlAttribute),
     }
 }
 
-/// As [`push_utf16`]. Inlined, so that the form is a constant.
+/// As [`push_utf16`]. Inlined, so that the escaping is a constant.
 #[inline(always)]
-fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
+fn push_units(out: &mut Vec<u8>, text: &[u8], escaping: Escaping) {
     let text = units_of(text);
     out.reserve(text.len() + 16);
     let mut rest = text;
     while let Some((units, tail)) = rest.split_first_chunk::<16>() {
-        match narrow(units, form) {
+        match narrow(units, escaping) {
             Some(bytes) => {
                 out.extend_from_slice(&bytes);
                 rest = tail;
             }
-            None if form == Form::Json && push_escaped(out, units) => rest = tail,
+            None if escaping == Escaping::Json && push_escaped(out, units) => rest = tail,
             None if *units == [[0; 2]; 16] => rest = tail,
-            None => rest = push_slowly(out, rest, 16, form),
+            None => rest = push_slowly(out, rest, 16, escaping),
         }
     }
     if let Some((units, tail)) = rest.split_first_chunk::<8>()
-        && let Some(bytes) = narrow(units, form)
+        && let Some(bytes) = narrow(units, escaping)
     {
         out.extend_from_slice(&bytes);
         rest = tail;
     }
     if let Some((units, tail)) = rest.split_first_chunk::<4>()
-        && let Some(bytes) = narrow(units, form)
+        && let Some(bytes) = narrow(units, escaping)
     {
         out.extend_from_slice(&bytes);
         rest = tail;
@@ -161,14 +162,14 @@ fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
     // The last one to three units, together with units before them that were written already: those are replaced.
     if rest.len() < 4
         && let Some(units) = text.last_chunk::<4>()
-        && let Some(bytes) = narrow(units, form)
+        && let Some(bytes) = narrow(units, escaping)
     {
         out.truncate(out.len() - (4 - rest.len()));
         out.extend_from_slice(&bytes);
         return;
     }
-    if form != Form::Json || !push_escaped(out, rest) {
-        push_slowly(out, rest, usize::MAX, form);
+    if escaping != Escaping::Json || !push_escaped(out, rest) {
+        push_slowly(out, rest, usize::MAX, escaping);
     }
 }
 
@@ -219,17 +220,17 @@ pub(crate) fn push_short(out: &mut Vec<u8>, (block, len): (u128, usize)) {
     out.truncate(end);
 }
 
-/// The highest bit of each byte of ASCII that the form does not write unchanged, and of some bytes after it.
+/// The highest bit of each byte of ASCII that the escaping does not write unchanged, and of some bytes after it.
 #[inline(always)]
-fn specials(word: u64, form: Form) -> u64 {
+fn specials(word: u64, escaping: Escaping) -> u64 {
     // A byte below a limit borrows from its highest bit, which ASCII does not have.
     let below = |bytes: u64, limit: u8| bytes.wrapping_sub(all(limit)) & !bytes & all(0x80);
     let is = |byte: u8| below(word ^ all(byte), 1);
-    match form {
-        Form::Plain => 0,
-        Form::Json => below(word, b' ') | is(b'"') | is(b'\\'),
-        Form::XmlText => is(b'&') | is(b'<') | is(b'>'),
-        Form::XmlAttribute => is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
+    match escaping {
+        Escaping::Plain => 0,
+        Escaping::Json => below(word, b' ') | is(b'"') | is(b'\\'),
+        Escaping::XmlText => is(b'&') | is(b'<') | is(b'>'),
+        Escaping::XmlAttribute => is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
     }
 }
 
@@ -239,7 +240,7 @@ const fn all(byte: u8) -> u64 {
 }
 
 /// Appends at least `units` units, one at a time. Returns the units after them.
-fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, form: Form) -> &'t [[u8; 2]] {
+fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, escaping: Escaping) -> &'t [[u8; 2]] {
     let mut taken = 0;
     while taken < units {
         let Some((unit, tail)) = rest.split_first() else {
@@ -250,11 +251,11 @@ fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, for
         taken += 1;
         let scalar = match unit {
             0 => continue,
-            _ if is_bare(unit, form) => {
+            _ if is_bare(unit, escaping) => {
                 out.push(unit as u8);
                 continue;
             }
-            0x22 | 0x5c if form == Form::Json => {
+            0x22 | 0x5c if escaping == Escaping::Json => {
                 out.extend_from_slice(&[b'\\', unit as u8]);
                 continue;
             }
@@ -270,8 +271,10 @@ fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, for
             _ => u32::from(unit),
         };
         match char::from_u32(scalar) {
-            Some(c @ '\0'..='\x1f') if form == Form::Json => push_json_control(out, c as u8, b"0123456789ABCDEF"),
-            Some(c) => push_char(out, c, form),
+            Some(c @ '\0'..='\x1f') if escaping == Escaping::Json => {
+                push_json_control(out, c as u8, b"0123456789ABCDEF")
+            }
+            Some(c) => push_char(out, c, escaping),
             None => push_utf8(out, char::REPLACEMENT_CHARACTER),
         }
     }
@@ -280,18 +283,18 @@ fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, for
 
 /// Appends one character.
 #[inline]
-pub fn push_char(out: &mut Vec<u8>, c: char, form: Form) {
-    match form {
-        Form::Plain => push_utf8(out, c),
-        Form::XmlText | Form::XmlAttribute => match c {
+pub fn push_char(out: &mut Vec<u8>, c: char, escaping: Escaping) {
+    match escaping {
+        Escaping::Plain => push_utf8(out, c),
+        Escaping::XmlText | Escaping::XmlAttribute => match c {
             '&' => out.extend_from_slice(b"&amp;"),
             '<' => out.extend_from_slice(b"&lt;"),
             '>' => out.extend_from_slice(b"&gt;"),
-            '"' if form == Form::XmlAttribute => out.extend_from_slice(b"&quot;"),
-            '\'' if form == Form::XmlAttribute => out.extend_from_slice(b"&apos;"),
+            '"' if escaping == Escaping::XmlAttribute => out.extend_from_slice(b"&quot;"),
+            '\'' if escaping == Escaping::XmlAttribute => out.extend_from_slice(b"&apos;"),
             _ => push_utf8(out, c),
         },
-        Form::Json => match c {
+        Escaping::Json => match c {
             '"' => out.extend_from_slice(b"\\\""),
             '\\' => out.extend_from_slice(b"\\\\"),
             '\0'..='\x1f' => push_json_control(out, c as u8, b"0123456789abcdef"),
@@ -323,35 +326,35 @@ fn push_utf8(out: &mut Vec<u8>, c: char) {
 }
 
 /// Appends UTF-8 text.
-pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
-    match form {
-        Form::Plain => out.extend_from_slice(text.as_bytes()),
-        Form::Json => push_characters(out, text, Form::Json),
-        Form::XmlText => push_characters(out, text, Form::XmlText),
-        Form::XmlAttribute => push_characters(out, text, Form::XmlAttribute),
+pub fn push_str(out: &mut Vec<u8>, text: &str, escaping: Escaping) {
+    match escaping {
+        Escaping::Plain => out.extend_from_slice(text.as_bytes()),
+        Escaping::Json => push_characters(out, text, Escaping::Json),
+        Escaping::XmlText => push_characters(out, text, Escaping::XmlText),
+        Escaping::XmlAttribute => push_characters(out, text, Escaping::XmlAttribute),
     }
 }
 
-/// As [`push_str`]. Inlined, so that the form is a constant.
+/// As [`push_str`]. Inlined, so that the escaping is a constant.
 #[inline(always)]
-fn push_characters(out: &mut Vec<u8>, text: &str, form: Form) {
+fn push_characters(out: &mut Vec<u8>, text: &str, escaping: Escaping) {
     let mut rest = text;
     while !rest.is_empty() {
-        let (bare, tail) = rest.split_at(bare_len(rest.as_bytes(), form));
+        let (bare, tail) = rest.split_at(bare_len(rest.as_bytes(), escaping));
         out.extend_from_slice(bare.as_bytes());
         let mut chars = tail.chars();
         if let Some(c) = chars.next() {
-            push_char(out, c, form);
+            push_char(out, c, escaping);
         }
         rest = chars.as_str();
     }
 }
 
-/// How many bytes from the first on the form writes unchanged.
+/// How many bytes from the first on the escaping writes unchanged.
 #[inline(always)]
-fn bare_len(text: &[u8], form: Form) -> usize {
+fn bare_len(text: &[u8], escaping: Escaping) -> usize {
     // The bytes that are not ASCII are special too.
-    let first_special = |word: u64| (specials(word, form) | word & all(0x80)).trailing_zeros() as usize / 8;
+    let first_special = |word: u64| (specials(word, escaping) | word & all(0x80)).trailing_zeros() as usize / 8;
     let (words, rest) = text.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
         let bare = first_special(u64::from_le_bytes(*word));
@@ -380,9 +383,9 @@ fn short_word(bytes: &[u8]) -> u64 {
 }
 
 /// Appends an ANSI string as UTF-8, without NULs. EVTX does not name its code page: Windows-1252 is assumed.
-pub fn push_ansi(out: &mut Vec<u8>, text: &[u8], form: Form) {
+pub fn push_ansi(out: &mut Vec<u8>, text: &[u8], escaping: Escaping) {
     let (text, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(text);
-    text.split('\0').for_each(|part| push_str(out, part, form));
+    text.split('\0').for_each(|part| push_str(out, part, escaping));
 }
 
 /// Appends the two hexadecimal digits of a byte. `digits` are the characters of 0 to 15.
@@ -401,7 +404,7 @@ pub fn utf16_is_empty(text: &[u8]) -> bool {
 /// Appends `"name":`, or `"name_1":` with a `number` that is not 0. Returns the offset in `out` of the end of the name.
 pub(crate) fn push_json_key(out: &mut Vec<u8>, name: &str, number: usize) -> usize {
     out.push(b'"');
-    push_str(out, name, Form::Json);
+    push_str(out, name, Escaping::Json);
     let end = out.len();
     end_key(out, number);
     end
@@ -427,10 +430,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn utf16(text: &[u16], form: Form) -> String {
+    fn utf16(text: &[u16], escaping: Escaping) -> String {
         let bytes: Vec<u8> = text.iter().flat_map(|u| u.to_le_bytes()).collect();
         let mut out = Vec::new();
-        push_utf16(&mut out, &bytes, form);
+        push_utf16(&mut out, &bytes, escaping);
         String::from_utf8(out).expect("UTF-8")
     }
 
@@ -441,32 +444,35 @@ mod tests {
     #[test]
     fn text_is_escaped_for_its_place() {
         let text = units("a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
-        assert_eq!(utf16(&text, Form::Plain), "a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
+        assert_eq!(utf16(&text, Escaping::Plain), "a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
         assert_eq!(
-            utf16(&text, Form::XmlText),
+            utf16(&text, Escaping::XmlText),
             "a\"b\\c\u{1}\u{b}\t\r\nü日😀 &lt;&amp;&gt;"
         );
         assert_eq!(
-            utf16(&text, Form::XmlAttribute),
+            utf16(&text, Escaping::XmlAttribute),
             "a&quot;b\\c\u{1}\u{b}\t\r\nü日😀 &lt;&amp;&gt;"
         );
-        assert_eq!(utf16(&text, Form::Json), "a\\\"b\\\\c\\u0001\\u000B\\t\\r\\nü日😀 <&>");
+        assert_eq!(
+            utf16(&text, Escaping::Json),
+            "a\\\"b\\\\c\\u0001\\u000B\\t\\r\\nü日😀 <&>"
+        );
     }
 
     #[test]
     fn ansi_text_is_windows_1252_without_nuls() {
         let mut out = Vec::new();
-        push_ansi(&mut out, b"\x80 \0caf\xe9\x01\0", Form::Plain);
+        push_ansi(&mut out, b"\x80 \0caf\xe9\x01\0", Escaping::Plain);
         assert_eq!(String::from_utf8(out).unwrap(), "€ café\u{1}");
     }
 
     proptest! {
         #[test]
         fn utf8_is_what_its_characters_are(text in "[a-z<&\"'\\\\\n\u{1}\u{7f}é日😀]{0,80}|[a-z]{0,80}[<\\\\]?[a-z]{0,40}") {
-            for form in [Form::Plain, Form::Json, Form::XmlText, Form::XmlAttribute] {
+            for escaping in [Escaping::Plain, Escaping::Json, Escaping::XmlText, Escaping::XmlAttribute] {
                 let (mut whole, mut single) = (Vec::new(), Vec::new());
-                push_str(&mut whole, &text, form);
-                text.chars().for_each(|c| push_char(&mut single, c, form));
+                push_str(&mut whole, &text, escaping);
+                text.chars().for_each(|c| push_char(&mut single, c, escaping));
                 prop_assert_eq!(&whole, &single);
             }
         }
@@ -481,11 +487,11 @@ mod tests {
             text.splice(at..at, vec![0; nuls]);
             let characters = char::decode_utf16(text.iter().copied()).map(|c| c.unwrap_or('\u{fffd}'));
             let plain: String = characters.filter(|c| *c != '\0').collect();
-            let (json, mut of_plain) = (utf16(&text, Form::Json), Vec::new());
-            push_str(&mut of_plain, &plain, Form::Json);
+            let (json, mut of_plain) = (utf16(&text, Escaping::Json), Vec::new());
+            push_str(&mut of_plain, &plain, Escaping::Json);
             prop_assert_eq!(String::from_utf8(of_plain).unwrap().to_lowercase(), json.to_lowercase());
             prop_assert!(!json.bytes().any(|b| b < 0x20));
-            prop_assert_eq!(utf16(&text, Form::Plain), plain);
+            prop_assert_eq!(utf16(&text, Escaping::Plain), plain);
         }
 
         #[test]

@@ -6,7 +6,7 @@ use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::records::{PromisedIds, RecordWalk};
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 use evtx_format::{ErrorKind, MAX_OPEN_ELEMENTS, Result};
 use evtx_writer::{self as writer, Content, Event, LogWriter, Stream, Substitution, Template, Value};
 
@@ -26,7 +26,7 @@ fn with_record<T>(stream: &Stream, check: impl FnOnce(&[u8], std::ops::Range<usi
 fn show(element: &Element<'_>) -> String {
     let text = |node: &Node<'_>| {
         let mut text = Vec::new();
-        node.push_text(&mut text, Form::Plain);
+        node.push_text(&mut text, Escaping::Plain);
         let substitution = match node {
             Node::Substitution(substitution) => format!(
                 "%{}{}",

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use arrow_schema::{DataType, Field, Fields};
 use evtx_arrow::{ColumnReference, reference};
 use evtx_format::binxml::fields::FieldNamer;
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 use evtx_format::value::time::push_instant;
 use evtx_format::value::{Scalar, Value};
 use serde_json::value::RawValue;
@@ -149,7 +149,7 @@ impl EventValue<'_> {
             }
         };
         let mut text = Vec::new();
-        Value::new(scalar, &bytes).push_text(&mut text, Form::Plain);
+        Value::new(scalar, &bytes).push_text(&mut text, Escaping::Plain);
         out.push_str(&String::from_utf8_lossy(&text));
     }
 }

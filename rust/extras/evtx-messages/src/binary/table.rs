@@ -10,7 +10,7 @@
 
 use evtx_format::Interrupt;
 use evtx_format::bytes::{u16_at, u32_at};
-use evtx_format::value::text::Form;
+use evtx_format::value::text::Escaping;
 use evtx_format::value::{Scalar, Value};
 
 use super::resource::Resource;
@@ -124,7 +124,7 @@ pub(crate) fn text_of(scalar: Scalar, bytes: &[u8]) -> String {
         _ => memchr::memchr(0, bytes),
     };
     let mut text = Vec::new();
-    Value::new(scalar, &bytes[..end.unwrap_or(bytes.len())]).push_text(&mut text, Form::Plain);
+    Value::new(scalar, &bytes[..end.unwrap_or(bytes.len())]).push_text(&mut text, Escaping::Plain);
     String::from_utf8(text).unwrap_or_default()
 }
 
