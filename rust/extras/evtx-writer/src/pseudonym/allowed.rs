@@ -10,7 +10,7 @@ use evtx_format::value::{Scalar, ValueType};
 use jiff::civil::DateTime;
 
 use super::key::NUMBERS;
-use super::names::{SERVICES, is_of_windows, is_share, names};
+use super::names::{SERVICES, is_in, is_of_windows, is_share, names};
 use super::text::{Part, only_part, parts};
 
 /// Whether the bytes of values of a type are replaced together: binary ones, and arrays of numbers, which can be addresses or
@@ -53,18 +53,8 @@ const NAMING: &str = "*user *username *accountname *account *domain* computer* *
                       *hostname *machinename *servername sharename *clientname *membername *principalname* displayname *owner \
                       usercontext";
 
-/// Last labels of names of hosts, beside those of countries.
-const TOP: &str = "com net org edu gov mil int arpa info biz name local localdomain lan corp internal intranet home private \
-                   example invalid cloud online site xyz top shop live app bank dev email";
-/// Those of countries.
-const COUNTRIES: &str = "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by \
-                         bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et \
-                         eu fi fj fk fm fo fr ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu \
-                         id ie il im in io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls \
-                         lt lu lv ly ma mc md me mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni \
-                         nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se \
-                         sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz \
-                         ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw";
+/// Last labels of names of hosts, with spaces between them.
+const LABELS: &str = include_str!("../../data/labels.txt");
 /// Folders below `Users` that every Windows has.
 const PROFILES: [&str; 5] = ["public", "default", "all users", "administrator", "guest"];
 /// Names of Windows that look like those of hosts.
@@ -111,7 +101,7 @@ static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
         words: lines(WORDS).chain(lines(ROLES)).collect(),
         roles: lines(ROLES).collect(),
         accounts: lines(ACCOUNTS).collect(),
-        labels: TOP.split_whitespace().chain(COUNTRIES.split_whitespace()).collect(),
+        labels: LABELS.lines().skip(1).flat_map(str::split_whitespace).collect(),
         codes: codes.flat_map(|table| table.codes()).map(str::to_lowercase).collect(),
         names,
         providers,
@@ -206,7 +196,7 @@ impl Place {
             _ => match attribute.unwrap_or(&last.name) {
                 "Guid" if in_system => Place::ProviderGuid,
                 name if in_system && LONG.contains(&name) => Place::Long,
-                name if in_system && SYSTEM.split(' ').any(|known| known == name) => Place::System,
+                name if in_system && is_in(SYSTEM, name) => Place::System,
                 name => Place::Field(name.to_lowercase()),
             },
         }
@@ -583,7 +573,7 @@ fn words_of(is_naming: bool, text: &str) -> Vec<Words> {
         for (at, name) in pieces(&lower, |char| matches!(char, '\\' | '/' | '@') || char.is_control()) {
             let end = at + name.len();
             let is_first = lower[..at].chars().next_back().is_none_or(char::is_control);
-            let is_class = is_first && lower[end..].starts_with('/') && SERVICES.contains(&name);
+            let is_class = is_first && lower[end..].starts_with('/') && is_in(SERVICES, name);
             let is_share = lower[..at].ends_with(r"\\*\") && is_share(name);
             words[at..end].fill(if is_class || is_share {
                 Words::All

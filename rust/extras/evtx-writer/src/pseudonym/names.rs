@@ -3,20 +3,8 @@
 use std::ops::Range;
 
 /// Keys and namespaces that paths of two parts begin with.
-const ROOTS: [&str; 12] = [
-    "hkcr",
-    "hkcu",
-    "hkey_classes_root",
-    "hkey_current_user",
-    "hkey_local_machine",
-    "hkey_users",
-    "hklm",
-    "hku",
-    "machine",
-    "registry",
-    "root",
-    "users",
-];
+const ROOTS: &str = "hkcr hkcu hkey_classes_root hkey_current_user hkey_local_machine hkey_users hklm hku machine \
+                     registry root users";
 /// Parts of paths of keys and folders that every Windows has.
 const FOLDERS: [&str; 9] = [
     r"hkcr\",
@@ -30,26 +18,11 @@ const FOLDERS: [&str; 9] = [
     "systemroot",
 ];
 /// Suffixes of files.
-const FILES: [&str; 16] = [
-    "bat", "cmd", "cpl", "dat", "dll", "exe", "inf", "ini", "js", "log", "ps1", "sys", "tmp", "txt", "vbs", "xml",
-];
+const FILES: &str = "bat cmd cpl dat dll exe inf ini js log ps1 sys tmp txt vbs xml";
 /// Shares of every Windows, beside those of drives, and what else follows the name of a machine.
 const SHARES: [&str; 6] = ["admin$", "davwwwroot", "ipc$", "netlogon", "pipe", "sysvol"];
 /// Classes of services, which names of services begin with, as `ldap/DC01`.
-pub(super) const SERVICES: [&str; 12] = [
-    "cifs",
-    "dns",
-    "gc",
-    "host",
-    "http",
-    "krbtgt",
-    "ldap",
-    "mssqlsvc",
-    "restrictedkrbhost",
-    "rpc",
-    "termsrv",
-    "wsman",
-];
+pub(super) const SERVICES: &str = "cifs dns gc host http krbtgt ldap mssqlsvc restrictedkrbhost rpc termsrv wsman";
 /// What precedes the sign `=` of a name in a directory.
 const DIRECTORY: [&str; 4] = ["cn", "dc", "ou", "uid"];
 /// Switches of commands that a name follows.
@@ -99,7 +72,7 @@ pub(super) fn names(text: &str) -> Vec<Range<usize>> {
 pub(super) fn is_of_windows(text: &str, word: &Range<usize>) -> bool {
     let (before, after) = (&text[..word.start], &text[word.end..]);
     let suffix = after.strip_prefix('.').unwrap_or_default();
-    let is_program = FILES.iter().any(|file| {
+    let is_program = FILES.split(' ').any(|file| {
         suffix
             .strip_prefix(file)
             .is_some_and(|rest| !rest.starts_with(is_inside))
@@ -126,6 +99,11 @@ fn is_inside(char: char) -> bool {
     !char.is_ascii() || char.is_ascii_alphanumeric() || "\\/.-_$@%*?~#".contains(char)
 }
 
+/// Whether a list with spaces has a name.
+pub(super) fn is_in(list: &str, name: &str) -> bool {
+    list.split(' ').any(|known| known == name)
+}
+
 fn is_slash(char: char) -> bool {
     matches!(char, '\\' | '/')
 }
@@ -135,7 +113,7 @@ fn is_name(text: &str) -> bool {
 }
 
 fn is_root(name: &str) -> bool {
-    ROOTS.contains(&name)
+    is_in(ROOTS, name)
 }
 
 /// The parts of a path.
@@ -206,7 +184,7 @@ pub(super) fn is_share(name: &str) -> bool {
 fn service(word: &str) -> impl Iterator<Item = &str> {
     let (class, rest) = word.split_once('/').unwrap_or_default();
     let names = rest.split('/').filter(|name| is_name(name));
-    names.filter(move |_| SERVICES.contains(&class))
+    names.filter(move |_| is_in(SERVICES, class))
 }
 
 /// The domain and the account of a text of two parts that is no path.
@@ -214,9 +192,7 @@ fn account(text: &str) -> Option<[&str; 2]> {
     let (left, right) = text.split_once('\\')?;
     let (left, right) = (left.rsplit('/').next()?, right.trim_start_matches('\\'));
     let right = right.split('/').next()?.trim_end_matches('.');
-    let is_file = right
-        .rsplit_once('.')
-        .is_some_and(|(_, suffix)| FILES.contains(&suffix));
+    let is_file = right.rsplit_once('.').is_some_and(|(_, suffix)| is_in(FILES, suffix));
     let is_account = is_name(left) && is_name(right) && !right.contains('\\') && !is_root(left) && !is_file;
     is_account.then_some([left, right])
 }
