@@ -14,7 +14,7 @@ mod cache;
 mod tests;
 
 pub(crate) use cache::{Compiled, PlanCache, user_data};
-pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run};
+pub(crate) use column_plan::{BareEntries, Entry, EntryId, EventData, MapValue, Plan};
 pub use convert::{is_misfit, system_element};
 pub(crate) use keys::{Key, Keys};
 pub use projection::PathId;

@@ -9,9 +9,9 @@ mod walk;
 mod builder;
 mod reader;
 mod implicit;
-mod runs;
+mod ranges;
 
 pub use implicit::ImplicitTemplate;
+pub use ranges::SubstitutionRanges;
 pub use reader::{Fragment, Template};
-pub use runs::SubstitutionRuns;
 pub use walk::{Left, Reader};

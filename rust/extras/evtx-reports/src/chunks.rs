@@ -7,8 +7,8 @@ use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, template_count};
 use evtx_format::container::header::FileHeader;
 use evtx_format::{Interrupt, printable};
 
+use crate::id_ranges::Span;
 use crate::report::Report;
-use crate::runs::Span;
 use crate::summary::{ChunkSummary, RecordSummary, offset};
 use crate::table::columns;
 
@@ -67,7 +67,7 @@ impl Report for ChunkReport {
                     header.and_then(|header| header.computed_records_checksum(chunk)),
                 ),
                 templates: header.map(|_| template_count(chunk) as u32),
-                span: std::mem::take(&mut records.runs).span(),
+                span: std::mem::take(&mut records.ranges).span(),
                 records,
             });
         }

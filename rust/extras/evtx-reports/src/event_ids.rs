@@ -9,7 +9,7 @@ use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
 
-use crate::runs::{MAX_RUNS, Runs, Span};
+use crate::id_ranges::{IdRanges, MAX_RANGES, Span};
 
 /// The columns that are read. The constants below are indexes among them.
 const PATHS: [EventPath; 3] = [EventPath::CHANNEL, EventPath::COMPUTER, EventPath::EVENT_RECORD_ID];
@@ -30,8 +30,8 @@ pub(crate) struct EventIdReader {
 #[derive(Debug, Default)]
 pub(crate) struct EventIds {
     /// The logs, by channel and computer as a key.
-    logs: HashMap<Vec<u8>, (LogSpan, Runs)>,
-    /// Whether there were too many logs or runs to keep.
+    logs: HashMap<Vec<u8>, (LogSpan, IdRanges)>,
+    /// Whether there were too many logs or ranges to keep.
     overflows: bool,
 }
 
@@ -71,9 +71,9 @@ impl EventIdReader {
                 computer: values.text(COMPUTER),
                 ..LogSpan::default()
             };
-            if let Some((span, runs)) = ids.log(key, span) {
+            if let Some((span, ranges)) = ids.log(key, span) {
                 span.records += 1;
-                values.number(EVENT_RECORD_ID).iter().for_each(|&id| runs.add(id, id));
+                values.number(EVENT_RECORD_ID).iter().for_each(|&id| ranges.add(id, id));
             }
         })
     }
@@ -81,11 +81,11 @@ impl EventIdReader {
 
 impl EventIds {
     /// The log with a key, which is added if it is new. `None` if there are too many.
-    fn log(&mut self, key: &[u8], new: impl FnOnce() -> LogSpan) -> Option<&mut (LogSpan, Runs)> {
+    fn log(&mut self, key: &[u8], new: impl FnOnce() -> LogSpan) -> Option<&mut (LogSpan, IdRanges)> {
         let count = self.logs.len();
         match self.logs.entry_ref(key) {
             EntryRef::Occupied(known) => Some(known.into_mut()),
-            EntryRef::Vacant(free) if count < MAX_LOGS => Some(free.insert((new(), Runs::default()))),
+            EntryRef::Vacant(free) if count < MAX_LOGS => Some(free.insert((new(), IdRanges::default()))),
             EntryRef::Vacant(_) => {
                 self.overflows = true;
                 None
@@ -96,14 +96,14 @@ impl EventIds {
     /// Adds the IDs of the chunks that follow.
     pub(crate) fn join(&mut self, next: EventIds) {
         self.overflows |= next.overflows;
-        for (key, (span, runs)) in next.logs {
+        for (key, (span, ranges)) in next.logs {
             let records = span.records;
-            if let Some((known, known_runs)) = self.log(&key, || LogSpan { records: 0, ..span }) {
+            if let Some((known, known_ranges)) = self.log(&key, || LogSpan { records: 0, ..span }) {
                 known.records += records;
-                known_runs.join(runs);
+                known_ranges.join(ranges);
             }
         }
-        if self.logs.values().map(|(_, runs)| runs.len()).sum::<usize>() > MAX_RUNS {
+        if self.logs.values().map(|(_, ranges)| ranges.len()).sum::<usize>() > MAX_RANGES {
             self.overflows = true;
         }
         if self.overflows {
@@ -121,8 +121,8 @@ impl EventIds {
         logs.sort_unstable_by(|(a_key, (a, _)), (b_key, (b, _))| {
             (&a.channel, &a.computer, a_key).cmp(&(&b.channel, &b.computer, b_key))
         });
-        let spans = logs.into_iter().map(|(_, (span, mut runs))| LogSpan {
-            span: runs.span(),
+        let spans = logs.into_iter().map(|(_, (span, mut ranges))| LogSpan {
+            span: ranges.span(),
             ..span
         });
         Some(spans.collect())

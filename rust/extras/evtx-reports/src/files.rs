@@ -5,8 +5,8 @@ use evtx_format::container::header::FileHeader;
 use evtx_format::{Interrupt, printable};
 
 use crate::event_ids::{EventIdReader, EventIds, LogSpan};
+use crate::id_ranges::Span;
 use crate::report::Report;
-use crate::runs::Span;
 use crate::summary::{ChunkSummary, RecordSummary};
 use crate::table::{Row, columns};
 
@@ -172,7 +172,7 @@ impl Report for FileReport {
     fn end(&mut self, failure: Option<&str>) {
         self.is_open = false;
         if let Some(row) = self.rows.last_mut() {
-            row.span = std::mem::take(&mut row.pieces.records.runs).span();
+            row.span = std::mem::take(&mut row.pieces.records.ranges).span();
             row.logs = if self.reads_events && row.header.is_some() {
                 std::mem::take(&mut row.pieces.event_ids).spans()
             } else {

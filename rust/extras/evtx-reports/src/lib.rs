@@ -4,7 +4,7 @@
 //! reads the files of providers.
 #![forbid(unsafe_code)]
 
-mod runs;
+mod id_ranges;
 mod event_ids;
 mod table;
 mod report;

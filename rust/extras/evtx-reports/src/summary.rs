@@ -6,7 +6,7 @@ use evtx_format::container::records::{Origin, PromisedIds, RecordWalk};
 use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
-use crate::runs::Runs;
+use crate::id_ranges::IdRanges;
 
 /// How many records are read between two checks for an interrupt. Few, because damaged frames take long.
 const CHECK_RECORDS: u64 = 32;
@@ -29,7 +29,7 @@ pub(crate) struct RecordSummary {
     /// How many sound records are left over from an older use of the chunk, or of the disk.
     pub(crate) slack: u64,
     /// The IDs of the live records.
-    pub(crate) runs: Runs,
+    pub(crate) ranges: IdRanges,
     /// When the first and the last live record were written, in nanoseconds since 1970-01-01 UTC.
     pub(crate) times: Option<(i64, i64)>,
     /// The first damage, with the index of the chunk and the file offset.
@@ -48,7 +48,7 @@ impl RecordSummary {
     pub(crate) fn join(&mut self, next: RecordSummary) {
         self.live += next.live;
         self.slack += next.slack;
-        self.runs.join(next.runs);
+        self.ranges.join(next.ranges);
         self.add_times(next.times);
         self.error = self.error.take().or(next.error);
     }
@@ -78,7 +78,7 @@ impl ChunkSummary {
                     records.live += 1;
                     let id = item.record.id;
                     ids = Some((ids.map_or(id, |(first, _)| first), id));
-                    records.runs.add(id, id);
+                    records.ranges.add(id, id);
                     let time = filetime_to_unix_nanos(item.record.written);
                     records.add_times(time.map(|time| (time, time)));
                 }

@@ -49,7 +49,7 @@ impl Dictionary {
     }
 
     #[inline]
-    pub(crate) fn push_run(&mut self, indices: &[i32]) {
+    pub(crate) fn extend(&mut self, indices: &[i32]) {
         self.entries.extend_from_slice(indices);
     }
 

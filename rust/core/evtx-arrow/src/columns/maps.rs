@@ -13,7 +13,7 @@ use evtx_format::{Interrupt, MAX_TEXT};
 use super::key_dictionary::Dictionary;
 use super::text::TextBuilder;
 use crate::arrays::{Build, Indices, MakeArrays, take};
-use crate::plan::{Entry, Keys, MapValue, Resolved, Run};
+use crate::plan::{BareEntries, Entry, Keys, MapValue, Resolved};
 use crate::record::TemplateId;
 use crate::schema::{entries_field, entry_fields};
 
@@ -94,15 +94,15 @@ impl MapBuilder {
         self.end_map();
     }
 
-    /// Appends the map of a record that has all entries of a run.
+    /// Appends the map of a record whose entries are all bare.
     // Kept out of line, so that the loop over the columns stays small.
     #[inline(never)]
-    pub(crate) fn push_run(&mut self, run: &Run, values: ValueTable<'_>, template: TemplateId) {
-        self.keys.push_run(&run.keys);
-        match run.consecutive(values) {
+    pub(crate) fn push_bare_entries(&mut self, bare: &BareEntries, values: ValueTable<'_>, template: TemplateId) {
+        self.keys.extend(&bare.keys);
+        match bare.consecutive(values) {
             Some(slots) => self.push_slots(slots, values, template),
             None => {
-                for &substitution in &run.substitutions {
+                for &substitution in &bare.substitutions {
                     self.push_substitution(values, substitution);
                 }
             }
@@ -110,7 +110,7 @@ impl MapBuilder {
         self.end_map();
     }
 
-    /// Appends consecutive values. Runs that equal those of the template's last record share their texts.
+    /// Appends consecutive values. Those that equal those of the template's last record share their texts.
     fn push_slots(&mut self, slots: ValueDescriptors<'_>, values: ValueTable<'_>, template: TemplateId) {
         let TemplateId(template) = template;
         if self.last.len() <= template {

@@ -32,7 +32,7 @@ pub(crate) struct SystemRows {
     /// By row of the batch: the index of its row in the columns.
     rows: Vec<u32>,
     seen: Box<[RowMemo]>,
-    /// The descriptors and values of the row memos, run by run.
+    /// The descriptors and values of the row memos, range by range.
     bytes: Vec<u8>,
     text: usize,
 }
@@ -121,13 +121,13 @@ impl SystemRows {
     /// The row of an earlier record with the same values. If there is none, notes that the next new row has them.
     #[inline]
     fn find(&mut self, template: &Compiled, values: ValueTable<'_>) -> Option<u32> {
-        let runs = template.system.as_ref()?;
-        let (hash, len) = runs.hash(template.number, values)?;
+        let ranges = template.system.as_ref()?;
+        let (hash, len) = ranges.hash(template.number, values)?;
         let seen = self.seen.get_mut((hash >> 32) as usize % SEEN)?;
         if seen.template == template.number
             && seen.len == len
             && let Some(known) = self.bytes.get(seen.start..seen.start + len)
-            && runs.matches(values, known)
+            && ranges.matches(values, known)
         {
             return Some(seen.row);
         }
@@ -138,7 +138,7 @@ impl SystemRows {
                 len,
                 row: self.len,
             };
-            runs.keep(values, &mut self.bytes);
+            ranges.keep(values, &mut self.bytes);
         }
         None
     }

@@ -249,8 +249,8 @@ impl BatchBuilder {
                             Some((event_data, part)) if event_data.has_split(part.values) => {
                                 builder.push_bounded(event_data.split(part.values), reader.interrupt);
                             }
-                            Some((event_data, part)) => match (&event_data.run, part.template()) {
-                                (Some(run), Some(template)) => builder.push_run(run, part.values, template),
+                            Some((event_data, part)) => match (&event_data.bare_entries, part.template()) {
+                                (Some(bare), Some(template)) => builder.push_bare_entries(bare, part.values, template),
                                 _ => builder.push_entries(&event_data.entries, part.values, reader.interrupt),
                             },
                             None => builder.push_null(),

@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use evtx_format::binxml::instance::{Definition, Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{SubstitutionRuns, Template};
+use evtx_format::binxml::{SubstitutionRanges, Template};
 use evtx_format::render::program::{Language, Program};
 use evtx_format::{Error, ErrorKind};
 use hashbrown::HashMap;
@@ -42,7 +42,7 @@ pub(crate) struct Compiled {
     pub(crate) misplaced: Option<Error>,
     pub(crate) plan: Plan,
     /// The substitutions from which its `System` is read, if records with equal values of them share a row.
-    pub(crate) system: Option<SubstitutionRuns>,
+    pub(crate) system: Option<SubstitutionRanges>,
     /// Write the whole element, by [`Language`].
     pub(crate) programs: [Option<Program>; Language::ALL.len()],
     /// Writes the value of its `UserData` as JSON.
@@ -88,7 +88,7 @@ impl Compiled {
             template_id: 0,
             invalid_name: None,
             misplaced: None,
-            system: system.map(SubstitutionRuns::new),
+            system: system.map(SubstitutionRanges::new),
             user_data: user_data.map(|element| Program::new(Language::Json, element)),
             plan,
             programs: Language::ALL.map(|language| {

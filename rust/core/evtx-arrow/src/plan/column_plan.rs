@@ -88,8 +88,8 @@ pub(crate) struct EventData {
     pub(crate) keyed: Box<[Option<EntryId>]>,
     /// By index in [`Projection::columns`]: the entry of the column.
     pub(crate) columns: Box<[Option<EntryId>]>,
-    /// The entries as a run, if they form one.
-    pub(crate) run: Option<Run>,
+    /// The same entries, if all are bare substitutions.
+    pub(crate) bare_entries: Option<BareEntries>,
     /// Whether the text of the map can be longer than [`MAX_TEXT`].
     pub(crate) may_exceed: bool,
     /// Whether each item of an unnamed array is a value with its own name, as Windows' XML has an element for each. If the
@@ -100,9 +100,9 @@ pub(crate) struct EventData {
 /// A value of the map, and the number that names it if the key of its entry does not.
 pub(crate) type MapValue<'p, 'r> = (Option<usize>, &'p Entry, Resolved<'p, 'r>);
 
-/// Entries that every record has, each the value of a substitution. Most templates have only such entries.
+/// Entries that every record has, each the value of a bare substitution. Most templates have only such entries.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct BareEntries {
     /// The indices of their keys.
     pub(crate) keys: Box<[i32]>,
     pub(crate) substitutions: Box<[u16]>,
@@ -114,8 +114,8 @@ pub(crate) struct Run {
 /// most six bytes for each.
 pub(crate) const FEW_ENTRIES: usize = MAX_TEXT / (6 * 65_536);
 
-impl Run {
-    /// The value descriptors of the run, if its substitutions are consecutive.
+impl BareEntries {
+    /// The value descriptors of the entries, if their substitutions are consecutive.
     #[inline]
     pub(crate) fn consecutive<'r>(&self, values: ValueTable<'r>) -> Option<ValueDescriptors<'r>> {
         values.consecutive(self.first_of_consecutive?, self.substitutions.len())
@@ -135,23 +135,23 @@ impl EventData {
             ) => Some((*key, *substitution)),
             _ => None,
         });
-        let run = simple
+        let bare = simple
             .collect::<Option<Vec<_>>>()
-            .filter(|run| run.len() <= FEW_ENTRIES);
-        let run = run.map(|run| Run {
-            keys: run.iter().map(|(key, _)| *key).collect(),
-            substitutions: run.iter().map(|(_, substitution)| *substitution).collect(),
-            first_of_consecutive: run
+            .filter(|bare| bare.len() <= FEW_ENTRIES);
+        let bare = bare.map(|bare| BareEntries {
+            keys: bare.iter().map(|(key, _)| *key).collect(),
+            substitutions: bare.iter().map(|(_, substitution)| *substitution).collect(),
+            first_of_consecutive: bare
                 .first()
                 .map(|(_, first)| *first)
-                .filter(|_| run.windows(2).all(|pair| pair[0].1.checked_add(1) == Some(pair[1].1))),
+                .filter(|_| bare.windows(2).all(|pair| pair[0].1.checked_add(1) == Some(pair[1].1))),
         });
         let values = entries.iter().map(|entry| entry.source.values()).sum::<usize>();
         EventData {
             entries,
             keyed,
             columns,
-            run,
+            bare_entries: bare,
             may_exceed: values > FEW_ENTRIES,
             splits: false,
         }
@@ -339,7 +339,7 @@ impl Plan {
     pub(crate) fn bytes(&self) -> usize {
         let of_entry = |entry: &Entry| {
             let own_name = if let Key::Own(name) = &entry.key { name.len() } else { 0 };
-            // A run has one more key and substitution for each entry.
+            // Bare entries have one more key and substitution for each entry.
             size_of::<Entry>() + size_of::<(i32, u16)>() + entry.source.bytes() + own_name
         };
         let of_entries = |it: &EventData| {
@@ -394,13 +394,13 @@ mod tests {
 
     #[test]
     fn a_run_is_of_few_entries_that_are_bare_substitutions() {
-        let run = EventData::new(entries([3, 4, 5]), [].into(), [].into())
-            .run
-            .expect("a run");
-        assert_eq!((&*run.keys, &*run.substitutions), (&[5, 4, 3][..], &[3, 4, 5][..]));
+        let bare = EventData::new(entries([3, 4, 5]), [].into(), [].into())
+            .bare_entries
+            .expect("bare entries");
+        assert_eq!((&*bare.keys, &*bare.substitutions), (&[5, 4, 3][..], &[3, 4, 5][..]));
         let first = |substitutions: &[u16]| {
-            let run = EventData::new(entries(substitutions.iter().copied()), [].into(), [].into()).run;
-            run.expect("a run").first_of_consecutive
+            let bare = EventData::new(entries(substitutions.iter().copied()), [].into(), [].into()).bare_entries;
+            bare.expect("bare entries").first_of_consecutive
         };
         assert_eq!(first(&[3, 4, 5]), Some(3));
         assert_eq!(first(&[7]), Some(7));
@@ -421,7 +421,11 @@ mod tests {
             entry(Key::Shared(0), attribute),
             entry(Key::Shared(0), source(Content::Pieces([].into()))),
         ] {
-            assert!(EventData::new([other].into(), [].into(), [].into()).run.is_none());
+            assert!(
+                EventData::new([other].into(), [].into(), [].into())
+                    .bare_entries
+                    .is_none()
+            );
         }
     }
 
@@ -430,7 +434,10 @@ mod tests {
         // 16 MiB of values that take 6 * 64 KiB of text each.
         for (values, exceeds) in [(42, false), (43, true)] {
             let event_data = EventData::new(entries(0..values), [].into(), [].into());
-            assert_eq!((event_data.may_exceed, event_data.run.is_none()), (exceeds, exceeds));
+            assert_eq!(
+                (event_data.may_exceed, event_data.bare_entries.is_none()),
+                (exceeds, exceeds)
+            );
             let of_map = Plan {
                 event_data: Some(Conditional {
                     guard: None,

@@ -89,12 +89,12 @@ impl<'e> ChildOfEvent<'e> {
         let is_user_data = self.has_entries && element.name == "UserData" && std::ptr::eq(element, self.element);
         let has_text = !self.has_entries && !self.is_at_path(element, None);
         let is_element = |node: &Node<'_>| node.elements().next().is_some();
-        for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
-            for inner in run.iter().flat_map(Node::elements) {
+        for siblings in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
+            for inner in siblings.iter().flat_map(Node::elements) {
                 self.values_of(inner, deeper(guard, inner)?, is_user_data, each)?;
             }
-            if has_text && !run.iter().any(is_element) {
-                each(value(None, run));
+            if has_text && !siblings.iter().any(is_element) {
+                each(value(None, siblings));
             }
         }
         Ok(())

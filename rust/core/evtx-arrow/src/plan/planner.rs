@@ -347,12 +347,12 @@ impl<'t> Planner<'t> {
             }
             _ if content.iter().any(is_substitution) => {
                 let mut pieces = Vec::new();
-                for run in content.chunk_by(|a, b| !is_substitution(a) && !is_substitution(b)) {
-                    if let [Node::Substitution(substitution)] = run {
+                for siblings in content.chunk_by(|a, b| !is_substitution(a) && !is_substitution(b)) {
+                    if let [Node::Substitution(substitution)] = siblings {
                         pieces.push(Piece::Substitution(substitution.index));
                         continue;
                     }
-                    let text = plain(run, limit);
+                    let text = plain(siblings, limit);
                     if !text.is_empty() {
                         pieces.push(Piece::Text(text.into()));
                     }
@@ -498,9 +498,9 @@ impl<'t> Planner<'t> {
         let mut number = None;
         self.require_content(element.content, RequiredShape::Single);
         let is_element = |node: &Node<'_>| node.elements().next().is_some();
-        for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
-            if !is_element(&run[0]) {
-                if let Some(source) = text_beside(run, guard)? {
+        for siblings in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
+            if !is_element(&siblings[0]) {
+                if let Some(source) = text_beside(siblings, guard)? {
                     if name.is_empty() {
                         number.get_or_insert_with(|| self.namer.next_param());
                     }
@@ -516,7 +516,7 @@ impl<'t> Planner<'t> {
                 }
                 continue;
             }
-            if let [Node::Repeated(copies)] = run
+            if let [Node::Repeated(copies)] = siblings
                 && let Some(mut leaf) = array_leaf(copies)
             {
                 leaf.number = leaf.name.is_empty().then(|| self.namer.next_param());
@@ -525,7 +525,7 @@ impl<'t> Planner<'t> {
                 }
                 continue;
             }
-            for child in run.iter().flat_map(Node::elements) {
+            for child in siblings.iter().flat_map(Node::elements) {
                 let guard = deeper(guard, child)?;
                 let name = leaf_name(child)?;
                 if child.elements().next().is_some() {
@@ -657,11 +657,11 @@ fn entries(projection: &Projection, keys: &Keys, leaves: Vec<Leaf>) -> Result<Ev
 }
 
 /// Text beside the elements of an element; `None` if it is blank. Fails if only the record says whether it is.
-fn text_beside(run: &[Node<'_>], guard: Guard) -> Result<Option<Extractor>, Irregular> {
-    if run.iter().any(is_substitution) {
+fn text_beside(siblings: &[Node<'_>], guard: Guard) -> Result<Option<Extractor>, Irregular> {
+    if siblings.iter().any(is_substitution) {
         return Err(Irregular);
     }
-    let text = plain(run, MAX_TEXT);
+    let text = plain(siblings, MAX_TEXT);
     let is_blank = text.bytes().all(|byte| byte.is_ascii_whitespace());
     Ok((!is_blank).then(|| Extractor {
         guard,

@@ -53,8 +53,8 @@ impl Element {
                     element.read_payload();
                     open.last_mut().expect("balanced").content.push(Node::Element(element));
                 }
-                Event::Text(run) => text(&mut open, run.to_string()),
-                Event::CData(run) => text(&mut open, run.to_string()),
+                Event::Text(siblings) => text(&mut open, siblings.to_string()),
+                Event::CData(siblings) => text(&mut open, siblings.to_string()),
                 Event::GeneralRef(name) => {
                     let reference = format!("&{};", &*name);
                     let resolved = quick_xml::escape::unescape(&reference).map(|text| text.into_owned());
@@ -160,8 +160,8 @@ impl Element {
         let is_text = |node: &Node| matches!(node, Node::Text(_));
         let mut number = 0;
         let is_leaf = self.children().next().is_none();
-        for run in self.content.chunk_by(|a, b| is_text(a) && is_text(b)) {
-            if let [Node::Element(child)] = run {
+        for siblings in self.content.chunk_by(|a, b| is_text(a) && is_text(b)) {
+            if let [Node::Element(child)] = siblings {
                 let given = child
                     .attributes
                     .iter()
@@ -176,7 +176,7 @@ impl Element {
                 }
                 continue;
             }
-            let texts = run.iter().map(|node| match node {
+            let texts = siblings.iter().map(|node| match node {
                 Node::Text(text) => text.as_str(),
                 Node::Element(_) => "",
             });

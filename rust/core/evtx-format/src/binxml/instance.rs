@@ -409,13 +409,13 @@ impl<'a> ValueTable<'a> {
     /// The stored descriptors of `count` values from index `first` on, and the bytes of these values; as
     /// [`consecutive`](Self::consecutive).
     #[inline]
-    pub fn run(self, first: u16, count: usize) -> Option<(&'a [[u8; 4]], &'a [u8])> {
-        let run = self.consecutive(first, count)?;
-        let bytes = match (run.offsets.first(), run.len().checked_sub(1)) {
-            (Some(&start), Some(last)) => self.0.chunk.get(start as usize..run.end(last)),
+    pub fn range(self, first: u16, count: usize) -> Option<(&'a [[u8; 4]], &'a [u8])> {
+        let range = self.consecutive(first, count)?;
+        let bytes = match (range.offsets.first(), range.len().checked_sub(1)) {
+            (Some(&start), Some(last)) => self.0.chunk.get(start as usize..range.end(last)),
             _ => None,
         };
-        Some((run.descriptors, bytes.unwrap_or_default()))
+        Some((range.descriptors, bytes.unwrap_or_default()))
     }
 
     /// How many bytes at the chunk offsets `a` and `b` are equal, up to the first difference; at most `len`.

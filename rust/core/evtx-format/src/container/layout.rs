@@ -77,7 +77,7 @@ pub enum Chunks {
 pub struct Layout {
     size: u64,
     /// The slots that are read, in this order; `None` for an image, whose chunks can start at any sector.
-    runs: Option<[Range<u64>; 2]>,
+    ranges: Option<[Range<u64>; 2]>,
     /// Chunks in a block.
     block_chunks: u64,
     stray_chunks: Arc<[StrayChunk]>,
@@ -96,7 +96,7 @@ impl Layout {
         let oldest = oldest.min(slots.saturating_sub(1));
         Layout {
             size,
-            runs: Some([oldest..slots, 0..oldest]),
+            ranges: Some([oldest..slots, 0..oldest]),
             block_chunks: BLOCK_CHUNKS,
             stray_chunks: Arc::default(),
             stray_chunk_blocks: Arc::default(),
@@ -108,7 +108,7 @@ impl Layout {
     /// An image of `size` bytes: a file that is not a log, in which chunks are found by their magic.
     pub fn image(size: u64) -> Self {
         Layout {
-            runs: None,
+            ranges: None,
             ..Layout::new(size, 0)
         }
     }
@@ -125,7 +125,7 @@ impl Layout {
     pub fn of_slots(self, slots: Range<u64>) -> Self {
         let end = slots.end.min(slots_of(self.size));
         Layout {
-            runs: Some([slots.start.min(end)..end, 0..0]),
+            ranges: Some([slots.start.min(end)..end, 0..0]),
             ..self
         }
     }
@@ -153,33 +153,33 @@ impl Layout {
         }
     }
 
-    /// How many blocks a run of slots has.
-    fn blocks_of(&self, run: &Range<u64>) -> u64 {
-        (run.end - run.start).div_ceil(self.block_chunks)
+    /// How many blocks a range of slots has.
+    fn blocks_of(&self, range: &Range<u64>) -> u64 {
+        (range.end - range.start).div_ceil(self.block_chunks)
     }
 
     /// How many blocks the file has.
     pub fn blocks(&self) -> u64 {
-        let Some(runs) = &self.runs else {
+        let Some(ranges) = &self.ranges else {
             return self.size.div_ceil(IMAGE_BLOCK);
         };
-        let of_slots: u64 = runs.iter().map(|run| self.blocks_of(run)).sum();
+        let of_slots: u64 = ranges.iter().map(|range| self.blocks_of(range)).sum();
         of_slots + self.stray_chunk_blocks.len() as u64
     }
 
     /// The block with an index; `None` after the last. Blocks are in the order of the records: from the oldest chunk
     /// to the end of the file, then from the file's start, then the stray chunks.
     pub fn block(&self, mut index: u64) -> Option<Block> {
-        let Some(runs) = &self.runs else {
+        let Some(ranges) = &self.ranges else {
             let offset = index.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
             let left = self.size - offset;
             let len = left.min(IMAGE_BLOCK + 2 * CHUNK_SIZE as u64);
             return Some(self.block_of(offset..offset + len, Chunks::Image(left.min(IMAGE_BLOCK))));
         };
-        for run in runs {
-            let Some(later) = index.checked_sub(self.blocks_of(run)) else {
-                let first = run.start + index * self.block_chunks;
-                let end = slot_offset((first + self.block_chunks).min(run.end));
+        for range in ranges {
+            let Some(later) = index.checked_sub(self.blocks_of(range)) else {
+                let first = range.start + index * self.block_chunks;
+                let end = slot_offset((first + self.block_chunks).min(range.end));
                 return Some(self.block_of(slot_offset(first)..end.min(self.size), Chunks::Slots(first)));
             };
             index = later;
@@ -203,7 +203,7 @@ impl Layout {
 
     #[cfg(test)]
     pub(super) fn oldest(&self) -> u64 {
-        self.runs.as_ref().map_or(0, |runs| runs[0].start)
+        self.ranges.as_ref().map_or(0, |ranges| ranges[0].start)
     }
 }
 

@@ -114,11 +114,11 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
     let is_event = root && element.name == "Event";
     let mut of_fields = Unnamed::default();
     let is_element = |node: &Node<'_>| matches!(node, Node::Element(_) | Node::Repeated(_));
-    for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
+    for siblings in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
         if compiler.is_full() {
             return;
         }
-        match run {
+        match siblings {
             [Node::Element(child)] => {
                 let name = unnamed.name(compiler, child);
                 let has_fields = is_event && FieldNamer::has_fields(child.name);
@@ -140,15 +140,15 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
                     AcceptedShapes::STREAMS
                 };
                 compiler.take(substitution.index, takes);
-                value(compiler, name, None, run);
+                value(compiler, name, None, siblings);
             }
-            run if has_text(run) => {
+            siblings if has_text(siblings) => {
                 // The elements of a stream would split the text.
-                compiler.take_single(run);
-                value(compiler, name, None, run);
+                compiler.take_single(siblings);
+                value(compiler, name, None, siblings);
             }
             // The number of values depends on which of these have text. A record with text in one needs the tree.
-            run => substitutions(run).for_each(|substitution| {
+            siblings => substitutions(siblings).for_each(|substitution| {
                 compiler.take(substitution, AcceptedShapes::STREAMS);
                 compiler.op(Op::Elements { substitution });
             }),

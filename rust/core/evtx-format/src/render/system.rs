@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ops::{AttributeOp, Op, substitutions};
-use crate::binxml::SubstitutionRuns;
+use crate::binxml::SubstitutionRanges;
 use crate::binxml::instance::{SubstitutionSet, ValueTable};
 use crate::binxml::tree::Element;
 
@@ -29,7 +29,7 @@ pub(super) struct SystemSections {
     /// A number unique to the program. Not 0.
     program: u64,
     /// The substitutions that the sections read.
-    runs: SubstitutionRuns,
+    ranges: SubstitutionRanges,
     read: SubstitutionSet,
 }
 
@@ -56,7 +56,7 @@ impl SystemSections {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         (section > 0).then(|| SystemSections {
             program: NUMBER.fetch_add(1, Ordering::Relaxed),
-            runs: SubstitutionRuns::new(read),
+            ranges: SubstitutionRanges::new(read),
             read: set,
         })
     }
@@ -157,7 +157,7 @@ pub(super) struct CachedText {
 impl SystemTexts {
     /// The text of an instance, which may be incomplete; `None` if it cannot be cached.
     pub(super) fn entry(&mut self, system: &SystemSections, values: ValueTable<'_>) -> Option<&mut CachedText> {
-        let (hash, len) = system.runs.hash(system.program, values)?;
+        let (hash, len) = system.ranges.hash(system.program, values)?;
         // The text of a stream also depends on the bytes that its offsets refer to.
         if len > MAX_VALUES || values.may_be_compound(system.read) {
             return None;
@@ -166,12 +166,12 @@ impl SystemTexts {
             self.texts.resize(TEXTS, CachedText::default());
         }
         let kept = self.texts.get_mut((hash >> 32) as usize % TEXTS)?;
-        if kept.program != system.program || kept.values.len() != len || !system.runs.matches(values, &kept.values) {
+        if kept.program != system.program || kept.values.len() != len || !system.ranges.matches(values, &kept.values) {
             kept.program = 0;
             kept.is_too_long = false;
             kept.text.clear();
             kept.values.clear();
-            system.runs.keep(values, &mut kept.values);
+            system.ranges.keep(values, &mut kept.values);
         }
         Some(kept)
     }

@@ -1,51 +1,53 @@
-//! Runs of substitutions, and whether two instances of a template have the same values in them.
+//! Ranges of substitutions, and whether two instances of a template have the same values in them.
 
 use super::instance::ValueTable;
 use crate::bytes::bytes_equal;
 
-/// Some substitutions of a template, as runs of consecutive values. Instances with equal values in them share everything
-/// that is derived from these substitutions alone.
+/// Some substitutions of a template, as ranges of consecutive values. Instances with equal values in them share
+/// everything that is derived from these substitutions alone.
 #[derive(Debug, Default)]
-pub struct SubstitutionRuns {
-    /// The first substitution of each run, and how many there are.
-    runs: Box<[(u16, usize)]>,
+pub struct SubstitutionRanges {
+    /// The first substitution of each range, and how many there are.
+    ranges: Box<[(u16, usize)]>,
 }
 
-impl SubstitutionRuns {
-    /// The runs of some substitutions.
+impl SubstitutionRanges {
+    /// The ranges of some substitutions.
     pub fn new(mut substitutions: Vec<u16>) -> Self {
         substitutions.sort_unstable();
         substitutions.dedup();
-        let runs = substitutions.chunk_by(|a, b| a + 1 == *b);
-        SubstitutionRuns {
-            runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),
+        let ranges = substitutions.chunk_by(|a, b| a + 1 == *b);
+        SubstitutionRanges {
+            ranges: ranges
+                .filter_map(|range| Some((*range.first()?, range.len())))
+                .collect(),
         }
     }
 
-    /// For each run, the descriptors and the bytes of its values; `None` if the value table does not have the run.
+    /// For each range, the descriptors and the bytes of its values; `None` if the value table does not have the range.
     #[inline(always)]
     pub fn values<'v>(&self, values: ValueTable<'v>) -> impl Iterator<Item = Option<(&'v [u8], &'v [u8])>> {
-        self.runs.iter().map(move |&(first, count)| {
-            let (descriptors, bytes) = values.run(first, count)?;
+        self.ranges.iter().map(move |&(first, count)| {
+            let (descriptors, bytes) = values.range(first, count)?;
             Some((descriptors.as_flattened(), bytes))
         })
     }
 
     /// A hash of the values, which begins with `seed`, and how many bytes they have with their descriptors. `None` if
-    /// the value table does not have a run, because its values in that run would not be compared.
+    /// the value table does not have a range, because its values in that range would not be compared.
     // Kept out of line, and apart from `matches`, so that neither runs out of registers.
     #[inline(never)]
     pub fn hash(&self, seed: u64, values: ValueTable<'_>) -> Option<(u64, usize)> {
         let (mut hash, mut len) = (seed, 0);
-        for run in self.values(values) {
-            let (descriptors, bytes) = run?;
+        for range in self.values(values) {
+            let (descriptors, bytes) = range?;
             len += descriptors.len() + bytes.len();
             hash = hash_step(hash, bytes);
         }
         Some((hash, len))
     }
 
-    /// Whether `known`, which [`keep`](Self::keep) appended, has the same descriptors and values, run by run.
+    /// Whether `known`, which [`keep`](Self::keep) appended, has the same descriptors and values, range by range.
     #[inline(never)]
     pub fn matches(&self, values: ValueTable<'_>, mut known: &[u8]) -> bool {
         let mut is_next = |bytes: &[u8]| {
@@ -55,8 +57,8 @@ impl SubstitutionRuns {
             known = rest;
             bytes_equal(bytes, next)
         };
-        let mut runs = self.values(values).flatten();
-        runs.all(|(descriptors, bytes)| is_next(descriptors) && is_next(bytes))
+        let mut ranges = self.values(values).flatten();
+        ranges.all(|(descriptors, bytes)| is_next(descriptors) && is_next(bytes))
     }
 
     /// Appends the descriptors and the bytes of the values.
@@ -85,8 +87,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn consecutive_substitutions_are_one_run() {
-        assert_eq!(*SubstitutionRuns::new(vec![5, 1, 2, 4, 2]).runs, [(1, 2), (4, 2)]);
+    fn consecutive_substitutions_are_one_range() {
+        assert_eq!(*SubstitutionRanges::new(vec![5, 1, 2, 4, 2]).ranges, [(1, 2), (4, 2)]);
     }
 
     #[test]
