@@ -90,21 +90,21 @@ pub(crate) struct Wanted {
     pub(crate) last_file: usize,
     /// How many blocks would give a batch enough rows.
     pub(crate) blocks: u64,
-    /// Whether it asks for a long run, because the engine restores the order of the rows.
-    pub(crate) long_run: bool,
+    /// Whether it asks for a long claim, because the engine restores the order of the rows.
+    pub(crate) long_claim: bool,
 }
 
 /// The most blocks of a local file that a thread claims at once. A block of a remote file is claimed alone.
 const MAX_BLOCKS: u64 = 8;
 
-/// The most blocks of a long run. Their rows are about a row group of DuckDB, 122,880 rows. Ordered sinks copy batches
-/// that have fewer.
-const LONG_RUN: u64 = 128;
+/// The most blocks of a long claim. Their rows are about a row group of DuckDB, 122,880 rows. Ordered sinks copy
+/// batches that have fewer.
+const LONG_CLAIM_BLOCKS: u64 = 128;
 
-/// The most small files that a thread claims with another, and the most bytes of them, in a long run or not.
+/// The most small files that a thread claims with another, and the most bytes of them, in a long claim or not.
 const MAX_SMALL: usize = 255;
 const SMALL_FILES: u64 = 8 << 20;
-const LONG_RUN_OF_FILES: u64 = 32 << 20;
+const LONG_CLAIM_BYTES: u64 = 32 << 20;
 
 /// How a scan reads files.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ enum FileState {
     Waiting,
     /// A thread opens and surveys it.
     Opening,
-    /// It is open. Holds the index of the next block to hand out, and how many a long run has.
+    /// It is open. Holds the index of the next block to hand out, and how many a long claim has.
     Open(Arc<OpenLog>, u64, Option<u64>),
     /// All of it was handed out, or it was given up.
     Done { given_up: bool },
@@ -222,7 +222,7 @@ impl FileQueue {
                 let Some(end) = small_end else {
                     // Other threads must not wait for a slow file system. They can claim files meanwhile.
                     drop(progress);
-                    small_end = Some(self.end_of_small(file, call, wanted.long_run));
+                    small_end = Some(self.end_of_small(file, call, wanted.long_claim));
                     progress = self.lock();
                     continue;
                 };
@@ -256,8 +256,8 @@ impl FileQueue {
 
     /// The end of the small files from index `first` on, as far as a thread may claim them: fewer when few are left, so
     /// that all threads end at the same time. A large file is not among them: all threads read its blocks.
-    fn end_of_small(&self, first: usize, call: Call<'_>, long_run: bool) -> usize {
-        let mut left = if long_run { LONG_RUN_OF_FILES } else { SMALL_FILES };
+    fn end_of_small(&self, first: usize, call: Call<'_>, long_claim: bool) -> usize {
+        let mut left = if long_claim { LONG_CLAIM_BYTES } else { SMALL_FILES };
         let mut is_small = |path: &&ScanPath| {
             let is_local = matches!(path.source, Source::File) && path.split.is_none();
             let file = (is_local && !call.storage.is_remote(&path.path)).then(|| std::fs::metadata(&path.path));
@@ -273,17 +273,17 @@ impl FileQueue {
     /// Hands out the next blocks of an open file. Hands out fewer when few are left, so that all threads end at the same
     /// time.
     fn claim_blocks(&self, progress: &mut Progress, file: usize, wanted: Wanted) -> Result<Work, ScanError> {
-        let FileState::Open(log, next, run) = &mut progress.files[file] else {
+        let FileState::Open(log, next, claim) = &mut progress.files[file] else {
             return Ok(Work::new(file, batch_index(self.paths.len(), file, 0)?, None, 0..0));
         };
         let left = log.layout.blocks().saturating_sub(*next);
         let blocks = if log.file.is_remote {
             1
-        } else if wanted.long_run {
+        } else if wanted.long_claim {
             // Runs of one length, as many for each thread.
-            *run.get_or_insert_with(|| {
+            *claim.get_or_insert_with(|| {
                 let threads = self.threads().max(2);
-                left.div_ceil(left.div_ceil(LONG_RUN).next_multiple_of(threads).max(1))
+                left.div_ceil(left.div_ceil(LONG_CLAIM_BLOCKS).next_multiple_of(threads).max(1))
             })
         } else {
             wanted.blocks.min(MAX_BLOCKS).min(left / (4 * self.threads()))
@@ -316,7 +316,7 @@ impl FileQueue {
         let first = Wanted {
             last_file: file,
             blocks: 1,
-            long_run: false,
+            long_claim: false,
         };
         let work = self.claim_blocks(&mut progress, file, first)?;
         Ok(Work { damage, ..work })

@@ -36,7 +36,7 @@ pub struct FileBatch {
     pub rows: RecordBatch,
     /// The index of the first row's file among the files of the scan.
     pub file: usize,
-    /// The position of the first block of their run in the order of all rows. The positions that one worker returns
+    /// The position of the first block of their claim in the order of all rows. The positions that one worker returns
     /// never fall.
     pub index: u64,
 }
@@ -49,8 +49,8 @@ const ENOUGH_BYTES: usize = 1 << 20;
 /// The most bytes that are read for a batch, if it has any rows.
 const MOST_BYTES: usize = 8 << 20;
 
-/// The rows of a run: a row group of DuckDB, whose ordered sinks copy the rows of shorter runs.
-const RUN_ROWS: usize = 122_880;
+/// The rows of a claim: a row group of DuckDB, whose ordered sinks copy the rows of shorter claims.
+const CLAIM_ROWS: usize = 122_880;
 
 /// What is wrong with the rows of a file that changes while it is read.
 const CHANGED: &str =
@@ -65,7 +65,7 @@ pub struct Worker {
     /// The bytes of the current block.
     block: Buffer,
     batch: Batch,
-    run: Run,
+    claim: Claim,
     wanted: Wanted,
     again: Again,
     /// Whether its part of the scan has ended.
@@ -91,9 +91,9 @@ struct Batch {
     blocks: usize,
 }
 
-/// Batches with the same index.
+/// The blocks that were claimed at once. Their batches have the same index.
 #[derive(Default)]
-struct Run {
+struct Claim {
     index: u64,
     rows: usize,
 }
@@ -159,20 +159,21 @@ impl Worker {
             state: State::Done,
             block: Buffer::default(),
             batch: Batch::default(),
-            run: Run::default(),
+            claim: Claim::default(),
             wanted: Wanted {
                 last_file: 0,
                 blocks: 1,
-                long_run: false,
+                long_claim: false,
             },
             again: Again::Later,
             has_left: false,
         }
     }
 
-    /// Says whether the engine restores the order of the rows by the indices of their batches. It then gets longer runs.
+    /// Says whether the engine restores the order of the rows by the indices of their batches. It then gets longer
+    /// claims.
     pub fn keep_order(&mut self, keeps_order: bool) {
-        self.wanted.long_run = keeps_order;
+        self.wanted.long_claim = keeps_order;
     }
 
     /// The path of the file of the storage that the worker reads, if there is one.
@@ -226,7 +227,7 @@ impl Worker {
                     if !self.claim(call)? {
                         // Rows on correlations that could not be evaluated, and on providers without records, come after
                         // all others, and have no work.
-                        self.run.index = LAST_INDEX;
+                        self.claim.index = LAST_INDEX;
                         self.leave()?;
                         return self.flush();
                     }
@@ -242,7 +243,7 @@ impl Worker {
             return true;
         }
         let is_enough = self.decoder.rows() >= ENOUGH_ROWS && self.batch.bytes >= ENOUGH_BYTES;
-        is_enough && !self.wanted.long_run || self.decoder.rows() > 0 && self.batch.bytes >= MOST_BYTES
+        is_enough && !self.wanted.long_claim || self.decoder.rows() > 0 && self.batch.bytes >= MOST_BYTES
     }
 
     /// Ends the batch; `None` if it has no rows.
@@ -265,11 +266,11 @@ impl Worker {
         let Some(rows) = self.decoder.flush()? else {
             return Ok(None);
         };
-        if self.run.rows >= RUN_ROWS {
-            self.run = Run { index, rows: 0 };
+        if self.claim.rows >= CLAIM_ROWS {
+            self.claim = Claim { index, rows: 0 };
         }
-        self.run.rows += rows.num_rows();
-        let index = self.run.index;
+        self.claim.rows += rows.num_rows();
+        let index = self.claim.index;
         Ok(Some(FileBatch { rows, file, index }))
     }
 
@@ -300,7 +301,7 @@ impl Worker {
                     None => self.claim_again(call)?,
                 };
                 let Some(work) = work else { return Ok(false) };
-                self.run = Run {
+                self.claim = Claim {
                     index: work.batch_index,
                     rows: 0,
                 };

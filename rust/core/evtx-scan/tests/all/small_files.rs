@@ -1,4 +1,4 @@
-//! What workers claim at once: small files, and long runs of blocks.
+//! What workers claim at once: small files, and long claims of blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -158,9 +158,9 @@ fn a_small_log_is_read_at_once_or_as_far_as_it_can_be_read() {
     assert_eq!(some, rows / 3 + FILES);
 }
 
-/// An engine that restores the order gets long runs of blocks, whose batches have one index.
+/// An engine that restores the order gets long claims of blocks, whose batches have one index.
 #[test]
-fn runs_are_long_for_an_engine_that_keeps_the_order() {
+fn claims_are_long_for_an_engine_that_keeps_the_order() {
     const CHUNKS: u16 = 24 * 16;
     let log = sample("DC01-Security.evtx");
     let (header, chunks) = log.split_at(HEADER);
@@ -193,7 +193,7 @@ fn runs_are_long_for_an_engine_that_keeps_the_order() {
         .map(&mut next)
         .fold(false, |any, has_rows| any | has_rows)
     {}
-    // Each worker has its first block and one run. The sort is stable.
+    // Each worker has its first block and one long claim. The sort is stable.
     batches.sort_by_key(|(index, _)| *index);
     assert_eq!(batches.chunk_by(|(one, _), (other, _)| one == other).count(), 4);
     let chunks = batches
