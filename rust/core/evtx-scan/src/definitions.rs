@@ -47,10 +47,10 @@ fn collect<'p>(call: Call<'_>, paths: impl Iterator<Item = &'p ScanPath>) -> Res
             continue;
         };
         let filename = path.path.as_str().into();
-        for offset in (0..file.size()).step_by(file.piece() as usize) {
-            let len = (file.piece() + CHUNK_SIZE as u64).min(file.size() - offset);
+        for offset in (0..file.size()).step_by(file.block_size() as usize) {
+            let len = (file.block_size() + CHUNK_SIZE as u64).min(file.size() - offset);
             if unless_failed(file.read(&mut bytes, offset, len))?.is_some() {
-                definitions.collect(&filename, &bytes, file.piece() as usize, call.interrupt)?;
+                definitions.collect(&filename, &bytes, file.block_size() as usize, call.interrupt)?;
             }
             call.interrupt.check()?;
         }

@@ -15,12 +15,12 @@ use crate::scan_path::{FileSplit, ScanPath};
 use crate::storage::{Call, Modified, OpenFile, ScanError, Storage, StorageError, StorageFile};
 
 // Bytes that are read at once: the size of a block of a local and of a remote file.
-const LOCAL_PIECE: u64 = 1 << 20;
-const REMOTE_PIECE: u64 = 8 << 20;
+const LOCAL_BLOCK: u64 = 1 << 20;
+const REMOTE_BLOCK: u64 = 8 << 20;
 
 /// The most bytes of a small file: 16 chunks after the header, as Windows makes most logs. It has one block, unless it
 /// has stray chunks.
-pub(crate) const SMALL: u64 = LOCAL_PIECE + FILE_HEADER as u64;
+pub(crate) const SMALL: u64 = LOCAL_BLOCK + FILE_HEADER as u64;
 
 // The sizes in bytes that an estimate assumes: of a remote file, and of a record.
 const USUAL_SIZE: u64 = 20 << 20;
@@ -107,7 +107,7 @@ impl LogFile {
         if is_remote {
             // The first chunks are of no use to a split without them.
             let chunks = if split.is_none_or(FileSplit::is_first) {
-                REMOTE_PIECE
+                REMOTE_BLOCK
             } else {
                 0
             };
@@ -159,8 +159,8 @@ impl LogFile {
     }
 
     /// How many bytes to read at once.
-    pub fn piece(&self) -> u64 {
-        if self.is_remote { REMOTE_PIECE } else { LOCAL_PIECE }
+    pub fn block_size(&self) -> u64 {
+        if self.is_remote { REMOTE_BLOCK } else { LOCAL_BLOCK }
     }
 
     /// Replaces the content of a buffer with `len` bytes of the file from an offset on.
@@ -193,12 +193,12 @@ impl LogFile {
             return Err(StorageError::Unusable(text));
         }
         bytes.resize(size as usize, 0);
-        for (piece, offset) in bytes
-            .chunks_mut(self.piece() as usize)
-            .zip((0..).step_by(self.piece() as usize))
+        for (block, offset) in bytes
+            .chunks_mut(self.block_size() as usize)
+            .zip((0..).step_by(self.block_size() as usize))
         {
             call.interrupt.check()?;
-            self.read_into(piece, offset)?;
+            self.read_into(block, offset)?;
         }
         Ok(bytes)
     }
@@ -236,18 +236,18 @@ impl LogFile {
         if let Some(known) = self.slots_before_zeros.get() {
             return Ok(listed.max(*known));
         }
-        let (mut slots, mut piece) = (all, Buffer::default());
+        let (mut slots, mut block) = (all, Buffer::default());
         while slots > 0 {
             interrupt.check()?;
-            let start = slots.saturating_sub(self.piece() / CHUNK_SIZE as u64);
+            let start = slots.saturating_sub(self.block_size() / CHUNK_SIZE as u64);
             let range = slot_offset(start)..slot_offset(slots).min(self.size());
-            match self.read(&mut piece, range.start, range.end - range.start) {
+            match self.read(&mut block, range.start, range.end - range.start) {
                 Ok(()) => {}
                 Err(StorageError::Interrupted(interrupted)) => return Err(interrupted),
                 // The scan reports where the file cannot be read.
                 Err(_) => return Ok(listed),
             }
-            slots = start + slots_before_zeros(&piece) as u64;
+            slots = start + slots_before_zeros(&block) as u64;
             if slots > start {
                 break;
             }

@@ -51,7 +51,7 @@ impl OpenLog {
             Some(slots) => Survey::of_slots(file.size(), search, slots),
             None => Survey::new(file.size(), search, recover),
         };
-        // If it cannot be read at once, reading it in pieces finds out how far it can be read.
+        // If it cannot be read at once, reading it in blocks finds out how far it can be read.
         let (is_small, own) = (buffer.is_some() && file.size() <= SMALL, &mut Buffer::default());
         let buffer = buffer.unwrap_or(own);
         let is_read = is_small && file.read(buffer, 0, file.size()).is_ok();

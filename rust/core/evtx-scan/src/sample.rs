@@ -1,6 +1,6 @@
 //! The fields of events, found in files before a scan runs.
 //!
-//! The calling thread opens the files. Other threads read pieces of them, in rounds. Their results are merged in the
+//! The calling thread opens the files. Other threads read blocks of them, in rounds. Their results are merged in the
 //! order of the files, so that the columns do not depend on the threads. The results for a file are kept for the next
 //! scan, as long as the file does not change.
 
@@ -23,11 +23,11 @@ use crate::threads::{MAX_THREADS, on_threads};
 const MAX_BYTES: u64 = 4 << 30;
 const SAMPLE_BYTES: u64 = 512 << 20;
 
-/// How many remote files are read by default, and how many pieces of each. The scan mostly needs the first piece, too.
+/// How many remote files are read by default, and how many blocks of each. The scan mostly needs the first block, too.
 const REMOTE_FILES: usize = 100;
-const REMOTE_PIECES: u64 = 1;
+const REMOTE_BLOCKS: u64 = 1;
 
-/// How many pieces the threads read in a round.
+/// How many blocks the threads read in a round.
 const ROUND: usize = 64;
 
 /// Most bytes that are kept of all files, and of one.
@@ -149,7 +149,7 @@ fn chosen<'p>(paths: &'p [ScanPath], size: SampleSize, storage: &dyn Storage) ->
     }
 }
 
-/// A read of the pieces of files.
+/// A read of the blocks of files.
 struct Reading<'c> {
     events: Arc<Events>,
     call: Call<'c>,
@@ -162,8 +162,8 @@ struct Reading<'c> {
     of_file: Option<CollectedEvents>,
 }
 
-/// A piece of a file, for a thread.
-struct Piece {
+/// A block of a file, for a thread.
+struct Block {
     file: Arc<LogFile>,
     offset: u64,
     len: u64,
@@ -176,8 +176,8 @@ struct Piece {
 enum Step {
     /// It was found before.
     Known(Arc<CollectedEvents>),
-    /// The next piece of the file at hand.
-    Piece(Piece),
+    /// The next block of the file at hand.
+    Block(Block),
     /// The file ends.
     End(Option<Identity>),
 }
@@ -197,7 +197,7 @@ impl<'c> Reading<'c> {
         }
     }
 
-    /// Reads a file: the first of each `stride` pieces.
+    /// Reads a file: the first of each `stride` blocks.
     fn file(&mut self, path: &ScanPath, stride: u64) -> Result<(), ScanError> {
         self.call.interrupt.check()?;
         let call = self.call;
@@ -231,21 +231,21 @@ impl<'c> Reading<'c> {
             self.steps.push(Step::Known(found));
             return Ok(());
         }
-        let pieces = if is_remote { REMOTE_PIECES } else { u64::MAX };
+        let blocks = if is_remote { REMOTE_BLOCKS } else { u64::MAX };
         let (file, mut offset) = (Arc::new(file), FILE_HEADER as u64);
-        for _ in 0..pieces {
-            let len = file.piece().min(file.size().saturating_sub(offset));
+        for _ in 0..blocks {
+            let len = file.block_size().min(file.size().saturating_sub(offset));
             if len == 0 {
                 break;
             }
-            self.steps.push(Step::Piece(Piece {
+            self.steps.push(Step::Block(Block {
                 file: Arc::clone(&file),
                 offset,
                 len,
                 promised: PromisedIds::of_log(&known),
                 found: OnceLock::new(),
             }));
-            offset = offset.saturating_add(stride.saturating_mul(file.piece()));
+            offset = offset.saturating_add(stride.saturating_mul(file.block_size()));
             if self.steps.len() >= ROUND {
                 self.round()?;
             }
@@ -254,7 +254,7 @@ impl<'c> Reading<'c> {
         Ok(())
     }
 
-    /// Reads the pieces, and puts together what they have.
+    /// Reads the blocks, and puts together what they have.
     fn round(&mut self) -> Result<(), ScanError> {
         let next = AtomicUsize::new(0);
         let threads = self.readers.len().min(self.steps.len());
@@ -265,8 +265,8 @@ impl<'c> Reading<'c> {
             match step {
                 // Fields over the limit get no columns.
                 Step::Known(found) => _ = self.catalog.absorb(&found),
-                Step::Piece(piece) => {
-                    let found = piece.found.into_inner();
+                Step::Block(block) => {
+                    let found = block.found.into_inner();
                     if let Some(found) = &found {
                         _ = self.catalog.absorb(found);
                     }
@@ -288,7 +288,7 @@ impl<'c> Reading<'c> {
     }
 }
 
-/// Reads pieces until there are no more.
+/// Reads blocks until there are no more.
 fn read_next(
     reader: &mut EventCollector,
     bytes: &mut Buffer,
@@ -298,15 +298,15 @@ fn read_next(
 ) -> Result<(), ScanError> {
     while let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
         interrupt.check()?;
-        let Step::Piece(piece) = step else { continue };
-        if unless_failed(piece.file.read(bytes, piece.offset, piece.len))?.is_none() {
+        let Step::Block(block) = step else { continue };
+        if unless_failed(block.file.read(bytes, block.offset, block.len))?.is_none() {
             continue;
         }
-        let first = (piece.offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
+        let first = (block.offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
         let slots = Slots {
             bytes,
             first,
-            promised: piece.file.promised(bytes, first, piece.promised)?,
+            promised: block.file.promised(bytes, first, block.promised)?,
             ..Slots::default()
         };
         let outcome = reader.push(slots, interrupt);
@@ -317,7 +317,7 @@ fn read_next(
             // Fields over the limit get no columns.
             Ok(()) | Err(SlotsError::TooManyEvents(_)) => {}
         }
-        _ = piece.found.set(found);
+        _ = block.found.set(found);
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ pub struct ChunkRow {
 impl Report for ChunkReport {
     type Row = ChunkRow;
     type Worker = ();
-    type Piece = Vec<ChunkRow>;
+    type BlockResult = Vec<ChunkRow>;
 
     fn worker(&self) {}
 
@@ -78,9 +78,9 @@ impl Report for ChunkReport {
         self.filename = filename.into();
     }
 
-    fn add(&mut self, piece: Vec<ChunkRow>) {
+    fn add(&mut self, block: Vec<ChunkRow>) {
         let filename = &self.filename;
-        self.rows.extend(piece.into_iter().map(|row| ChunkRow {
+        self.rows.extend(block.into_iter().map(|row| ChunkRow {
             filename: Arc::clone(filename),
             ..row
         }));

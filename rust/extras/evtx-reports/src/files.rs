@@ -42,16 +42,16 @@ pub struct FileRow {
     size: u64,
     /// The header; `None` if the file is not an EVTX log.
     header: Option<FileHeader>,
-    pieces: FilePiece,
+    blocks: FileBlocks,
     /// The span of the record IDs, once the file has ended.
     span: Option<Span>,
     logs: Option<Vec<LogSpan>>,
     error: Option<String>,
 }
 
-/// The chunks of a piece of a file.
+/// The chunks of some blocks of a file.
 #[derive(Default)]
-pub struct FilePiece {
+pub struct FileBlocks {
     chunks: u64,
     /// How many chunks were never used.
     unused: u64,
@@ -104,9 +104,9 @@ impl ChunkOrder {
     }
 }
 
-impl FilePiece {
+impl FileBlocks {
     /// Adds the chunks that follow.
-    fn join(&mut self, next: FilePiece) {
+    fn join(&mut self, next: FileBlocks) {
         self.chunks += next.chunks;
         self.unused += next.unused;
         self.damaged += next.damaged;
@@ -119,7 +119,7 @@ impl FilePiece {
 impl Report for FileReport {
     type Row = FileRow;
     type Worker = FileWorker;
-    type Piece = FilePiece;
+    type BlockResult = FileBlocks;
 
     fn worker(&self) -> FileWorker {
         FileWorker(self.reads_events.then(EventIdReader::new))
@@ -129,24 +129,24 @@ impl Report for FileReport {
         FileWorker(reader): &mut FileWorker,
         slots: Slots<'_>,
         interrupt: Interrupt<'_>,
-    ) -> Result<FilePiece, SlotsError> {
-        let (mut piece, first_unused) = (FilePiece::default(), slots.first_unused());
+    ) -> Result<FileBlocks, SlotsError> {
+        let (mut block, first_unused) = (FileBlocks::default(), slots.first_unused());
         for (index, chunk, promised) in slots.chunks() {
             interrupt.check()?;
-            piece.chunks += 1;
+            block.chunks += 1;
             if index >= first_unused {
-                piece.unused += 1;
+                block.unused += 1;
                 continue;
             }
             if let Some(reader) = reader {
-                reader.read(chunk, promised, &mut piece.event_ids, interrupt)?;
+                reader.read(chunk, promised, &mut block.event_ids, interrupt)?;
             }
             let summary = ChunkSummary::of(chunk, index, promised, interrupt)?;
-            piece.damaged += u64::from(summary.records.error.is_some());
-            piece.order.add(ChunkOrder::of(&summary, index));
-            piece.records.join(summary.records);
+            block.damaged += u64::from(summary.records.error.is_some());
+            block.order.add(ChunkOrder::of(&summary, index));
+            block.records.join(summary.records);
         }
-        Ok(piece)
+        Ok(block)
     }
 
     fn start(&mut self, filename: &str, size: u64, header: Option<FileHeader>) {
@@ -163,22 +163,22 @@ impl Report for FileReport {
         });
     }
 
-    fn add(&mut self, piece: FilePiece) {
+    fn add(&mut self, block: FileBlocks) {
         if let Some(row) = self.rows.last_mut() {
-            row.pieces.join(piece);
+            row.blocks.join(block);
         }
     }
 
     fn end(&mut self, failure: Option<&str>) {
         self.is_open = false;
         if let Some(row) = self.rows.last_mut() {
-            row.span = std::mem::take(&mut row.pieces.records.ranges).span();
+            row.span = std::mem::take(&mut row.blocks.records.ranges).span();
             row.logs = if self.reads_events && row.header.is_some() {
-                std::mem::take(&mut row.pieces.event_ids).spans()
+                std::mem::take(&mut row.blocks.event_ids).spans()
             } else {
                 None
             };
-            let first = row.error.take().or(row.pieces.records.error.take());
+            let first = row.error.take().or(row.blocks.records.error.take());
             row.error = failure.map(str::to_owned).or(first);
         }
     }
@@ -192,7 +192,7 @@ impl Report for FileReport {
     }
 }
 
-/// What a thread needs to look at pieces for a [`FileReport`].
+/// What a thread needs to look at blocks for a [`FileReport`].
 pub struct FileWorker(Option<EventIdReader>);
 
 columns! { FileRow:
@@ -210,7 +210,7 @@ columns! { FileRow:
     is_full: Bool(|row| row.header.map(|header| header.is_full()));
     /// Whether the newest records have replaced the oldest: the first chunk starts above record ID 1, or a chunk has lower
     /// IDs than the one before it.
-    is_wrapped: Bool(|row| row.header.map(|_| row.pieces.order.has_wrapped()));
+    is_wrapped: Bool(|row| row.header.map(|_| row.blocks.order.has_wrapped()));
     /// The index of the oldest chunk, according to the header.
     first_chunk: UInt64(|row| row.header.map(|header| header.first_chunk));
     /// The index of the newest chunk, according to the header.
@@ -224,13 +224,13 @@ columns! { FileRow:
     /// The CRC32 of the header's bytes.
     computed_checksum: UInt32(|row| row.header.map(|header| header.computed_checksum));
     /// How many chunks the file has room for. A chunk that is cut short counts.
-    chunks: UInt64(|row| row.header.map(|_| row.pieces.chunks));
+    chunks: UInt64(|row| row.header.map(|_| row.blocks.chunks));
     /// How many of these chunks were never used: zeros up to the end of the file that the header does not count.
-    unused_chunks: UInt64(|row| row.header.map(|_| row.pieces.unused));
+    unused_chunks: UInt64(|row| row.header.map(|_| row.blocks.unused));
     /// How many of these chunks are damaged or do not match their checksums.
-    damaged_chunks: UInt64(|row| row.header.map(|_| row.pieces.damaged));
+    damaged_chunks: UInt64(|row| row.header.map(|_| row.blocks.damaged));
     /// How many records there are, by their frames. Only `read_evtx` finds records that cannot be decoded.
-    records: UInt64(|row| row.header.map(|_| row.pieces.records.live));
+    records: UInt64(|row| row.header.map(|_| row.blocks.records.live));
     /// The lowest record ID.
     first_record_id: UInt64(|row| row.span.map(|span| span.least));
     /// The highest record ID.
@@ -238,12 +238,12 @@ columns! { FileRow:
     /// How many IDs between these two have no record. NULL if there are more than 262,143 gaps.
     missing_records: UInt64(|row| row.span?.missing);
     /// The earliest time at which a record was written, UTC.
-    first_written: Time(|row| row.pieces.records.times.map(|(first, _)| first));
+    first_written: Time(|row| row.blocks.records.times.map(|(first, _)| first));
     /// The latest time at which a record was written, UTC.
-    last_written: Time(|row| row.pieces.records.times.map(|(_, last)| last));
+    last_written: Time(|row| row.blocks.records.times.map(|(_, last)| last));
     /// How many sound records are left over from an older use of the chunk or the disk. `recover := true` returns them,
     /// except copies of other records.
-    slack_records: UInt64(|row| row.header.map(|_| row.pieces.records.slack));
+    slack_records: UInt64(|row| row.header.map(|_| row.blocks.records.slack));
     /// For each channel and computer: the number of records, the lowest and the highest `event_record_id`, and how many
     /// IDs between these have no record. NULL if there are more of them than in any real log.
     event_record_ids: LogSpans(|row| row.logs.as_deref());

@@ -1,7 +1,7 @@
 //! Reports on EVTX logs: tables of files, of chunks, of events with their fields, and of rules.
 //!
-//! A [`Report`] does no I/O: a [`ReportScan`] reads the files, in pieces and with any number of threads. A [`MessageScan`]
-//! reads the files of providers.
+//! A [`Report`] does no I/O: a [`ReportScan`] reads the files, in blocks and with any number of threads. A
+//! [`MessageScan`] reads the files of providers.
 #![forbid(unsafe_code)]
 
 mod id_ranges;

@@ -16,35 +16,39 @@ pub type TypeName = fn(&Field) -> String;
 
 /// A table about files rather than their records.
 ///
-/// Any number of threads look at pieces of files, each with its own worker. The report gets their results in the order
-/// of the files: [`start`](Self::start), [`add`](Self::add) for each piece, and [`end`](Self::end). When no file is
+/// Any number of threads look at blocks of files, each with its own worker. The report gets their results in the order
+/// of the files: [`start`](Self::start), [`add`](Self::add) for each block, and [`end`](Self::end). When no file is
 /// left, the workers [`join`](Self::join).
 pub trait Report: Send {
     /// A row of the table.
     type Row: Row;
-    /// What a thread needs to look at pieces.
+    /// What a thread needs to look at blocks.
     type Worker: Send;
-    /// The result of looking at a piece.
-    type Piece: Send;
+    /// The result of looking at a block.
+    type BlockResult: Send;
 
     /// A worker for a thread.
     fn worker(&self) -> Self::Worker;
 
-    /// Looks at a piece of a file.
+    /// Looks at a block of a file.
     ///
     /// # Errors
     /// [`SlotsError::TooManyEvents`]: the rest of the file is left out; [`SlotsError::Interrupted`];
     /// [`SlotsError::Poisoned`].
-    fn look(worker: &mut Self::Worker, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Self::Piece, SlotsError>;
+    fn look(
+        worker: &mut Self::Worker,
+        slots: Slots<'_>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self::BlockResult, SlotsError>;
 
     /// Begins a file of `size` bytes. A file without a header is not an EVTX log, or cannot be read.
     fn start(&mut self, filename: &str, size: u64, header: Option<FileHeader>) {
         let _ = (filename, size, header);
     }
 
-    /// Takes the result for the next piece of the file.
-    fn add(&mut self, piece: Self::Piece) {
-        drop(piece);
+    /// Takes the result for the next block of the file.
+    fn add(&mut self, block: Self::BlockResult) {
+        drop(block);
     }
 
     /// Ends the file. `failure` says why it was not read to its end.
@@ -98,7 +102,7 @@ impl<R> ListReport<R> {
 impl<R: Row> Report for ListReport<R> {
     type Row = R;
     type Worker = ();
-    type Piece = ();
+    type BlockResult = ();
 
     fn worker(&self) {}
 

@@ -46,7 +46,7 @@ pub struct ReportBatch {
     pub index: u64,
 }
 
-/// Files that are read for a report. The threads look at pieces of files, each at its own, and the report gets what
+/// Files that are read for a report. The threads look at blocks of files, each at its own, and the report gets what
 /// they found in the order of the files.
 pub struct ReportScan<R: Report>(Arc<Shared<R>>);
 
@@ -63,7 +63,7 @@ struct Progress<R: Report> {
     report: R,
     /// The next file that no thread has opened.
     next: usize,
-    /// The files that are open and have pieces left.
+    /// The files that are open and have blocks left.
     open: Vec<OpenFile>,
     /// Outcomes that the report has not received yet, by their steps.
     waiting: BTreeMap<StepIndex, Outcome<R>>,
@@ -78,7 +78,7 @@ struct Progress<R: Report> {
 }
 
 /// A step in the order in which the report receives outcomes: the index of a file, and the index of a step. Step 0 of
-/// a file is its header; its pieces and its end follow.
+/// a file is its header; its blocks and its end follow.
 type StepIndex = (usize, u64);
 
 /// The outcome of a step.
@@ -88,18 +88,18 @@ enum Outcome<R: Report> {
         size: u64,
         header: Option<FileHeader>,
     },
-    Piece(R::Piece),
+    Block(R::BlockResult),
     /// The file has ended. Holds the reason if it was not read to its end.
     End(Option<String>),
 }
 
-/// A file with pieces left to read.
+/// A file with blocks left to read.
 #[derive(Clone)]
 struct OpenFile {
     file: Arc<LogFile>,
     /// Its index among the files.
     index: usize,
-    /// The step of the next piece, and its offset in the file.
+    /// The step of the next block, and its offset in the file.
     step: u64,
     offset: u64,
     /// The IDs that its header promises to its chunks.
@@ -161,7 +161,7 @@ impl<R: Report + 'static> ReportThreads for ReportScan<R> {
 
 struct Thread<R: Report> {
     shared: Arc<Shared<R>>,
-    /// Reads pieces, from the first call until no work is left.
+    /// Reads blocks, from the first call until no work is left.
     worker: Option<R::Worker>,
     is_begun: bool,
     bytes: Buffer,
@@ -176,7 +176,7 @@ impl<R: Report> Shared<R> {
     }
 
     /// Takes the outcome of a step of a file, then an [`Outcome::End`] if that step was its last, and the file if it was
-    /// opened and has pieces.
+    /// opened and has blocks.
     fn deliver(&self, at: StepIndex, outcome: Outcome<R>, end: Option<Outcome<R>>, opened: Option<OpenFile>) {
         let mut progress = self.lock();
         let (index, step) = at;
@@ -194,7 +194,7 @@ impl<R: Report> Shared<R> {
 }
 
 impl<R: Report> Progress<R> {
-    /// What a thread does next. Pieces of the first open file come first.
+    /// What a thread does next. Blocks of the first open file come first.
     fn claim(&mut self, files: usize) -> Work {
         let at = self.at;
         self.open.retain(|open| open.index >= at.0);
@@ -205,7 +205,7 @@ impl<R: Report> Progress<R> {
         if let Some(open) = self.open.first_mut() {
             let work = open.clone();
             open.step += 1;
-            open.offset += open.file.piece();
+            open.offset += open.file.block_size();
             if open.offset >= open.file.size() {
                 self.open.remove(0);
             }
@@ -216,7 +216,7 @@ impl<R: Report> Progress<R> {
             return Work::Open(self.next - 1);
         }
         if self.at.0 < files {
-            // A thread that opens a file can find pieces for this one.
+            // A thread that opens a file can find blocks for this one.
             Work::Wait
         } else {
             Work::Nothing
@@ -233,7 +233,7 @@ impl<R: Report> Progress<R> {
             self.at = (file, step + 1);
             match found {
                 Outcome::Start { size, header } => self.report.start(&paths[file].path, size, header),
-                Outcome::Piece(piece) => self.report.add(piece),
+                Outcome::Block(result) => self.report.add(result),
                 Outcome::End(failure) => {
                     self.report.end(failure.as_deref());
                     // Outcomes after a failure do not count.
@@ -344,13 +344,13 @@ impl<R: Report> Thread<R> {
         Ok(())
     }
 
-    /// Looks at the next piece of an open file.
+    /// Looks at the next block of an open file.
     fn look(&mut self, open: &OpenFile, call: Call<'_>) -> Result<(), ScanError> {
         let Some(worker) = &mut self.worker else { return Ok(()) };
         self.reading = Some(open.index);
         let path = &self.shared.paths[open.index];
         let first = (open.offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
-        let len = open.file.piece().min(open.file.size() - open.offset);
+        let len = open.file.block_size().min(open.file.size() - open.offset);
         let found = match open.file.read(&mut self.bytes, open.offset, len) {
             Err(error) => Err(path.failure(error)?),
             Ok(()) => {
@@ -363,14 +363,14 @@ impl<R: Report> Thread<R> {
                         .used_slots(&self.bytes, first, open.listed_chunks, call.interrupt)?,
                 };
                 match R::look(worker, slots, call.interrupt) {
-                    Ok(piece) => Ok(piece),
+                    Ok(result) => Ok(result),
                     Err(why) => Err(failure(path, why)?),
                 }
             }
         };
         let end = (open.offset + len >= open.file.size()).then(|| Outcome::End(open.failure.clone()));
         let (found, end) = match found {
-            Ok(piece) => (Outcome::Piece(piece), end),
+            Ok(result) => (Outcome::Block(result), end),
             Err(why) => (Outcome::End(Some(why)), None),
         };
         self.shared.deliver((open.index, open.step), found, end, None);

@@ -32,7 +32,7 @@ impl SchemaReport {
 impl Report for SchemaReport {
     type Row = EventRow;
     type Worker = EventCollector;
-    type Piece = ();
+    type BlockResult = ();
 
     fn worker(&self) -> EventCollector {
         EventCollector::new(None)

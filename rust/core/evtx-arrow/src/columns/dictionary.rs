@@ -53,7 +53,7 @@ impl DictionaryBuilder {
             None => None,
             Some(Resolved::Constant(constant)) => self.constant(constant),
             Some(Resolved::Value(value)) => self.value(*value),
-            Some(pieces) => self.text(|out| pieces.push_text(out)),
+            Some(items) => self.text(|out| items.push_text(out)),
         };
         self.rows.push(index.unwrap_or_default());
         self.nulls.append(index.is_some());

@@ -1,8 +1,8 @@
 //! Column plans: where a tree has the value of each column of a query.
 //!
-//! The plan of a template says for each column *constant*, *substitution*, *pieces of both*, or *absent*. A record that
-//! the plan of its template does not support is read into a tree with filled substitutions, whose plan has only
-//! constants. So one set of rules serves both.
+//! The plan of a template says for each column *constant*, *substitution*, *concatenation of both*, or *absent*. A
+//! record that the plan of its template does not support is read into a tree with filled substitutions, whose plan has
+//! only constants. So one set of rules serves both.
 
 use std::ops::Range;
 
@@ -363,7 +363,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Piece;
+    use super::super::source::ConcatItem;
     use super::*;
 
     fn source(content: Content) -> Extractor {
@@ -419,7 +419,7 @@ mod tests {
             entry(Key::Own("x".into()), source(Content::Substitution(1))),
             entry(Key::Shared(0), guarded),
             entry(Key::Shared(0), attribute),
-            entry(Key::Shared(0), source(Content::Pieces([].into()))),
+            entry(Key::Shared(0), source(Content::Concat([].into()))),
         ] {
             assert!(
                 EventData::new([other].into(), [].into(), [].into())
@@ -446,9 +446,9 @@ mod tests {
                 ..Plan::default()
             };
             assert_eq!(of_map.texts_hold_many_values(), exceeds);
-            let pieces: Vec<_> = (0..values).map(Piece::Substitution).collect();
+            let items: Vec<_> = (0..values).map(ConcatItem::Substitution).collect();
             let of_field = Plan {
-                paths: [None, Some(source(Content::Pieces(pieces.into())))].into(),
+                paths: [None, Some(source(Content::Concat(items.into())))].into(),
                 ..Plan::default()
             };
             assert_eq!(of_field.texts_hold_many_values(), exceeds);

@@ -25,7 +25,7 @@ pub(super) fn has_certain_child(element: &Element<'_>) -> bool {
     element.elements().any(|child| child.dependency.is_none())
 }
 
-/// The text of content. Ends after the first piece that makes it longer than `limit` bytes.
+/// The text of content. Ends after the first node that makes it longer than `limit` bytes.
 pub(super) fn plain(content: &[Node<'_>], limit: usize) -> String {
     let mut text = Vec::new();
     push_nodes(&mut text, content, Escaping::Plain, limit);

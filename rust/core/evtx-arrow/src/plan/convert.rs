@@ -57,7 +57,7 @@ impl<'r> Resolved<'_, 'r> {
             Resolved::Constant(Constant { text, .. }) if text.len() > MAX_FIELD => None,
             Resolved::Constant(constant) => from_text(&constant.text),
             Resolved::Value(value) => convert(value, binary, from_text),
-            Resolved::Pieces(..) => from_text(&self.text()?),
+            Resolved::Concat(..) => from_text(&self.text()?),
         }
     }
 
@@ -101,7 +101,7 @@ impl<'r> Resolved<'_, 'r> {
         let time = match self {
             Resolved::Constant(constant) => return constant.clone(),
             Resolved::Value(value) => is_time(&value).then(|| nanos(&value)),
-            Resolved::Pieces(..) => None,
+            Resolved::Concat(..) => None,
         };
         let mut text = Vec::new();
         self.push_entry(&mut text);

@@ -14,7 +14,7 @@ use super::convert;
 use super::keys::Keys;
 use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::{Projection, TreeRoot};
-use super::source::{Constant, Content, Extractor, MAX_FIELD, Piece};
+use super::source::{ConcatItem, Constant, Content, Extractor, MAX_FIELD};
 use crate::schema::{ColumnKeys, EventPath, Numbering};
 
 impl Plan {
@@ -346,18 +346,18 @@ impl<'t> Planner<'t> {
                 return constant.into();
             }
             _ if content.iter().any(is_substitution) => {
-                let mut pieces = Vec::new();
+                let mut items = Vec::new();
                 for siblings in content.chunk_by(|a, b| !is_substitution(a) && !is_substitution(b)) {
                     if let [Node::Substitution(substitution)] = siblings {
-                        pieces.push(Piece::Substitution(substitution.index));
+                        items.push(ConcatItem::Substitution(substitution.index));
                         continue;
                     }
                     let text = plain(siblings, limit);
                     if !text.is_empty() {
-                        pieces.push(Piece::Text(text.into()));
+                        items.push(ConcatItem::Text(text.into()));
                     }
                 }
-                Content::Pieces(pieces.into())
+                Content::Concat(items.into())
             }
             _ => return Constant::from(plain(content, limit).into_bytes()).into(),
         };

@@ -22,11 +22,11 @@ pub(crate) struct Extractor {
 pub(super) enum Content {
     Constant(Constant),
     Substitution(u16),
-    Pieces(Box<[Piece]>),
+    Concat(Box<[ConcatItem]>),
 }
 
 #[derive(Debug)]
-pub(crate) enum Piece {
+pub(crate) enum ConcatItem {
     Text(Box<str>),
     Substitution(u16),
 }
@@ -53,29 +53,29 @@ impl Constant {
 pub(crate) enum Resolved<'p, 'r> {
     Constant(&'p Constant),
     Value(Value<'r>),
-    Pieces(&'p [Piece], ValueTable<'r>),
+    Concat(&'p [ConcatItem], ValueTable<'r>),
 }
 
 impl Extractor {
     /// The substitutions on whose values the result depends.
     pub(crate) fn substitutions(&self) -> impl Iterator<Item = u16> {
-        let (substitution, pieces) = match &self.content {
+        let (substitution, items) = match &self.content {
             Content::Constant(_) => (None, &[][..]),
             Content::Substitution(substitution) => (Some(*substitution), &[][..]),
-            Content::Pieces(pieces) => (None, &pieces[..]),
+            Content::Concat(items) => (None, &items[..]),
         };
-        let pieces = pieces.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Substitution(substitution) => Some(*substitution),
+        let items = items.iter().filter_map(|item| match item {
+            ConcatItem::Text(_) => None,
+            ConcatItem::Substitution(substitution) => Some(*substitution),
         });
-        self.guard.into_iter().chain(substitution).chain(pieces)
+        self.guard.into_iter().chain(substitution).chain(items)
     }
 
     /// How many values and texts the result consists of.
     pub(super) fn values(&self) -> usize {
         match &self.content {
             Content::Constant(_) | Content::Substitution(_) => 1,
-            Content::Pieces(pieces) => pieces.len(),
+            Content::Concat(items) => items.len(),
         }
     }
 
@@ -83,12 +83,12 @@ impl Extractor {
         match &self.content {
             Content::Constant(constant) => constant.bytes(),
             Content::Substitution(_) => 0,
-            Content::Pieces(pieces) => {
-                let of_piece = |piece: &Piece| match piece {
-                    Piece::Text(text) => text.len(),
-                    Piece::Substitution(_) => 0,
+            Content::Concat(items) => {
+                let of_item = |item: &ConcatItem| match item {
+                    ConcatItem::Text(text) => text.len(),
+                    ConcatItem::Substitution(_) => 0,
                 };
-                size_of_val(&**pieces) + pieces.iter().map(of_piece).sum::<usize>()
+                size_of_val(&**items) + items.iter().map(of_item).sum::<usize>()
             }
         }
     }
@@ -117,15 +117,15 @@ impl Extractor {
                 let value = values.get(*substitution).unwrap_or(Value::null());
                 (!self.attribute || !value.is_empty()).then_some(Resolved::Value(value))
             }
-            Content::Pieces(pieces) => {
+            Content::Concat(items) => {
                 let there = !self.attribute
-                    || pieces.iter().any(|piece| match piece {
-                        Piece::Text(_) => true,
-                        Piece::Substitution(substitution) => {
+                    || items.iter().any(|item| match item {
+                        ConcatItem::Text(_) => true,
+                        ConcatItem::Substitution(substitution) => {
                             values.get(*substitution).is_some_and(|value| !value.is_empty())
                         }
                     });
-                there.then_some(Resolved::Pieces(pieces, values))
+                there.then_some(Resolved::Concat(items, values))
             }
         }
     }
@@ -152,15 +152,15 @@ impl Resolved<'_, '_> {
         match self {
             Resolved::Constant(constant) => out.extend_from_slice(constant.text.as_bytes()),
             Resolved::Value(value) => value.push_text(out, Escaping::Plain),
-            Resolved::Pieces(pieces, values) => {
+            Resolved::Concat(items, values) => {
                 let limit = out.len() + MAX_TEXT;
-                for piece in *pieces {
+                for item in *items {
                     if out.len() > limit {
                         break;
                     }
-                    match piece {
-                        Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
-                        Piece::Substitution(substitution) => {
+                    match item {
+                        ConcatItem::Text(text) => out.extend_from_slice(text.as_bytes()),
+                        ConcatItem::Substitution(substitution) => {
                             if let Some(value) = values.get(*substitution) {
                                 value.push_text(out, Escaping::Plain);
                             }
@@ -209,14 +209,22 @@ mod tests {
         }
     }
 
-    fn pieces() -> Content {
-        let text = |text: &str| Piece::Text(text.into());
-        Content::Pieces([text("abc"), Piece::Substitution(4), text("de"), Piece::Substitution(2)].into())
+    fn concatenation() -> Content {
+        let text = |text: &str| ConcatItem::Text(text.into());
+        Content::Concat(
+            [
+                text("abc"),
+                ConcatItem::Substitution(4),
+                text("de"),
+                ConcatItem::Substitution(2),
+            ]
+            .into(),
+        )
     }
 
     #[test]
     fn sources_tell_what_they_are_made_of() {
-        let size = size_of::<[Piece; 4]>();
+        let size = size_of::<[ConcatItem; 4]>();
         // The guard and the content; the substitutions, how many values and bytes, and the bare substitution.
         let with_items = Constant {
             items: [constant("xy"), constant("z")].into(),
@@ -229,8 +237,8 @@ mod tests {
             (None, Content::Substitution(3), vec![3], 1, 0, Some(3)),
             (Some(3), Content::Substitution(3), vec![3, 3], 1, 0, Some(3)),
             (Some(1), Content::Substitution(3), vec![1, 3], 1, 0, None),
-            (None, pieces(), vec![4, 2], 4, size + 5, None),
-            (Some(9), pieces(), vec![9, 4, 2], 4, size + 5, None),
+            (None, concatenation(), vec![4, 2], 4, size + 5, None),
+            (Some(9), concatenation(), vec![9, 4, 2], 4, size + 5, None),
         ];
         for (guard, content, substitutions, values, bytes, bare) in table {
             let source = extractor(guard, content);
@@ -266,10 +274,12 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_pieces_ends_behind_the_limit() {
-        let long: Vec<Piece> = (0..10).map(|_| Piece::Text("x".repeat(MAX_TEXT / 4).into())).collect();
+    fn a_concatenation_ends_behind_the_limit() {
+        let long: Vec<ConcatItem> = (0..10)
+            .map(|_| ConcatItem::Text("x".repeat(MAX_TEXT / 4).into()))
+            .collect();
         let mut out = b"before".to_vec();
-        Resolved::Pieces(&long, ValueTable::none()).push_text(&mut out);
+        Resolved::Concat(&long, ValueTable::none()).push_text(&mut out);
         assert_eq!(out.len(), 6 + 5 * (MAX_TEXT / 4));
         let field = |len: usize| {
             Resolved::Constant(&constant(&"x".repeat(len)))
@@ -277,8 +287,8 @@ mod tests {
                 .map(|text| text.len())
         };
         assert_eq!([MAX_FIELD, MAX_FIELD + 1].map(field), [Some(MAX_FIELD), None]);
-        let short = [Piece::Text("1".into()), Piece::Text("2".into())];
-        let found = Resolved::Pieces(&short, ValueTable::none());
+        let short = [ConcatItem::Text("1".into()), ConcatItem::Text("2".into())];
+        let found = Resolved::Concat(&short, ValueTable::none());
         assert_eq!((found.number(), found.nanos(), found.uuid()), (Some(12), None, None));
         let mut entry = Vec::new();
         found.push_entry(&mut entry);

@@ -271,8 +271,8 @@ fn children_of_event_data_and_text_beside_them() {
 }
 
 #[test]
-fn entries_are_constants_substitutions_and_pieces() {
-    let pieces = Element::new("Data")
+fn entries_are_constants_substitutions_and_concatenations() {
+    let concatenated = Element::new("Data")
         .attribute("Name", "b")
         .content(text("<"))
         .content(substitution(0))
@@ -281,12 +281,12 @@ fn entries_are_constants_substitutions_and_pieces() {
     check! {
         with_data([data("a", 0), data("b", 1)]), vec![string("x"), Value::UInt16(7)] => Yes "map a=x b=7 [a]=x [b]=7";
         with_data([constant("b", "c")]), vec![] => Yes "map b=c [b]=c";
-        with_data([pieces.clone()]), vec![string("x"), Value::HexInt32(255)] => Yes "map b=<x>0xff [b]=<x>0xff";
-        with_data([pieces.clone()]), vec![string("x"), Value::Null] => Yes "map b=<x> [b]=<x>";
-        with_data([pieces.clone()]), vec![string("x")] => Yes "map b=<x> [b]=<x>";
-        // Pieces take single values only.
-        with_data([pieces.clone()]), vec![strings(&["x"]), Value::Null] => Yes "map b=<x> [b]=<x>";
-        with_data([pieces]), vec![strings(&["x", "y"]), Value::Null]
+        with_data([concatenated.clone()]), vec![string("x"), Value::HexInt32(255)] => Yes "map b=<x>0xff [b]=<x>0xff";
+        with_data([concatenated.clone()]), vec![string("x"), Value::Null] => Yes "map b=<x> [b]=<x>";
+        with_data([concatenated.clone()]), vec![string("x")] => Yes "map b=<x> [b]=<x>";
+        // Concatenations take single values only.
+        with_data([concatenated.clone()]), vec![strings(&["x"]), Value::Null] => Yes "map b=<x> [b]=<x>";
+        with_data([concatenated]), vec![strings(&["x", "y"]), Value::Null]
             => NotTheseValues "map b=[\"<x>\",\"<y>\"] [b]=[\"<x>\",\"<y>\"]";
         with_data([data("a", 5)]), vec![] => Yes "map a= [a]=";
         with_data([data("a", 0)]), vec![Value::Null] => Yes "map a= [a]=";

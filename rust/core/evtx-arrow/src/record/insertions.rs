@@ -172,8 +172,8 @@ fn insertion<'a>(found: Option<Resolved<'a, 'a>>, arena: &'a Bump) -> Insertion<
         None => Insertion::Value(Value::null(), None),
         Some(Resolved::Value(value)) => Insertion::Value(value, None),
         Some(Resolved::Constant(constant)) => Insertion::Text(&constant.text),
-        Some(pieces @ Resolved::Pieces(..)) => {
-            let text = pieces.text().unwrap_or_default();
+        Some(items @ Resolved::Concat(..)) => {
+            let text = items.text().unwrap_or_default();
             Insertion::Text(BumpString::from_str_in(&text, arena).into_bump_str())
         }
     }

@@ -278,7 +278,7 @@ pub(crate) fn slots(file: &[u8]) -> Slots<'_> {
     }
 }
 
-/// Makes a report on a file, in pieces of 1 MiB, and hands out its batches. Returns the last one.
+/// Makes a report on a file, in blocks of 1 MiB, and hands out its batches. Returns the last one.
 pub(crate) fn report<R: Report>(
     report: &mut R,
     file: &[u8],
@@ -290,15 +290,15 @@ pub(crate) fn report<R: Report>(
     report.start("x", file.len() as u64, header.as_ref().ok().copied());
     let mut worker = report.worker();
     let mut failure = header.err().map(|error| error.to_string());
-    for (index, piece) in chunks.chunks(1 << 20).enumerate() {
+    for (index, block) in chunks.chunks(1 << 20).enumerate() {
         if failure.is_none() {
             let slots = Slots {
-                bytes: piece,
+                bytes: block,
                 first: index as u64 * 16,
                 ..Slots::default()
             };
             match R::look(&mut worker, slots, interrupt) {
-                Ok(piece) => report.add(piece),
+                Ok(result) => report.add(result),
                 Err(error) => failure = Some(error.to_string()),
             }
         }
