@@ -14,9 +14,10 @@ use jiff::civil::{Date, DateTime, date};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::{
-    EvtxError, EvtxErrorKind, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, export_schema, produce, release, required,
-    texts,
+    EvtxError, EvtxErrorKind, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, export_schema, produce, release,
+    required, texts,
 };
+use crate::filter::EvtxNode;
 use crate::paths::EvtxPaths;
 use crate::planned::Planned;
 use crate::report::{ReportFunction, report_of};
@@ -194,6 +195,22 @@ pub extern "C" fn evtx_call_new(
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_call_free(call: EvtxOwned<EvtxCall>) {
     release(|| drop(call));
+}
+
+/// Removes the hints of a call.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_call_clear_hints(call: Option<&EvtxCall>) -> EvtxFailure {
+    entry(|| {
+        required(call)?.planned.clear_hints();
+        Ok(())
+    })
+}
+
+/// Adds a node to the hints of a call, conditions that all must be true. If it fails, or before each condition is complete,
+/// the call must not be run.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_call_hint(call: Option<&EvtxCall>, node: EvtxNode<'_>) -> EvtxFailure {
+    entry(|| Ok(required(call)?.planned.hint(&node)?))
 }
 
 /// Returns the schema of the columns: those of the logs, then those of the folders.

@@ -13,8 +13,6 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use evtx_arrow::Expression;
 
-use crate::boundary::{EvtxFailure, entry, required};
-use crate::call::EvtxCall;
 use crate::filter::{Conditions, EvtxNode};
 
 /// A call that was bound, by its number in the registry.
@@ -71,6 +69,19 @@ impl Planned {
         registry().calls.get_mut(&self.0).map(change)
     }
 
+    /// Removes its hints.
+    pub(crate) fn clear_hints(&self) {
+        self.with(Call::clear_hints);
+    }
+
+    /// Adds a node to its hints.
+    ///
+    /// # Errors
+    /// Those of [`Conditions::push`].
+    pub(crate) fn hint(&self, node: &EvtxNode<'_>) -> Result<(), String> {
+        self.with(|state| state.hints.push(node)).unwrap_or(Ok(()))
+    }
+
     /// Marks the call as run. Returns its hints, or none if they may not hold.
     pub(crate) fn run(&self) -> Vec<Expression> {
         let run = |state: &mut Call| {
@@ -92,27 +103,6 @@ impl Drop for Planned {
             other.may_be_shared |= !gone.has_run && !other.has_run && other.hints != gone.hints;
         }
     }
-}
-
-/// Removes the hints of a call.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_call_clear_hints(call: Option<&EvtxCall>) -> EvtxFailure {
-    entry(|| {
-        required(call)?.planned.with(Call::clear_hints);
-        Ok(())
-    })
-}
-
-/// Adds a node to the hints of a call, conditions that all must be true. If it fails, or before each condition is complete,
-/// the call must not be run.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_call_hint(call: Option<&EvtxCall>, node: EvtxNode<'_>) -> EvtxFailure {
-    entry(|| {
-        Ok(required(call)?
-            .planned
-            .with(|state| state.hints.push(&node))
-            .unwrap_or(Ok(()))?)
-    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use crate::boundary::*;
 use crate::call::*;
 use crate::filter::*;
 use crate::paths::*;
-use crate::planned::*;
 use crate::scan::*;
 use crate::storage::*;
 use crate::values::*;
