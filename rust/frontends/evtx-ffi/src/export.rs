@@ -374,12 +374,9 @@ impl EvtxExport {
     }
 
     fn checked(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
-        let LogMarks {
-            entries,
-            pseudonyms,
-            has_others,
-        } = std::mem::take(&mut self.marks);
-        if !entries.is_empty() || has_others {
+        let marks = std::mem::take(&mut self.marks);
+        let entries = marks.entries;
+        if !entries.is_empty() || marks.has_others {
             let mut files = self.copy.0.lock().unwrap_or_else(PoisonError::into_inner);
             files[usize::from(entries.is_empty())] = Some(self.place.named.clone());
             if let [Some(_), Some(other)] = &*files {
@@ -392,7 +389,7 @@ impl EvtxExport {
         if entries.is_empty() {
             return Ok(());
         }
-        let check = Check::new(entries.iter().map(|entries| &**entries), pseudonyms).map_err(ScanError::Input)?;
+        let check = Check::new(entries.iter().map(|entries| &**entries), marks.pseudonyms).map_err(ScanError::Input)?;
         check_written(storage, self.path(), &self.place.named, &check, interrupt)
     }
 
