@@ -272,7 +272,7 @@ pub trait RowFinder: Send + Any {
     /// Begins a record. Returns false if the record has no row, whatever is in it.
     fn begin(&mut self, header: &RecordHeader) -> bool;
 
-    /// Whether something can be found in a valid record, of which only the parts and no texts were read.
+    /// Whether something can be found in a valid record, of which only the sections and no texts were read.
     ///
     /// # Errors
     /// [`Interrupted`].

@@ -45,7 +45,7 @@ pub use record::{
 };
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, Comparable, EventField, EventFieldParts, EventPath, Events, Numbering, OnError, Options,
+    ColumnReference, Comparable, EventField, EventFieldTuple, EventPath, Events, Numbering, OnError, Options,
     column_field, enum_field, enum_of, reference, system_names, uuid_field,
 };
 pub use table::{Table, schema};

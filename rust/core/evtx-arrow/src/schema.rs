@@ -11,7 +11,7 @@ pub(crate) use columns::{
     TIME_CREATED, columns, entries_field, entry_fields, list_field, list_fields, schema_of,
 };
 pub use columns::{ColumnReference, Comparable, EventPath, enum_field, enum_of, reference, system_names, uuid_field};
-pub use events::{EventField, EventFieldParts, Events};
+pub use events::{EventField, EventFieldTuple, Events};
 pub(crate) use numbering::ColumnKeys;
 pub use numbering::Numbering;
 pub use options::{OnError, Options};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_schema::Schema;
 use evtx_archive::{ArchiveStorage, Archives};
-use evtx_arrow::{EventField, EventFieldParts, Expression};
+use evtx_arrow::{EventField, EventFieldTuple, Expression};
 use evtx_format::Interrupt;
 use evtx_query::{Arguments, Query, ScanCall, ScanTask, partitions};
 use evtx_scan::{FileKind, FileSplit, ScanError, ScanPath, Storage, expand};
@@ -112,7 +112,7 @@ pub(crate) fn open(
     types: &str,
     threads: usize,
     filesystem: Option<Py<PyAny>>,
-    fields: Option<Vec<EventFieldParts>>,
+    fields: Option<Vec<EventFieldTuple>>,
 ) -> PyResult<NativeScan> {
     let types: Types = types.parse().map_err(PyValueError::new_err)?;
     let mut arguments = arguments(Query::Records, SCAN, values)?;
@@ -287,8 +287,8 @@ impl NativeScan {
 
     /// The fields of events, to make the same scan in another process.
     #[getter]
-    fn fields(&self) -> Vec<EventFieldParts> {
-        self.source.call.fields.iter().map(EventFieldParts::from).collect()
+    fn fields(&self) -> Vec<EventFieldTuple> {
+        self.source.call.fields.iter().map(EventFieldTuple::from).collect()
     }
 
     /// The schema, as the Arrow C data interface passes it.

@@ -1,7 +1,7 @@
 //! Admission: reads a record, and decides in stages whether it becomes a row.
 //!
 //! 1. The header: predicates on it, before anything else is read.
-//! 2. The parts of the event: predicates on `System`, and whether the finder can find something.
+//! 2. The sections of the event: predicates on `System`, and whether the finder can find something.
 //! 3. The whole record: what is damaged, the other predicates, and what the finder finds.
 
 use evtx_format::container::records::FoundRecord;
@@ -109,7 +109,7 @@ impl Admission {
         Ok(true)
     }
 
-    /// Reads a record, as far as it is needed; `None` if its parts tell that it is not kept.
+    /// Reads a record, as far as it is needed; `None` if its sections tell that it is not kept.
     #[inline(always)]
     fn read<'r, 'c: 'r>(
         &mut self,
@@ -123,14 +123,14 @@ impl Admission {
         let waits = known.undecided == Stage::Record;
         // The values of the streams are not read yet.
         let at = (&self.templates, &self.location);
-        if waits && !scan.sees_all && !self.predicates.keep_parts(reader, group, at, found, known) {
+        if waits && !scan.sees_all && !self.predicates.keep_sections(reader, group, at, found, known) {
             return Ok(None);
         }
         let reads_rest = !known.has_system || scan.validates_all || scan.reads_children;
         if reads_rest && !self.read_rest(reader, group, waits && !found.is_damaged)? {
             return Ok(None);
         }
-        if group.error.is_none() && group.current().parts.is_empty() {
+        if group.error.is_none() && group.current().sections.is_empty() {
             group.error = Some(Error::new(binxml.start, ErrorKind::NoEvent));
         }
         Ok(Some(known))

@@ -216,7 +216,7 @@ impl BatchBuilder {
             scan, builders, system, ..
         } = self;
         let read = if scan.reads_binxml { kept } else { &[] };
-        let rows = read.iter().map(|record| group.parts(record).path_values(templates));
+        let rows = read.iter().map(|record| group.sections(record).path_values(templates));
         let rows = BumpVec::from_iter_in(rows, reader.arena);
         if !system.is_empty() {
             for row in &rows {
@@ -246,12 +246,14 @@ impl BatchBuilder {
                 ColumnBuilder::EventData(builder) => {
                     for row in &rows {
                         match row.record.event_data(templates) {
-                            Some((event_data, part)) if event_data.has_split(part.values) => {
-                                builder.push_bounded(event_data.split(part.values), reader.interrupt);
+                            Some((event_data, section)) if event_data.has_split(section.values) => {
+                                builder.push_bounded(event_data.split(section.values), reader.interrupt);
                             }
-                            Some((event_data, part)) => match (&event_data.bare_entries, part.template()) {
-                                (Some(bare), Some(template)) => builder.push_bare_entries(bare, part.values, template),
-                                _ => builder.push_entries(&event_data.entries, part.values, reader.interrupt),
+                            Some((event_data, section)) => match (&event_data.bare_entries, section.template()) {
+                                (Some(bare), Some(template)) => {
+                                    builder.push_bare_entries(bare, section.values, template)
+                                }
+                                _ => builder.push_entries(&event_data.entries, section.values, reader.interrupt),
                             },
                             None => builder.push_null(),
                         }

@@ -15,7 +15,7 @@ use crate::record::{ChunkTemplates, RecordGroup};
 use crate::scan::Scan;
 use crate::schema::OnError;
 
-/// What is known of a record once its parts are read.
+/// What is known of a record once its sections are read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     pub(super) has_system: bool,
@@ -30,7 +30,7 @@ impl Known {
         let has_system = group.current().has_system(templates);
         Known {
             has_system,
-            is_unread: group.current().parts.is_empty() || group.error.is_some() && !has_system,
+            is_unread: group.current().sections.is_empty() || group.error.is_some() && !has_system,
             // With `recover` all wait. Those on `System` wait if it is not read yet, or if damage ends the scan.
             undecided: if scan.options.recover {
                 Stage::Header
@@ -56,7 +56,7 @@ impl Predicates {
 
     /// Whether those on `System` are true.
     #[inline(always)]
-    pub(super) fn keep_parts(
+    pub(super) fn keep_sections(
         &mut self,
         reader: &RecordReader<'_, '_>,
         group: &RecordGroup<'_>,

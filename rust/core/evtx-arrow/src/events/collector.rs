@@ -21,7 +21,7 @@ use crate::extra::Requirements;
 use crate::filter::{Row, Scratch, Stage};
 use crate::plan::{Entry, EventData, PathId, Resolved};
 use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
+use crate::record::{ChunkTemplates, RecordGroup, RecordSection, SectionContent};
 use crate::scan::Scan;
 use crate::schema::{EventField, EventPath, Events, Options};
 use crate::table::Table;
@@ -146,8 +146,8 @@ impl EventCollector {
                 if records.current().is_unread() || !has_system && !keeps(reader, records, templates) {
                     return Ok(());
                 }
-                let parts = records.current();
-                let elements = [parts.event_data(templates), parts.user_entries(templates)];
+                let sections = records.current();
+                let elements = [sections.event_data(templates), sections.user_entries(templates)];
                 let is_of_templates = write_layout_key(key, templates, elements);
                 let known = chunk_layouts.get(&**key).filter(|_| is_of_templates);
                 let layout = known.copied().unwrap_or_else(|| {
@@ -157,7 +157,7 @@ impl EventCollector {
                     }
                     index
                 });
-                let fields = parts.path_values(templates);
+                let fields = sections.path_values(templates);
                 let number = |path| fields.get(path)?.number();
                 let id = number(EVENT_ID).and_then(|id| u32::try_from(id).ok());
                 let version = number(VERSION).and_then(|version| u8::try_from(version).ok());
@@ -241,33 +241,33 @@ impl EventCollector {
     }
 }
 
-/// An element of a record: its entries, and the part that has their values.
-type Leaves<'x, 'r> = Option<(&'x EventData, &'x Part<'r>)>;
+/// An element of a record: its entries, and the section that has their values.
+type Leaves<'x, 'r> = Option<(&'x EventData, &'x RecordSection<'r>)>;
 
 /// Writes what distinguishes the fields of records. Returns false if a record spells them out: then they are its own.
 fn write_layout_key(key: &mut Vec<u8>, templates: &ChunkTemplates, elements: [Leaves<'_, '_>; 2]) -> bool {
     key.clear();
     for leaves in elements {
-        let Some((element, part)) = leaves else {
+        let Some((element, section)) = leaves else {
             key.push(0);
             continue;
         };
-        let Some(Ok(compiled)) = part.template().map(|template| templates.get(template)) else {
+        let Some(Ok(compiled)) = section.template().map(|template| templates.get(template)) else {
             return false;
         };
         key.push(1);
         key.extend(compiled.number.to_le_bytes());
         if element.splits {
             let unnamed = element.entries.iter().filter(|entry| entry.name_len == 0);
-            key.extend(unnamed.flat_map(|entry| (items(entry, part) as u64).to_le_bytes()));
+            key.extend(unnamed.flat_map(|entry| (items(entry, section) as u64).to_le_bytes()));
         }
     }
     true
 }
 
 /// How many values an unnamed entry of a record has: the items of an array, but one at least.
-fn items(entry: &Entry, part: &Part<'_>) -> usize {
-    let items = entry.source.find(part.values).and_then(Resolved::items);
+fn items(entry: &Entry, section: &RecordSection<'_>) -> usize {
+    let items = entry.source.find(section.values).and_then(Resolved::items);
     items.map_or(1, |items| items.take(MAX_FIELDS).count().max(1))
 }
 
@@ -275,20 +275,20 @@ fn items(entry: &Entry, part: &Part<'_>) -> usize {
 // Out of line, because most records have the layout of an earlier one.
 #[cold]
 fn field_layout(scan: &Scan, templates: &ChunkTemplates, elements: [Leaves<'_, '_>; 2]) -> FieldLayout {
-    let template = |(_, part): (_, &Part<'_>)| Some(templates.get(part.instance()?.0).ok()?.guid);
+    let template = |(_, section): (_, &RecordSection<'_>)| Some(templates.get(section.instance()?.0).ok()?.guid);
     let mut fields = Vec::new();
     for (leaves, in_user_data) in elements.into_iter().zip([false, true]) {
-        let Some((element, part)) = leaves else { continue };
+        let Some((element, section)) = leaves else { continue };
         let is_spelled_out = matches!(
-            part.content,
-            PartContent::Tree(_, None) | PartContent::ImplicitInstance(..)
+            section.content,
+            SectionContent::Tree(_, None) | SectionContent::ImplicitInstance(..)
         );
         let keys = &scan.plans.keys;
         let mut number = 0;
         let of_entries = element.entries.iter().flat_map(|entry| {
             let is_split = element.splits && entry.name_len == 0;
             let first = number + 1;
-            let count = if is_split { items(entry, part) } else { 1 };
+            let count = if is_split { items(entry, section) } else { 1 };
             number += if is_split { count } else { 0 };
             (first..first + count).map(move |number| {
                 if is_split {

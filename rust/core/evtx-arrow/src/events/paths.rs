@@ -49,9 +49,9 @@ impl PathReader {
                 if !records.current().has_system(templates) {
                     reader.read_children(templates, records);
                 }
-                let parts = records.current();
-                if !parts.is_unread() {
-                    take(&ReadPaths(parts.path_values(templates)));
+                let sections = records.current();
+                if !sections.is_unread() {
+                    take(&ReadPaths(sections.path_values(templates)));
                 }
                 Ok(())
             })

@@ -31,7 +31,8 @@ pub(crate) struct Plan {
     pub(super) user_entries: Option<Conditional<EventData>>,
     /// The values that are neither at a path of `System` nor entries, if there are any and the scan reads them.
     pub(crate) other_values: Option<EventData>,
-    /// The substitution that is the content of `UserData`, if the scan reads the leaves. Its stream is a separate part.
+    /// The substitution that is the content of `UserData`, if the scan reads the leaves. Its stream is a separate
+    /// section.
     pub(super) user_stream: Option<Conditional<u16>>,
     /// Set if the tree has a `UserData` element and the scan reads it.
     pub(super) user_data: Option<Conditional<()>>,
@@ -48,7 +49,7 @@ pub(crate) struct Plan {
     pub(crate) repeats_values: bool,
     /// The substitutions that are children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
-    /// The substitutions whose streams are parts, as a set.
+    /// The substitutions whose streams are sections, as a set.
     pub(crate) part_substitutions: SubstitutionSet,
     /// By index of the substitution: which values the plan supports.
     pub(super) required_shapes: Box<[RequiredShape]>,
@@ -209,9 +210,9 @@ pub(crate) struct Entry {
 pub(super) enum RequiredShape {
     /// Any value, because no column reads it.
     Nothing,
-    /// Any value, because the substitution is a child of `Event`, whose stream is a separate part.
+    /// Any value, because the substitution is a child of `Event`, whose stream is a separate section.
     Child,
-    /// A stream, because the substitution is the content of `UserData`, whose stream is a separate part.
+    /// A stream, because the substitution is the content of `UserData`, whose stream is a separate section.
     InUserData,
     /// A single value or an array, because the substitution is the whole content of a leaf of `EventData`.
     Leaf,
@@ -354,8 +355,8 @@ impl Plan {
         own + paths.chain(self.all_entries().map(of_entries)).sum::<usize>()
     }
 
-    /// Whether the stream in a substitution is a separate part, and no column reads the substitution.
-    pub(crate) fn is_part(&self, substitution: usize) -> bool {
+    /// Whether the stream in a substitution is a separate section, and no column reads the substitution.
+    pub(crate) fn is_section(&self, substitution: usize) -> bool {
         let shape = self.required_shapes.get(substitution);
         matches!(shape, Some(RequiredShape::Child | RequiredShape::InUserData))
     }

@@ -51,15 +51,16 @@ impl Plan {
         planner.plan
     }
 
-    /// The plan of what several parts of a record have: the entries of `EventData`, and those of `UserData`, as constants.
+    /// The plan of what several sections of a record have: the entries of `EventData`, and those of `UserData`, as
+    /// constants.
     pub(crate) fn merged(
         projection: &Projection,
         keys: &Keys,
         [event_data, user_data]: [&[Filled<'_, '_>]; 2],
     ) -> Self {
         let mut planner = Planner::new(projection, keys);
-        let mut merge = |parts: &[Filled<'_, '_>]| {
-            let entries = (parts.len() > 1).then(|| planner.merged(parts))?;
+        let mut merge = |sections: &[Filled<'_, '_>]| {
+            let entries = (sections.len() > 1).then(|| planner.merged(sections))?;
             planner.plan.overflows |= planner.overflows;
             Some(Conditional {
                 guard: None,
@@ -76,7 +77,7 @@ impl Plan {
     }
 }
 
-/// The entries of a part of a record, and their values.
+/// The entries of a section of a record, and their values.
 pub(crate) type Filled<'p, 'r> = (&'p EventData, ValueTable<'r>);
 
 impl From<Constant> for Extractor {
@@ -388,15 +389,15 @@ impl<'t> Planner<'t> {
         Ok(Conditional { guard, given })
     }
 
-    /// The entries of several parts of a record.
-    fn merged(&mut self, parts: &[Filled<'_, '_>]) -> Result<EventData, Irregular> {
+    /// The entries of several sections of a record.
+    fn merged(&mut self, sections: &[Filled<'_, '_>]) -> Result<EventData, Irregular> {
         (self.text, self.names, self.overflows) = (0, 0, false);
         let mut leaves = Vec::new();
         let mut last_number = 0;
-        'parts: for &(of_part, values) in parts {
-            // The numbers of a part follow those of the parts before it.
+        'sections: for &(of_section, values) in sections {
+            // The numbers of a section follow those of the sections before it.
             let before = last_number;
-            for entry in &of_part.entries {
+            for entry in &of_section.entries {
                 let Some(found) = entry.source.find(values) else {
                     continue;
                 };
@@ -411,10 +412,10 @@ impl<'t> Planner<'t> {
                     source: found.constant().into(),
                     declared: entry.declared,
                 };
-                // Many parts can be of one stream.
+                // Many sections can be of one stream.
                 self.overflows = leaves.len() >= MAX_NODES;
                 if !self.add(leaf, &mut leaves) {
-                    break 'parts;
+                    break 'sections;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Reads the records of a chunk into parts, and checks them.
+//! Reads the records of a chunk into sections, and checks them.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use evtx_format::value::{Scalar, Value};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
 use crate::plan::{Compiled, Plan, TreeRoot};
-use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup, SpelledOut, TemplateId};
+use crate::record::{ChunkTemplates, RecordGroup, RecordSection, SectionContent, SpelledOut, TemplateId};
 use crate::scan::Scan;
 
 /// The most trees of a record that are kept. Real records have one.
@@ -52,7 +52,7 @@ pub(crate) struct RecordReader<'r, 'c> {
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
-    /// A reader for records whose parts live in `arena`.
+    /// A reader for records whose sections live in `arena`.
     #[inline(always)]
     pub(crate) fn new(
         scan: &'r Scan,
@@ -151,7 +151,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 return;
             }
             if self.scan.validates_all
-                && let Err(error) = self.check_parts(templates, record)
+                && let Err(error) = self.check_sections(templates, record)
             {
                 record.error = Some(error);
             }
@@ -162,7 +162,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             {
                 record.error = Some(Error::new(0, ErrorKind::Text));
             }
-        } else if record.current().event().is_some_and(Part::is_damaged) {
+        } else if record.current().event().is_some_and(RecordSection::is_damaged) {
             // The record keeps the error of the event.
             let _ = self.children(templates, record);
         }
@@ -245,13 +245,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
         let (before, left) = (*fragments, self.reader.left());
         let mut implicit = std::mem::take(&mut templates.scratch);
-        let part = self.reader.read_implicit(fragments, &mut implicit).then(|| {
+        let section = self.reader.read_implicit(fragments, &mut implicit).then(|| {
             let find = || self.compile_implicit(&before, &implicit, root);
             let at = templates.implicit_template(implicit.tokens(), root, find)?;
             Some((at, implicit.values(self.chunk, self.arena)))
         });
         templates.scratch = implicit;
-        if let Some((at, values)) = part.flatten()
+        if let Some((at, values)) = section.flatten()
             && let Ok(compiled) = templates.get(at)
             && compiled.plan.supports(values)
         {
@@ -260,11 +260,11 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 start: before.pos() as u32,
                 end: fragments.pos() as u32,
             };
-            record.push(Part::of_template(
+            record.push(RecordSection::of_template(
                 at,
                 values,
                 root,
-                PartContent::ImplicitInstance(element),
+                SectionContent::ImplicitInstance(element),
             ));
             return true;
         }
@@ -294,7 +294,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Some((compiled, true))
     }
 
-    /// The tree of a part that has an implicit template.
+    /// The tree of a section that has an implicit template.
     pub(crate) fn tree_of_element(&self, element: SpelledOut) -> Result<Option<&'r Element<'r>>> {
         // It was already counted towards the limits.
         let left = self.reader.left();
@@ -331,11 +331,11 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if !compiled.plan.supports(instance.values) || self.scan.force_tree_path {
             return self.instance_tree(record, at, &instance, root);
         }
-        record.push(Part::of_template(
+        record.push(RecordSection::of_template(
             at,
             instance.values,
             root,
-            PartContent::Instance(instance),
+            SectionContent::Instance(instance),
         ));
         Ok(())
     }
@@ -355,8 +355,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 Ok(())
             }
             Err(error) => {
-                let content = PartContent::Damaged(*instance);
-                record.push(Part::of_template(at, instance.values, root, content));
+                let content = SectionContent::Damaged(*instance);
+                record.push(RecordSection::of_template(at, instance.values, root, content));
                 Err(error)
             }
         }
@@ -365,7 +365,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// Reads the streams in the substitutions of the event's instance.
     #[inline(always)]
     fn children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) -> Result<()> {
-        let Some((at, values)) = record.current().event().and_then(Part::with_streams) else {
+        let Some((at, values)) = record.current().event().and_then(RecordSection::with_streams) else {
             return Ok(());
         };
         // Damage to one stream does not affect others, because the columns determine which are read.
@@ -374,7 +374,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if let Some(stream) = plan.user_stream(values) {
             let is_read = self.stream(templates, record, stream, TreeRoot::InUserData).is_ok();
             // The names of leaves depend on all elements in `UserData`.
-            if !is_read || record.current().parts.len() != 2 {
+            if !is_read || record.current().sections.len() != 2 {
                 outcome = self.event_as_tree(record);
                 if outcome.is_ok() {
                     return Ok(());
@@ -389,14 +389,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 outcome = outcome.and(self.stream(templates, record, stream, TreeRoot::Child));
             }
         }
-        if record.current().parts.len() > 1 + others {
+        if record.current().sections.len() > 1 + others {
             self.merge_entries(templates, record);
         }
         outcome
     }
 
-    /// Adds the texts in the values of a record to its parts, as the unnamed `Data` of an `EventData`: the definition that names them
-    /// is lost. `with_event` is whether the values of the event count, or only those in its streams.
+    /// Adds the texts in the values of a record to its sections, as the unnamed `Data` of an `EventData`: the
+    /// definition that names them is lost. `with_event` is whether the values of the event count, or only those in its
+    /// streams.
     #[cold]
     pub(crate) fn add_texts(
         &self,
@@ -428,29 +429,35 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.merge_entries(templates, record);
     }
 
-    /// Merges the entries of the parts, which can take much memory.
+    /// Merges the entries of the sections, which can take much memory.
     #[cold]
     fn merge_entries(&self, templates: &ChunkTemplates, record: &mut RecordGroup<'r>) {
         record.merge_entries(templates, &self.scan.plans.keys);
         self.builds_trees.set(true);
     }
 
-    /// Replaces the parts of the current record by the tree of its event. If that is damaged, the event stays.
+    /// Replaces the sections of the current record by the tree of its event. If that is damaged, the event stays.
     #[cold]
     fn event_as_tree(&self, record: &mut RecordGroup<'r>) -> Result<()> {
         let event = record.current().event().map(|event| (event.template(), event.content));
-        let Some((Some(at), content @ (PartContent::Instance(instance) | PartContent::Damaged(instance)))) = event
+        let Some((Some(at), content @ (SectionContent::Instance(instance) | SectionContent::Damaged(instance)))) =
+            event
         else {
             return Ok(());
         };
-        record.keep_parts(0);
+        record.keep_sections(0);
         let left = self.reader.left();
         self.reader.begin_again();
         match self.tree_of(&instance) {
             Ok(tree) => self.tree(record, tree, TreeRoot::Event, Some((at, instance.values))),
             Err(error) => {
                 self.reader.restore(left);
-                record.push(Part::of_template(at, instance.values, TreeRoot::Event, content));
+                record.push(RecordSection::of_template(
+                    at,
+                    instance.values,
+                    TreeRoot::Event,
+                    content,
+                ));
                 return Err(error);
             }
         }
@@ -458,44 +465,45 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     #[inline(always)]
-    fn check_parts(&self, templates: &mut ChunkTemplates, record: &RecordGroup<'r>) -> Result<()> {
+    fn check_sections(&self, templates: &mut ChunkTemplates, record: &RecordGroup<'r>) -> Result<()> {
         self.reader.begin_again();
-        for (depth, part) in record.current().parts.iter().enumerate() {
+        for (depth, section) in record.current().sections.iter().enumerate() {
             let depth = depth.min(1);
-            match part.content {
-                PartContent::Instance(_) => {
-                    let with_parts = part.template().filter(|_| part.root == TreeRoot::Event);
-                    self.check(templates, part.values, with_parts, depth)?;
+            match section.content {
+                SectionContent::Instance(_) => {
+                    let with_sections = section.template().filter(|_| section.root == TreeRoot::Event);
+                    self.check(templates, section.values, with_sections, depth)?;
                 }
-                PartContent::Tree(_, Some((_, values))) => self.check(templates, values, None, depth)?,
-                PartContent::Tree(_, None)
-                | PartContent::ImplicitInstance(..)
-                | PartContent::Damaged(..)
-                | PartContent::Merged => {}
+                SectionContent::Tree(_, Some((_, values))) => self.check(templates, values, None, depth)?,
+                SectionContent::Tree(_, None)
+                | SectionContent::ImplicitInstance(..)
+                | SectionContent::Damaged(..)
+                | SectionContent::Merged => {}
             }
         }
         Ok(())
     }
 
-    /// Checks the values of an instance, and the streams in them. The parts of the template `with_parts` were read before.
+    /// Checks the values of an instance, and the streams in them. The sections of the template `with_sections` were
+    /// read before.
     #[inline(always)]
     fn check(
         &self,
         templates: &mut ChunkTemplates,
         values: ValueTable<'r>,
-        with_parts: Option<TemplateId>,
+        with_sections: Option<TemplateId>,
         depth: usize,
     ) -> Result<()> {
         values.check()?;
-        let parts = match with_parts {
+        let sections = match with_sections {
             Some(at) => templates.get(at)?.plan.part_substitutions,
             None => SubstitutionSet::default(),
         };
-        if values.may_be_compound_beyond(parts) {
+        if values.may_be_compound_beyond(sections) {
             for (substitution, slot) in values.compound() {
-                let is_part =
-                    with_parts.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_part(substitution)));
-                if let Some(stream) = slot.stream().filter(|_| !is_part) {
+                let is_section =
+                    with_sections.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_section(substitution)));
+                if let Some(stream) = slot.stream().filter(|_| !is_section) {
                     self.check_stream(templates, stream, depth + 1)?;
                 }
             }
@@ -503,8 +511,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks a stream that is not a part. An instance that the programs of its template support is valid. Others need a
-    /// tree, and so do elements that will be rendered.
+    /// Checks a stream that is not a section. An instance that the programs of its template support is valid. Others
+    /// need a tree, and so do elements that will be rendered.
     #[inline(never)]
     fn check_stream(&self, templates: &mut ChunkTemplates, stream: Range<usize>, depth: usize) -> Result<()> {
         if depth > MAX_NESTING {
@@ -546,7 +554,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         filled: Option<(TemplateId, ValueTable<'r>)>,
     ) {
         let plan = Plan::new(&self.scan.projection, &self.scan.plans.keys, tree, root);
-        record.push_tree(root, PartContent::Tree(tree, filled), plan);
+        record.push_tree(root, SectionContent::Tree(tree, filled), plan);
     }
 
     /// The template of the definition at a chunk offset. Compiles it at its first use.

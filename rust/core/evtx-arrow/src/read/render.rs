@@ -15,21 +15,21 @@ use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 use super::reader::RecordReader;
 use crate::columns::Rendering;
 use crate::plan::{Compiled, Plan, TreeRoot, user_data};
-use crate::record::{ChunkTemplates, ImplicitInstance, Part, PartContent, RecordView};
+use crate::record::{ChunkTemplates, ImplicitInstance, RecordSection, RecordView, SectionContent};
 use crate::schema::Numbering;
 
 /// The line before the XML of an event.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 
-/// The most parts of an event to search for an element. Real events have one or two.
-const MAX_PARTS: usize = 16;
+/// The most sections of an event to search for an element. Real events have one or two.
+const MAX_SECTIONS: usize = 16;
 
 struct Renderer<'x, 'r, 'c> {
     reader: &'x RecordReader<'r, 'c>,
     templates: &'x ChunkTemplates,
     /// The cached texts of `System`; `None` while a program uses them, or if none are cached.
     system: Option<&'x mut SystemTexts>,
-    parts: &'x [Part<'r>],
+    sections: &'x [RecordSection<'r>],
     /// How many streams are around the current one.
     depth: usize,
     /// The most bytes that the output may have.
@@ -52,7 +52,7 @@ pub(crate) fn render<'r, 'c: 'r>(
         reader,
         templates,
         system,
-        parts: record.parts,
+        sections: record.sections,
         depth: 0,
         limit: out.len() + MAX_TEXT,
         elements_left: MAX_NODES,
@@ -68,10 +68,13 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     fn push_event(&mut self, record: RecordView<'x, 'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
         const EMPTY: Element<'_> = Element::new("Event", &[], &[]);
         // A record without an event renders as an empty `Event` element.
-        let mut root = record.event().and_then(Source::of_part).unwrap_or(Source::Tree(&EMPTY));
+        let mut root = record
+            .event()
+            .and_then(Source::of_section)
+            .unwrap_or(Source::Tree(&EMPTY));
         let is_list = matches!(language, Language::Text | Language::Fields);
         let has_fields = |(_, plan): &(_, &Plan)| plan.has_fields;
-        // The numbers of values without a name continue from one part to the next, which no program can write.
+        // The numbers of values without a name continue from one section to the next, which no program can write.
         if is_list && record.with_plans(self.templates).filter(has_fields).count() > 1 {
             root = self.tree(&root)?.map_or(root, Source::Tree);
         }
@@ -99,9 +102,9 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     }
 
     fn push_user_data(&mut self, record: RecordView<'x, 'r>, out: &mut Vec<u8>) -> Result<bool> {
-        let parts = record.with_plans(self.templates);
-        let has_it = parts.filter(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
-        let mut sources = has_it.filter_map(|(part, _)| Some((Source::of_part(part)?, part.root)));
+        let sections = record.with_plans(self.templates);
+        let has_it = sections.filter(|(section, plan)| plan.has_user_data(section.values) && !section.is_damaged());
+        let mut sources = has_it.filter_map(|(section, _)| Some((Source::of_section(section)?, section.root)));
         let Some(first) = sources.next() else { return Ok(false) };
         let others: Vec<_> = sources.collect();
         let start = out.len();
@@ -125,7 +128,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         Ok(&out[start..] != b"null" && out.len() > start)
     }
 
-    /// The `UserData` elements in several parts of a record; `None` if the trees cannot be read.
+    /// The `UserData` elements in several sections of a record; `None` if the trees cannot be read.
     #[cold]
     fn every_user_data(
         &self,
@@ -135,7 +138,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         let of =
             |source: &Source<'r>, root| -> Option<Vec<_>> { Some(user_data(self.tree(source).ok()??, root).collect()) };
         // The tree of the event has those in its streams.
-        let event = record.event().and_then(Source::of_part);
+        let event = record.event().and_then(Source::of_section);
         event.and_then(|event| of(&event, TreeRoot::Event)).or_else(|| {
             let all: Option<Vec<_>> = sources.iter().map(|(source, root)| of(source, *root)).collect();
             Some(all?.concat())
@@ -227,11 +230,14 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         push_tree(language, tree, out, self.limit)
     }
 
-    /// The next element of a stream, if it is a part of the event and has an implicit template.
+    /// The next element of a stream, if it is a section of the event and has an implicit template.
     fn implicit_instance(&self, stream: &Cursor<'_>) -> Option<ImplicitInstance<'r>> {
-        // The first part is the event. The search runs for each element, so it covers few parts.
-        let others = self.parts.get(1..).filter(|parts| parts.len() <= MAX_PARTS)?;
-        let mut instances = others.iter().filter_map(Part::implicit_instance);
+        // The first section is the event. The search runs for each element, so it covers few sections.
+        let others = self
+            .sections
+            .get(1..)
+            .filter(|sections| sections.len() <= MAX_SECTIONS)?;
+        let mut instances = others.iter().filter_map(RecordSection::implicit_instance);
         instances.find(|it| it.element.start as usize == stream.pos())
     }
 }
@@ -282,13 +288,13 @@ enum Source<'r> {
 }
 
 impl<'r> Source<'r> {
-    /// The element of a part; `None` if the part is damaged.
-    fn of_part(part: &Part<'r>) -> Option<Self> {
-        match part.content {
-            PartContent::Instance(instance) => Some(Source::Instance(instance, part.root)),
-            PartContent::Tree(tree, ..) => Some(Source::Tree(tree)),
-            PartContent::ImplicitInstance(..) => part.implicit_instance().map(Source::ImplicitInstance),
-            PartContent::Damaged(..) | PartContent::Merged => None,
+    /// The element of a section; `None` if the section is damaged.
+    fn of_section(section: &RecordSection<'r>) -> Option<Self> {
+        match section.content {
+            SectionContent::Instance(instance) => Some(Source::Instance(instance, section.root)),
+            SectionContent::Tree(tree, ..) => Some(Source::Tree(tree)),
+            SectionContent::ImplicitInstance(..) => section.implicit_instance().map(Source::ImplicitInstance),
+            SectionContent::Damaged(..) | SectionContent::Merged => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
 use evtx_format::container::records::FoundRecord;
 
-use super::parts::{Part, PartContent, RecordView};
+use super::sections::{RecordSection, RecordView, SectionContent};
 use super::templates::ChunkTemplates;
 use crate::plan::{Keys, Plan, Projection, TreeRoot};
 
@@ -15,12 +15,12 @@ pub(crate) const GROUP: usize = 32;
 /// Records whose rows are not appended yet. The last is the current record, which is then kept or dropped.
 pub(crate) struct RecordGroup<'r> {
     projection: &'r Projection,
-    parts: BumpVec<'r, Part<'r>>,
+    sections: BumpVec<'r, RecordSection<'r>>,
     own_plans: Vec<Plan>,
     kept: BumpVec<'r, KeptRecord>,
-    /// The index in `parts` of the current record's first part.
+    /// The index in `sections` of the current record's first section.
     start: usize,
-    /// The damage of the current record. The parts before the damage were read.
+    /// The damage of the current record. The sections before the damage were read.
     pub(crate) error: Option<Error>,
     /// The error of the current record if it refers to a definition or a name that was overwritten.
     pub(crate) foreign_definition: Option<Error>,
@@ -36,7 +36,7 @@ pub(crate) struct RecordGroup<'r> {
     reports: Vec<(usize, String)>,
 }
 
-/// A record that is kept: the fields of its header, and the range of its parts.
+/// A record that is kept: the fields of its header, and the range of its sections.
 pub(crate) struct KeptRecord {
     pub(crate) id: u64,
     /// The time at which it was written, a FILETIME.
@@ -54,7 +54,7 @@ impl<'r> RecordGroup<'r> {
     pub(crate) fn new(projection: &'r Projection, count: usize, arena: &'r Bump) -> Self {
         RecordGroup {
             projection,
-            parts: BumpVec::with_capacity_in(2 * count, arena),
+            sections: BumpVec::with_capacity_in(2 * count, arena),
             own_plans: Vec::new(),
             kept: BumpVec::with_capacity_in(count, arena),
             start: 0,
@@ -68,10 +68,10 @@ impl<'r> RecordGroup<'r> {
         }
     }
 
-    /// Begins a record. Drops the parts of the last one if it was not kept.
+    /// Begins a record. Drops the sections of the last one if it was not kept.
     #[inline]
     pub(crate) fn begin(&mut self) {
-        self.parts.truncate(self.start);
+        self.sections.truncate(self.start);
         self.error = None;
         self.foreign_definition = None;
         self.misplaced = None;
@@ -84,25 +84,25 @@ impl<'r> RecordGroup<'r> {
         self.error.is_some_and(|error| !error.kind.is_readable())
     }
 
-    /// Drops the parts of the current record but the first `count`, because they belong to another record, or are read in
-    /// another way.
+    /// Drops the sections of the current record but the first `count`, because they belong to another record, or are
+    /// read in another way.
     #[cold]
-    pub(crate) fn keep_parts(&mut self, count: usize) {
-        self.parts.truncate(self.start + count);
+    pub(crate) fn keep_sections(&mut self, count: usize) {
+        self.sections.truncate(self.start + count);
     }
 
     /// Keeps of the current record's event only what needs no tree: the names in it are lost.
     #[cold]
     pub(crate) fn keep_paths(&mut self) {
-        self.keep_parts(1);
-        if let Some(event) = self.parts.get_mut(self.start)
-            && let PartContent::Instance(instance) = event.content
+        self.keep_sections(1);
+        if let Some(event) = self.sections.get_mut(self.start)
+            && let SectionContent::Instance(instance) = event.content
         {
-            event.content = PartContent::Damaged(instance);
+            event.content = SectionContent::Damaged(instance);
         }
     }
 
-    /// Notes what a part of the current record may have, by its plan.
+    /// Notes what a section of the current record may have, by its plan.
     #[inline]
     pub(crate) fn observe_plan(&mut self, plan: &Plan) {
         self.repeat_values |= plan.repeats_values;
@@ -111,22 +111,23 @@ impl<'r> RecordGroup<'r> {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, part: Part<'r>) {
-        self.parts.push(part);
+    pub(crate) fn push(&mut self, section: RecordSection<'r>) {
+        self.sections.push(section);
     }
 
-    /// Adds a part with its own plan to the current record.
-    pub(crate) fn push_tree(&mut self, root: TreeRoot, content: PartContent<'r>, plan: Plan) {
+    /// Adds a section with its own plan to the current record.
+    pub(crate) fn push_tree(&mut self, root: TreeRoot, content: SectionContent<'r>, plan: Plan) {
         self.observe_plan(&plan);
-        self.parts.push(Part::of_own_plan(self.own_plans.len(), root, content));
+        self.sections
+            .push(RecordSection::of_own_plan(self.own_plans.len(), root, content));
         self.own_plans.push(plan);
     }
 
-    /// If several parts of the current record have entries, adds a part with those of all.
+    /// If several sections of the current record have entries, adds a section with those of all.
     #[cold]
     pub(crate) fn merge_entries(&mut self, templates: &ChunkTemplates, keys: &Keys) {
         if let Some(plan) = self.current().merged_entries(templates, keys) {
-            self.push_tree(TreeRoot::Child, PartContent::Merged, plan);
+            self.push_tree(TreeRoot::Child, SectionContent::Merged, plan);
         }
     }
 
@@ -136,14 +137,14 @@ impl<'r> RecordGroup<'r> {
         RecordView {
             own_plans: &self.own_plans,
             projection: self.projection,
-            parts: &self.parts[self.start..],
+            sections: &self.sections[self.start..],
             is_damaged: self.is_damaged(),
         }
     }
 
     #[inline]
     pub(crate) fn keep(&mut self, found: &FoundRecord) {
-        let end = self.parts.len();
+        let end = self.sections.len();
         self.kept.push(KeptRecord {
             id: found.record.id,
             written: found.record.written,
@@ -182,18 +183,18 @@ impl<'r> RecordGroup<'r> {
     }
 
     #[inline]
-    pub(crate) fn parts(&self, record: &KeptRecord) -> RecordView<'_, 'r> {
+    pub(crate) fn sections(&self, record: &KeptRecord) -> RecordView<'_, 'r> {
         RecordView {
             own_plans: &self.own_plans,
             projection: self.projection,
-            parts: &self.parts[record.start as usize..record.end as usize],
+            sections: &self.sections[record.start as usize..record.end as usize],
             is_damaged: record.is_damaged,
         }
     }
 
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
-        self.parts.clear();
+        self.sections.clear();
         self.own_plans.clear();
         self.reports.clear();
         self.start = 0;

@@ -7,8 +7,8 @@ use bumpalo::collections::{String as BumpString, Vec as BumpVec};
 use evtx_format::binxml::instance::ValueTable;
 use evtx_format::value::{Scalar, Value, ValueType};
 
-use super::parts::{PartContent, RecordView};
 use super::read_record::ReadRecord;
+use super::sections::{RecordView, SectionContent};
 use super::templates::{ChunkTemplates, TemplateId};
 use crate::plan::{Entry, Keys, Resolved};
 
@@ -73,9 +73,9 @@ fn insertions<'a>(
         return found;
     }
     let entries = record.event_data(templates).or_else(|| record.user_entries(templates));
-    if let Some((entries, part)) = entries {
+    if let Some((entries, section)) = entries {
         for entry in &entries.entries {
-            let value = entry.source.find(part.values);
+            let value = entry.source.find(section.values);
             match value.filter(|_| entry.name_len == 0).and_then(Resolved::items) {
                 Some(items) => found.extend(items.map(|item| insertion(Some(item), arena))),
                 None => found.push(insertion(value, arena)),
@@ -126,8 +126,8 @@ fn declaration<'a>(record: RecordView<'a, 'a>, templates: &'a ChunkTemplates) ->
             of_substitutions: true,
         });
     }
-    let (entries, part) = record.event_data(templates)?;
-    let compiled = part.template().and_then(|template| templates.get(template).ok());
+    let (entries, section) = record.event_data(templates)?;
+    let compiled = section.template().and_then(|template| templates.get(template).ok());
     Some(Declaration {
         number: compiled.map(|compiled| compiled.number),
         entries: &entries.entries,
@@ -138,11 +138,17 @@ fn declaration<'a>(record: RecordView<'a, 'a>, templates: &'a ChunkTemplates) ->
 /// The template and the values of the instance that is the content of `EventData` or `UserData`. An event that is read
 /// as one tree has none.
 fn instance_in<'a>(record: RecordView<'a, 'a>) -> Option<(TemplateId, ValueTable<'a>)> {
-    record.parts.iter().skip(1).find_map(|part| match part.content {
-        PartContent::Instance(instance) | PartContent::Damaged(instance) => Some((part.template()?, instance.values)),
-        PartContent::Tree(_, filled) => filled,
-        PartContent::ImplicitInstance(_) | PartContent::Merged => None,
-    })
+    record
+        .sections
+        .iter()
+        .skip(1)
+        .find_map(|section| match section.content {
+            SectionContent::Instance(instance) | SectionContent::Damaged(instance) => {
+                Some((section.template()?, instance.values))
+            }
+            SectionContent::Tree(_, filled) => filled,
+            SectionContent::ImplicitInstance(_) | SectionContent::Merged => None,
+        })
 }
 
 /// The leaves of a template whose value is a substitution, with its index.

@@ -2,7 +2,7 @@
 
 use evtx_format::container::record::Record;
 
-use super::parts::{Keyed, KeyedEntries, PathValues, RecordView};
+use super::sections::{Keyed, KeyedEntries, PathValues, RecordView};
 use super::templates::ChunkTemplates;
 use crate::plan::{Entry, EntryId, EventData, Keys, PathId, Resolved};
 
@@ -55,7 +55,7 @@ enum Slot {
     Entry(bool, EntryId),
     /// The item with an index among those of all arrays of the record.
     Item(usize),
-    /// Another value, of the part with an index among those that have other values.
+    /// Another value, of the section with an index among those that have other values.
     Other(usize, EntryId),
 }
 
@@ -107,8 +107,8 @@ impl<'a> ReadRecord<'a> {
         arrays
     }
 
-    /// Appends its shape: records of the same shape have the same [`fields`](Self::fields). Returns false if it has parts
-    /// without a template.
+    /// Appends its shape: records of the same shape have the same [`fields`](Self::fields). Returns false if it has
+    /// sections without a template.
     pub fn write_shape(self, arrays: &Arrays<'_>, out: &mut Vec<u8>) -> bool {
         out.extend(arrays.all.len().to_le_bytes());
         for &(in_event_data, EntryId(entry), count) in &arrays.all {
@@ -116,14 +116,14 @@ impl<'a> ReadRecord<'a> {
             out.extend(entry.to_le_bytes());
             out.extend(count.to_le_bytes());
         }
-        for part in self.view.parts {
-            let Some(Ok(template)) = part.template().map(|at| self.templates.get(at)) else {
+        for section in self.view.sections {
+            let Some(Ok(template)) = section.template().map(|at| self.templates.get(at)) else {
                 return false;
             };
             let has = [
-                template.plan.event_data(part.values).is_some(),
-                template.plan.user_entries(part.values).is_some(),
-                part.is_damaged(),
+                template.plan.event_data(section.values).is_some(),
+                template.plan.user_entries(section.values).is_some(),
+                section.is_damaged(),
             ];
             out.extend(template.number.to_le_bytes());
             out.extend(has.map(u8::from));
@@ -160,9 +160,9 @@ impl<'a> ReadRecord<'a> {
             self.view.user_entries(self.templates).map(|(entries, _)| entries),
             false,
         );
-        for (part, others) in self.view.other_values(self.templates).iter().enumerate() {
+        for (section, others) in self.view.other_values(self.templates).iter().enumerate() {
             for (id, entry) in (0..).map(EntryId).zip(&others.of.entries) {
-                add(name_of(entry), FieldSlot(Slot::Other(part, id)));
+                add(name_of(entry), FieldSlot(Slot::Other(section, id)));
             }
         }
     }
@@ -189,7 +189,7 @@ impl<'a> RecordValues<'a> {
         let found = match slot {
             Slot::Entry(in_event_data, entry) => self.entries.leaf(in_event_data, entry),
             Slot::Item(item) => self.arrays.items.get(item).copied(),
-            Slot::Other(part, entry) => self.others.get(part)?.get(entry),
+            Slot::Other(section, entry) => self.others.get(section)?.get(entry),
         };
         found.map(FoundValue)
     }

@@ -24,9 +24,9 @@ pub struct EventField {
 
 /// An [`EventField`] in plain values, to send it to another process: its name, the two keys of its entries, the name of
 /// the type of its values or items, and whether it is a list.
-pub type EventFieldParts = (String, String, Option<String>, String, bool);
+pub type EventFieldTuple = (String, String, Option<String>, String, bool);
 
-impl From<&EventField> for EventFieldParts {
+impl From<&EventField> for EventFieldTuple {
     fn from(field: &EventField) -> Self {
         let ColumnType { item, list } = field.column_type;
         let item_type = FieldType::ALL.iter().find(|(_, known)| *known == item);
@@ -40,11 +40,11 @@ impl From<&EventField> for EventFieldParts {
     }
 }
 
-impl TryFrom<EventFieldParts> for EventField {
+impl TryFrom<EventFieldTuple> for EventField {
     type Error = String;
 
     /// The field with these parts. Fails if there is no type of that name.
-    fn try_from((name, key, in_both, item_type, list): EventFieldParts) -> Result<Self, String> {
+    fn try_from((name, key, in_both, item_type, list): EventFieldTuple) -> Result<Self, String> {
         let item = FieldType::ALL.iter().find(|(known, _)| *known == item_type);
         let (_, item) = *item.ok_or_else(|| format!("unknown type of a field: {item_type}"))?;
         Ok(EventField {
@@ -83,11 +83,11 @@ mod tests {
             field.keys.in_both = (item == FieldType::Text).then(|| "user_1".into());
             let list = item == FieldType::UInt8;
             field.column_type = ColumnType { item, list };
-            let parts = EventFieldParts::from(&field);
+            let parts = EventFieldTuple::from(&field);
             assert_eq!(parts.3, name);
             assert_eq!(EventField::try_from(parts), Ok(field));
         }
-        let mut parts = EventFieldParts::from(&field("User"));
+        let mut parts = EventFieldTuple::from(&field("User"));
         parts.3 = "nothing".to_owned();
         assert!(EventField::try_from(parts).is_err());
     }

@@ -13,7 +13,7 @@ use hashbrown::{HashMap, HashSet};
 use super::definitions::RestoredDefinitions;
 use crate::decode::location::ChunkLocation;
 use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
+use crate::record::{ChunkTemplates, RecordGroup, RecordSection, SectionContent};
 use crate::scan::Scan;
 use crate::schema::{EVENT_RECORD_ID, TIME_CREATED};
 
@@ -100,7 +100,7 @@ impl Recovery {
             if has_event {
                 group.keep_paths();
             } else {
-                group.keep_parts(0);
+                group.keep_sections(0);
             }
             reader.add_texts(templates, group, record.binxml(), !has_event);
         }
@@ -175,8 +175,8 @@ fn id_and_time(
 /// and has the ID and the time in the record's header.
 #[cold]
 fn has_its_event(scan: &Scan, group: &RecordGroup<'_>, templates: &ChunkTemplates, record: &Record) -> bool {
-    let Some(&Part {
-        content: PartContent::Instance(instance),
+    let Some(&RecordSection {
+        content: SectionContent::Instance(instance),
         ..
     }) = group.current().event()
     else {

@@ -1,9 +1,9 @@
-//! A record as the parts from which its columns are read.
+//! A record as the sections from which its columns are read.
 //!
-//! A part is a template instance with the plan of its template, a spelled-out element with the plan of its implicit
+//! A section is a template instance with the plan of its template, a spelled-out element with the plan of its implicit
 //! template, or a tree with its own plan. Trees are for elements without an implicit template, and for what the plan of
-//! a template does not support. The first part is the event. The others are the streams in its substitutions, usually
-//! one: `EventData`.
+//! a template does not support. The first section is the event. The others are the streams in its substitutions,
+//! usually one: `EventData`.
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{Instance, ValueTable};
@@ -18,27 +18,27 @@ use crate::plan::{
 pub(crate) struct RecordView<'p, 'r> {
     pub(super) own_plans: &'p [Plan],
     pub(super) projection: &'p Projection,
-    pub(crate) parts: &'p [Part<'r>],
-    /// Whether the record is damaged. The parts before the damage were read.
+    pub(crate) sections: &'p [RecordSection<'r>],
+    /// Whether the record is damaged. The sections before the damage were read.
     pub(crate) is_damaged: bool,
 }
 
-pub(crate) struct Part<'r> {
+pub(crate) struct RecordSection<'r> {
     plan: PlanAt,
     pub(crate) values: ValueTable<'r>,
     pub(crate) root: TreeRoot,
-    pub(crate) content: PartContent<'r>,
+    pub(crate) content: SectionContent<'r>,
 }
 
-impl<'r> Part<'r> {
+impl<'r> RecordSection<'r> {
     #[inline]
     pub(crate) fn of_template(
         template: TemplateId,
         values: ValueTable<'r>,
         root: TreeRoot,
-        content: PartContent<'r>,
+        content: SectionContent<'r>,
     ) -> Self {
-        Part {
+        RecordSection {
             plan: PlanAt::Template(template),
             values,
             root,
@@ -46,9 +46,9 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// A part with its own plan, by its index among the own plans.
-    pub(super) fn of_own_plan(at: usize, root: TreeRoot, content: PartContent<'r>) -> Self {
-        Part {
+    /// A section with its own plan, by its index among the own plans.
+    pub(super) fn of_own_plan(at: usize, root: TreeRoot, content: SectionContent<'r>) -> Self {
+        RecordSection {
             plan: PlanAt::Own(at),
             values: ValueTable::none(),
             root,
@@ -60,7 +60,7 @@ impl<'r> Part<'r> {
     #[inline]
     pub(crate) fn instance(&self) -> Option<(TemplateId, ValueTable<'r>)> {
         match self.content {
-            PartContent::Instance(..) => Some((self.template()?, self.values)),
+            SectionContent::Instance(..) => Some((self.template()?, self.values)),
             _ => None,
         }
     }
@@ -69,7 +69,7 @@ impl<'r> Part<'r> {
     #[inline]
     pub(crate) fn with_streams(&self) -> Option<(TemplateId, ValueTable<'r>)> {
         match self.content {
-            PartContent::Instance(..) | PartContent::Damaged(..) => Some((self.template()?, self.values)),
+            SectionContent::Instance(..) | SectionContent::Damaged(..) => Some((self.template()?, self.values)),
             _ => None,
         }
     }
@@ -92,7 +92,7 @@ impl<'r> Part<'r> {
     /// What it was read from, if that is an element with an implicit template.
     pub(crate) fn implicit_instance(&self) -> Option<ImplicitInstance<'r>> {
         match self.content {
-            PartContent::ImplicitInstance(element) => Some(ImplicitInstance {
+            SectionContent::ImplicitInstance(element) => Some(ImplicitInstance {
                 element,
                 template: self.template()?,
                 values: self.values,
@@ -102,7 +102,7 @@ impl<'r> Part<'r> {
     }
 
     pub(crate) fn is_damaged(&self) -> bool {
-        matches!(self.content, PartContent::Damaged(..))
+        matches!(self.content, SectionContent::Damaged(..))
     }
 }
 
@@ -114,7 +114,7 @@ enum PlanAt {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum PartContent<'r> {
+pub(crate) enum SectionContent<'r> {
     Instance(Instance<'r>),
     /// A tree. If it is the tree of an instance, with its template and the values that fill its substitutions.
     Tree(&'r Element<'r>, Option<(TemplateId, ValueTable<'r>)>),
@@ -122,7 +122,7 @@ pub(crate) enum PartContent<'r> {
     ImplicitInstance(SpelledOut),
     /// An instance whose tree cannot be read. Only values at paths are read from it, and entries that need no tree.
     Damaged(Instance<'r>),
-    /// The entries of several parts.
+    /// The entries of several sections.
     Merged,
 }
 
@@ -159,23 +159,23 @@ impl<'p, 'r> RecordView<'p, 'r> {
         Some((templates.get(event.template()?).ok()?, event.values))
     }
 
-    pub(crate) fn event(self) -> Option<&'p Part<'r>> {
-        self.parts.first()
+    pub(crate) fn event(self) -> Option<&'p RecordSection<'r>> {
+        self.sections.first()
     }
 
     /// Whether an entry of `EventData` or a leaf of `UserData` may be an array.
     pub(crate) fn may_have_arrays(self, templates: &ChunkTemplates) -> bool {
         self.with_plans(templates)
-            .any(|(part, plan)| part.template().is_none() || plan.may_have_arrays(part.values))
+            .any(|(section, plan)| section.template().is_none() || plan.may_have_arrays(section.values))
     }
 
     pub(crate) fn with_plans(
         self,
         templates: &'p ChunkTemplates,
-    ) -> impl DoubleEndedIterator<Item = (&'p Part<'r>, &'p Plan)> {
-        self.parts.iter().filter_map(move |part| match part.plan {
-            PlanAt::Own(at) => Some((part, &self.own_plans[at])),
-            PlanAt::Template(template) => Some((part, &templates.get(template).ok()?.plan)),
+    ) -> impl DoubleEndedIterator<Item = (&'p RecordSection<'r>, &'p Plan)> {
+        self.sections.iter().filter_map(move |section| match section.plan {
+            PlanAt::Own(at) => Some((section, &self.own_plans[at])),
+            PlanAt::Template(template) => Some((section, &templates.get(template).ok()?.plan)),
         })
     }
 
@@ -185,16 +185,16 @@ impl<'p, 'r> RecordView<'p, 'r> {
         PathValues {
             record: self,
             templates,
-            system: event.and_then(|(part, plan)| plan.system.then_some((plan, part.values))),
+            system: event.and_then(|(section, plan)| plan.system.then_some((plan, section.values))),
         }
     }
 
     /// The entries of `EventData` and `UserData`, to look up by key.
     #[inline(never)]
     pub(crate) fn keyed_entries(self, templates: &'p ChunkTemplates) -> KeyedEntries<'p, 'r> {
-        let keyed = |(entries, part): (&'p EventData, &'p Part<'r>)| {
-            let keyed = Keyed::new(entries, part.values);
-            if self.projection.numbers && entries.has_split(part.values) {
+        let keyed = |(entries, section): (&'p EventData, &'p RecordSection<'r>)| {
+            let keyed = Keyed::new(entries, section.values);
+            if self.projection.numbers && entries.has_split(section.values) {
                 keyed.split()
             } else {
                 keyed
@@ -210,41 +210,41 @@ impl<'p, 'r> RecordView<'p, 'r> {
         }
     }
 
-    /// The entries of `event_data`, and the part that has their values: the last, which has those of all others.
+    /// The entries of `event_data`, and the section that has their values: the last, which has those of all others.
     #[inline]
-    pub(crate) fn event_data(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
+    pub(crate) fn event_data(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p RecordSection<'r>)> {
         self.with_plans(templates)
             .rev()
-            .find_map(|(part, plan)| Some((part.entries(plan, plan.event_data(part.values))?, part)))
+            .find_map(|(section, plan)| Some((section.entries(plan, plan.event_data(section.values))?, section)))
     }
 
-    /// The leaves of `UserData`, as entries, and the part that has their values.
+    /// The leaves of `UserData`, as entries, and the section that has their values.
     #[inline]
-    pub(crate) fn user_entries(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
+    pub(crate) fn user_entries(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p RecordSection<'r>)> {
         self.with_plans(templates)
             .rev()
-            .find_map(|(part, plan)| Some((part.entries(plan, plan.user_entries(part.values))?, part)))
+            .find_map(|(section, plan)| Some((section.entries(plan, plan.user_entries(section.values))?, section)))
     }
 
-    /// If several parts have entries of `EventData` or of `UserData`: the plan with those of all, in order.
+    /// If several sections have entries of `EventData` or of `UserData`: the plan with those of all, in order.
     pub(super) fn merged_entries(self, templates: &'p ChunkTemplates, keys: &Keys) -> Option<Plan> {
         let filled = |entries: fn(&'p Plan, ValueTable<'r>) -> Option<&'p EventData>| -> Vec<_> {
-            let parts = self.with_plans(templates);
-            let filled = |(part, plan): (&'p Part<'r>, &'p Plan)| {
-                let entries = part.entries(plan, entries(plan, part.values))?;
-                Some((entries, part.values))
+            let sections = self.with_plans(templates);
+            let filled = |(section, plan): (&'p RecordSection<'r>, &'p Plan)| {
+                let entries = section.entries(plan, entries(plan, section.values))?;
+                Some((entries, section.values))
             };
-            parts.filter_map(filled).collect()
+            sections.filter_map(filled).collect()
         };
         let (event_data, user_data) = (filled(Plan::event_data), filled(Plan::user_entries));
         let are_several = event_data.len() > 1 || user_data.len() > 1;
         are_several.then(|| Plan::merged(self.projection, keys, [&event_data, &user_data]))
     }
 
-    /// The other values of each part that has some, in order.
+    /// The other values of each section that has some, in order.
     pub(crate) fn other_values(self, templates: &'p ChunkTemplates) -> Vec<Keyed<'p, 'r>> {
-        let valid = self.with_plans(templates).filter(|(part, _)| !part.is_damaged());
-        let others = valid.filter_map(|(part, plan)| Some(Keyed::new(plan.other_values.as_ref()?, part.values)));
+        let valid = self.with_plans(templates).filter(|(section, _)| !section.is_damaged());
+        let others = valid.filter_map(|(section, plan)| Some(Keyed::new(plan.other_values.as_ref()?, section.values)));
         others.collect()
     }
 
@@ -253,10 +253,10 @@ impl<'p, 'r> RecordView<'p, 'r> {
         if self.with_plans(templates).any(|(_, plan)| plan.overflows) {
             return true;
         }
-        let Some((event_data, part)) = self.event_data(templates) else {
+        let Some((event_data, section)) = self.event_data(templates) else {
             return false;
         };
-        event_data.may_exceed && text_of(&event_data.entries, part.values).any(|bytes| bytes > MAX_TEXT)
+        event_data.may_exceed && text_of(&event_data.entries, section.values).any(|bytes| bytes > MAX_TEXT)
     }
 }
 
@@ -371,7 +371,7 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
 pub(crate) struct PathValues<'p, 'r> {
     pub(crate) record: RecordView<'p, 'r>,
     templates: &'p ChunkTemplates,
-    /// The plan and the values of the first part, if it has the `System` element.
+    /// The plan and the values of the first section, if it has the `System` element.
     system: Option<(&'p Plan, ValueTable<'r>)>,
 }
 
@@ -390,14 +390,14 @@ impl<'p, 'r> PathValues<'p, 'r> {
     /// As [`get`](Self::get), given whether the path is in the `System` element.
     #[inline(always)]
     pub(crate) fn get_at(&self, path: PathId, in_system: bool) -> Option<Resolved<'p, 'r>> {
-        // A `System` element in another part does not count, as that part may not be read.
+        // A `System` element in another section does not count, as that section may not be read.
         if let Some((plan, values)) = self.system
             && in_system
         {
             return plan.path(path)?.find(values);
         }
-        let mut parts = self.record.with_plans(self.templates);
-        parts.find_map(|(part, plan)| plan.path(path)?.find(part.values))
+        let mut sections = self.record.with_plans(self.templates);
+        sections.find_map(|(section, plan)| plan.path(path)?.find(section.values))
     }
 }
 
