@@ -1,8 +1,8 @@
 //! Matches records against the rules of a scan: gives the engine of `evtx-sigma` the fields of records, by the names that
 //! rules have for them.
 //!
-//! Rules are folded once for each **kind** of events: those with the same fields, channel, provider and event ID. Each
-//! thread finds the kind of a record by its templates. The threads share the folded rules. If no rule is for a kind,
+//! Rules are folded once for each **class** of events: those with the same fields, channel, provider and event ID. Each
+//! thread finds the class of a record by its templates. The threads share the folded rules. If no rule is for a class,
 //! nothing more of its records is read.
 
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use evtx_arrow::{
 use evtx_format::value::time::push_instant;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::correlation::RecordLocation;
-use evtx_sigma::{Hits, KindCache, Match, Matching, Presence, Values};
+use evtx_sigma::{ClassCache, Hits, Match, Matching, Presence, Values};
 
+use crate::classes::ClassWithSlots;
 use crate::findings::Finding;
-use crate::kinds::KnownKind;
 use crate::rules::Rules;
 
-/// The fields of `System` by which most rules select their events. Their values distinguish kinds.
+/// The fields of `System` by which most rules select their events. Their values distinguish classes.
 const KEY_FIELDS: [&str; 3] = ["EventID", "Channel", "Provider_Name"];
 
 /// The most bytes of the value of such a field. Rules are matched against a longer one in each record.
@@ -32,7 +32,7 @@ pub(crate) struct Detector {
     paths: Vec<(String, PathId)>,
     key_paths: Vec<PathId>,
     /// By their templates and the values at these paths.
-    kinds: KindCache<KnownKind<Slot>>,
+    classes: ClassCache<ClassWithSlots<Slot>>,
     key: Vec<u8>,
     matches: Vec<Match>,
     /// If the scan correlates: the matches that correlations need, of the file with this index.
@@ -96,7 +96,7 @@ impl Detector {
             rules: Arc::clone(rules),
             key_paths: key_paths.map(|(_, path)| *path).collect(),
             paths,
-            kinds: KindCache::default(),
+            classes: ClassCache::default(),
             key: Vec::new(),
             matches: Vec::new(),
             hits: rules
@@ -112,11 +112,11 @@ impl Detector {
         self.hits.take()
     }
 
-    /// Finds the rules that a record of a kind matches, in their order. Correlations get those that they need. A damaged record
-    /// of which no value was read matches none.
+    /// Finds the rules that a record of a class matches, in their order. Correlations get those that they need. A
+    /// damaged record of which no value was read matches none.
     pub(crate) fn detect(
         &mut self,
-        known: &KnownKind<Slot>,
+        known: &ClassWithSlots<Slot>,
         record: ReadRecord<'_>,
         (header, is_damaged): (&RecordHeader, bool),
         interrupt: Interrupt<'_>,
@@ -130,7 +130,7 @@ impl Detector {
             return Ok(self.matches.drain(..).map(Finding::of_match));
         }
         self.matching
-            .matches(&known.kind, &values, interrupt, &mut self.matches)?;
+            .matches(&known.class, &values, interrupt, &mut self.matches)?;
         if let Some(hits) = &mut self.hits
             && !self.matches.is_empty()
         {
@@ -145,7 +145,7 @@ impl Detector {
                 if self.rules.correlations.is_base(found.rule) {
                     let mut text = |field: &str, out: &mut String| {
                         let name = self.rules.renamed(found, field);
-                        known.kind.push_named(&values, name, out)
+                        known.class.push_named(&values, name, out)
                     };
                     hits.push(found.rule, time, location, &mut text);
                 }
@@ -155,24 +155,24 @@ impl Detector {
         Ok(self.matches.drain(..).map(Finding::of_match))
     }
 
-    /// The kind of a record.
-    pub(crate) fn kind(
+    /// The class of a record.
+    pub(crate) fn class(
         &mut self,
         record: ReadRecord<'_>,
         interrupt: Interrupt<'_>,
-    ) -> Result<Arc<KnownKind<Slot>>, Interrupted> {
+    ) -> Result<Arc<ClassWithSlots<Slot>>, Interrupted> {
         let arrays = record.arrays();
         self.key.clear();
         if !record.write_shape(&arrays, &mut self.key) {
-            return self.new_kind(record, &arrays, interrupt).map(Arc::new);
+            return self.new_class(record, &arrays, interrupt).map(Arc::new);
         }
         self.write_key(record);
-        if let Some(known) = self.kinds.get(&self.key) {
+        if let Some(known) = self.classes.get(&self.key) {
             return Ok(known);
         }
-        let kind = Arc::new(self.new_kind(record, &arrays, interrupt)?);
-        self.kinds.insert(&self.key, &kind, kind.bytes());
-        Ok(kind)
+        let class = Arc::new(self.new_class(record, &arrays, interrupt)?);
+        self.classes.insert(&self.key, &class, class.bytes());
+        Ok(class)
     }
 
     fn write_key(&mut self, record: ReadRecord<'_>) {
@@ -195,12 +195,12 @@ impl Detector {
     }
 
     #[cold]
-    fn new_kind(
+    fn new_class(
         &self,
         record: ReadRecord<'_>,
         arrays: &Arrays<'_>,
         interrupt: Interrupt<'_>,
-    ) -> Result<KnownKind<Slot>, Interrupted> {
+    ) -> Result<ClassWithSlots<Slot>, Interrupted> {
         let (mut names, mut known, mut slots) = (Vec::new(), Vec::new(), Vec::new());
         for (name, path) in &self.paths {
             let text = if self.key_paths.contains(path) {
@@ -224,6 +224,6 @@ impl Detector {
             names.push(name);
             slots.push(Slot::Field(field));
         });
-        KnownKind::new(&self.rules, slots, names, known, interrupt)
+        ClassWithSlots::new(&self.rules, slots, names, known, interrupt)
     }
 }

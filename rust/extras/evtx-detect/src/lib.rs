@@ -7,7 +7,7 @@ mod fields;
 mod findings;
 mod builders;
 mod bursts;
-mod kinds;
+mod classes;
 mod detect;
 mod correlate;
 mod source;

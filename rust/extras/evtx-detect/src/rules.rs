@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ListArray;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{About, Burst, Correlations, EventKinds, Hits, Level, Match, Rule, RuleSet};
+use evtx_sigma::{About, Burst, Correlations, EventClasses, Hits, Level, Match, Rule, RuleSet};
 
 use crate::rule_column::RuleColumn;
 
@@ -15,8 +15,8 @@ use crate::rule_column::RuleColumn;
 #[derive(Debug)]
 pub struct Rules {
     pub(crate) set: Arc<RuleSet>,
-    /// The kinds of events that scans have seen.
-    pub(crate) kinds: EventKinds,
+    /// The classes of events that scans have seen.
+    pub(crate) classes: EventClasses,
     pub(crate) correlations: Arc<Correlations>,
     /// By index.
     files: Box<[Arc<str>]>,
@@ -44,7 +44,7 @@ impl Rules {
     ) -> Self {
         let set = Arc::new(set);
         Rules {
-            kinds: EventKinds::new(Arc::clone(&set)),
+            classes: EventClasses::new(Arc::clone(&set)),
             set,
             correlations: correlations.into(),
             files: files.into(),
@@ -141,7 +141,7 @@ impl Rules {
             let wanted: Vec<bool> = (0..self.len()).map(is_reported).collect();
             return Rules {
                 set: Arc::clone(&self.set),
-                kinds: EventKinds::new(Arc::clone(&self.set)),
+                classes: EventClasses::new(Arc::clone(&self.set)),
                 correlations: Arc::clone(&self.correlations),
                 files: self.files.clone(),
                 wanted: wanted.into(),

@@ -11,10 +11,10 @@ use evtx_arrow::{
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
+use crate::classes::ClassWithSlots;
 use crate::correlate::{Correlating, Pass, Passes};
 use crate::detect::{Detector, Slot};
 use crate::findings::{Finding, Found, FoundBurst};
-use crate::kinds::KnownKind;
 use crate::rule_column::{MatchColumn, RuleColumn};
 use crate::rules::Rules;
 
@@ -77,7 +77,7 @@ impl RowSource for RuleSource {
                 correlating: Arc::clone(&self.correlating),
                 now: Pass::Matches(Detector::new(scan, &self.rules, &self.correlating.kept).into()),
             },
-            kind: None,
+            class: None,
             found: Vec::new().into_iter(),
             rows: Vec::new(),
             concerns_log: true,
@@ -111,8 +111,8 @@ fn concerns(rules: &Rules, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Opt
 struct RuleFinder {
     all: Arc<Rules>,
     passes: Passes,
-    /// The kind of the current record, once it is known.
-    kind: Option<Arc<KnownKind<Slot>>>,
+    /// The class of the current record, once it is known.
+    class: Option<Arc<ClassWithSlots<Slot>>>,
     /// What was found last and has no row.
     found: IntoIter<Finding>,
     /// The findings of the rows of the group.
@@ -134,7 +134,7 @@ impl RowFinder for RuleFinder {
     }
 
     fn begin(&mut self, header: &RecordHeader) -> bool {
-        self.kind = None;
+        self.class = None;
         match &self.passes.now {
             Pass::Matches(_) => true,
             Pass::Bursts(bursts) => {
@@ -150,9 +150,9 @@ impl RowFinder for RuleFinder {
         let Pass::Matches(detector) = &mut self.passes.now else {
             return Ok(true);
         };
-        let kind = detector.kind(record, interrupt)?;
-        let may_match = kind.may_match();
-        self.kind = Some(kind);
+        let class = detector.class(record, interrupt)?;
+        let may_match = class.may_match();
+        self.class = Some(class);
         Ok(may_match)
     }
 
@@ -165,12 +165,12 @@ impl RowFinder for RuleFinder {
     ) -> Result<usize, Interrupted> {
         let found: Vec<Finding> = match &mut self.passes.now {
             Pass::Matches(detector) => {
-                let kind = match self.kind.take() {
-                    Some(kind) => kind,
-                    None => detector.kind(record, interrupt)?,
+                let class = match self.class.take() {
+                    Some(class) => class,
+                    None => detector.class(record, interrupt)?,
                 };
                 detector
-                    .detect(&kind, record, (header, is_damaged), interrupt)?
+                    .detect(&class, record, (header, is_damaged), interrupt)?
                     .collect()
             }
             Pass::Bursts(bursts) => {

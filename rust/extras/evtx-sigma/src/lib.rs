@@ -79,7 +79,7 @@ pub use condition::Condition;
 pub use correlation::{Burst, Correlation, Correlations, Hits};
 pub use document::{Document, Refused, load_documents, load_rules};
 pub use engine::{
-    EventKind, EventKinds, KindCache, Match, Matching, Presence, RuleForEvents, RuleSet, RuleSetBuilder, Values,
+    ClassCache, EventClass, EventClasses, Match, Matching, Presence, RuleForEvents, RuleSet, RuleSetBuilder, Values,
 };
 pub use error::{LoadError, Position, Problem};
 pub use evaluate::Matched;

@@ -1,4 +1,4 @@
-//! Matches rows against rules. As for records, the rules are folded once for each kind of events.
+//! Matches rows against rules. As for records, the rules are folded once for each class of events.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use evtx_arrow::{DecodeError, UNNAMED};
 use evtx_catalog::events_of;
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{KindCache, Match, Matching, Presence, Values};
+use evtx_sigma::{ClassCache, Match, Matching, Presence, Values};
 
 use super::event::{Columns, EventRow, EventValue, RowFields, base};
 use super::findings::{Findings, HitList};
+use crate::classes::ClassWithSlots;
 use crate::findings::Finding;
-use crate::kinds::KnownKind;
 use crate::rules::Rules;
 
 /// Matches rows of a table, one after the other.
@@ -21,7 +21,7 @@ pub struct RowMatcher {
     columns: Columns,
     matching: Matching,
     /// By the columns that a row has, those by which most rules select their events, and the names of its fields.
-    kinds: KindCache<KnownKind<Slot>>,
+    classes: ClassCache<ClassWithSlots<Slot>>,
     key: Vec<u8>,
     matches: Vec<Match>,
 }
@@ -35,14 +35,14 @@ enum Slot {
 }
 
 struct RowValues<'v, 'a> {
-    kind: &'v KnownKind<Slot>,
+    class: &'v ClassWithSlots<Slot>,
     row: &'v EventRow<'a>,
     fields: &'v RowFields<'a>,
 }
 
 impl Values for RowValues<'_, '_> {
     fn push_text(&self, slot: usize, out: &mut String) -> Presence {
-        match self.kind.slots.get(slot) {
+        match self.class.slots.get(slot) {
             Some(&Slot::Column(column, is_hexadecimal)) => match &self.row.values[column] {
                 Some(value) => value.push_text(is_hexadecimal, out),
                 None => return Presence::Absent,
@@ -65,7 +65,7 @@ impl RowMatcher {
             columns: Columns::new(),
             matching: Matching::new(Arc::clone(&rules.set)),
             rules,
-            kinds: KindCache::default(),
+            classes: ClassCache::default(),
             key: Vec::new(),
             matches: Vec::new(),
         }
@@ -102,9 +102,9 @@ impl RowMatcher {
     /// # Errors
     /// [`Interrupted`].
     pub fn hit(&mut self, row: &EventRow<'_>, hits: &mut HitList, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
-        let (fields, kind) = self.matches(row, interrupt)?;
+        let (fields, class) = self.matches(row, interrupt)?;
         let values = RowValues {
-            kind: &kind,
+            class: &class,
             row,
             fields: &fields,
         };
@@ -119,8 +119,8 @@ impl RowMatcher {
         {
             for field in self.rules.correlations.fields(found.rule) {
                 let mut text = String::new();
-                let is_there = kind
-                    .kind
+                let is_there = class
+                    .class
                     .push_named(&values, self.rules.renamed(found, field), &mut text);
                 hits.field(is_there.then_some(text.as_str()));
             }
@@ -136,17 +136,17 @@ impl RowMatcher {
         &mut self,
         row: &EventRow<'a>,
         interrupt: Interrupt<'_>,
-    ) -> Result<(RowFields<'a>, Arc<KnownKind<Slot>>), Interrupted> {
+    ) -> Result<(RowFields<'a>, Arc<ClassWithSlots<Slot>>), Interrupted> {
         self.matches.clear();
         let mut fields = RowFields::default();
         fields.take(row.event_data, row.text(self.columns.user_data));
         self.write_key(row, &fields);
-        let kind = match self.kinds.get(&self.key) {
+        let class = match self.classes.get(&self.key) {
             Some(known) => known,
             None => self.keep(row, &fields, interrupt)?,
         };
         let values = RowValues {
-            kind: &kind,
+            class: &class,
             row,
             fields: &fields,
         };
@@ -156,9 +156,9 @@ impl RowMatcher {
         let is_read = system.any(|column| column != self.columns.time && is_there(column)) || !fields.all.is_empty();
         if is_read || !is_there(self.columns.error) {
             self.matching
-                .matches(&kind.kind, &values, interrupt, &mut self.matches)?;
+                .matches(&class.class, &values, interrupt, &mut self.matches)?;
         }
-        Ok((fields, kind))
+        Ok((fields, class))
     }
 
     fn key_columns(&self) -> [usize; 3] {
@@ -192,7 +192,7 @@ impl RowMatcher {
         row: &EventRow<'_>,
         fields: &RowFields<'_>,
         interrupt: Interrupt<'_>,
-    ) -> Result<Arc<KnownKind<Slot>>, Interrupted> {
+    ) -> Result<Arc<ClassWithSlots<Slot>>, Interrupted> {
         let (mut slots, mut names, mut known) = (Vec::new(), Vec::new(), Vec::new());
         let key_columns = self.key_columns();
         for (column, name, is_hexadecimal) in &self.columns.system {
@@ -206,14 +206,14 @@ impl RowMatcher {
         }
         names.extend(self.field_names(row, fields));
         slots.extend((0..fields.all.len()).map(Slot::Field));
-        let kind = Arc::new(KnownKind::new(&self.rules, slots, names, known, interrupt)?);
-        self.kinds.insert(&self.key, &kind, kind.bytes());
-        Ok(kind)
+        let class = Arc::new(ClassWithSlots::new(&self.rules, slots, names, known, interrupt)?);
+        self.classes.insert(&self.key, &class, class.bytes());
+        Ok(class)
     }
 
     /// The names of fields as the event had them. The key `param1` can stand for a value without a name, and the number of
     /// `name_1` need not be part of a name. A name that the provider declares is one. Otherwise, `param1` is none if the event
-    /// has qualifiers: then it is of the kind that has values without names.
+    /// has qualifiers: then it is of the class that has values without names.
     fn field_names(&self, row: &EventRow<'_>, fields: &RowFields<'_>) -> Vec<String> {
         let (keys, others) = fields.all.split_at(fields.keys);
         let has_number = |key: &str| key.ends_with(|last: char| last.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What a kind of events can match: rules with everything that is known about the kind put in.
+//! What a class of events can match: rules with everything that is known about the class put in.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use super::atoms::{AtomId, EVERY_VALUE, FieldId, Test};
 use super::bits::Bits;
 use super::formula::{Formula, State};
 use super::set::RuleSet;
-use super::values::{EventTexts, KindFields, Presence, Slots, Values};
+use super::values::{ClassFields, EventTexts, Presence, Slots, Values};
 use super::witness::witnesses;
 use crate::condition::Condition;
 use crate::event::{SYSTEM_CHANNEL, name_in_event};
@@ -19,10 +19,10 @@ use crate::item::Item;
 use crate::logsource::Alternative;
 use crate::matcher::{Matcher, Subject};
 
-/// What a kind of events can match of a [`RuleSet`], and where its texts are. It belongs to that set.
+/// What a class of events can match of a [`RuleSet`], and where its texts are. It belongs to that set.
 #[derive(Debug, Default)]
-pub struct EventKind {
-    pub(super) fields: KindFields,
+pub struct EventClass {
+    pub(super) fields: ClassFields,
     /// By the index of a map of names.
     pub(super) views: BTreeMap<u32, View>,
 }
@@ -32,7 +32,7 @@ pub struct EventKind {
 pub(super) struct View {
     /// The slots of the fields that rules ask about, where there are any.
     pub(super) slots: HashMap<FieldId, Box<[u32]>>,
-    pub(super) rules: Vec<RuleOfKind>,
+    pub(super) rules: Vec<RuleOfClass>,
     /// The rules, by their indices here, that are candidates whatever the texts are.
     pub(super) always: Vec<u32>,
     /// Witnesses, each with a rule that is a candidate if it is true; sorted.
@@ -41,36 +41,36 @@ pub(super) struct View {
     pub(super) witness_fields: Vec<FieldId>,
 }
 
-/// A rule that a kind can match.
+/// A rule that a class can match.
 #[derive(Debug)]
-pub(super) struct RuleOfKind {
+pub(super) struct RuleOfClass {
     pub(super) rule: u32,
     pub(super) alternative: u32,
     pub(super) formula: Formula,
     /// The detections that the formula names, by index. Empty if it names none.
     pub(super) detections: Box<[Formula]>,
-    /// Whether the alternative takes only some events of the kind.
+    /// Whether the alternative takes only some events of the class.
     pub(super) takes_some: bool,
 }
 
-impl EventKind {
+impl EventClass {
     /// Whether no rule can match. Then nothing of such an event needs to be decoded.
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
 
-    /// Appends the first text of a field of an event of the kind. Returns whether there is one.
+    /// Appends the first text of a field of an event of the class. Returns whether there is one.
     pub fn push_named(&self, values: &dyn Values, field: &str, out: &mut String) -> bool {
         self.fields.push_named(values, field, out)
     }
 
     /// About how many bytes of memory this takes.
     pub fn bytes(&self) -> usize {
-        let KindFields { names, known, .. } = &self.fields;
+        let ClassFields { names, known, .. } = &self.fields;
         let texts = names.iter().map(|name| name.len()).sum::<usize>()
             + known.iter().flatten().map(|text| text.len()).sum::<usize>();
         let views: usize = self.views.values().map(View::bytes).sum();
-        size_of::<EventKind>() + size_of_val(&**names) + size_of_val(&**known) + texts + views
+        size_of::<EventClass>() + size_of_val(&**names) + size_of_val(&**known) + texts + views
     }
 }
 
@@ -82,7 +82,7 @@ impl View {
     fn bytes(&self) -> usize {
         let slots: usize = self.slots.values().map(|slots| size_of_val(&**slots)).sum();
         let of_rule =
-            |rule: &RuleOfKind| rule.formula.bytes() + rule.detections.iter().map(Formula::bytes).sum::<usize>();
+            |rule: &RuleOfClass| rule.formula.bytes() + rule.detections.iter().map(Formula::bytes).sum::<usize>();
         size_of::<View>()
             + slots
             + self.slots.allocation_size()
@@ -94,7 +94,7 @@ impl View {
     }
 }
 
-/// What is known about a field of rules in a kind.
+/// What is known about a field of rules in a class.
 struct Resolved {
     slots: Box<[u32]>,
     /// Whether all of its values are known.
@@ -105,10 +105,10 @@ struct Resolved {
     known_true: Vec<AtomId>,
 }
 
-/// Folds rules for one kind.
+/// Folds rules for one class.
 struct Folding<'a> {
     set: &'a RuleSet,
-    /// An event with the known texts of the kind and nothing else.
+    /// An event with the known texts of the class and nothing else.
     event: EventTexts<'a>,
     slots: HashMap<&'a str, Vec<u32>>,
     /// By the index of a map of names, and the field.
@@ -117,7 +117,7 @@ struct Folding<'a> {
     interrupt: Interrupt<'a>,
 }
 
-/// An event of which nothing is known but what its kind says.
+/// An event of which nothing is known but what its class says.
 struct Unknown;
 
 impl Values for Unknown {
@@ -127,10 +127,10 @@ impl Values for Unknown {
 }
 
 impl RuleSet {
-    /// What a kind of events can match.
+    /// What a class of events can match.
     ///
     /// `fields` are the names of its fields in order: those of `System` as rules name them, then those of the data.
-    /// `known` has the texts that all events of the kind share, such as the channel and the event ID.
+    /// `known` has the texts that all events of the class share, such as the channel and the event ID.
     ///
     /// This takes some 100 ms for 100,000 rules.
     ///
@@ -139,14 +139,14 @@ impl RuleSet {
     ///
     /// # Panics
     /// If `known` is not as long as `fields`.
-    pub fn kind(
+    pub fn class(
         &self,
         fields: &[&str],
         known: &[Option<&str>],
         interrupt: Interrupt<'_>,
-    ) -> Result<EventKind, Interrupted> {
+    ) -> Result<EventClass, Interrupted> {
         assert_eq!(fields.len(), known.len(), "a slot has a name and may have a known text");
-        let fields = KindFields::new(fields, known);
+        let fields = ClassFields::new(fields, known);
         let mut decoded = Slots::default();
         decoded.clear(&fields);
         let event = EventTexts {
@@ -155,7 +155,7 @@ impl RuleSet {
             slots: &decoded,
         };
         let views = Folding::new(self, event, interrupt).views()?;
-        Ok(EventKind { fields, views })
+        Ok(EventClass { fields, views })
     }
 }
 
@@ -203,7 +203,7 @@ impl<'a> Folding<'a> {
                 Some(witnesses) => view.witnesses.extend(witnesses.into_iter().map(|atom| (atom, index))),
                 None => view.always.push(index),
             }
-            view.rules.push(RuleOfKind {
+            view.rules.push(RuleOfClass {
                 rule,
                 alternative,
                 formula,
@@ -254,7 +254,7 @@ impl<'a> Folding<'a> {
         self.event.fields.known.get(slot as usize)?.as_deref()
     }
 
-    /// Which events of the kind an alternative takes. `None` if it takes none.
+    /// Which events of the class an alternative takes. `None` if it takes none.
     fn takes(&self, alternative: &Alternative) -> Option<Takes> {
         let is_known = |name: &str| {
             let mut slots = self.slots.get(name).into_iter().flatten();
@@ -307,7 +307,7 @@ impl<'a> Folding<'a> {
             let (all, seen) = (&self.set.atoms.all, &mut self.seen);
             let automaton = self.set.automaton(field, self.interrupt);
             let look = automaton.and_then(|it| it.look(&fold(text), all, seen, self.interrupt, &mut known_true));
-            // After an interrupt, the whole kind is dropped.
+            // After an interrupt, the whole class is dropped.
             if look.is_err() {
                 break;
             }
@@ -390,7 +390,7 @@ impl<'a> Folding<'a> {
     }
 }
 
-/// Which events of a kind an alternative takes.
+/// Which events of a class an alternative takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Takes {
     All,

@@ -7,7 +7,7 @@ use evtx_format::{Interrupt, Interrupted};
 
 use super::atoms::{Atom, AtomId, FieldId, Test};
 use super::bits::Bits;
-use super::fold::{EventKind, RuleOfKind, View};
+use super::fold::{EventClass, RuleOfClass, View};
 use super::formula::{Formula, State};
 use super::set::RuleSet;
 use super::texts::Texts;
@@ -86,28 +86,28 @@ impl Matching {
         }
     }
 
-    /// Adds the rules that an event of this kind matches, each once, in their order.
+    /// Adds the rules that an event of this class matches, each once, in their order.
     ///
     /// # Errors
     /// [`Interrupted`]. `found` can have some of the rules then.
     pub fn matches(
         &mut self,
-        kind: &EventKind,
+        class: &EventClass,
         values: &dyn Values,
         interrupt: Interrupt<'_>,
         found: &mut Vec<Match>,
     ) -> Result<(), Interrupted> {
-        if kind.is_empty() {
+        if class.is_empty() {
             return Ok(());
         }
-        self.slots.clear(&kind.fields);
+        self.slots.clear(&class.fields);
         self.found.clear();
         let event = EventTexts {
-            fields: &kind.fields,
+            fields: &class.fields,
             values,
             slots: &self.slots,
         };
-        for view in kind.views.values() {
+        for view in class.views.values() {
             self.buffers.truth.clear();
             let mut look = Look {
                 event,
@@ -233,7 +233,7 @@ impl Look<'_> {
     }
 
     /// Whether a rule is true for the event, and its alternative takes it.
-    fn is_match(&mut self, rule: &RuleOfKind) -> Result<bool, Interrupted> {
+    fn is_match(&mut self, rule: &RuleOfClass) -> Result<bool, Interrupted> {
         let detections = &mut self.buffers.truth.detections;
         detections.clear();
         detections.resize(rule.detections.len(), None);

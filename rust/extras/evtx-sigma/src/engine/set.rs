@@ -1,4 +1,4 @@
-//! The rules of a scan, and what all kinds of events share.
+//! The rules of a scan, and what all classes of events share.
 
 use std::collections::BTreeMap;
 use std::mem::take;

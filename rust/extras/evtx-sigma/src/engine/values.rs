@@ -14,34 +14,34 @@ pub enum Presence {
     Text,
     /// NULL.
     Null,
-    /// Nothing: this event lacks a field that others of its kind have.
+    /// Nothing: this event lacks a field that others of its class have.
     Absent,
 }
 
-/// The texts of one event of an [`EventKind`](crate::EventKind).
+/// The texts of one event of an [`EventClass`](crate::EventClass).
 pub trait Values {
     /// Appends the text of a slot, as [`Event`] defines it. The engine asks for each slot at most once per event, and once
     /// more for each hash in it, but never for a slot whose text is known.
     fn push_text(&self, slot: usize, out: &mut String) -> Presence;
 }
 
-/// The fields of a kind of events, by slot. After the slots of values come those of hashes, which are parts of values.
+/// The fields of a class of events, by slot. After the slots of values come those of hashes, which are parts of values.
 #[derive(Debug, Default)]
-pub(super) struct KindFields {
+pub(super) struct ClassFields {
     pub(super) names: Box<[Box<str>]>,
-    /// For each value, the text if it is the same in all events of the kind.
+    /// For each value, the text if it is the same in all events of the class.
     pub(super) known: Box<[Option<Box<str>>]>,
     /// For each hash, the slot of the value with it.
     lists: Box<[u32]>,
 }
 
-impl KindFields {
+impl ClassFields {
     /// The values with these names and known texts, and the hashes in them.
     pub(super) fn new(values: &[&str], known: &[Option<&str>]) -> Self {
         let hashes = (0..).zip(values);
         let hashes = hashes.flat_map(|(slot, list)| hashes_in(list).iter().map(move |hash| (*hash, slot)));
         let (hashes, lists): (Vec<_>, Vec<_>) = hashes.unzip();
-        KindFields {
+        ClassFields {
             names: values.iter().chain(&hashes).map(|&name| name.into()).collect(),
             known: known.iter().map(|text| text.map(Into::into)).collect(),
             lists: lists.into(),
@@ -122,7 +122,7 @@ impl Slots {
     const SPARE_BYTES: usize = 1 << 16;
 
     /// Begins an event.
-    pub(super) fn clear(&mut self, fields: &KindFields) {
+    pub(super) fn clear(&mut self, fields: &ClassFields) {
         let spare = self.spare.get_mut();
         for Decoded { mut text, .. } in self.slots.iter_mut().filter_map(OnceCell::take) {
             if text.capacity() <= Self::SPARE_BYTES && spare.len() < Self::SPARE {
@@ -137,7 +137,7 @@ impl Slots {
 /// An event with the field names of its log.
 #[derive(Clone, Copy)]
 pub(super) struct EventTexts<'a> {
-    pub(super) fields: &'a KindFields,
+    pub(super) fields: &'a ClassFields,
     pub(super) values: &'a dyn Values,
     pub(super) slots: &'a Slots,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evtx_format::Interrupt;
 use evtx_sigma::{
-    Alternative, EventKind, Match, Matching, Placeholders, Presence, RuleForEvents, RuleSet, Values, load_rules,
+    Alternative, EventClass, Match, Matching, Placeholders, Presence, RuleForEvents, RuleSet, Values, load_rules,
 };
 
 /// The slots of an event.
@@ -41,19 +41,19 @@ fn rules(detections: &[&str]) -> Arc<RuleSet> {
 }
 
 /// The indices of the rules that an event matches.
-fn matches(rules: &Arc<RuleSet>, kind: &EventKind, slots: &[(Presence, &str)]) -> Vec<u32> {
+fn matches(rules: &Arc<RuleSet>, class: &EventClass, slots: &[(Presence, &str)]) -> Vec<u32> {
     let mut found: Vec<Match> = Vec::new();
     Matching::new(rules.clone())
-        .matches(kind, &Slots(slots), Interrupt::NEVER, &mut found)
+        .matches(class, &Slots(slots), Interrupt::NEVER, &mut found)
         .expect("nothing interrupts it");
     found.iter().map(|one| one.rule).collect()
 }
 
 #[test]
-fn threads_share_rules_and_kinds() {
+fn threads_share_rules_and_classes() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<RuleSet>();
-    is_shared::<EventKind>();
+    is_shared::<EventClass>();
 }
 
 #[test]
@@ -64,23 +64,23 @@ fn tells_null_from_absent() {
         "s: {F|exists: true}\n  condition: s",
         "s: {F: '*'}\n  condition: s",
     ]);
-    let kind = rules
-        .kind(&["F", "F"], &[None, None], Interrupt::NEVER)
-        .expect("a kind");
+    let class = rules
+        .class(&["F", "F"], &[None, None], Interrupt::NEVER)
+        .expect("a class");
     assert_eq!(
-        matches(&rules, &kind, &[(Presence::Absent, ""), (Presence::Absent, "")]),
+        matches(&rules, &class, &[(Presence::Absent, ""), (Presence::Absent, "")]),
         [0, 1]
     );
     assert_eq!(
-        matches(&rules, &kind, &[(Presence::Absent, ""), (Presence::Null, "")]),
+        matches(&rules, &class, &[(Presence::Absent, ""), (Presence::Null, "")]),
         [0, 2]
     );
     assert_eq!(
-        matches(&rules, &kind, &[(Presence::Text, ""), (Presence::Absent, "")]),
+        matches(&rules, &class, &[(Presence::Text, ""), (Presence::Absent, "")]),
         [2, 3]
     );
     assert_eq!(
-        matches(&rules, &kind, &[(Presence::Text, ""), (Presence::Null, "")]),
+        matches(&rules, &class, &[(Presence::Text, ""), (Presence::Null, "")]),
         [0, 2, 3]
     );
 }
@@ -89,20 +89,24 @@ fn tells_null_from_absent() {
 fn check(detections: &[&str], expected: &[(&str, &[u32])]) {
     let rules = rules(detections);
     for (text, expected) in expected {
-        // The text is the event's, then the kind's, then one of two values.
-        let kind = rules.kind(&["F"], &[None], Interrupt::NEVER).expect("a kind");
-        assert_eq!(matches(&rules, &kind, &[(Presence::Text, text)]), *expected, "{text:?}");
-        let kind = rules.kind(&["F"], &[Some(text)], Interrupt::NEVER).expect("a kind");
+        // The text is the event's, then the class's, then one of two values.
+        let class = rules.class(&["F"], &[None], Interrupt::NEVER).expect("a class");
         assert_eq!(
-            matches(&rules, &kind, &[(Presence::Absent, "")]),
+            matches(&rules, &class, &[(Presence::Text, text)]),
+            *expected,
+            "{text:?}"
+        );
+        let class = rules.class(&["F"], &[Some(text)], Interrupt::NEVER).expect("a class");
+        assert_eq!(
+            matches(&rules, &class, &[(Presence::Absent, "")]),
             *expected,
             "known {text:?}"
         );
-        let kind = rules
-            .kind(&["F", "F"], &[None, None], Interrupt::NEVER)
-            .expect("a kind");
+        let class = rules
+            .class(&["F", "F"], &[None, None], Interrupt::NEVER)
+            .expect("a class");
         let slots = [(Presence::Null, ""), (Presence::Text, *text)];
-        assert_eq!(matches(&rules, &kind, &slots), *expected, "after NULL: {text:?}");
+        assert_eq!(matches(&rules, &class, &slots), *expected, "after NULL: {text:?}");
     }
 }
 
@@ -259,21 +263,21 @@ fn looks_for_keywords_in_every_value() {
         "s: {'|all': [one, two]}\n  condition: s",
         "s: {'|re': 'o$'}\n  f: {F: two}\n  condition: s and not f",
     ]);
-    let kind = rules
-        .kind(&["F", "G", "H"], &[None, Some("a ONE b"), None], Interrupt::NEVER)
-        .expect("a kind");
+    let class = rules
+        .class(&["F", "G", "H"], &[None, Some("a ONE b"), None], Interrupt::NEVER)
+        .expect("a class");
     let matches = |f, h| {
         matches(
             &rules,
-            &kind,
+            &class,
             &[(Presence::Text, f), (Presence::Absent, ""), (Presence::Text, h)],
         )
     };
     assert_eq!(matches("", ""), [0]);
     assert_eq!(matches("two", ""), [0, 1]);
     assert_eq!(matches("", "two"), [0, 1, 2]);
-    let kind = rules.kind(&["F"], &[None], Interrupt::NEVER).expect("a kind");
-    assert!(self::matches(&rules, &kind, &[(Presence::Null, "")]).is_empty());
+    let class = rules.class(&["F"], &[None], Interrupt::NEVER).expect("a class");
+    assert!(self::matches(&rules, &class, &[(Presence::Null, "")]).is_empty());
 }
 
 #[test]
@@ -281,31 +285,31 @@ fn a_kind_that_can_match_nothing_is_empty() {
     let rules = rules(&[&item("F: a, G: b"), &item("EventID: 4, F: a")]);
     assert!(
         rules
-            .kind(&["F"], &[None], Interrupt::NEVER)
-            .expect("a kind")
+            .class(&["F"], &[None], Interrupt::NEVER)
+            .expect("a class")
             .is_empty()
     );
     assert!(
         rules
-            .kind(&["F", "G"], &[Some("b"), None], Interrupt::NEVER)
-            .expect("a kind")
+            .class(&["F", "G"], &[Some("b"), None], Interrupt::NEVER)
+            .expect("a class")
             .is_empty()
     );
     assert!(
         rules
-            .kind(&["EventID", "F"], &[Some("5"), None], Interrupt::NEVER)
-            .expect("a kind")
+            .class(&["EventID", "F"], &[Some("5"), None], Interrupt::NEVER)
+            .expect("a class")
             .is_empty()
     );
     assert!(
         !rules
-            .kind(&["EventID", "F"], &[Some("4"), None], Interrupt::NEVER)
-            .expect("a kind")
+            .class(&["EventID", "F"], &[Some("4"), None], Interrupt::NEVER)
+            .expect("a class")
             .is_empty()
     );
     let certain = rules
-        .kind(&["F", "G"], &[Some("A"), Some("B")], Interrupt::NEVER)
-        .expect("a kind");
+        .class(&["F", "G"], &[Some("A"), Some("B")], Interrupt::NEVER)
+        .expect("a class");
     assert_eq!(
         matches(&rules, &certain, &[(Presence::Absent, ""), (Presence::Absent, "")]),
         [0]
@@ -330,9 +334,9 @@ fn decodes_what_rules_look_at_and_only_once() {
     let rules = rules(&[r"s: {F|contains: aaaa, G|contains: b}
   n: {F: x, H: y}
   condition: s and not n"]);
-    let kind = rules
-        .kind(&["F", "G", "H", "I"], &[None; 4], Interrupt::NEVER)
-        .expect("a kind");
+    let class = rules
+        .class(&["F", "G", "H", "I"], &[None; 4], Interrupt::NEVER)
+        .expect("a class");
     let asked = |f| {
         let slots = [
             (Presence::Text, f),
@@ -347,7 +351,7 @@ fn decodes_what_rules_look_at_and_only_once() {
         let mut found = Vec::new();
         let mut matching = Matching::new(rules.clone());
         matching
-            .matches(&kind, &values, Interrupt::NEVER, &mut found)
+            .matches(&class, &values, Interrupt::NEVER, &mut found)
             .expect("nothing interrupts it");
         (found.len(), values.asked.into_inner())
     };
@@ -358,7 +362,7 @@ fn decodes_what_rules_look_at_and_only_once() {
 #[test]
 fn stops_in_the_middle_of_a_text() {
     let rules = rules(&[&item("F|contains: b"), &item("F: 'a*?c*d'")]);
-    let kind = rules.kind(&["F"], &[None], Interrupt::NEVER).expect("a kind");
+    let class = rules.class(&["F"], &[None], Interrupt::NEVER).expect("a class");
     let text = "a".repeat(1 << 20);
     let mut matching = Matching::new(rules.clone());
     for stop_after in 0..5 {
@@ -371,7 +375,7 @@ fn stops_in_the_middle_of_a_text() {
         let slots = [(Presence::Text, text.as_str())];
         assert!(
             matching
-                .matches(&kind, &Slots(&slots), Interrupt::new(&stop), &mut found)
+                .matches(&class, &Slots(&slots), Interrupt::new(&stop), &mut found)
                 .is_err()
         );
         assert_eq!((asked.get(), found), (stop_after + 1, Vec::new()));
@@ -380,7 +384,7 @@ fn stops_in_the_middle_of_a_text() {
     let slots = [(Presence::Text, "ab")];
     let mut found = Vec::new();
     matching
-        .matches(&kind, &Slots(&slots), Interrupt::NEVER, &mut found)
+        .matches(&class, &Slots(&slots), Interrupt::NEVER, &mut found)
         .expect("nothing interrupts it");
     assert_eq!(found.len(), 1);
 }
@@ -394,9 +398,9 @@ fn stops_between_short_values() {
         &item("Data|neq: x, Data|cased|neq: Y"),
     ]);
     let names = vec!["Data"; 500];
-    let kind = rules
-        .kind(&names, &vec![None; names.len()], Interrupt::NEVER)
-        .expect("a kind");
+    let class = rules
+        .class(&names, &vec![None; names.len()], Interrupt::NEVER)
+        .expect("a class");
     let texts: Vec<String> = (0..500).map(|number| format!("{number}x")).collect();
     let slots: Vec<(Presence, &str)> = texts.iter().map(|text| (Presence::Text, text.as_str())).collect();
     let asked = std::cell::Cell::new(0);
@@ -407,7 +411,7 @@ fn stops_between_short_values() {
     let mut found = Vec::new();
     let mut matching = Matching::new(rules.clone());
     matching
-        .matches(&kind, &Slots(&slots), Interrupt::new(&count), &mut found)
+        .matches(&class, &Slots(&slots), Interrupt::new(&count), &mut found)
         .expect("nothing interrupts it");
     assert_eq!(found.len(), 1);
     assert!(asked.get() > 500, "{}", asked.get());

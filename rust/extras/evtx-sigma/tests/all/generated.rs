@@ -465,10 +465,10 @@ fn the_engine_agrees_with_each_rule_alone() {
                     .collect();
                 let expected = judged(rules.rules(), &fields.as_slice());
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let kind = rules.kind(&names, &known, Interrupt::NEVER).expect("a kind");
+                let class = rules.class(&names, &known, Interrupt::NEVER).expect("a class");
                 let mut found = Vec::new();
                 matching
-                    .matches(&kind, &slots, Interrupt::NEVER, &mut found)
+                    .matches(&class, &slots, Interrupt::NEVER, &mut found)
                     .expect("nothing interrupts it");
                 if found != expected {
                     let wrong = found
@@ -484,7 +484,7 @@ fn the_engine_agrees_with_each_rule_alone() {
                 }
                 asked += rules.rules().len();
                 matches += found.len();
-                empty += usize::from(kind.is_empty());
+                empty += usize::from(class.is_empty());
             }
         }
     }

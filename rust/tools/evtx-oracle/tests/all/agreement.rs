@@ -8,7 +8,7 @@ use std::sync::Arc;
 use evtx_format::Interrupt;
 use evtx_sigma::{Match, Matching, Renamed, RuleForEvents, RuleSet};
 
-use crate::logs::{Kinds, LogEvent, files, rules};
+use crate::logs::{Classes, LogEvent, files, rules};
 
 /// One in this many pairs of an event and a rule that the engine does not find is judged.
 const DRAWN: u64 = 50;
@@ -32,15 +32,15 @@ fn finds_what_each_rule_alone_finds() {
     if let Some(corpus) = std::env::var_os("EVTX_CORPUS") {
         logs.extend(files(Path::new(&corpus), "evtx"));
     }
-    let mut kinds = Kinds::default();
+    let mut classes = Classes::default();
     let mut matching = Matching::new(set.clone());
     let (mut events, mut matches, mut judged) = (0, 0, 0);
     for log in &logs {
         for (number, event) in LogEvent::all(log).iter().enumerate() {
-            let kind = kinds.of(event, &set);
+            let class = classes.of(event, &set);
             let mut found: Vec<Match> = Vec::new();
             matching
-                .matches(&kind, event, Interrupt::NEVER, &mut found)
+                .matches(&class, event, Interrupt::NEVER, &mut found)
                 .expect("nothing interrupts it");
             let fields = event.fields();
             let mut hits = found.iter().peekable();
@@ -58,8 +58,8 @@ fn finds_what_each_rule_alone_finds() {
             matches += found.len();
         }
     }
-    let (count, bytes) = (kinds.len(), kinds.bytes());
-    eprintln!("{events} events of {count} kinds ({bytes} bytes), {matches} matches, {judged} pairs judged");
+    let (count, bytes) = (classes.len(), classes.bytes());
+    eprintln!("{events} events of {count} classes ({bytes} bytes), {matches} matches, {judged} pairs judged");
     assert!(matches > 0);
 }
 

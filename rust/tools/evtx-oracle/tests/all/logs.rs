@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use evtx::{EvtxParser, ParserSettings};
 use evtx_format::Interrupt;
-use evtx_sigma::{EventKind, LogSources, Placeholders, Presence, RuleForEvents, RuleSet, Values, load_rules};
+use evtx_sigma::{EventClass, LogSources, Placeholders, Presence, RuleForEvents, RuleSet, Values, load_rules};
 use serde_json::Value;
 
 /// An event: its fields, in order.
@@ -90,13 +90,13 @@ impl Values for LogEvent {
     }
 }
 
-/// Kinds of events, each folded once.
+/// Classes of events, each folded once.
 #[derive(Default)]
-pub(crate) struct Kinds(HashMap<Vec<String>, Arc<EventKind>>);
+pub(crate) struct Classes(HashMap<Vec<String>, Arc<EventClass>>);
 
-impl Kinds {
-    /// The kind of an event: events with the same fields, channel, provider and ID.
-    pub(crate) fn of(&mut self, event: &LogEvent, rules: &RuleSet) -> Arc<EventKind> {
+impl Classes {
+    /// The class of an event: events with the same fields, channel, provider and ID.
+    pub(crate) fn of(&mut self, event: &LogEvent, rules: &RuleSet) -> Arc<EventClass> {
         const KNOWN: [&str; 3] = ["Channel", "Provider_Name", "EventID"];
         let known = event
             .fields()
@@ -107,7 +107,7 @@ impl Kinds {
         key.extend(known.iter().map(|text| text.unwrap_or_default().to_string()));
         let make = || {
             let names: Vec<&str> = event.names.iter().map(String::as_str).collect();
-            Arc::new(rules.kind(&names, &known, Interrupt::NEVER).expect("a kind"))
+            Arc::new(rules.class(&names, &known, Interrupt::NEVER).expect("a class"))
         };
         self.0.entry(key).or_insert_with(make).clone()
     }
@@ -117,7 +117,7 @@ impl Kinds {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.0.values().map(|kind| kind.bytes()).sum()
+        self.0.values().map(|class| class.bytes()).sum()
     }
 }
 

@@ -1,91 +1,92 @@
-//! The kinds of events in a scan.
+//! The classes of events in a scan.
 
 use std::sync::{Arc, Mutex};
 
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
-use super::fold::EventKind;
+use super::fold::EventClass;
 use super::set::RuleSet;
 
-/// Kinds by a key. When there are too many, all are forgotten. Real logs have some hundreds, and some thousands of keys.
+/// Classes by a key. When there are too many, all are forgotten. Real logs have some hundreds, and some thousands of
+/// keys.
 #[derive(Debug)]
-pub struct KindCache<K> {
-    kinds: HashMap<Box<[u8]>, Arc<K>>,
+pub struct ClassCache<K> {
+    classes: HashMap<Box<[u8]>, Arc<K>>,
     /// The bytes that they take.
     bytes: usize,
 }
 
-impl<K> Default for KindCache<K> {
+impl<K> Default for ClassCache<K> {
     fn default() -> Self {
-        KindCache {
-            kinds: HashMap::new(),
+        ClassCache {
+            classes: HashMap::new(),
             bytes: 0,
         }
     }
 }
 
-impl<K> KindCache<K> {
-    /// The most kinds to keep, and the most bytes.
+impl<K> ClassCache<K> {
+    /// The most classes to keep, and the most bytes.
     const COUNT: usize = 1 << 14;
     const BYTES: usize = 32 << 20;
 
-    /// The kind with a key.
+    /// The class with a key.
     pub fn get(&self, key: &[u8]) -> Option<Arc<K>> {
-        self.kinds.get(key).map(Arc::clone)
+        self.classes.get(key).map(Arc::clone)
     }
 
-    /// Keeps a kind that takes so many bytes.
-    pub fn insert(&mut self, key: &[u8], kind: &Arc<K>, bytes: usize) {
+    /// Keeps a class that takes so many bytes.
+    pub fn insert(&mut self, key: &[u8], class: &Arc<K>, bytes: usize) {
         let bytes = key.len() + bytes;
-        if self.kinds.len() >= Self::COUNT || self.bytes + bytes > Self::BYTES {
-            *self = KindCache::default();
+        if self.classes.len() >= Self::COUNT || self.bytes + bytes > Self::BYTES {
+            *self = ClassCache::default();
         }
         self.bytes += bytes;
-        self.kinds.insert(key.into(), Arc::clone(kind));
+        self.classes.insert(key.into(), Arc::clone(class));
     }
 }
 
-/// Kinds of events, each folded once for all threads and templates.
+/// Classes of events, each folded once for all threads and templates.
 #[derive(Debug)]
-pub struct EventKinds {
+pub struct EventClasses {
     rules: Arc<RuleSet>,
     /// By the names and known texts of their fields.
-    kept: Mutex<KindCache<EventKind>>,
+    kept: Mutex<ClassCache<EventClass>>,
 }
 
-impl EventKinds {
-    /// Starts without kinds.
-    pub fn new(rules: Arc<RuleSet>) -> EventKinds {
-        EventKinds {
+impl EventClasses {
+    /// Starts without classes.
+    pub fn new(rules: Arc<RuleSet>) -> EventClasses {
+        EventClasses {
             rules,
             kept: Mutex::default(),
         }
     }
 
-    /// The same as [`RuleSet::kind`].
+    /// The same as [`RuleSet::class`].
     ///
     /// # Errors
     /// [`Interrupted`].
     ///
     /// # Panics
     /// If `known` is not as long as `fields`.
-    pub fn kind(
+    pub fn class(
         &self,
         fields: &[&str],
         known: &[Option<&str>],
         interrupt: Interrupt<'_>,
-    ) -> Result<Arc<EventKind>, Interrupted> {
+    ) -> Result<Arc<EventClass>, Interrupted> {
         let key = key(fields, known);
-        if let Some(kind) = self.kept.lock().ok().and_then(|kept| kept.get(&key)) {
-            return Ok(kind);
+        if let Some(class) = self.kept.lock().ok().and_then(|kept| kept.get(&key)) {
+            return Ok(class);
         }
-        // Two threads may fold the same kind, which is rare. No thread waits for another.
-        let kind = Arc::new(self.rules.kind(fields, known, interrupt)?);
+        // Two threads may fold the same class, which is rare. No thread waits for another.
+        let class = Arc::new(self.rules.class(fields, known, interrupt)?);
         if let Ok(mut kept) = self.kept.lock() {
-            kept.insert(&key, &kind, kind.bytes());
+            kept.insert(&key, &class, class.bytes());
         }
-        Ok(kind)
+        Ok(class)
     }
 }
 
@@ -121,21 +122,21 @@ mod tests {
     }
 
     #[test]
-    fn shares_the_kinds_with_the_same_fields() {
-        let kinds = EventKinds::new(Arc::new(RuleSet::new(vec![rule("F: a")])));
-        let kind =
-            |fields: &[&str], known: &[Option<&str>]| kinds.kind(fields, known, Interrupt::NEVER).expect("a kind");
-        let one = kind(&["Channel", "F"], &[Some("c"), None]);
+    fn shares_the_classes_with_the_same_fields() {
+        let classes = EventClasses::new(Arc::new(RuleSet::new(vec![rule("F: a")])));
+        let class =
+            |fields: &[&str], known: &[Option<&str>]| classes.class(fields, known, Interrupt::NEVER).expect("a class");
+        let one = class(&["Channel", "F"], &[Some("c"), None]);
         assert!(!one.is_empty());
-        assert!(Arc::ptr_eq(&one, &kind(&["Channel", "F"], &[Some("c"), None])));
+        assert!(Arc::ptr_eq(&one, &class(&["Channel", "F"], &[Some("c"), None])));
         for (fields, known) in [
             (["Channel", "F"], [Some("c"), Some("")]),
             (["Channel", "F"], [Some("d"), None]),
             (["F", "Channel"], [None, Some("c")]),
         ] {
-            let other = kind(&fields, &known);
+            let other = class(&fields, &known);
             assert!(!Arc::ptr_eq(&one, &other), "{fields:?} {known:?}");
-            let folded = kinds.rules.kind(&fields, &known, Interrupt::NEVER).expect("a kind");
+            let folded = classes.rules.class(&fields, &known, Interrupt::NEVER).expect("a class");
             assert_eq!(folded.is_empty(), other.is_empty(), "{fields:?} {known:?}");
         }
     }
@@ -143,15 +144,15 @@ mod tests {
     #[test]
     fn work_for_rules_can_be_stopped() {
         let rules = || vec![rule("F|contains: a"); 1000];
-        let kinds = EventKinds::new(Arc::new(RuleSet::new(rules())));
+        let classes = EventClasses::new(Arc::new(RuleSet::new(rules())));
         // The first question is before the first rule, the second before the automaton for a known text.
         for asked in [0_u32, 1, 3] {
             let left = std::cell::Cell::new(asked);
             let is_set = || left.replace(left.get().saturating_sub(1)) == 0;
-            let kind = kinds.kind(&["Channel", "F"], &[Some("c"), Some("b")], Interrupt::new(&is_set));
-            assert_eq!(kind.err(), Some(Interrupted), "{asked}");
+            let class = classes.class(&["Channel", "F"], &[Some("c"), Some("b")], Interrupt::new(&is_set));
+            assert_eq!(class.err(), Some(Interrupted), "{asked}");
         }
-        let kind = kinds.kind(&["Channel", "F"], &[Some("c"), Some("b")], Interrupt::NEVER);
-        assert!(kind.is_ok_and(|kind| kind.is_empty()));
+        let class = classes.class(&["Channel", "F"], &[Some("c"), Some("b")], Interrupt::NEVER);
+        assert!(class.is_ok_and(|class| class.is_empty()));
     }
 }

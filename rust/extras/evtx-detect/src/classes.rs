@@ -1,22 +1,22 @@
-//! Kinds of events: rules are folded once for each.
+//! Classes of events: rules are folded once for each.
 
 use std::sync::Arc;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{EventKind, SYSTEM_CHANNEL};
+use evtx_sigma::{EventClass, SYSTEM_CHANNEL};
 
 use crate::rules::Rules;
 
-/// A kind of events, and where the values of its fields are.
+/// A class of events, and where the values of its fields are.
 #[derive(Debug)]
-pub(crate) struct KnownKind<S> {
-    pub(crate) kind: Arc<EventKind>,
+pub(crate) struct ClassWithSlots<S> {
+    pub(crate) class: Arc<EventClass>,
     pub(crate) slots: Box<[S]>,
 }
 
-impl<S> KnownKind<S> {
-    /// The kind of events with these fields: the slot, the name and the known text of each. Texts that `known` lacks are not
-    /// known.
+impl<S> ClassWithSlots<S> {
+    /// The class of events with these fields: the slot, the name and the known text of each. Texts that `known` lacks
+    /// are not known.
     pub(crate) fn new(
         rules: &Rules,
         slots: Vec<S>,
@@ -32,19 +32,19 @@ impl<S> KnownKind<S> {
         known.resize(slots.len(), None);
         let texts: Vec<&str> = names.iter().map(String::as_str).collect();
         let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
-        Ok(KnownKind {
-            kind: rules.kinds.kind(&texts, &known, interrupt)?,
+        Ok(ClassWithSlots {
+            class: rules.classes.class(&texts, &known, interrupt)?,
             slots: slots.into(),
         })
     }
 
-    /// Whether a rule can match events of the kind.
+    /// Whether a rule can match events of the class.
     pub(crate) fn may_match(&self) -> bool {
-        !self.kind.is_empty()
+        !self.class.is_empty()
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.kind.bytes() + size_of_val(&*self.slots)
+        self.class.bytes() + size_of_val(&*self.slots)
     }
 }
 
