@@ -626,7 +626,7 @@ fn entries(projection: &Projection, keys: &Keys, leaves: Vec<Leaf>) -> Result<Ev
         } = leaf;
         let (name_len, is_unnamed) = (name.len(), number.is_some());
         let name = number.map_or(name, |number| Param(number).to_string());
-        let (name, key, is_numbered) = names.take_folded(name);
+        let (name, key, is_numbered) = names.take_normalized(name);
         if let Some(wanted) = projection.key_index(&name) {
             keyed[wanted] = Some(id);
         }

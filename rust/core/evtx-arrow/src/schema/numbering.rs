@@ -8,18 +8,18 @@ use hashbrown::{HashMap, HashSet};
 /// on. Numbered names that are taken already are skipped.
 #[derive(Debug)]
 pub struct Numbering<K, F> {
-    /// Folds names, so that those that count as the same become equal: for example, to lower case.
-    fold: F,
+    /// Normalizes names, so that those that count as the same become equal: for example, to lower case.
+    normalize: F,
     taken: HashSet<K>,
-    /// The last number that was tried for a folded name. All numbers before it are taken.
+    /// The last number that was tried for a normalized name. All numbers before it are taken.
     last: HashMap<K, usize>,
 }
 
 impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
-    /// A numbering without names. Two names are the same if `fold` makes them equal.
-    pub fn new(fold: F) -> Self {
+    /// A numbering without names. Two names are the same if `normalize` makes them equal.
+    pub fn new(normalize: F) -> Self {
         Numbering {
-            fold,
+            normalize,
             taken: HashSet::new(),
             last: HashMap::new(),
         }
@@ -31,17 +31,17 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
 
     /// Takes a name, or else its next free numbered name. Returns the taken name, and whether it has a number.
     pub fn take(&mut self, name: String) -> (String, bool) {
-        let (name, _, is_numbered) = self.take_folded(name);
+        let (name, _, is_numbered) = self.take_normalized(name);
         (name, is_numbered)
     }
 
-    /// As [`take`](Self::take), but also returns the folded name that was taken.
-    pub(crate) fn take_folded(&mut self, name: String) -> (String, K, bool) {
-        let folded = (self.fold)(&name);
-        if self.taken.insert(folded.clone()) {
-            return (name, folded, false);
+    /// As [`take`](Self::take), but also returns the normalized name that was taken.
+    pub(crate) fn take_normalized(&mut self, name: String) -> (String, K, bool) {
+        let normalized = (self.normalize)(&name);
+        if self.taken.insert(normalized.clone()) {
+            return (name, normalized, false);
         }
-        let last = self.last.entry(folded).or_default();
+        let last = self.last.entry(normalized).or_default();
         loop {
             *last += 1;
             // `format!` would cost some hundred instructions more.
@@ -49,9 +49,9 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
             numbered.push_str(&name);
             numbered.push('_');
             numbered.push_str(itoa::Buffer::new().format(*last));
-            let folded = (self.fold)(&numbered);
-            if self.taken.insert(folded.clone()) {
-                return (numbered, folded, true);
+            let normalized = (self.normalize)(&numbered);
+            if self.taken.insert(normalized.clone()) {
+                return (numbered, normalized, true);
             }
         }
     }
@@ -68,13 +68,13 @@ impl ColumnKeys {
     /// Takes an entry by its key. Returns the key of its column, and whether that has a number. Keys are in lower case: only the
     /// letter before a number is not, so a key with a number is never that of another entry.
     pub(crate) fn take(&mut self, entry: &str) -> (String, bool) {
-        let folded = entry.to_lowercase();
-        if let Some(count) = self.counts.get_mut(&folded) {
+        let normalized = entry.to_lowercase();
+        if let Some(count) = self.counts.get_mut(&normalized) {
             *count += 1;
-            return (format!("{folded}N{count}"), true);
+            return (format!("{normalized}N{count}"), true);
         }
-        self.counts.insert(folded.clone(), 0);
-        (folded, false)
+        self.counts.insert(normalized.clone(), 0);
+        (normalized, false)
     }
 }
 
@@ -82,8 +82,8 @@ impl ColumnKeys {
 mod tests {
     use super::*;
 
-    fn taken(fold: fn(&str) -> String, names: &[&str]) -> Vec<String> {
-        let mut numbering = Numbering::new(fold);
+    fn taken(normalize: fn(&str) -> String, names: &[&str]) -> Vec<String> {
+        let mut numbering = Numbering::new(normalize);
         names.iter().map(|name| numbering.take((*name).to_owned()).0).collect()
     }
 
