@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 pub(crate) use libduckdb_sys::*;
 
-/// The version of the C API that this door needs. DuckDB 1.5.6 was the first to have it.
+/// The version of the C API that this front end needs. DuckDB 1.5.6 was the first to have it.
 const VERSION: &std::ffi::CStr = c"v1.5.6";
 
 /// Where the struct of [`VERSION`] ends: at the first function that it lacks.

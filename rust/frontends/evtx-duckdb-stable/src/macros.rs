@@ -79,7 +79,7 @@ pub(crate) fn register_enums(connection: duckdb_connection) -> Result<(), String
     Ok(())
 }
 
-/// Registers the settings. Predicates never reach this door, but statements that set theirs should run.
+/// Registers the settings. Predicates never reach this front end, but statements that set theirs should run.
 pub(crate) fn register_settings(connection: duckdb_connection) -> Result<(), String> {
     for (name, about, is_flag) in [FILTER_PUSHDOWN, MESSAGES] {
         let (c_name, about) = (c_text(name), c_text(about));
