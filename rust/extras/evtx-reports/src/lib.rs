@@ -27,7 +27,7 @@ pub use declared::DeclaredEventReport;
 pub use files::FileReport;
 pub use json::{JsonCheck, JsonTypes, check_json, without_nuls};
 pub use lines::{LineRow, line_batch, line_schema};
-pub use log::{LogMarks, LogOptions, LogPart, LogRows};
+pub use log::{LogMarks, LogOptions, LogRows, LogSegment};
 pub use messages::{CatalogRow, CatalogRows, message_batch, message_schema};
 pub use providers::{MessageScan, PROVIDER_FILES};
 pub use report::{ListReport, Report, TypeName};

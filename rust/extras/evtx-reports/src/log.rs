@@ -1,7 +1,7 @@
 //! Logs that `COPY ... TO` writes.
 //!
-//! [`LogRows`] takes rows in their order. Threads can make their chunks before, of many rows at once: each [`LogPart`] has
-//! the chunks of some of them.
+//! [`LogRows`] takes rows in their order. Threads can make their chunks before, of many rows at once: each
+//! [`LogSegment`] has the chunks of some of them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -43,7 +43,7 @@ pub struct LogMarks {
 
 /// Rows that follow each other in a log, with the chunks that they fill.
 #[derive(Debug)]
-pub struct LogPart {
+pub struct LogSegment {
     rows: LogRows,
     first_id: Option<u64>,
     /// How many rows the full chunks have, and the ID of the last one.
@@ -101,18 +101,18 @@ impl LogRows {
     ///
     /// # Errors
     /// Those of [`push`](Self::push).
-    pub fn append(&mut self, part: LogPart) -> Result<(), String> {
-        let (rows, last_id) = part.full;
-        if let Some(first_id) = part.first_id.filter(|_| rows > 0) {
+    pub fn append(&mut self, segment: LogSegment) -> Result<(), String> {
+        let (rows, last_id) = segment.full;
+        if let Some(first_id) = segment.first_id.filter(|_| rows > 0) {
             self.check_id(self.rows + 1, first_id)?;
-            self.log.append(part.rows.log, self.options.keep_ids);
+            self.log.append(segment.rows.log, self.options.keep_ids);
             self.rows += rows;
             self.last_id = last_id;
         }
-        self.marks.entries.extend(part.rows.marks.entries);
-        self.marks.pseudonyms.extend(part.rows.marks.pseudonyms);
-        self.marks.has_others |= part.rows.marks.has_others;
-        part.rest.iter().try_for_each(|batch| self.push(batch))
+        self.marks.entries.extend(segment.rows.marks.entries);
+        self.marks.pseudonyms.extend(segment.rows.marks.pseudonyms);
+        self.marks.has_others |= segment.rows.marks.has_others;
+        segment.rest.iter().try_for_each(|batch| self.push(batch))
     }
 
     fn push_row(&mut self, records: &Records<'_>, row: usize) -> Result<(), String> {
@@ -164,10 +164,10 @@ impl LogRows {
     }
 }
 
-impl LogPart {
+impl LogSegment {
     /// No rows. The options are those of the log.
     pub fn new(options: LogOptions) -> Self {
-        LogPart {
+        LogSegment {
             rows: LogRows::new(options),
             first_id: None,
             full: (0, None),
@@ -176,7 +176,7 @@ impl LogPart {
         }
     }
 
-    /// Adds the rows of a batch. What is wrong with them is found when the part is appended.
+    /// Adds the rows of a batch. What is wrong with them is found when the segment is appended.
     pub fn push(&mut self, batch: RecordBatch) {
         let mut start = 0;
         match Records::of(&batch) {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_make_the_same_records_as_rows() {
+    fn segments_make_the_same_records_as_rows() {
         let batches = batches();
         for keeps_ids in [false, true] {
             let mut rows = LogRows::new(options(keeps_ids));
@@ -303,9 +303,9 @@ mod tests {
             for size in [1, 3, 20] {
                 let mut log = LogRows::new(options(keeps_ids));
                 for batches in batches.chunks(size) {
-                    let mut part = LogPart::new(options(keeps_ids));
-                    batches.iter().for_each(|batch| part.push(batch.clone()));
-                    log.append(part).expect("they are valid");
+                    let mut segment = LogSegment::new(options(keeps_ids));
+                    batches.iter().for_each(|batch| segment.push(batch.clone()));
+                    log.append(segment).expect("they are valid");
                 }
                 assert_eq!(records(&file(log)), expected, "{size}");
             }
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_parts_count_rows_as_the_log_does() {
+    fn errors_of_segments_count_rows_as_the_log_does() {
         let mut batches = batches();
         let bad: BinaryArray = [Some(b"x")].into_iter().collect();
         batches.insert(
@@ -323,9 +323,9 @@ mod tests {
         let append = |batches: &[RecordBatch], keeps_ids| {
             let mut log = LogRows::new(options(keeps_ids));
             batches.chunks(3).try_for_each(|batches| {
-                let mut part = LogPart::new(options(keeps_ids));
-                batches.iter().for_each(|batch| part.push(batch.clone()));
-                log.append(part)
+                let mut segment = LogSegment::new(options(keeps_ids));
+                batches.iter().for_each(|batch| segment.push(batch.clone()));
+                log.append(segment)
             })
         };
         let error = append(&batches, false).expect_err("a bad record");

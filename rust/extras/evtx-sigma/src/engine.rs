@@ -14,7 +14,7 @@ mod formula;
 mod size;
 mod automaton;
 mod set;
-mod witness;
+mod triggers;
 mod fold;
 mod classes;
 mod texts;

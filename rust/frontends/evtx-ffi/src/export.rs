@@ -10,7 +10,7 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_archive::NESTING;
 use evtx_format::Interrupt;
-use evtx_reports::{CatalogRows, LogMarks, LogOptions, LogPart, LogRows};
+use evtx_reports::{CatalogRows, LogMarks, LogOptions, LogRows, LogSegment};
 use evtx_scan::{ScanError, Storage};
 use evtx_writer::Check;
 
@@ -29,7 +29,7 @@ pub struct EvtxRows {
 #[derive(Debug)]
 enum Rows {
     Catalog(Vec<RecordBatch>),
-    Log(Box<LogPart>),
+    Log(Box<LogSegment>),
 }
 
 /// A file that is being made of rows. Its parts can be written as soon as they are made.
@@ -138,7 +138,7 @@ pub extern "C" fn evtx_rows_new(
         let schema = std::mem::replace(required(schema)?, FFI_ArrowSchema::empty());
         let format = format.text()?;
         let rows = if is_log(format) {
-            Rows::Log(LogPart::new(log_options(format, &pairs(options)?)?).into())
+            Rows::Log(LogSegment::new(log_options(format, &pairs(options)?)?).into())
         } else {
             Rows::Catalog(Vec::new())
         };

@@ -11,8 +11,8 @@ use super::atoms::{AtomId, EVERY_VALUE, FieldId, Test};
 use super::bits::Bits;
 use super::formula::{Formula, State};
 use super::set::RuleSet;
+use super::triggers::triggers;
 use super::values::{ClassFields, EventTexts, Presence, Slots, Values};
-use super::witness::witnesses;
 use crate::condition::Condition;
 use crate::event::{SYSTEM_CHANNEL, name_in_event};
 use crate::item::Item;
@@ -35,10 +35,10 @@ pub(super) struct View {
     pub(super) rules: Vec<RuleOfClass>,
     /// The rules, by their indices here, that are candidates whatever the texts are.
     pub(super) always: Vec<u32>,
-    /// Witnesses, each with a rule that is a candidate if it is true; sorted.
-    pub(super) witnesses: Vec<(AtomId, u32)>,
-    /// The fields of the witnesses.
-    pub(super) witness_fields: Vec<FieldId>,
+    /// Triggers, each with a rule that is a candidate if it is true; sorted.
+    pub(super) triggers: Vec<(AtomId, u32)>,
+    /// The fields of the triggers.
+    pub(super) trigger_fields: Vec<FieldId>,
 }
 
 /// A rule that a class can match.
@@ -89,8 +89,8 @@ impl View {
             + size_of_val(&*self.rules)
             + self.rules.iter().map(of_rule).sum::<usize>()
             + size_of_val(&*self.always)
-            + size_of_val(&*self.witnesses)
-            + size_of_val(&*self.witness_fields)
+            + size_of_val(&*self.triggers)
+            + size_of_val(&*self.trigger_fields)
     }
 }
 
@@ -199,8 +199,8 @@ impl<'a> Folding<'a> {
             };
             let view = views.entry(renames).or_default();
             let index = view.rules.len() as u32;
-            match witnesses(&formula, &detections, &self.set.atoms) {
-                Some(witnesses) => view.witnesses.extend(witnesses.into_iter().map(|atom| (atom, index))),
+            match triggers(&formula, &detections, &self.set.atoms) {
+                Some(triggers) => view.triggers.extend(triggers.into_iter().map(|atom| (atom, index))),
                 None => view.always.push(index),
             }
             view.rules.push(RuleOfClass {
@@ -212,15 +212,15 @@ impl<'a> Folding<'a> {
             });
         }
         for view in views.values_mut() {
-            view.witnesses.sort_unstable();
-            view.witnesses.shrink_to_fit();
-            let fields = view.witnesses.iter();
-            view.witness_fields = fields
+            view.triggers.sort_unstable();
+            view.triggers.shrink_to_fit();
+            let fields = view.triggers.iter();
+            view.trigger_fields = fields
                 .map(|&(atom, _)| self.set.atoms.all[atom as usize].field)
                 .collect();
-            view.witness_fields.sort_unstable();
-            view.witness_fields.dedup();
-            view.witness_fields.shrink_to_fit();
+            view.trigger_fields.sort_unstable();
+            view.trigger_fields.dedup();
+            view.trigger_fields.shrink_to_fit();
         }
         for ((renames, field), resolved) in self.resolved {
             if let Some(view) = views.get_mut(&renames)

@@ -164,12 +164,12 @@ impl Look<'_> {
         let view = self.view;
         candidates.clear();
         view.always.iter().for_each(|&rule| candidates.insert(rule));
-        for &field in &view.witness_fields {
+        for &field in &view.trigger_fields {
             self.search(field, &mut |atom| {
-                let start = view.witnesses.partition_point(|(witness, _)| *witness < atom);
-                let of_atom = view.witnesses[start..]
+                let start = view.triggers.partition_point(|(trigger, _)| *trigger < atom);
+                let of_atom = view.triggers[start..]
                     .iter()
-                    .take_while(|(witness, _)| *witness == atom);
+                    .take_while(|(trigger, _)| *trigger == atom);
                 of_atom.for_each(|&(_, rule)| candidates.insert(rule));
             })?;
         }

@@ -1,11 +1,11 @@
-//! Witnesses: atoms of which at least one is true whenever a rule matches.
+//! Triggers: atoms of which at least one is true whenever a rule matches.
 
 use super::atoms::{AtomId, Atoms, Test};
 use super::formula::Formula;
 use crate::pattern::Anchor;
 
-/// The rarest witnesses of a formula, sorted. `None` if it may be true whatever the texts are.
-pub(super) fn witnesses(formula: &Formula, detections: &[Formula], atoms: &Atoms) -> Option<Vec<AtomId>> {
+/// The rarest triggers of a formula, sorted. `None` if it may be true whatever the texts are.
+pub(super) fn triggers(formula: &Formula, detections: &[Formula], atoms: &Atoms) -> Option<Vec<AtomId>> {
     let (_, mut found) = rarest(formula, detections, atoms)?;
     found.sort_unstable();
     found.dedup();
