@@ -168,7 +168,8 @@ impl MessageFiles {
 
 impl Language {
     /// The language of a file beside a log, by its name `<log>_<LCID>.MTA`. `None` if it is that of another log: to the
-    /// pattern of `Security.evtx`, `Security_2_1033.MTA` looks like its own. `is_glob` is whether the glob has wildcards.
+    /// pattern of `Security.evtx`, `Security_2_1033.MTA` looks like its own. `is_glob` is whether the glob has
+    /// wildcards.
     fn of(path: &str, log: &str, is_glob: bool) -> Option<Language> {
         let stem = |path: &str| {
             let name = path.rsplit(['/', '\\']).next().unwrap_or_default();

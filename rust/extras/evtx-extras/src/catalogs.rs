@@ -20,8 +20,8 @@ type Opened = (Identity, Arc<Catalog>);
 /// The catalog that was opened last.
 static LAST: Mutex<Option<Opened>> = Mutex::new(None);
 
-/// Whether an argument names a catalog, and not the path of `.MTA` files: one that contains `{log}` or a wildcard, or ends
-/// with `.mta`. A name that ends with `.messages` is that of a catalog, even with a wildcard.
+/// Whether an argument names a catalog, and not the path of `.MTA` files: one that contains `{log}` or a wildcard, or
+/// ends with `.mta`. A name that ends with `.messages` is that of a catalog, even with a wildcard.
 pub(crate) fn is_catalog(messages: &str) -> bool {
     let is_place = has_glob(messages) || messages.contains("{log}") || ends_with(messages, ".mta");
     !messages.is_empty() && (!is_place || ends_with(messages, CATALOG_ENDING))

@@ -2,8 +2,9 @@
 //!
 //! A correlation rule names other rules, and says how many of their matches, or which, must be how close together. Each
 //! match of a rule is a **hit**: a time, a **group** (the values of the fields of `group-by`), perhaps a **value** (those of
-//! `field`), and the [`RecordLocation`] of its record. [`Correlations::resolve`] finds the rules that correlations refer to, [`Hits`]
-//! collects their hits during a scan, and [`Correlations::sweep`] sorts them by group and time and returns [`Burst`]s.
+//! `field`), and the [`RecordLocation`] of its record. [`Correlations::resolve`] finds the rules that correlations
+//! refer to, [`Hits`] collects their hits during a scan, and [`Correlations::sweep`] sorts them by group and time and
+//! returns [`Burst`]s.
 //!
 //! A **window** begins at the time of a hit, and has all hits of its group up to a timespan later, inclusively. The first
 //! window whose hits meet the condition is a burst. The next window begins after it. Hayabusa does the same. So bursts do

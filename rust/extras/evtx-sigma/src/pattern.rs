@@ -49,8 +49,8 @@ impl Anchor {
 /// What a text of an event must look like. The texts in a pattern are its **needles**.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// A needle at an anchor. It is empty only for an empty text ([`Anchor::Whole`]) and for the pattern `*`, which matches
-    /// every text ([`Anchor::Anywhere`]).
+    /// A needle at an anchor. It is empty only for an empty text ([`Anchor::Whole`]) and for the pattern `*`, which
+    /// matches every text ([`Anchor::Anywhere`]).
     Needle(Anchor, Box<str>),
     /// These segments in order, if no needle at an anchor means the same.
     Wildcards(Box<[Segment]>),

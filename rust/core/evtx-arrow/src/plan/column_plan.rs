@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_of_few_entries_that_are_bare_substitutions() {
+    fn bare_entries_are_few_substitutions() {
         let bare = EventData::new(entries([3, 4, 5]), [].into(), [].into())
             .bare_entries
             .expect("bare entries");

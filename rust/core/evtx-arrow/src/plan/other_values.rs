@@ -1,5 +1,5 @@
-//! The values of an event that are neither at a path of `System` nor entries of `EventData` or `UserData`: attributes, and
-//! other children of `Event`, such as `RenderingInfo`.
+//! The values of an event that are neither at a path of `System` nor entries of `EventData` or `UserData`: attributes,
+//! and other children of `Event`, such as `RenderingInfo`.
 
 use evtx_format::MAX_NAMES;
 use evtx_format::binxml::tree::{Element, Node};

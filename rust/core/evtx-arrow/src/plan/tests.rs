@@ -375,7 +375,7 @@ fn an_element_has_one_condition_at_most() {
 }
 
 #[test]
-fn fields_are_the_first_at_their_place() {
+fn fields_are_the_first_at_their_path() {
     let system = |children: Vec<Element>| element("Event", [element("System", children)]);
     let id = |text: &str| Element::new("EventID").text(text);
     let two = || vec![Value::Null, Value::UInt32(4624)];

@@ -427,8 +427,8 @@ const WITHOUT_COLUMN: [EventPath; 4] = [
     system("Execution", Some("UserTime")),
 ];
 
-/// The paths in `System` with their names, as Sigma rules have them: element and attribute with `_` between them, such as
-/// `Provider_Name`.
+/// The paths in `System` with their names, as Sigma rules have them: element and attribute with `_` between them, such
+/// as `Provider_Name`.
 pub fn system_names() -> impl Iterator<Item = (String, EventPath)> {
     let of_columns = COLUMNS.iter().filter_map(|column| match column.source {
         ColumnSource::Path(path, _) if path.in_system => Some(path),

@@ -305,7 +305,7 @@ fn times_out_of_range_are_null_and_keep_their_text() {
 }
 
 #[test]
-fn a_sid_with_more_sub_authorities_than_it_has_room_for_is_damage() {
+fn a_sid_with_more_sub_authorities_than_it_has_space_for_is_damage() {
     let mut sid = vec![1, 200, 0, 0, 0, 0, 0, 5];
     sid.extend([7; 40]);
     value(Value::Raw(19, sid)).assert_error("a value of type 0x13 does not fit its size of 48 bytes");

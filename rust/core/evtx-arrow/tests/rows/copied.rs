@@ -56,8 +56,8 @@ fn rows(file: &[u8]) -> Option<Vec<Row>> {
     Some(found)
 }
 
-/// Each column of a copy is that of the original, and so is each record but for its ID. The copy has valid checksums, and
-/// no chunk of it is full.
+/// Each column of a copy is that of the original, and so is each record but for its ID. The copy has valid checksums,
+/// and no chunk of it is full.
 #[test]
 fn copies_have_the_same_rows() {
     let (mut all, mut refused) = (0, 0);

@@ -122,7 +122,8 @@ fn a_damaged_size_loses_no_other_record() {
     }
 }
 
-/// Logs that hurt once, in the folder that EVTX_HOSTILE names: how many records there are, and how many errors are reported.
+/// Logs that hurt once, in the folder that EVTX_HOSTILE names: how many records there are, and how many errors are
+/// reported.
 #[test]
 fn damaged_sizes_of_real_logs_lose_no_record() {
     let Some(folder) = std::env::var_os("EVTX_HOSTILE").map(PathBuf::from) else {

@@ -120,8 +120,8 @@ impl ValueDescriptor {
     }
 }
 
-// The flags of a type. COMPOUND: the value is an array or a stream. SPECIAL: a valid size does not mean that the value is
-// valid. UNKNOWN: the byte does not name a type.
+// The flags of a type. COMPOUND: the value is an array or a stream. SPECIAL: a valid size does not mean that the value
+// is valid. UNKNOWN: the byte does not name a type.
 const COMPOUND: u8 = 1;
 const SPECIAL: u8 = 2;
 const UNKNOWN: u8 = 4;

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_overlap_are_kept_as_long_as_there_is_room() {
+    fn names_that_overlap_are_kept_as_long_as_there_is_space() {
         // A name of 10,000 units starts at each even offset. Its header is text of the name before.
         let chunk: Vec<u8> = 10_000_u16.to_le_bytes().repeat(16_000);
         let (kept, own) = (Bump::new(), Bump::new());

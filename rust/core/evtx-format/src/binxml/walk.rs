@@ -139,8 +139,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Some(Error::new(offset as usize, ErrorKind::NameHash))
     }
 
-    /// [`ErrorKind::Misplaced`] if a token of the record stands where the grammar (MS-EVEN6 2.2.12) does not allow it. The
-    /// other tokens mean what they mean without it.
+    /// [`ErrorKind::Misplaced`] if a token of the record stands where the grammar (MS-EVEN6 2.2.12) does not allow it.
+    /// The other tokens mean what they mean without it.
     #[inline]
     pub fn misplaced(&self) -> Option<Error> {
         let offset = self.misplaced.get()?;
@@ -314,7 +314,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Passes content to a sink, if the grammar allows it here. Inlined, so that the node stays in registers: no store-forwarding stall.
+    /// Passes content to a sink, if the grammar allows it here. Inlined, so that the node stays in registers: no
+    /// store-forwarding stall.
     #[inline(always)]
     fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, context: Context, at: usize) -> Outcome {
         if open == 0 {

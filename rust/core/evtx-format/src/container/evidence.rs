@@ -344,8 +344,8 @@ pub(crate) mod tests {
         chunk
     }
 
-    /// The rows that the frame at `offset_of(2)` shows in a chunk of the records 7 to 10, after these changes. The record
-    /// before has the ID 8 and starts at `offset_of(1)`.
+    /// The rows that the frame at `offset_of(2)` shows in a chunk of the records 7 to 10, after these changes. The
+    /// record before has the ID 8 and starts at `offset_of(1)`.
     fn rows(table: Table, changes: &[Change], prepare: impl Fn(&mut Evidence<'_, '_>)) -> Vec<usize> {
         let chunk = changed(&[7, 8, 9, 10], changes);
         let header = ChunkHeader::read(&chunk).ok();

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_has_room_for_its_frame_and_ends_in_the_chunk() {
+    fn a_record_has_space_for_its_frame_and_ends_in_the_chunk() {
         let mut chunk = vec![0; 200];
         let mut read = |size: u32| {
             chunk[100..104].copy_from_slice(&RECORD_MAGIC);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_record_has_no_higher_id_than_there_is_room_for() {
+    fn a_later_record_has_no_higher_id_than_there_is_space_for() {
         let later = |offset, id| {
             let record = Record {
                 offset,

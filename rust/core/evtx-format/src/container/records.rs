@@ -49,9 +49,9 @@ impl Origin {
 /// to each step, so that a walk can be left and continued later.
 ///
 /// The frames decide which records there are, not the chunk header. The header says where the records end, but the walk
-/// goes on after that offset if a record there continues the IDs of the live records. The records of a chunk that Windows
-/// has only begun are live if the rest of the log [promises](PromisedIds) the ID of the first. Otherwise they are slack,
-/// which an older use of the disk has left. Tables in `evidence.rs` list what makes a frame a record.
+/// goes on after that offset if a record there continues the IDs of the live records. The records of a chunk that
+/// Windows has only begun are live if the rest of the log [promises](PromisedIds) the ID of the first. Otherwise they
+/// are slack, which an older use of the disk has left. Tables in `evidence.rs` list what makes a frame a record.
 #[derive(Debug, Clone)]
 pub struct RecordWalk {
     step: Step,
@@ -222,9 +222,9 @@ impl RecordWalk {
         }
     }
 
-    /// Chunk offset of the end of the valid prefix: the records from the first on that are each followed by the next. 0 if
-    /// one of them may have another record in it, which is so if it has more magics than records. In logs as
-    /// Windows writes them, it ends with the last record but one.
+    /// Chunk offset of the end of the valid prefix: the records from the first on that are each followed by the next. 0
+    /// if one of them may have another record in it, which is so if it has more magics than records. In logs as Windows
+    /// writes them, it ends with the last record but one.
     fn valid_prefix(&self, chunk: &[u8]) -> usize {
         let (mut at, mut count) = (CHUNK_HEADER, 0);
         while at < self.known.end
@@ -726,7 +726,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_needs_room_for_its_frame_before_the_next() {
+    fn a_record_needs_space_for_its_frame_before_the_next() {
         // In place of 8, an ID that does not follow. The record 8 starts so many bytes later.
         let with = |claimed: usize, later: usize| {
             let inner = offset_of(1) + later;

@@ -640,7 +640,7 @@ fn a_report_is_the_same_with_any_number_of_threads() {
 }
 
 #[test]
-fn a_begun_chunk_is_live_if_the_chunk_before_it_says_so_wherever_the_pieces_end() {
+fn a_begun_chunk_is_live_if_the_chunk_before_it_says_so_wherever_the_blocks_end() {
     let remote = Manner {
         is_remote: true,
         ..Manner::default()
@@ -867,7 +867,7 @@ fn with_oddities(manner: &Manner) -> Memory {
 }
 
 #[test]
-fn the_fields_of_events_are_those_of_all_pieces() {
+fn the_fields_of_events_are_those_of_all_blocks() {
     let storage = with_oddities(&Manner::default());
     let all = columns_of_event(&storage, "*", "3").expect("columns");
     assert!(all.iter().any(|name| name == "Numbers"), "{all:?}");

@@ -20,9 +20,9 @@ use crate::limits::Limits;
 pub type BurstsAndProblems = (Vec<Burst>, Vec<(u32, Problem)>);
 
 impl Correlations {
-    /// Finds the bursts of the correlations that are not silent, sorted by location and correlation. Also returns what is
-    /// wrong with correlations: those with too many hits have no bursts, and of those with too many bursts, some are left
-    /// out. `hits` are those of all threads, in any order.
+    /// Finds the bursts of the correlations that are not silent, sorted by location and correlation. Also returns what
+    /// is wrong with correlations: those with too many hits have no bursts, and of those with too many bursts, some are
+    /// left out. `hits` are those of all threads, in any order.
     ///
     /// # Errors
     /// [`Interrupted`].

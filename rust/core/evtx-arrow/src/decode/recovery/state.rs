@@ -171,8 +171,8 @@ fn id_and_time(
     )
 }
 
-/// Whether the event of the current record is read by its own definition: it names the definition, whose names are valid,
-/// and has the ID and the time in the record's header.
+/// Whether the event of the current record is read by its own definition: it names the definition, whose names are
+/// valid, and has the ID and the time in the record's header.
 #[cold]
 fn has_its_event(scan: &Scan, group: &RecordGroup<'_>, templates: &ChunkTemplates, record: &Record) -> bool {
     let Some(&RecordSection {
