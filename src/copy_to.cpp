@@ -44,7 +44,8 @@ public:
 	File(duckdb::cxx::Context &context, const Statement &statement, const std::string &path) {
 		const auto options = LendAll(statement.options);
 		const auto memory = GetSetting(context, "memory_limit");
-		file = Create<Export>(evtx_export_new, statement.copy->get(), Lend(statement.format), Lend(options), Lend(path), Lend(memory));
+		file = Create<Export>(evtx_export_new, statement.copy->get(), Lend(statement.format), Lend(options), Lend(path),
+		                      Lend(memory));
 	}
 
 	void Append(duckdb::cxx::Context &context, Rows rows) {
