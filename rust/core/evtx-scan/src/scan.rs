@@ -12,7 +12,7 @@ use crate::definitions::SharedDefinitions;
 use crate::file::Buffer;
 use crate::queue::{FileOptions, FileQueue, LAST_INDEX, Wanted, Work};
 use crate::scan_path::ScanPath;
-use crate::second_pass::{Again, FirstPass, next_block};
+use crate::second_pass::{Again, FirstPass, LogAgain};
 use crate::storage::{Call, ScanError, Storage};
 use crate::unmatched::Unmatched;
 
@@ -376,13 +376,15 @@ impl Worker {
             return Ok(None);
         };
         loop {
-            if let Some((file, log, block)) = next_block(reading, |offsets| pass.wants(offsets)) {
-                return Ok(Some(Work::last(file, Some((log, block)), Vec::new())));
-            }
-            if let Some((file, ..)) = reading.take()
-                && let Some(why) = pass.missed()
-            {
-                return Ok(Some(Work::last(file, None, vec![why])));
+            if let Some(again) = reading {
+                if let Some(block) = again.next_block(|offsets| pass.wants(offsets)) {
+                    return Ok(Some(Work::last(again.file, Some(block), Vec::new())));
+                }
+                let file = again.file;
+                *reading = None;
+                if let Some(why) = pass.missed() {
+                    return Ok(Some(Work::last(file, None, vec![why])));
+                }
             }
             let Some(file) = pass.next_log(&|file| paths[file].path.as_str().into()) else {
                 let problems = pass.problems();
@@ -399,7 +401,7 @@ impl Worker {
                 Err(error) => return Err(error),
             };
             let version = log.as_ref().map(|log| log.file.version());
-            *reading = Some((file, log.map(Arc::new), 0));
+            *reading = Some(LogAgain::new(file, log));
             if version.is_some_and(|version| first.is_changed(file, version)) {
                 return Ok(Some(Work::last(file, None, vec![CHANGED.to_owned()])));
             }

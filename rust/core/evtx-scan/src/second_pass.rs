@@ -54,24 +54,40 @@ impl FirstPass {
 pub(crate) enum Again {
     /// Nothing yet: the first pass lasts.
     Later,
-    /// It is the last worker. It reads this log, if it can be opened again; then the index of the next block.
-    Reading(Option<(usize, Option<Arc<OpenLog>>, u64)>),
+    /// It is the last worker, and reads this log, if there is one yet.
+    Reading(Option<LogAgain>),
     /// Nothing: another worker reads again, or all was read.
     Done,
 }
 
-/// The next block of a log that is read again, of those that are wanted.
-pub(crate) fn next_block(
-    reading: &mut Option<(usize, Option<Arc<OpenLog>>, u64)>,
-    wants: impl Fn(Range<u64>) -> bool,
-) -> Option<(usize, Arc<OpenLog>, Block)> {
-    let (file, log, next) = reading.as_mut()?;
-    let log = log.as_ref()?;
-    while let Some(block) = log.layout.block(*next) {
-        *next += 1;
-        if wants(block.offset..block.offset + block.len) {
-            return Some((*file, Arc::clone(log), block));
+/// A log that is read again.
+pub(crate) struct LogAgain {
+    /// The index of its file.
+    pub(crate) file: usize,
+    /// `None` if it cannot be opened again.
+    log: Option<Arc<OpenLog>>,
+    /// The index of the next block.
+    next: u64,
+}
+
+impl LogAgain {
+    pub(crate) fn new(file: usize, log: Option<OpenLog>) -> Self {
+        LogAgain {
+            file,
+            log: log.map(Arc::new),
+            next: 0,
         }
     }
-    None
+
+    /// The next block of those that are wanted.
+    pub(crate) fn next_block(&mut self, wants: impl Fn(Range<u64>) -> bool) -> Option<(Arc<OpenLog>, Block)> {
+        let log = self.log.as_ref()?;
+        while let Some(block) = log.layout.block(self.next) {
+            self.next += 1;
+            if wants(block.offset..block.offset + block.len) {
+                return Some((Arc::clone(log), block));
+            }
+        }
+        None
+    }
 }
