@@ -48,21 +48,12 @@ impl FileKind {
 
     /// Whether a folder is read for files with this name: those of the kind, and those that hold some.
     pub(crate) fn is_read(self, storage: &dyn Storage, name: &str) -> bool {
-        match storage.nesting().holds(name) {
-            Holds::Bytes => self.is_own(name),
-            Holds::File(inner) => self.is_own(inner),
-            Holds::Folder => true,
-        }
+        inner_name(storage, name).is_none_or(|name| self.is_own(name))
     }
 
     /// What to do about a file with this name that is only reported, if it is.
     pub(crate) fn skips(self, storage: &dyn Storage, name: &str) -> Option<&'static str> {
-        let name = match storage.nesting().holds(name) {
-            Holds::Bytes => name,
-            Holds::File(inner) => inner,
-            Holds::Folder => return None,
-        };
-        advice(name).filter(|_| matches!(self, FileKind::Evidence))
+        advice(inner_name(storage, name)?).filter(|_| matches!(self, FileKind::Evidence))
     }
 
     /// A glob that matches every name that is read. It matches others too, because it only looks at the first two letters
@@ -96,5 +87,14 @@ impl FileKind {
             FileKind::Logs | FileKind::Evidence => "logs",
             FileKind::Other(files) => files.plural,
         }
+    }
+}
+
+/// The name of a file without that of its compression; `None` if the file holds others.
+fn inner_name<'n>(storage: &dyn Storage, name: &'n str) -> Option<&'n str> {
+    match storage.nesting().holds(name) {
+        Holds::Bytes => Some(name),
+        Holds::File(inner) => Some(inner),
+        Holds::Folder => None,
     }
 }
