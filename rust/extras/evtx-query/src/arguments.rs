@@ -47,24 +47,15 @@ impl Arguments {
     /// # Errors
     /// [`ScanError::Input`] if the query has no such argument, or if the argument does not take the value.
     pub fn set(&mut self, argument: &Argument, value: ArgumentValue, function: &str) -> Result<(), ScanError> {
-        fn of<T>(list: &'static [Setting<T>], argument: &Argument) -> Option<&'static Setting<T>> {
-            list.iter().find(|setting| setting.argument.name == argument.name)
-        }
-        for list in self.query.lists() {
-            let taken = match list {
-                List::Scan(list) => of(list, argument).map(|one| one.take(&mut self.scan, value.clone(), function)),
-                List::Extras(list) => of(list, argument).map(|one| one.take(&mut self.extras, value.clone(), function)),
-                List::Rules(list) => of(list, argument).map(|one| one.take(&mut self.rules, value.clone(), function)),
-                List::Lines(list) => of(list, argument).map(|one| one.take(&mut self.lines, value.clone(), function)),
-            };
-            if let Some(taken) = taken {
-                return taken;
-            }
-        }
-        Err(ScanError::Input(format!(
-            "{function} has no argument {}",
-            argument.name
-        )))
+        let (name, mut value) = (argument.name, Some(value));
+        let mut take = |list: &List| match *list {
+            List::Scan(list) => take(list, name, &mut self.scan, &mut value, function),
+            List::Extras(list) => take(list, name, &mut self.extras, &mut value, function),
+            List::Rules(list) => take(list, name, &mut self.rules, &mut value, function),
+            List::Lines(list) => take(list, name, &mut self.lines, &mut value, function),
+        };
+        let taken = self.query.lists().iter().find_map(&mut take);
+        taken.unwrap_or_else(|| Err(ScanError::Input(format!("{function} has no argument {name}"))))
     }
 
     /// Sets the option that adds a column, if the option does no more than that.
@@ -145,6 +136,18 @@ impl Arguments {
         }
         Ok(call)
     }
+}
+
+/// Lets the argument of a name take a value, if a list has the argument.
+fn take<T>(
+    list: &[Setting<T>],
+    name: &str,
+    settings: &mut T,
+    value: &mut Option<ArgumentValue>,
+    function: &str,
+) -> Option<Result<(), ScanError>> {
+    let setting = list.iter().find(|setting| setting.argument.name == name)?;
+    Some(setting.take(settings, value.take()?, function))
 }
 
 /// The rules that the arguments of a call name, for rows of a table: all, and the correlations with the rules that they need.
