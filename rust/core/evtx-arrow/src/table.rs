@@ -201,25 +201,10 @@ fn is_in(columns: &[Column], name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{ColumnType, EntryKeys, FieldType};
-
-    fn field(name: &str) -> EventField {
-        EventField {
-            name: name.into(),
-            keys: EntryKeys {
-                key: name.to_lowercase().into(),
-                in_both: None,
-            },
-            column_type: ColumnType {
-                item: FieldType::Text,
-                list: false,
-            },
-        }
-    }
 
     #[test]
     fn fields_replace_event_data() {
-        let fields = ["Task", "user", "USER", "xml", "data_task"].map(field);
+        let fields = ["Task", "user", "USER", "xml", "data_task"].map(EventField::of_text);
         let table = Table::of_events(Options::default(), Events::default(), &fields);
         let names: Vec<_> = table.columns.iter().map(|column| &*column.name).collect();
         let expected = "computer data_Task_1 user USER_1 data_xml data_task user_data";

@@ -59,10 +59,9 @@ impl TryFrom<EventFieldTuple> for EventField {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn field(name: &str) -> EventField {
+impl EventField {
+    /// A field of texts.
+    pub(crate) fn of_text(name: &str) -> Self {
         EventField {
             name: name.into(),
             keys: EntryKeys {
@@ -75,11 +74,16 @@ mod tests {
             },
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn a_field_is_the_same_after_it_was_sent() {
         for &(name, item) in FieldType::ALL {
-            let mut field = field("User");
+            let mut field = EventField::of_text("User");
             field.keys.in_both = (item == FieldType::Text).then(|| "user_1".into());
             let list = item == FieldType::UInt8;
             field.column_type = ColumnType { item, list };
@@ -87,7 +91,7 @@ mod tests {
             assert_eq!(parts.3, name);
             assert_eq!(EventField::try_from(parts), Ok(field));
         }
-        let mut parts = EventFieldTuple::from(&field("User"));
+        let mut parts = EventFieldTuple::from(&EventField::of_text("User"));
         parts.3 = "nothing".to_owned();
         assert!(EventField::try_from(parts).is_err());
     }
