@@ -189,7 +189,7 @@ impl ChunkDecoder {
     }
 
     /// Keeps the current record of a group once for each of its rows, with space for `left` rows more than one. Returns
-    /// how many more there are than one. If there is no space for all, the walk comes back to the record.
+    /// how many more there are than one. If they do not all fit, the walk returns to the record.
     fn keep_rows(
         &mut self,
         group: &mut RecordGroup<'_>,

@@ -119,7 +119,7 @@ impl Decoder {
         self.inner.batch.start_file(filename);
     }
 
-    /// Whether the batch has to be flushed before more is decoded.
+    /// Whether decoding needs a [`flush`](Self::flush) to go on.
     pub fn is_full(&self) -> bool {
         self.inner.batch.is_full()
     }

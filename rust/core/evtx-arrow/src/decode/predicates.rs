@@ -15,7 +15,7 @@ use crate::record::{ChunkTemplates, RecordGroup};
 use crate::scan::Scan;
 use crate::schema::OnError;
 
-/// What is known of a record once its sections are read.
+/// What the sections of a record say, as far as predicates depend on it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     pub(super) has_system: bool,

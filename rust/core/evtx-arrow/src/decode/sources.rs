@@ -52,7 +52,7 @@ impl ChunkSource {
         }
     }
 
-    /// Goes on behind a chunk, whose header lists `last` as the ID of its last record.
+    /// Moves past a chunk. `last` is the ID of its last record, as its header has it.
     pub(super) fn pass(&mut self, last: Option<u64>) {
         match self {
             ChunkSource::Slots(slots) => slots.pass(last),

@@ -15,7 +15,7 @@ pub(super) struct ChunkWalk {
     pub(super) damage: Vec<Error>,
     /// A record with more rows than the last group had space for. The finder has those that are left.
     pub(super) again: Option<FoundRecord>,
-    /// If records are recovered: what is known of the chunk.
+    /// The state of recovery, if records are recovered.
     pub(super) recovery: Option<Box<Recovery>>,
 }
 

@@ -17,7 +17,7 @@ use crate::record::{ChunkTemplates, RecordGroup, RecordSection, SectionContent};
 use crate::scan::Scan;
 use crate::schema::{EVENT_RECORD_ID, TIME_CREATED};
 
-/// What is known of a chunk from which records are recovered.
+/// The state of a chunk from which records are recovered.
 #[derive(Default)]
 pub(crate) struct Recovery {
     /// The stray chunks of the file, by offset.

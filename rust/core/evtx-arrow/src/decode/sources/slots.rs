@@ -33,7 +33,7 @@ impl SlotChunks {
         }
     }
 
-    /// Goes on behind a chunk, whose header lists `last` as the ID of its last record.
+    /// Moves past a chunk. `last` is the ID of its last record, as its header has it.
     pub(super) fn pass(&mut self, last: Option<u64>) {
         self.slot += 1;
         self.promised = self.promised.after(last);
