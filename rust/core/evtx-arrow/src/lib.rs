@@ -41,7 +41,8 @@ pub use extra::{
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
 pub use plan::{PathId, is_misfit, system_element};
 pub use record::{
-    Arrays, Declaration, FieldSlot, FoundValue, Insertion, ReadRecord, RecordHeader, RecordValues, UNNAMED,
+    Arrays, ContentInstance, Entries, FieldSlot, FoundValue, ReadRecord, RecordEntry, RecordHeader, RecordValues,
+    UNNAMED,
 };
 pub use scan::{Poisoned, Scan};
 pub use schema::{

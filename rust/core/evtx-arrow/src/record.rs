@@ -4,10 +4,10 @@ mod templates;
 mod sections;
 mod group;
 mod read_record;
-mod insertions;
+mod entries;
 
+pub use entries::{ContentInstance, Entries, RecordEntry};
 pub(crate) use group::{GROUP, KeptRecord, RecordGroup};
-pub use insertions::{Declaration, Insertion};
 pub use read_record::{Arrays, FieldSlot, FoundValue, ReadRecord, RecordHeader, RecordValues, UNNAMED};
 pub(crate) use sections::{
     ImplicitInstance, KeyedEntries, PathValues, RecordSection, RecordView, SectionContent, SpelledOut,

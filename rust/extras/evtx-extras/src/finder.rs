@@ -6,12 +6,13 @@ use std::sync::{Arc, LazyLock};
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
-use evtx_arrow::{EventPath, FoundValue, Insertion as OfEvent, PathId, ReadRecord, ScanLayout, TextColumn};
+use evtx_arrow::{EventPath, FoundValue, PathId, ReadRecord, ScanLayout, TextColumn};
 use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_messages::{Catalog, EventKey, Insertion, Message};
 use hashbrown::HashMap;
 
 use crate::beside::MessageFile;
+use crate::insertions::{Declaration, insertions};
 
 /// A catalog of messages, and the path of its file.
 #[derive(Debug, Clone)]
@@ -84,15 +85,6 @@ impl MessagePaths {
             qualifiers,
             event_record,
         }
-    }
-}
-
-/// An insertion of an event as messages take it.
-pub(crate) fn converted(insertion: OfEvent<'_>) -> Insertion<'_> {
-    match insertion {
-        OfEvent::Value(value, None) => Insertion::Value(value),
-        OfEvent::Value(value, Some(declared)) => Insertion::Value(value).declared_as(declared),
-        OfEvent::Text(text) => Insertion::Text(text),
     }
 }
 
@@ -215,8 +207,7 @@ impl MessageFinder {
         let Some(catalog) = &self.catalog else {
             return Ok(None);
         };
-        let found = event.record.insertions(event.arena);
-        let insertions = BumpVec::from_iter_in(found.iter().map(|&one| converted(one)), event.arena);
+        let insertions = insertions(event.record, event.arena);
         let number = |path| event.at(path).and_then(|found| found.number());
         let Some(event_id) = number(self.paths.event_id).and_then(|id| u16::try_from(id).ok()) else {
             return Ok(None);
@@ -236,14 +227,10 @@ impl MessageFinder {
         self.key.extend(insertions.len().to_le_bytes());
         self.key.extend(guid.unwrap_or_default());
         // Messages are also found by the names of the values, which a template tells. Others are in the key themselves.
-        let declaration = event.record.declaration();
-        let number = declaration.as_ref().and_then(|declared| declared.number);
+        let declaration = Declaration::of(event.record);
+        let number = declaration.and_then(|declared| declared.entries.template());
         self.key.extend(number.unwrap_or_default().to_le_bytes());
-        let names = || {
-            declaration
-                .as_ref()
-                .map_or(Vec::new(), |declared| event.record.names(declared))
-        };
+        let names = || declaration.map_or(Vec::new(), Declaration::names);
         if number.is_none() {
             // No name has the byte 0xff, as they are UTF-8.
             names()

@@ -2,6 +2,7 @@
 //! messages, and whole records that stand alone.
 
 mod beside;
+mod insertions;
 mod finder;
 mod messages;
 mod record;

@@ -9,7 +9,8 @@ use evtx_arrow::{
 };
 
 use crate::beside::SavedBeside;
-use crate::finder::{Event, MessageCatalog, MessageFinder, MessagePaths, converted};
+use crate::finder::{Event, MessageCatalog, MessageFinder, MessagePaths};
+use crate::insertions::insertions;
 
 /// The columns of messages.
 #[derive(Debug)]
@@ -134,10 +135,10 @@ impl ExtraBuilder for OfInsertions {
                 self.0.push_null()?;
                 continue;
             };
-            let found = record.insertions(rows.arena());
+            let found = insertions(record, rows.arena());
             let writes = found
                 .iter()
-                .map(|&it| move |out: &mut Vec<u8>| converted(it).push_text(out, None, None));
+                .map(|&it| move |out: &mut Vec<u8>| it.push_text(out, None, None));
             self.0.push(writes);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! A record as those see it that do not know plans: its values by path, and by name.
 
 use evtx_format::container::record::Record;
+use evtx_format::value::Value;
 
 use super::sections::{Keyed, KeyedEntries, PathValues, RecordView};
 use super::templates::ChunkTemplates;
@@ -195,7 +196,20 @@ impl<'a> RecordValues<'a> {
     }
 }
 
-impl FoundValue<'_> {
+impl<'a> FoundValue<'a> {
+    /// The value as it is stored, if it is not a text of the template.
+    pub fn value(self) -> Option<Value<'a>> {
+        match self.0 {
+            Resolved::Value(value) => Some(value),
+            Resolved::Constant(_) | Resolved::Concat(..) => None,
+        }
+    }
+
+    /// The items, if it is an array that repeats its element.
+    pub fn items(self) -> Option<impl Iterator<Item = FoundValue<'a>>> {
+        Some(self.0.items()?.map(FoundValue))
+    }
+
     /// Whether all records with the same template have the value.
     pub fn is_constant(&self) -> bool {
         matches!(self.0, Resolved::Constant(_))
