@@ -2,12 +2,9 @@
 
 mod slots;
 mod collected;
-mod records;
-mod paths;
 mod columns;
 mod collector;
 
-pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout};
+pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key};
 pub use collector::EventCollector;
-pub use paths::{PathReader, ReadPaths};
 pub use slots::{Slots, SlotsError, TooManyEvents};

@@ -36,6 +36,14 @@ pub struct Requirements {
 }
 
 impl Requirements {
+    /// Some paths.
+    pub fn of_paths(paths: &[EventPath]) -> Self {
+        Requirements {
+            paths: paths.to_vec(),
+            ..Requirements::default()
+        }
+    }
+
     /// All that values are matched by: the paths of `System`, and all other values.
     pub fn all_values(paths: Vec<EventPath>) -> Self {
         Requirements {

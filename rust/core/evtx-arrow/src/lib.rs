@@ -31,8 +31,8 @@ pub use arrays::{Indices, MakeArrays, Strings};
 pub use columns::{TextColumn, TextListColumn};
 pub use decode::{DecodeError, Decoder, Definitions, Doubt};
 pub use events::{
-    CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, PathReader, ReadPaths, Slots,
-    SlotsError, TooManyEvents,
+    CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, Slots, SlotsError, TooManyEvents,
+    push_key,
 };
 pub use extra::{
     Beside, ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Requirements, RowFinder, RowSource,
@@ -40,6 +40,7 @@ pub use extra::{
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
 pub use plan::{PathId, is_misfit, system_element};
+pub use read::RecordScan;
 pub use record::{
     Arrays, ContentInstance, Entries, FieldSlot, FoundValue, ReadRecord, RecordEntry, RecordHeader, RecordValues,
     UNNAMED,

@@ -71,11 +71,6 @@ impl Scan {
         Scan::filtered(table, columns, &[])
     }
 
-    /// A scan of all events without columns, which reads something of each. The first of its paths has the ID 0.
-    pub(crate) fn with_requirements(requirements: Requirements) -> Self {
-        Scan::reading(vec![requirements], Options::default().into(), &[], &[])
-    }
-
     /// As [`Scan::new`], but only with the rows for which all predicates are true.
     pub fn filtered(table: impl Into<Table>, columns: &[usize], predicates: &[Predicate]) -> Self {
         Scan::reading(Vec::new(), table.into(), columns, predicates)

@@ -313,7 +313,6 @@ fn read_next(
         let found = reader.take();
         match outcome {
             Err(SlotsError::Interrupted(interrupted)) => return Err(interrupted.into()),
-            Err(SlotsError::Poisoned(poisoned)) => return Err(poisoned.into()),
             // Fields over the limit get no columns.
             Ok(()) | Err(SlotsError::TooManyEvents(_)) => {}
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::vec::IntoIter;
 
 use evtx_arrow::{
-    EventPath, ExtraColumn, Keeps, Known, PathReader, ReadRecord, RecordHeader, Requirements, RowFinder, RowSource,
+    EventPath, ExtraColumn, Keeps, Known, ReadRecord, RecordHeader, RecordScan, Requirements, RowFinder, RowSource,
     ScanLayout, SecondPass, system_names,
 };
 use evtx_format::container::records::PromisedIds;
@@ -99,10 +99,13 @@ fn known<'r>(rules: &'r Rules, rule: usize, column: &dyn ExtraColumn) -> Option<
 /// Whether rules are for events of a chunk, by the channels of its records. `None` if no channel can be read.
 fn concerns(rules: &Rules, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Option<bool>, Interrupted> {
     let mut is_relevant = None;
-    PathReader::new(&[EventPath::CHANNEL]).read(chunk, PromisedIds::default(), interrupt, |values| {
-        if let Some(channel) = values.text(0) {
+    let mut scan = RecordScan::new(Requirements::of_paths(&[EventPath::CHANNEL]), None);
+    let channel = scan.path(EventPath::CHANNEL);
+    scan.read(chunk, PromisedIds::default(), interrupt, |record| {
+        if let Some(channel) = channel.and_then(|path| record.value_at(path)?.text()) {
             is_relevant = Some(is_relevant == Some(true) || rules.set.is_for_channel(&channel));
         }
+        Ok::<_, Interrupted>(())
     })?;
     Ok(is_relevant)
 }

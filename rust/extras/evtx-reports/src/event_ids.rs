@@ -3,7 +3,7 @@
 //! The export of a log numbers its records anew. `EventRecordID` keeps the number from the log in which the event was
 //! first written, so gaps in it are gaps in that log.
 
-use evtx_arrow::{EventPath, PathReader};
+use evtx_arrow::{EventPath, PathId, RecordScan, Requirements, push_key};
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
@@ -11,18 +11,15 @@ use hashbrown::hash_map::EntryRef;
 
 use crate::id_ranges::{IdRanges, MAX_RANGES, Span};
 
-/// The columns that are read. The constants below are indexes among them.
+/// The paths that are read.
 const PATHS: [EventPath; 3] = [EventPath::CHANNEL, EventPath::COMPUTER, EventPath::EVENT_RECORD_ID];
-const CHANNEL: usize = 0;
-const COMPUTER: usize = 1;
-const EVENT_RECORD_ID: usize = 2;
 
 /// The most logs that are distinguished in a file. Only crafted files have more.
 const MAX_LOGS: usize = 4096;
 
 /// Reads the IDs of events.
 pub(crate) struct EventIdReader {
-    reader: PathReader,
+    scan: RecordScan,
     key: Vec<u8>,
 }
 
@@ -48,7 +45,7 @@ pub(crate) struct LogSpan {
 impl EventIdReader {
     pub(crate) fn new() -> Self {
         EventIdReader {
-            reader: PathReader::new(&PATHS),
+            scan: RecordScan::new(Requirements::of_paths(&PATHS), None),
             key: Vec::new(),
         }
     }
@@ -61,20 +58,26 @@ impl EventIdReader {
         ids: &mut EventIds,
         interrupt: Interrupt<'_>,
     ) -> Result<(), Interrupted> {
-        let key = &mut self.key;
-        self.reader.read(chunk, promised, interrupt, |values| {
+        let EventIdReader { scan, key } = self;
+        let [channel, computer, event_record_id] = PATHS.map(|path| scan.path(path));
+        scan.read(chunk, promised, interrupt, |record| {
+            let at = |path: Option<PathId>| record.value_at(path?);
             key.clear();
-            values.push_key(CHANNEL, key);
-            values.push_key(COMPUTER, key);
+            for path in [channel, computer] {
+                push_key(key, at(path), |value, key| value.push_text(key));
+            }
+            let text = |path| at(path)?.text().map(String::into_boxed_str);
             let span = || LogSpan {
-                channel: values.text(CHANNEL),
-                computer: values.text(COMPUTER),
+                channel: text(channel),
+                computer: text(computer),
                 ..LogSpan::default()
             };
             if let Some((span, ranges)) = ids.log(key, span) {
                 span.records += 1;
-                values.number(EVENT_RECORD_ID).iter().for_each(|&id| ranges.add(id, id));
+                let id = at(event_record_id).and_then(|id| id.number());
+                id.iter().for_each(|&id| ranges.add(id, id));
             }
+            Ok(())
         })
     }
 }

@@ -419,7 +419,6 @@ fn start(path: &ScanPath, bytes: &mut Buffer, call: Call<'_>) -> Result<(u64, St
 fn failure(path: &ScanPath, why: SlotsError) -> Result<String, ScanError> {
     match why {
         SlotsError::Interrupted(interrupted) => Err(interrupted.into()),
-        SlotsError::Poisoned(poisoned) => Err(poisoned.into()),
         why => path.unusable(why.to_string()),
     }
 }

@@ -149,7 +149,7 @@ pub(super) fn push_numbers(key: &mut Vec<u8>, layout: usize, id: Option<u32>, ve
 }
 
 /// Appends a text or its absence to a key. UTF-8 has no byte 0xfe or 0xff, so the keys of different texts differ.
-pub(super) fn push_key<T>(key: &mut Vec<u8>, text: Option<T>, push: impl FnOnce(T, &mut Vec<u8>)) {
+pub fn push_key<T>(key: &mut Vec<u8>, text: Option<T>, push: impl FnOnce(T, &mut Vec<u8>)) {
     match text {
         Some(text) => push(text, key),
         None => key.push(0xfe),

@@ -10,40 +10,30 @@ use std::sync::Arc;
 use evtx_catalog::{DeclaredEvent, classic_providers, events_of};
 use evtx_format::Interrupt;
 use evtx_format::binxml::fields::Param;
-use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 
 use super::collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key, push_numbers};
 use super::columns::{FieldColumns, MAX_FIELDS};
-use super::records::ChunkReader;
 use super::slots::{Slots, SlotsError, TooManyEvents};
 use crate::extra::Requirements;
-use crate::filter::{Row, Scratch, Stage};
-use crate::plan::{Entry, EventData, PathId, Resolved};
-use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, RecordGroup, RecordSection, SectionContent};
-use crate::scan::Scan;
-use crate::schema::{EventField, EventPath, Events, Options};
-use crate::table::Table;
+use crate::plan::PathId;
+use crate::read::RecordScan;
+use crate::record::{Entries, FoundValue, RecordEntry};
+use crate::schema::{EventField, EventPath, Events};
 
-/// The columns that a collector reads. The constants below are indexes among them.
+/// The paths that a collector reads.
 const PATHS: [EventPath; 4] = [
     EventPath::PROVIDER,
     EventPath::EVENT_ID,
     EventPath::VERSION,
     EventPath::CHANNEL,
 ];
-const PROVIDER: PathId = PathId(0);
-const EVENT_ID: PathId = PathId(1);
-const VERSION: PathId = PathId(2);
-const CHANNEL: PathId = PathId(3);
 
 /// Collects the events of logs.
 pub struct EventCollector {
-    scan: Arc<Scan>,
-    events: Option<Arc<Events>>,
-    reader: ChunkReader,
-    scratch: Scratch,
+    events: Option<Events>,
+    uses_implicit_templates: bool,
+    scan: RecordScan,
     key: Vec<u8>,
     /// The index of each field layout in the current chunk, by the templates of `EventData` and `UserData`, and by how many
     /// items their unnamed arrays have.
@@ -59,27 +49,23 @@ impl EventCollector {
 
     /// An empty collector of the same events that reads spelled-out elements as trees, for tests.
     pub fn without_implicit_templates(&self) -> Self {
-        EventCollector::of(self.events.as_deref().cloned(), false)
+        EventCollector::of(self.events.clone(), false)
     }
 
     fn of(events: Option<Events>, uses_implicit_templates: bool) -> Self {
-        let events = events.map(Arc::new);
-        let mut table = Table::from(Options::default());
-        table.events = events.clone();
         let requirements = Requirements {
-            paths: PATHS.to_vec(),
             event_data: true,
             user_entries: true,
-            ..Requirements::default()
+            ..Requirements::of_paths(&PATHS)
         };
-        let mut scan = Scan::reading(vec![requirements], table, &[], &[]);
-        scan.projection.names_only = true;
-        scan.uses_implicit_templates = uses_implicit_templates;
+        let mut scan = RecordScan::new(requirements, events.clone()).of_names();
+        if !uses_implicit_templates {
+            scan = scan.without_implicit_templates();
+        }
         EventCollector {
-            scan: Arc::new(scan),
             events,
-            reader: ChunkReader::default(),
-            scratch: Scratch::default(),
+            uses_implicit_templates,
+            scan,
             key: Vec::new(),
             chunk_layouts: HashMap::new(),
             collected: CollectedEvents::default(),
@@ -89,7 +75,7 @@ impl EventCollector {
     /// An empty collector of the same events, for another thread. It has its own templates, because sharing them costs
     /// more than reading them again.
     pub fn beside(&self) -> Self {
-        EventCollector::of(self.events.as_deref().cloned(), self.scan.uses_implicit_templates)
+        EventCollector::of(self.events.clone(), self.uses_implicit_templates)
     }
 
     /// Takes the events that were collected so far.
@@ -107,78 +93,54 @@ impl EventCollector {
         self.collected.absorb(other)
     }
 
-    #[cfg(test)]
-    pub(crate) fn scan(&self) -> &Scan {
-        &self.scan
-    }
-
     /// Adds the records of some slots. Leaves out what is damaged.
     ///
     /// # Errors
-    /// [`SlotsError::TooManyEvents`], [`SlotsError::Interrupted`], [`SlotsError::Poisoned`]. The events of the records
-    /// before the error are kept.
+    /// [`SlotsError::TooManyEvents`], [`SlotsError::Interrupted`]. The events of the records before the error are kept.
     pub fn push(&mut self, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<(), SlotsError> {
         let EventCollector {
             scan,
-            reader,
-            scratch,
             key,
             chunk_layouts,
             collected,
             ..
         } = self;
-        let mut keeps = |reader: &RecordReader<'_, '_>, records: &RecordGroup<'_>, templates: &ChunkTemplates| {
-            let row = Row {
-                record: Some((records.current(), templates)),
-                interrupt: reader.interrupt,
-                ..Row::default()
-            };
-            scan.filter.keeps(Stage::Header, Stage::Record, &row, scratch)
-        };
+        let [provider, event_id, version, channel] = PATHS.map(|path| scan.path(path));
         for (_, chunk, promised) in slots.chunks() {
             chunk_layouts.clear();
-            reader.read(scan, chunk, promised, interrupt, |reader, templates, records| {
-                let has_system = records.current().has_system(templates);
-                if has_system && !keeps(reader, records, templates) {
-                    return Ok(());
-                }
-                reader.read_children(templates, records);
-                if records.current().is_unread() || !has_system && !keeps(reader, records, templates) {
-                    return Ok(());
-                }
-                let sections = records.current();
-                let elements = [sections.event_data(templates), sections.user_entries(templates)];
-                let is_of_templates = write_layout_key(key, templates, elements);
+            scan.read(chunk, promised, interrupt, |record| {
+                let elements = [record.event_data(), record.user_data()];
+                let is_of_templates = write_layout_key(key, elements);
                 let known = chunk_layouts.get(&**key).filter(|_| is_of_templates);
                 let layout = known.copied().unwrap_or_else(|| {
-                    let index = collected.layout_index(field_layout(scan, templates, elements).into());
+                    let index = collected.layout_index(field_layout(elements).into());
                     if is_of_templates {
                         chunk_layouts.insert(key.as_slice().into(), index);
                     }
                     index
                 });
-                let fields = sections.path_values(templates);
-                let number = |path| fields.get(path)?.number();
-                let id = number(EVENT_ID).and_then(|id| u32::try_from(id).ok());
-                let version = number(VERSION).and_then(|version| u8::try_from(version).ok());
+                let at = |path: Option<PathId>| record.value_at(path?);
+                let number = |path| at(path)?.number();
+                let id = number(event_id).and_then(|id| u32::try_from(id).ok());
+                let version = number(version).and_then(|version| u8::try_from(version).ok());
                 key.clear();
                 push_numbers(key, layout, id, version);
-                for path in [PROVIDER, CHANNEL] {
-                    push_key(key, fields.get(path), |value, key| value.push_text(key));
+                for path in [provider, channel] {
+                    push_key(key, at(path), |value, key| value.push_text(key));
                 }
-                let text = |path| fields.get(path)?.text().map(String::into_boxed_str);
+                let text = |path| at(path)?.text().map(String::into_boxed_str);
                 let event = |collected: &CollectedEvents| CollectedEvent {
-                    provider: text(PROVIDER),
+                    provider: text(provider),
                     id,
                     version,
-                    channel: text(CHANNEL),
+                    channel: text(channel),
                     layout: collected.layout(layout),
                     records: 1,
                 };
                 Ok::<_, SlotsError>(collected.add(key, 1, event)?)
             })?;
         }
-        Ok(self.scan.check_shared()?)
+        Ok(())
     }
 
     /// The columns for the fields of the events, at most 4,096. They have the order of the first event. A field that
@@ -241,79 +203,66 @@ impl EventCollector {
     }
 }
 
-/// An element of a record: its entries, and the section that has their values.
-type Leaves<'x, 'r> = Option<(&'x EventData, &'x RecordSection<'r>)>;
-
 /// Writes what distinguishes the fields of records. Returns false if a record spells them out: then they are its own.
-fn write_layout_key(key: &mut Vec<u8>, templates: &ChunkTemplates, elements: [Leaves<'_, '_>; 2]) -> bool {
+fn write_layout_key(key: &mut Vec<u8>, elements: [Option<Entries<'_>>; 2]) -> bool {
     key.clear();
-    for leaves in elements {
-        let Some((element, section)) = leaves else {
+    for element in elements {
+        let Some(element) = element else {
             key.push(0);
             continue;
         };
-        let Some(Ok(compiled)) = section.template().map(|template| templates.get(template)) else {
+        let Some(template) = element.template() else {
             return false;
         };
         key.push(1);
-        key.extend(compiled.number.to_le_bytes());
-        if element.splits {
-            let unnamed = element.entries.iter().filter(|entry| entry.name_len == 0);
-            key.extend(unnamed.flat_map(|entry| (items(entry, section) as u64).to_le_bytes()));
+        key.extend(template.to_le_bytes());
+        if element.splits() {
+            let unnamed = element.iter().filter(|entry| entry.is_unnamed());
+            key.extend(unnamed.flat_map(|entry| (items(entry) as u64).to_le_bytes()));
         }
     }
     true
 }
 
 /// How many values an unnamed entry of a record has: the items of an array, but one at least.
-fn items(entry: &Entry, section: &RecordSection<'_>) -> usize {
-    let items = entry.source.find(section.values).and_then(Resolved::items);
+fn items(entry: RecordEntry<'_>) -> usize {
+    let items = entry.value().and_then(FoundValue::items);
     items.map_or(1, |items| items.take(MAX_FIELDS).count().max(1))
 }
 
 /// The fields of `EventData` and of `UserData`.
 // Out of line, because most records have the layout of an earlier one.
 #[cold]
-fn field_layout(scan: &Scan, templates: &ChunkTemplates, elements: [Leaves<'_, '_>; 2]) -> FieldLayout {
-    let template = |(_, section): (_, &RecordSection<'_>)| Some(templates.get(section.instance()?.0).ok()?.guid);
+fn field_layout(elements: [Option<Entries<'_>>; 2]) -> FieldLayout {
     let mut fields = Vec::new();
-    for (leaves, in_user_data) in elements.into_iter().zip([false, true]) {
-        let Some((element, section)) = leaves else { continue };
-        let is_spelled_out = matches!(
-            section.content,
-            SectionContent::Tree(_, None) | SectionContent::ImplicitInstance(..)
-        );
-        let keys = &scan.plans.keys;
+    for (element, in_user_data) in elements.into_iter().zip([false, true]) {
+        let Some(element) = element else { continue };
         let mut number = 0;
-        let of_entries = element.entries.iter().flat_map(|entry| {
-            let is_split = element.splits && entry.name_len == 0;
+        let of_entries = element.iter().flat_map(|entry| {
+            let is_split = element.splits() && entry.is_unnamed();
             let first = number + 1;
-            let count = if is_split { items(entry, section) } else { 1 };
+            let count = if is_split { items(entry) } else { 1 };
             number += if is_split { count } else { 0 };
             (first..first + count).map(move |number| {
-                if is_split {
-                    let key = keys.key(&Param(number).to_string());
-                    (
-                        keys.name(&key),
-                        ValueType {
-                            array: false,
-                            ..entry.declared
-                        },
-                    )
+                let mut value_type = entry.declared();
+                value_type.array &= !is_split;
+                let key = if is_split {
+                    Param(number).to_string().into()
                 } else {
-                    (keys.name(&entry.key), entry.declared)
-                }
+                    entry.key()
+                };
+                (key, value_type)
             })
         });
         fields.extend(of_entries.take(MAX_FIELDS).map(|(key, value_type)| CollectedField {
             key,
             value_type,
             in_user_data,
-            is_spelled_out,
+            is_spelled_out: element.is_spelled_out(),
         }));
     }
     FieldLayout {
-        template: elements.into_iter().flatten().find_map(template),
+        template: elements.into_iter().flatten().find_map(Entries::guid),
         fields: fields.into(),
     }
 }

@@ -4,8 +4,6 @@ use evtx_format::Interrupted;
 use evtx_format::container::chunk::{CHUNK_SIZE, slots_before_zeros};
 use evtx_format::container::records::PromisedIds;
 
-use crate::scan::Poisoned;
-
 /// The most bytes of memory for collected events. The tens of thousands that Windows has take a few MiB.
 pub(super) const MAX_EVENT_BYTES: usize = 32 << 20;
 
@@ -23,9 +21,6 @@ pub enum SlotsError {
     /// The caller has interrupted the call.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// A thread that shares state with this one has panicked.
-    #[error(transparent)]
-    Poisoned(#[from] Poisoned),
 }
 
 /// Consecutive slots of a file, each with a chunk. The last may be cut short.
