@@ -22,7 +22,6 @@ mod filter;
 mod columns;
 mod scan;
 mod read;
-mod events;
 mod decode;
 #[cfg(test)]
 mod tests;
@@ -30,10 +29,6 @@ mod tests;
 pub use arrays::{Indices, MakeArrays, Strings};
 pub use columns::{TextColumn, TextListColumn};
 pub use decode::{DecodeError, Decoder, Definitions, Doubt};
-pub use events::{
-    CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, Slots, SlotsError, TooManyEvents,
-    push_key,
-};
 pub use extra::{
     Beside, ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Requirements, RowFinder, RowSource,
     ScanLayout, SecondPass,
@@ -47,7 +42,7 @@ pub use record::{
 };
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, Comparable, EventField, EventFieldTuple, EventPath, Events, Numbering, OnError, Options,
-    column_field, enum_field, enum_of, reference, system_names, uuid_field,
+    ColumnKeys, ColumnReference, ColumnType, Comparable, EntryKeys, EventField, EventFieldTuple, EventPath, Events,
+    FieldType, Numbering, OnError, Options, enum_field, enum_of, reference, system_names, uuid_field,
 };
 pub use table::{Table, schema};

@@ -11,10 +11,9 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use common::{column, every_column, logs, read};
 use cpu_time::ThreadTime;
-use evtx_arrow::{
-    Comparison, DecodeError, Decoder, EventCollector, Events, Expression, Literal, Options, Predicate, Scan, Table,
-};
+use evtx_arrow::{Comparison, DecodeError, Decoder, Events, Expression, Literal, Options, Predicate, Scan, Table};
 use evtx_detect::{Rules, table_of_matches};
+use evtx_events::EventCollector;
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
 use evtx_messages::mta::{self, SavedMessages};

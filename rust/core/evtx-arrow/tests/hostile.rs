@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use common::{column, corpus, every_column, samples};
 use cpu_time::ThreadTime;
-use evtx_arrow::{EventCollector, Events, OnError, Options, Scan, Table};
+use evtx_arrow::{Events, OnError, Options, Scan, Table};
+use evtx_events::EventCollector;
 use evtx_format::Interrupt;
 use evtx_reports::{ChunkReport, FileReport, Report, SchemaReport};
 use peak_alloc::PeakAlloc;

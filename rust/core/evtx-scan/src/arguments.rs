@@ -3,12 +3,9 @@
 //! Each argument is one entry of a list, made by [`arguments!`](crate::arguments!), beside the settings that it changes. Crates
 //! above this one declare lists of their own.
 
-use evtx_arrow::{EventField, Events, Options, Table};
-use evtx_format::Interrupt;
+use evtx_arrow::Options;
 
-use crate::sample::{SampleSize, read_sample};
-use crate::scan_path::ScanPath;
-use crate::storage::{Password, ScanError, Storage};
+use crate::storage::{Password, ScanError};
 
 /// What an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,14 +130,6 @@ impl<T> Setting<T> {
 pub struct ScanSettings {
     /// The options of the table.
     pub options: Options,
-    /// The events that the caller named.
-    pub event_ids: Option<Vec<u32>>,
-    /// The providers that the caller named.
-    pub providers: Option<Vec<String>>,
-    /// How much is read to find the fields of the events.
-    pub sample_size: SampleSize,
-    /// The fields of the events, if they were found before.
-    pub known_fields: Option<Vec<EventField>>,
     /// Whether folders are columns.
     pub hive_partitioning: bool,
     /// The password of encrypted files.
@@ -150,8 +139,6 @@ pub struct ScanSettings {
 arguments! {
     /// The arguments of every scan of events.
     pub OF_EVENTS of ScanSettings:
-    /// Only the records of this event, or of a list of them, with a column for each of their fields.
-    event_id = None, List(|all, texts| put(&mut all.event_ids, texts.as_deref().map(event_ids).transpose()));
     /// Adds a column `fields`: all values of the event, each with its name.
     fields = Some("false"), Flag(|all| &mut all.options.fields);
     /// Folders named `key=value` are columns.
@@ -160,10 +147,6 @@ arguments! {
     json = Some("false"), Flag(|all| &mut all.options.json);
     /// How to handle damage: return a row with `error` set (`report`), no row (`skip`), or fail the query (`fail`).
     on_error = Some("report"), Text(|all, text| put(&mut all.options.on_error, text.unwrap_or_default().parse()));
-    /// Only the records of this provider, or of a list of them. The case of ASCII letters does not matter.
-    provider = None, List(|all, names| put(&mut all.providers, Ok(names)));
-    /// With `event_id`: how many files are read to find the fields, -1 for all. If it is not given, all local ones.
-    sample_size = None, Integer(|all, size| put(&mut all.sample_size, sample_size(size)));
     /// Adds a column `text`: all values of the event, a line for each, to search them at once.
     text = Some("false"), Flag(|all| &mut all.options.text);
     /// Adds a column `xml`: the whole event as XML.
@@ -186,84 +169,4 @@ arguments! {
     pub OF_FILES of ScanSettings:
     /// The password of encrypted entries of ZIP and 7z archives.
     password = None, Text(|all, text| put(&mut all.password, Ok(text.map(Password::from))));
-}
-
-/// The most event IDs of a call: as many as Windows has, whose IDs have 16 bits.
-const MAX_EVENT_IDS: usize = 1 << 16;
-
-fn event_ids(texts: &[String]) -> Result<Vec<u32>, String> {
-    if texts.len() > MAX_EVENT_IDS {
-        return Err(format!("event_id takes at most {MAX_EVENT_IDS} IDs"));
-    }
-    let parse = |text: &String| {
-        let text = text.trim();
-        // A number of a type with fractions can come as 4624.0.
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let is_whole = fraction.bytes().all(|digit| digit == b'0');
-        let number = whole.parse().ok().filter(|_| is_whole);
-        number.ok_or_else(|| {
-            let most = u32::MAX;
-            format!("event_id must be a whole number from 0 to {most}, or a list of them, not {text}")
-        })
-    };
-    texts.iter().map(parse).collect()
-}
-
-fn sample_size(size: Option<i64>) -> Result<SampleSize, String> {
-    match size {
-        None => Ok(SampleSize::Local),
-        Some(-1) => Ok(SampleSize::All),
-        Some(size) => usize::try_from(size)
-            .map(SampleSize::Files)
-            .map_err(|_| format!("sample_size must be a number of files, or -1 for all, not {size}")),
-    }
-}
-
-/// The columns that a call has, before extras add theirs.
-#[derive(Debug)]
-pub struct Planned {
-    /// The columns.
-    pub table: Table,
-    /// The fields of the events, if the call is for certain events.
-    pub fields: Vec<EventField>,
-    /// A warning: that only parts of the files were read to find the fields.
-    pub warning: Option<String>,
-}
-
-impl ScanSettings {
-    /// Plans the columns of a call. Reads some of the files if the columns depend on them, with at most so many threads.
-    /// No field is called like one of the `extras`.
-    ///
-    /// # Errors
-    /// [`ScanError::Interrupted`], and [`ScanError::Decode`] if a thread has panicked.
-    pub fn plan(
-        &self,
-        extras: &[&str],
-        paths: &[ScanPath],
-        threads: usize,
-        storage: &dyn Storage,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Planned, ScanError> {
-        let providers = self.providers.as_ref();
-        let providers = providers.map(|names| names.iter().map(|name| name.as_str().into()).collect());
-        let mut planned = Planned {
-            table: Table::from(self.options),
-            fields: Vec::new(),
-            warning: None,
-        };
-        planned.table = match (&self.event_ids, providers) {
-            (None, None) => planned.table,
-            (None, providers) => Table::of_all_fields(self.options, Events { ids: None, providers }),
-            (Some(ids), providers) => {
-                let ids = Some(ids.as_slice().into());
-                let events = Events { ids, providers };
-                (planned.fields, planned.warning) = match &self.known_fields {
-                    Some(fields) => (fields.clone(), None),
-                    None => read_sample(events.clone(), storage, paths, self.sample_size, threads, interrupt)?,
-                };
-                Table::of_events_beside(self.options, events, &planned.fields, extras)
-            }
-        };
-        Ok(planned)
-    }
 }

@@ -29,12 +29,10 @@ mod second_pass;
 mod definitions;
 mod unmatched;
 mod scan;
-mod sample;
 pub mod arguments;
 
 pub use arguments::{
-    Argument, ArgumentKind, ArgumentValue, OF_EVENTS, OF_FILES, OF_LOGS, Planned, ScanSettings, Set, Setter, Setting,
-    put,
+    Argument, ArgumentKind, ArgumentValue, OF_EVENTS, OF_FILES, OF_LOGS, ScanSettings, Set, Setter, Setting, put,
 };
 pub use beside::BesideLogs;
 pub use evtx_arrow::Doubt;
@@ -46,11 +44,10 @@ pub use local::{LocalFile, LocalStorage, single_stars};
 pub use paths::{expand, has_glob};
 pub use pool::{Lease, Pool};
 pub use queue::batch_index;
-pub use sample::SampleSize;
 pub use scan::{FileBatch, FileScan, Worker};
 pub use scan_path::{FileSplit, ScanPath};
 pub use storage::{
     ALL_READ, Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, Password, SETTLED,
-    ScanError, Storage, StorageError, StorageFile, WAIT, ends_with, separators, sort_by,
+    ScanError, Storage, StorageError, StorageFile, WAIT, ends_with, separators, sort_by, unless_failed,
 };
 pub use threads::{MAX_THREADS, on_threads};

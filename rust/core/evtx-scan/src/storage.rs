@@ -7,7 +7,7 @@ use std::fs::Metadata;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use evtx_arrow::{DecodeError, Doubt, Poisoned};
+use evtx_arrow::{DecodeError, Doubt};
 use evtx_format::{Interrupt, Interrupted, printable};
 
 /// How long a thread waits for another one before it checks for an interrupt.
@@ -341,12 +341,6 @@ impl From<DecodeError> for ScanError {
     }
 }
 
-impl From<Poisoned> for ScanError {
-    fn from(poisoned: Poisoned) -> Self {
-        ScanError::Decode(poisoned.into())
-    }
-}
-
 impl From<StorageError> for ScanError {
     fn from(error: StorageError) -> Self {
         match error {
@@ -427,7 +421,10 @@ impl Call<'_> {
 }
 
 /// The result of the storage; `None` if it failed.
-pub(crate) fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanError> {
+///
+/// # Errors
+/// [`ScanError::Interrupted`].
+pub fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanError> {
     match outcome {
         Ok(found) => Ok(Some(found)),
         Err(StorageError::Interrupted(interrupted)) => Err(interrupted.into()),

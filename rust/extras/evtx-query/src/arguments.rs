@@ -6,6 +6,7 @@ use std::thread::available_parallelism;
 
 use evtx_arrow::EventField;
 use evtx_detect::{RuleSettings, Rules, table_of_matches};
+use evtx_events::EventSettings;
 use evtx_extras::{EXTRAS, ExtraSettings, reference};
 use evtx_format::Interrupt;
 use evtx_reports::LineSettings;
@@ -20,6 +21,7 @@ use crate::query::{List, Query};
 pub struct Arguments {
     query: Query,
     scan: ScanSettings,
+    events: EventSettings,
     extras: ExtraSettings,
     rules: RuleSettings,
     lines: LineSettings,
@@ -31,6 +33,7 @@ impl Arguments {
         Arguments {
             query,
             scan: ScanSettings::default(),
+            events: EventSettings::default(),
             extras: ExtraSettings::default(),
             rules: RuleSettings::default(),
             lines: LineSettings::default(),
@@ -50,6 +53,7 @@ impl Arguments {
         let (name, mut value) = (argument.name, Some(value));
         let mut take = |list: &List| match *list {
             List::Scan(list) => take(list, name, &mut self.scan, &mut value, function),
+            List::Events(list) => take(list, name, &mut self.events, &mut value, function),
             List::Extras(list) => take(list, name, &mut self.extras, &mut value, function),
             List::Rules(list) => take(list, name, &mut self.rules, &mut value, function),
             List::Lines(list) => take(list, name, &mut self.lines, &mut value, function),
@@ -77,7 +81,7 @@ impl Arguments {
 
     /// Sets the fields of the events: those of a [`ScanCall`] with the same arguments, perhaps of another process.
     pub fn know_fields(&mut self, fields: Vec<EventField>) {
-        self.scan.known_fields = Some(fields);
+        self.events.known_fields = Some(fields);
     }
 
     /// Whether records are recovered. Files are then read as a whole, not in parts.
@@ -113,14 +117,17 @@ impl Arguments {
         if !self.query.reads_events() {
             return Ok(call);
         }
-        let planned = self.scan.plan(&EXTRAS, &call.paths, threads, storage, interrupt)?;
+        let options = self.scan.options;
+        let planned = self
+            .events
+            .plan(options, &EXTRAS, &call.paths, threads, storage, interrupt)?;
         (call.fields, call.warning) = (planned.fields, planned.warning);
         let row = if self.query == Query::Matches {
             "match"
         } else {
             "record"
         };
-        call.providers = self.scan.providers.clone().map(|providers| (row, providers));
+        call.providers = self.events.providers.clone().map(|providers| (row, providers));
         (call.table, call.messages) = self.extras.plan(planned.table, memory, storage, interrupt)?;
         if self.query == Query::Matches {
             let loaded = self.rules.load_named(function, threads, storage, interrupt)?;
@@ -171,7 +178,7 @@ pub fn rules_of_rows(
 #[cfg(test)]
 mod tests {
     use evtx_arrow::OnError;
-    use evtx_scan::SampleSize;
+    use evtx_events::SampleSize;
 
     use super::*;
 
@@ -244,8 +251,11 @@ mod tests {
         assert!(Query::Records.argument("nothing").is_none());
         assert!(!format!("{arguments:?}").contains("s3cret"));
         assert!(arguments.scan.options.verify && arguments.scan.options.on_error == OnError::Skip);
-        assert_eq!(arguments.scan.sample_size, SampleSize::All);
-        assert_eq!(arguments.scan.event_ids, Some(vec![7, 8]));
-        assert_eq!(arguments.scan.providers, Some(vec!["A, B".to_owned(), "c".to_owned()]));
+        assert_eq!(arguments.events.sample_size, SampleSize::All);
+        assert_eq!(arguments.events.event_ids, Some(vec![7, 8]));
+        assert_eq!(
+            arguments.events.providers,
+            Some(vec!["A, B".to_owned(), "c".to_owned()])
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use evtx_archive::{EXPORT_FILES, LINE_FILES};
 use evtx_detect::{OF_MATCHES, OF_RULES, RULE_FILES, RuleSettings};
+use evtx_events::{EventSettings, OF_CERTAIN_EVENTS};
 use evtx_extras::{ExtraSettings, OF_EXTRAS};
 use evtx_reports::{LineSettings, OF_LINES, PROVIDER_FILES};
 use evtx_scan::{Argument, FileKind, OF_EVENTS, OF_FILES, OF_LOGS, ScanSettings, Setting};
@@ -61,18 +62,30 @@ impl Query {
 
     /// The lists of its arguments besides the files.
     pub(crate) fn lists(self) -> &'static [List] {
-        use List::{Extras, Lines, Rules, Scan};
+        use List::{Events, Extras, Lines, Rules, Scan};
         match self {
-            Query::Records => &[Scan(OF_FILES), Scan(OF_EVENTS), Scan(OF_LOGS), Extras(OF_EXTRAS)],
+            Query::Records => &[
+                Scan(OF_FILES),
+                Scan(OF_EVENTS),
+                Scan(OF_LOGS),
+                Events(OF_CERTAIN_EVENTS),
+                Extras(OF_EXTRAS),
+            ],
             Query::Matches => &[
                 Scan(OF_FILES),
                 Scan(OF_EVENTS),
                 Scan(OF_LOGS),
+                Events(OF_CERTAIN_EVENTS),
                 Extras(OF_EXTRAS),
                 Rules(OF_RULES),
                 Rules(OF_MATCHES),
             ],
-            Query::Exports => &[Scan(OF_FILES), Scan(OF_EVENTS), Extras(OF_EXTRAS)],
+            Query::Exports => &[
+                Scan(OF_FILES),
+                Scan(OF_EVENTS),
+                Events(OF_CERTAIN_EVENTS),
+                Extras(OF_EXTRAS),
+            ],
             Query::Rules => &[Scan(OF_FILES), Rules(OF_RULES)],
             Query::Lines => &[Scan(OF_FILES), Lines(OF_LINES)],
             Query::Fields | Query::Files | Query::Chunks | Query::Messages => &[Scan(OF_FILES)],
@@ -103,6 +116,7 @@ impl Query {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum List {
     Scan(&'static [Setting<ScanSettings>]),
+    Events(&'static [Setting<EventSettings>]),
     Extras(&'static [Setting<ExtraSettings>]),
     Rules(&'static [Setting<RuleSettings>]),
     Lines(&'static [Setting<LineSettings>]),
@@ -115,6 +129,7 @@ impl List {
         }
         match self {
             List::Scan(list) => of(list),
+            List::Events(list) => of(list),
             List::Extras(list) => of(list),
             List::Rules(list) => of(list),
             List::Lines(list) => of(list),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_arrow::{Slots, SlotsError};
+use evtx_events::{Slots, SlotsError};
 use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, template_count};
 use evtx_format::container::header::FileHeader;
 use evtx_format::{Interrupt, printable};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use evtx_arrow::column_field;
 use evtx_catalog::{DeclaredEvent, all_events};
+use evtx_events::column_field;
 use evtx_format::value::ValueType;
 
 use crate::report::{ListReport, TypeName};

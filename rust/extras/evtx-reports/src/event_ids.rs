@@ -3,7 +3,8 @@
 //! The export of a log numbers its records anew. `EventRecordID` keeps the number from the log in which the event was
 //! first written, so gaps in it are gaps in that log.
 
-use evtx_arrow::{EventPath, PathId, RecordScan, Requirements, push_key};
+use evtx_arrow::{EventPath, PathId, RecordScan, Requirements};
+use evtx_events::push_key;
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;

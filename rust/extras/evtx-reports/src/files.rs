@@ -1,6 +1,6 @@
 //! The report on files.
 
-use evtx_arrow::{Slots, SlotsError};
+use evtx_events::{Slots, SlotsError};
 use evtx_format::container::header::FileHeader;
 use evtx_format::{Interrupt, printable};
 

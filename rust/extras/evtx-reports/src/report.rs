@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
-use evtx_arrow::{Slots, SlotsError, TooManyEvents};
+use evtx_events::{Slots, SlotsError, TooManyEvents};
 use evtx_format::Interrupt;
 use evtx_format::container::header::FileHeader;
 
@@ -33,8 +33,7 @@ pub trait Report: Send {
     /// Looks at a block of a file.
     ///
     /// # Errors
-    /// [`SlotsError::TooManyEvents`]: the rest of the file is left out; [`SlotsError::Interrupted`];
-    /// [`SlotsError::Poisoned`].
+    /// [`SlotsError::TooManyEvents`]: the rest of the file is left out; [`SlotsError::Interrupted`].
     fn look(
         worker: &mut Self::Worker,
         slots: Slots<'_>,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use evtx_arrow::{DecodeError, Slots, SlotsError};
+use evtx_arrow::DecodeError;
+use evtx_events::{Slots, SlotsError};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};

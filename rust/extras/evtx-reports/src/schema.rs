@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_arrow::{CollectedEvent, CollectedEvents, CollectedField, EventCollector, Slots, SlotsError, TooManyEvents};
+use evtx_events::{CollectedEvent, CollectedEvents, CollectedField, EventCollector, Slots, SlotsError, TooManyEvents};
 use evtx_format::Interrupt;
 
 use crate::report::{BATCH_ROWS, Report, TypeName};

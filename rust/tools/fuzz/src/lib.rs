@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use evtx_arrow::{Decoder, EventCollector, Events, OnError, Options, Scan, Slots, Table, schema};
+use evtx_arrow::{Decoder, Events, OnError, Options, Scan, Table, schema};
+use evtx_events::{EventCollector, Slots};
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::survey::{Search, Survey};

@@ -252,7 +252,8 @@ macro_rules! field_types {
     ($($(#[doc = $about:literal])* $field_type:ident($name:literal): $data_type:expr;)+) => {
         /// The type that a value is read as. A value that does not fit is NULL.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub(crate) enum FieldType { $($(#[doc = $about])* $field_type,)+ }
+        #[allow(missing_docs)] // the names say it
+        pub enum FieldType { $($(#[doc = $about])* $field_type,)+ }
 
         impl FieldType {
             /// Every type with its name.
@@ -294,21 +295,21 @@ field_types! {
 /// of an element's second field with such a name, and of one that both elements have, have upper-case letters: see
 /// [`ColumnKeys`](super::numbering::ColumnKeys).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct EntryKeys {
+pub struct EntryKeys {
     /// The key in `EventData`, or else in `UserData`.
-    pub(crate) key: Arc<str>,
+    pub key: Arc<str>,
     /// The key that both elements have in some event: in records whose `EventData` has it, the column has the value of
     /// `UserData`.
-    pub(crate) in_both: Option<Arc<str>>,
+    pub in_both: Option<Arc<str>>,
 }
 
 /// The type of a field's column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct ColumnType {
+pub struct ColumnType {
     /// The type of the value, or of the items if it is a list.
-    pub(crate) item: FieldType,
+    pub item: FieldType,
     /// Whether the value is a list of items.
-    pub(crate) list: bool,
+    pub list: bool,
 }
 
 impl ColumnType {
@@ -532,7 +533,7 @@ pub fn uuid_field(name: &str) -> Field {
 
 impl ColumnType {
     /// An Arrow field of the type. It can be NULL.
-    pub(crate) fn field(self, name: &str) -> Field {
+    pub fn field(self, name: &str) -> Field {
         if self.list {
             Field::new(name, DataType::List(self.item_field()), true)
         } else {

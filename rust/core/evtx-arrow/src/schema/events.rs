@@ -17,9 +17,11 @@ pub struct Events {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventField {
     /// Its name, as the first event that has it spells it.
-    pub(crate) name: Arc<str>,
-    pub(crate) keys: EntryKeys,
-    pub(crate) column_type: ColumnType,
+    pub name: Arc<str>,
+    /// The keys of its entries.
+    pub keys: EntryKeys,
+    /// The type of its column.
+    pub column_type: ColumnType,
 }
 
 /// An [`EventField`] in plain values, to send it to another process: its name, the two keys of its entries, the name of

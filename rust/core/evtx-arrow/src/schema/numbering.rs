@@ -59,7 +59,7 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
 
 /// The columns for the entries of an element, whose keys differ, but perhaps only in their case, which engines do not see.
 #[derive(Debug, Default)]
-pub(crate) struct ColumnKeys {
+pub struct ColumnKeys {
     /// How many entries had a key in lower case after the first.
     counts: HashMap<String, usize>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct ColumnKeys {
 impl ColumnKeys {
     /// Takes an entry by its key. Returns the key of its column, and whether that has a number. Keys are in lower case: only the
     /// letter before a number is not, so a key with a number is never that of another entry.
-    pub(crate) fn take(&mut self, entry: &str) -> (String, bool) {
+    pub fn take(&mut self, entry: &str) -> (String, bool) {
         let normalized = entry.to_lowercase();
         if let Some(count) = self.counts.get_mut(&normalized) {
             *count += 1;

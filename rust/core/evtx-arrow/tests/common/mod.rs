@@ -15,7 +15,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use evtx_arrow::{DecodeError, Decoder, Options, Scan, Slots, Table};
+use evtx_arrow::{DecodeError, Decoder, Options, Scan, Table};
+use evtx_events::Slots;
 use evtx_extras::Extras;
 use evtx_extras::{MessageFile, SavedBeside};
 use evtx_format::Interrupt;

@@ -4,9 +4,8 @@
 use std::path::PathBuf;
 
 use crate::common::{self, cell, corpus, every_column, samples, scan, slots};
-use evtx_arrow::{
-    CollectedEvent, Comparison, EventCollector, Events, Expression, Literal, Options, Predicate, Scan, Table,
-};
+use evtx_arrow::{Comparison, Events, Expression, Literal, Options, Predicate, Scan, Table};
+use evtx_events::{CollectedEvent, EventCollector};
 use evtx_format::Interrupt;
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use proptest::collection::vec;

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use evtx_arrow::{EventCollector, Events, Options, Scan, Slots};
+use evtx_arrow::{Events, Options, Scan};
+use evtx_events::{EventCollector, Slots};
 use evtx_format::Interrupt;
 use evtx_format::container::header::FILE_HEADER;
 use evtx_query::{Arguments, Query};

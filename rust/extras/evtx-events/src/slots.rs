@@ -5,7 +5,7 @@ use evtx_format::container::chunk::{CHUNK_SIZE, slots_before_zeros};
 use evtx_format::container::records::PromisedIds;
 
 /// The most bytes of memory for collected events. The tens of thousands that Windows has take a few MiB.
-pub(super) const MAX_EVENT_BYTES: usize = 32 << 20;
+pub(crate) const MAX_EVENT_BYTES: usize = 32 << 20;
 
 /// The files have more different events than a collector keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

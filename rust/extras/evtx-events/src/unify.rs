@@ -1,9 +1,8 @@
 //! The type of a field's column, from the types that templates declare for the field.
 
 use arrow_schema::Field;
+use evtx_arrow::{ColumnType, FieldType};
 use evtx_format::value::{Scalar, ValueType};
-
-use super::columns::{ColumnType, FieldType};
 
 /// The column type for values of a BinXML type. `None` for `Null`, whose values fit any column.
 pub(crate) fn column_type(value_type: ValueType) -> Option<ColumnType> {

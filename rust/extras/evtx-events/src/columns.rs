@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
+use evtx_arrow::{ColumnKeys, ColumnType, EntryKeys, EventField};
 use evtx_catalog::DeclaredEvent;
 use hashbrown::{HashMap, HashSet};
 
-use super::collected::FieldLayout;
-use crate::schema::{ColumnKeys, ColumnType, EntryKeys, EventField, TEXT, column_type, unite};
+use crate::collected::FieldLayout;
+use crate::unify::{TEXT, column_type, unite};
 
 /// The most fields of events that become columns, and that are collected of one element. `event_data` has the others.
-pub(super) const MAX_FIELDS: usize = 4096;
+pub(crate) const MAX_FIELDS: usize = 4096;
 
 /// The columns for fields, by index, and their order.
 #[derive(Default)]
-pub(super) struct FieldColumns {
+pub(crate) struct FieldColumns {
     columns: Vec<FieldColumn>,
     order: Vec<usize>,
     indices: HashMap<Arc<str>, usize>,
@@ -60,7 +61,7 @@ impl FieldColumns {
 
     /// Adds the fields of a template, each after the one before it. If both elements have a key, that of `UserData` is
     /// another column.
-    pub(super) fn add(&mut self, layout: &FieldLayout) {
+    pub(crate) fn add(&mut self, layout: &FieldLayout) {
         let mut columns = [ColumnKeys::default(), ColumnKeys::default()];
         let keyed = layout.fields.iter().map(|field| {
             let (key, _) = columns[usize::from(field.in_user_data)].take(&field.key);
@@ -89,7 +90,7 @@ impl FieldColumns {
     }
 
     /// Adds the fields that a provider declares for an event.
-    pub(super) fn declare(&mut self, event: &DeclaredEvent) {
+    pub(crate) fn declare(&mut self, event: &DeclaredEvent) {
         let mut last = None;
         let mut columns = ColumnKeys::default();
         for (name, value_type) in event.fields.iter() {
@@ -103,7 +104,7 @@ impl FieldColumns {
         }
     }
 
-    pub(super) fn in_order(&self) -> Vec<EventField> {
+    pub(crate) fn in_order(&self) -> Vec<EventField> {
         let field = |index: &usize| {
             let column = &self.columns[*index];
             EventField {

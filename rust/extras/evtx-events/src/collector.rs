@@ -7,19 +7,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use evtx_arrow::{Entries, EventField, EventPath, Events, FoundValue, PathId, RecordEntry, RecordScan, Requirements};
 use evtx_catalog::{DeclaredEvent, classic_providers, events_of};
 use evtx_format::Interrupt;
 use evtx_format::binxml::fields::Param;
 use hashbrown::HashMap;
 
-use super::collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key, push_numbers};
-use super::columns::{FieldColumns, MAX_FIELDS};
-use super::slots::{Slots, SlotsError, TooManyEvents};
-use crate::extra::Requirements;
-use crate::plan::PathId;
-use crate::read::RecordScan;
-use crate::record::{Entries, FoundValue, RecordEntry};
-use crate::schema::{EventField, EventPath, Events};
+use crate::collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key, push_numbers};
+use crate::columns::{FieldColumns, MAX_FIELDS};
+use crate::slots::{Slots, SlotsError, TooManyEvents};
 
 /// The paths that a collector reads.
 const PATHS: [EventPath; 4] = [

@@ -8,16 +8,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use evtx_arrow::{CollectedEvents, EventCollector, EventField, Events, Slots, SlotsError};
+use evtx_arrow::{EventField, Events};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::records::PromisedIds;
+use evtx_scan::{
+    Buffer, Call, LastOpened, LogFile, MAX_THREADS, SETTLED, ScanError, ScanPath, Storage, on_threads, unless_failed,
+};
 
-use crate::file::{Buffer, LogFile};
-use crate::scan_path::ScanPath;
-use crate::storage::{Call, LastOpened, SETTLED, ScanError, Storage, unless_failed};
-use crate::threads::{MAX_THREADS, on_threads};
+use crate::collected::CollectedEvents;
+use crate::collector::EventCollector;
+use crate::slots::{Slots, SlotsError};
 
 /// The most bytes that are read of local files for the fields of events: by default, and of a given number of files.
 const MAX_BYTES: u64 = 4 << 30;

@@ -6,8 +6,8 @@ use arrow_schema::Field;
 use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 
-use super::slots::{MAX_EVENT_BYTES, TooManyEvents};
-use crate::schema::column_field;
+use crate::slots::{MAX_EVENT_BYTES, TooManyEvents};
+use crate::unify::column_field;
 
 /// About how many bytes of memory an event takes, without the two copies of its key.
 const EVENT: usize = 256;
@@ -48,7 +48,7 @@ pub struct CollectedField {
     /// Whether the field is in `UserData`.
     pub in_user_data: bool,
     /// Whether records spell the field out. Its type then says only how it is written.
-    pub(super) is_spelled_out: bool,
+    pub(crate) is_spelled_out: bool,
 }
 
 impl CollectedField {
@@ -63,7 +63,7 @@ impl CollectedField {
 pub struct CollectedEvents {
     layouts: Vec<Arc<FieldLayout>>,
     layout_indices: HashMap<Arc<FieldLayout>, usize>,
-    pub(super) events: Vec<CollectedEvent>,
+    pub(crate) events: Vec<CollectedEvent>,
     event_indices: HashMap<Box<[u8]>, usize>,
     /// About how many bytes of memory they take.
     bytes: usize,
@@ -82,7 +82,7 @@ impl CollectedEvents {
     }
 
     /// The index of a layout, which is added if it is new.
-    pub(super) fn layout_index(&mut self, layout: Arc<FieldLayout>) -> usize {
+    pub(crate) fn layout_index(&mut self, layout: Arc<FieldLayout>) -> usize {
         *self.layout_indices.entry(layout).or_insert_with_key(|layout| {
             let fields = layout.fields.iter();
             let fields = fields.map(|field| size_of::<CollectedField>() + field.key.len());
@@ -92,12 +92,12 @@ impl CollectedEvents {
         })
     }
 
-    pub(super) fn layout(&self, index: usize) -> Arc<FieldLayout> {
+    pub(crate) fn layout(&self, index: usize) -> Arc<FieldLayout> {
         Arc::clone(&self.layouts[index])
     }
 
     /// Adds records of an event. `key` tells events apart.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         key: &[u8],
         records: u64,
@@ -142,7 +142,7 @@ impl CollectedEvents {
 }
 
 /// Starts the key of an event.
-pub(super) fn push_numbers(key: &mut Vec<u8>, layout: usize, id: Option<u32>, version: Option<u8>) {
+pub(crate) fn push_numbers(key: &mut Vec<u8>, layout: usize, id: Option<u32>, version: Option<u8>) {
     key.extend_from_slice(&layout.to_le_bytes());
     key.extend_from_slice(&id.map_or(u64::MAX, u64::from).to_le_bytes());
     key.extend_from_slice(&version.map_or(u16::MAX, u16::from).to_le_bytes());

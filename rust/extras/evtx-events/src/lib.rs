@@ -1,0 +1,20 @@
+//! The events of logs and their fields, for tables of certain events and for reports.
+//!
+//! A table of certain events has a column for each of their fields. Which fields there are is found out before the scan: in
+//! the logs, and in the catalog of what Windows' providers declare.
+#![forbid(unsafe_code)]
+
+mod unify;
+mod slots;
+mod collected;
+mod columns;
+mod collector;
+mod sample;
+mod settings;
+
+pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key};
+pub use collector::EventCollector;
+pub use sample::SampleSize;
+pub use settings::{EventSettings, OF_CERTAIN_EVENTS, Planned};
+pub use slots::{Slots, SlotsError, TooManyEvents};
+pub use unify::column_field;
