@@ -23,13 +23,12 @@ RULES = {
 # The crates of the core that a crate of the core uses.
 CORE = {
     "evtx-format": [],
-    "evtx-catalog": ["evtx-format"],
-    "evtx-arrow": ["evtx-format", "evtx-catalog"],
-    "evtx-scan": ["evtx-format", "evtx-catalog", "evtx-arrow"],
+    "evtx-arrow": ["evtx-format"],
+    "evtx-scan": ["evtx-format", "evtx-arrow"],
 }
 # Extras that use no crate of this project, and those that know no Arrow.
 ALONE = ["evtx-codes"]
-WITHOUT_ARROW = ["evtx-codes", "evtx-sigma", "evtx-messages", "evtx-writer"]
+WITHOUT_ARROW = ["evtx-codes", "evtx-catalog", "evtx-sigma", "evtx-messages", "evtx-writer"]
 
 
 def main(root):

@@ -4,7 +4,7 @@ usage: make_catalog.py MANIFESTS SYSMON CATALOG
 
 MANIFESTS is a table of the providers' manifests, tab-separated and compressed with gzip: provider, event ID, version, fields. Fields are
 written as "type name" and separated by ", ". SYSMON is the schema that `sysmon -s` prints. CATALOG is the output,
-rust/core/evtx-catalog/data/events.bin. rust/core/evtx-catalog/src/lib.rs describes its format.
+rust/extras/evtx-catalog/data/events.bin. rust/extras/evtx-catalog/src/lib.rs describes its format.
 
 The table was listed with Windows' Trace Data Helper. It differs from the templates in logs; `mend` corrects the known differences.
 """

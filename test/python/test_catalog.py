@@ -16,7 +16,7 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 import make_catalog  # noqa: E402
 
-CATALOG = ROOT / "rust/core/evtx-catalog/data/events.bin"
+CATALOG = ROOT / "rust/extras/evtx-catalog/data/events.bin"
 SOURCES = os.environ.get("EVTX_CATALOG_SOURCES")
 
 # The column type of each field type.

@@ -51,3 +51,4 @@ pub use storage::{
     ScanError, Storage, StorageError, StorageFile, WAIT, ends_with, separators, sort_by, unless_failed,
 };
 pub use threads::{MAX_THREADS, on_threads};
+pub use unmatched::Advice;

@@ -14,7 +14,7 @@ use crate::queue::{FileOptions, FileQueue, LAST_INDEX, Wanted, Work};
 use crate::scan_path::ScanPath;
 use crate::second_pass::{Again, FirstPass, LogAgain};
 use crate::storage::{Call, ScanError, Storage};
-use crate::unmatched::Unmatched;
+use crate::unmatched::{Advice, Unmatched};
 
 /// A scan of files, and its progress. The threads of a query share it.
 pub struct FileScan {
@@ -25,7 +25,7 @@ pub struct FileScan {
     definitions: SharedDefinitions,
     /// The files that predicates have left out of the scan. Their definitions count.
     left_out: Vec<ScanPath>,
-    /// The providers that the caller named, if the scan should say that there are none.
+    /// What the scan says if it finds no record.
     unmatched: Option<Unmatched>,
 }
 
@@ -129,9 +129,9 @@ impl FileScan {
         FileScan { left_out, ..self }
     }
 
-    /// The scan, which says so in a row if it finds no `row`, such as a record, of one of these providers.
-    pub fn naming_providers(self, providers: Vec<String>, row: &'static str) -> Self {
-        let unmatched = Some(Unmatched::new(providers, row));
+    /// The scan, which has a row with this advice if it finds no record.
+    pub fn advising(self, advice: Advice) -> Self {
+        let unmatched = Some(Unmatched::new(advice));
         FileScan { unmatched, ..self }
     }
 

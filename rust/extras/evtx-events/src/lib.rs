@@ -11,7 +11,9 @@ mod columns;
 mod collector;
 mod sample;
 mod settings;
+mod advice;
 
+pub use advice::advice;
 pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key};
 pub use collector::EventCollector;
 pub use sample::SampleSize;

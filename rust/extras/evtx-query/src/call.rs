@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use evtx_arrow::{EventField, Expression, Options, Predicate, Scan, Table};
 use evtx_detect::RuleRow;
+use evtx_events::advice;
 use evtx_extras::MessageFiles;
 use evtx_reports::JsonTypes;
 use evtx_scan::{FileScan, ScanPath};
@@ -83,7 +84,10 @@ impl ScanCall {
         };
         let files = match &self.providers {
             // Conditions can have dropped their records.
-            Some((row, providers)) if conditions.is_empty() => files.naming_providers(providers.clone(), row),
+            Some((row, providers)) if conditions.is_empty() => {
+                let (row, providers) = (*row, providers.clone());
+                files.advising(Box::new(move || advice(&providers, row)))
+            }
             _ => files,
         };
         (files, kept.into())
