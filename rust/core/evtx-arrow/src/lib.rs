@@ -36,10 +36,7 @@ pub use extra::{
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
 pub use plan::{PathId, is_misfit, system_element};
 pub use read::RecordScan;
-pub use record::{
-    Arrays, ContentInstance, Entries, FieldSlot, FoundValue, ReadRecord, RecordEntry, RecordHeader, RecordValues,
-    UNNAMED,
-};
+pub use record::{ContentInstance, Entries, FoundValue, ReadRecord, RecordEntry, RecordHeader};
 pub use scan::{Poisoned, Scan};
 pub use schema::{
     ColumnKeys, ColumnReference, ColumnType, Comparable, EntryKeys, EventField, EventFieldTuple, EventPath, Events,

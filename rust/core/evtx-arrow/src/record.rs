@@ -8,7 +8,7 @@ mod entries;
 
 pub use entries::{ContentInstance, Entries, RecordEntry};
 pub(crate) use group::{GROUP, KeptRecord, RecordGroup};
-pub use read_record::{Arrays, FieldSlot, FoundValue, ReadRecord, RecordHeader, RecordValues, UNNAMED};
+pub use read_record::{FoundValue, ReadRecord, RecordHeader};
 pub(crate) use sections::{
     ImplicitInstance, KeyedEntries, PathValues, RecordSection, RecordView, SectionContent, SpelledOut,
 };

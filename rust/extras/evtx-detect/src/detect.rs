@@ -8,9 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use evtx_arrow::{
-    Arrays, EventPath, FieldSlot, FoundValue, PathId, ReadRecord, RecordHeader, RecordValues, ScanLayout, system_names,
-};
+use evtx_arrow::{EventPath, FoundValue, PathId, ReadRecord, RecordHeader, ScanLayout, system_names};
 use evtx_format::value::time::push_instant;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::correlation::RecordLocation;
@@ -18,6 +16,7 @@ use evtx_sigma::{ClassCache, Hits, Match, Matching, Presence, Values};
 
 use crate::classes::ClassWithSlots;
 use crate::findings::Finding;
+use crate::record_values::{Arrays, FieldSlot, RecordValues};
 use crate::rules::Rules;
 
 /// The fields of `System` by which most rules select their events. Their values distinguish classes.
@@ -124,7 +123,7 @@ impl Detector {
         self.matches.clear();
         let values = SlotValues {
             slots: &known.slots,
-            values: record.values(),
+            values: RecordValues::of(record),
         };
         if is_damaged && values.is_empty() {
             return Ok(self.matches.drain(..).map(Finding::of_match));
@@ -161,9 +160,9 @@ impl Detector {
         record: ReadRecord<'_>,
         interrupt: Interrupt<'_>,
     ) -> Result<Arc<ClassWithSlots<Slot>>, Interrupted> {
-        let arrays = record.arrays();
+        let arrays = Arrays::of(record);
         self.key.clear();
-        if !record.write_shape(&arrays, &mut self.key) {
+        if !arrays.write_shape(record, &mut self.key) {
             return self.new_class(record, &arrays, interrupt).map(Arc::new);
         }
         self.write_key(record);
@@ -220,7 +219,7 @@ impl Detector {
                 Slot::Path(*path)
             });
         }
-        record.fields(arrays, |name, field| {
+        arrays.fields(record, |name, field| {
             names.push(name);
             slots.push(Slot::Field(field));
         });

@@ -8,6 +8,7 @@ mod findings;
 mod builders;
 mod bursts;
 mod classes;
+mod record_values;
 mod detect;
 mod correlate;
 mod source;

@@ -6,7 +6,7 @@ use evtx_format::binxml::instance::ValueTable;
 use evtx_format::value::ValueType;
 
 use super::read_record::{FoundValue, ReadRecord};
-use super::sections::{RecordSection, SectionContent};
+use super::sections::{RecordSection, SectionContent, limit};
 use crate::plan::{Compiled, Entry, EventData, Keys};
 
 /// The entries of an element of a record: of `EventData`, or the leaves of `UserData`.
@@ -53,6 +53,18 @@ impl<'a> ReadRecord<'a> {
     /// The leaves of `UserData`.
     pub fn user_data(self) -> Option<Entries<'a>> {
         self.view.user_entries(self.templates).map(|found| self.entries(found))
+    }
+
+    /// The other values of each section that has some, in order.
+    pub fn other_values(self) -> impl Iterator<Item = Entries<'a>> {
+        self.view
+            .other_values(self.templates)
+            .map(move |found| self.entries(found))
+    }
+
+    /// Whether an entry of `EventData` or a leaf of `UserData` may be an array.
+    pub fn may_have_arrays(self) -> bool {
+        self.view.may_have_arrays(self.templates)
     }
 
     fn entries(self, (of, section): (&'a EventData, &'a RecordSection<'a>)) -> Entries<'a> {
@@ -117,10 +129,24 @@ impl<'a> Entries<'a> {
         self.of.splits
     }
 
+    /// How many entries count. A map ends with the entry that makes its text too long.
+    pub fn count(self) -> usize {
+        limit(self.of, self.values)
+    }
+
     /// The entries, in order.
     pub fn iter(self) -> impl Iterator<Item = RecordEntry<'a>> {
-        let Entries { of, values, keys, .. } = self;
-        of.entries.iter().map(move |of| RecordEntry { of, values, keys })
+        self.of.entries.iter().map(move |of| self.entry(of))
+    }
+
+    /// The entry with this index.
+    pub fn get(self, index: usize) -> Option<RecordEntry<'a>> {
+        Some(self.entry(self.of.entries.get(index)?))
+    }
+
+    fn entry(self, of: &'a Entry) -> RecordEntry<'a> {
+        let Entries { values, keys, .. } = self;
+        RecordEntry { of, values, keys }
     }
 }
 

@@ -164,7 +164,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
     }
 
     /// Whether an entry of `EventData` or a leaf of `UserData` may be an array.
-    pub(crate) fn may_have_arrays(self, templates: &ChunkTemplates) -> bool {
+    pub(super) fn may_have_arrays(self, templates: &ChunkTemplates) -> bool {
         self.with_plans(templates)
             .any(|(section, plan)| section.template().is_none() || plan.may_have_arrays(section.values))
     }
@@ -242,10 +242,12 @@ impl<'p, 'r> RecordView<'p, 'r> {
     }
 
     /// The other values of each section that has some, in order.
-    pub(crate) fn other_values(self, templates: &'p ChunkTemplates) -> Vec<Keyed<'p, 'r>> {
+    pub(super) fn other_values(
+        self,
+        templates: &'p ChunkTemplates,
+    ) -> impl Iterator<Item = (&'p EventData, &'p RecordSection<'r>)> {
         let valid = self.with_plans(templates).filter(|(section, _)| !section.is_damaged());
-        let others = valid.filter_map(|(section, plan)| Some(Keyed::new(plan.other_values.as_ref()?, section.values)));
-        others.collect()
+        valid.filter_map(|(section, plan)| Some((plan.other_values.as_ref()?, section)))
     }
 
     /// Whether the text of `event_data` is longer than [`MAX_TEXT`] bytes, or its names or constants are too long.
@@ -266,8 +268,8 @@ pub(crate) struct KeyedEntries<'p, 'r> {
     user_data: Option<Keyed<'p, 'r>>,
 }
 
-pub(crate) struct Keyed<'p, 'r> {
-    pub(crate) of: &'p EventData,
+struct Keyed<'p, 'r> {
+    of: &'p EventData,
     values: ValueTable<'r>,
     /// How many entries count. A map ends with the entry that makes its text too long.
     limit: usize,
@@ -278,16 +280,10 @@ pub(crate) struct Keyed<'p, 'r> {
 impl<'p, 'r> Keyed<'p, 'r> {
     #[inline]
     fn new(of: &'p EventData, values: ValueTable<'r>) -> Self {
-        let limit = if of.may_exceed {
-            let last = text_of(&of.entries, values).position(|bytes| bytes > MAX_TEXT);
-            last.map_or(usize::MAX, |last| last + 1)
-        } else {
-            usize::MAX
-        };
         Keyed {
             of,
             values,
-            limit,
+            limit: limit(of, values),
             numbered: None,
         }
     }
@@ -319,34 +315,13 @@ impl<'p, 'r> Keyed<'p, 'r> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, EntryId(entry): EntryId) -> Option<Resolved<'p, 'r>> {
+    fn get(&self, EntryId(entry): EntryId) -> Option<Resolved<'p, 'r>> {
         let entry = self.of.entries.get(entry).filter(|_| entry < self.limit)?;
         entry.source.find(self.values)
     }
 }
 
 impl<'p, 'r> KeyedEntries<'p, 'r> {
-    /// The arrays among the entries, each with whether it is in `EventData`, or else in `UserData`.
-    pub(crate) fn arrays(&self) -> impl Iterator<Item = (bool, EntryId, Resolved<'p, 'r>)> {
-        let both = [(&self.event_data, true), (&self.user_data, false)];
-        let all = both.into_iter().flat_map(|(keyed, in_event_data)| {
-            keyed.iter().flat_map(move |keyed| {
-                let found = move |entry| Some((in_event_data, entry, keyed.get(entry)?));
-                (0..keyed.of.entries.len()).map(EntryId).filter_map(found)
-            })
-        });
-        all.filter(|(.., found)| found.items().is_some())
-    }
-
-    pub(crate) fn leaf(&self, in_event_data: bool, entry: EntryId) -> Option<Resolved<'p, 'r>> {
-        let keyed = if in_event_data {
-            &self.event_data
-        } else {
-            &self.user_data
-        };
-        keyed.as_ref()?.get(entry)
-    }
-
     #[inline]
     pub(crate) fn get(&self, lookup: Lookup) -> Option<Resolved<'p, 'r>> {
         let entries = self.event_data.as_ref();
@@ -398,6 +373,17 @@ impl<'p, 'r> PathValues<'p, 'r> {
         }
         let mut sections = self.record.with_plans(self.templates);
         sections.find_map(|(section, plan)| plan.path(path)?.find(section.values))
+    }
+}
+
+/// How many entries count. A map ends with the entry that makes its text too long.
+#[inline]
+pub(super) fn limit(of: &EventData, values: ValueTable<'_>) -> usize {
+    if of.may_exceed {
+        let last = text_of(&of.entries, values).position(|bytes| bytes > MAX_TEXT);
+        last.map_or(usize::MAX, |last| last + 1)
+    } else {
+        usize::MAX
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use evtx_arrow::{DecodeError, UNNAMED};
+use evtx_arrow::DecodeError;
 use evtx_catalog::events_of;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{ClassCache, Match, Matching, Presence, Values};
@@ -12,6 +12,7 @@ use super::event::{Columns, EventRow, EventValue, RowFields, base};
 use super::findings::{Findings, HitList};
 use crate::classes::ClassWithSlots;
 use crate::findings::Finding;
+use crate::record_values::UNNAMED;
 use crate::rules::Rules;
 
 /// Matches rows of a table, one after the other.
