@@ -37,7 +37,7 @@ pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case
 pub use plan::{PathId, is_misfit, system_element};
 pub use read::RecordScan;
 pub use record::{ContentInstance, Entries, FoundValue, ReadRecord, RecordEntry, RecordHeader};
-pub use scan::{Poisoned, Scan};
+pub use scan::Scan;
 pub use schema::{
     ColumnKeys, ColumnReference, ColumnType, Comparable, EntryKeys, EventField, EventFieldTuple, EventPath, Events,
     FieldType, Numbering, OnError, Options, enum_field, enum_of, reference, system_names, uuid_field,

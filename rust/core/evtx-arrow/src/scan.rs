@@ -39,11 +39,6 @@ pub struct Scan {
     schema: SchemaRef,
 }
 
-/// A thread of the scan panicked while it changed the shared plans or keys, which cannot be trusted now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("another thread of this scan panicked, so the scan cannot continue")]
-pub struct Poisoned;
-
 impl Scan {
     /// The row source; `None` if each record is a row.
     pub fn source(&self) -> Option<&Arc<dyn RowSource>> {
@@ -203,12 +198,8 @@ impl Scan {
         self.options.recover
     }
 
-    /// Checks that no thread has panicked while it changed the plans and keys. One check after some work is enough.
-    pub(crate) fn check_shared(&self) -> Result<(), Poisoned> {
-        if self.plans.is_poisoned() {
-            Err(Poisoned)
-        } else {
-            Ok(())
-        }
+    /// Whether a thread has panicked while it changed the plans and keys. One check after some work is enough.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.plans.is_poisoned()
     }
 }

@@ -192,8 +192,7 @@ impl Decoder {
             self.offset += len as u64;
             self.left -= len as u64;
         }
-        self.inner.scan.check_shared()?;
-        Ok(consumed)
+        self.unless_poisoned(consumed)
     }
 
     /// Ends the batch and returns it; `None` if it has no rows.
@@ -202,7 +201,13 @@ impl Decoder {
     /// [`DecodeError::Arrow`] if the batch cannot be made, and [`DecodeError::Poisoned`].
     pub fn flush(&mut self) -> Result<Option<RecordBatch>, DecodeError> {
         let batch = self.inner.batch.finish()?;
-        self.inner.scan.check_shared()?;
-        Ok(batch)
+        self.unless_poisoned(batch)
+    }
+
+    fn unless_poisoned<T>(&self, outcome: T) -> Result<T, DecodeError> {
+        if self.inner.scan.is_poisoned() {
+            return Err(DecodeError::Poisoned);
+        }
+        Ok(outcome)
     }
 }

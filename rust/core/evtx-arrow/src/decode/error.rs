@@ -3,8 +3,6 @@
 use arrow_schema::ArrowError;
 use evtx_format::Interrupted;
 
-use crate::scan::Poisoned;
-
 /// Why a scan ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -17,7 +15,7 @@ pub enum DecodeError {
     /// The caller has interrupted the scan.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// Another thread of the scan panicked.
-    #[error(transparent)]
-    Poisoned(#[from] Poisoned),
+    /// A thread of the scan panicked while it changed the shared plans or keys, which cannot be trusted now.
+    #[error("another thread of this scan panicked, so the scan cannot continue")]
+    Poisoned,
 }

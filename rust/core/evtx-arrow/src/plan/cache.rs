@@ -170,7 +170,7 @@ struct KnownTemplate {
 }
 
 impl PlanCache {
-    /// Whether a thread panicked while it added something. The decoder then returns no batch (`Scan::check_shared`).
+    /// Whether a thread panicked while it added something. The decoder then returns no batch (`Scan::is_poisoned`).
     pub(crate) fn is_poisoned(&self) -> bool {
         self.known.is_poisoned() || self.keys.is_poisoned()
     }

@@ -43,7 +43,7 @@ impl Keys {
         &self.known
     }
 
-    /// The names. They are read even if a thread panicked, as the decoder then returns no batch (`Scan::check_shared`).
+    /// The names. They are read even if a thread panicked, as the decoder then returns no batch (`Scan::is_poisoned`).
     fn read(&self) -> RwLockReadGuard<'_, Known> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
