@@ -14,7 +14,7 @@ mod system;
 mod extra;
 
 pub(crate) use column::{ColumnBuilder, ReadColumn, Rendering};
-pub use extra::{TextColumn, TextListColumn};
+pub use extra::TextColumn;
 pub(crate) use files::FileRows;
 pub(crate) use maps::LONG;
 pub(crate) use system::SystemRows;

@@ -27,7 +27,7 @@ mod decode;
 mod tests;
 
 pub use arrays::{Indices, MakeArrays, Strings};
-pub use columns::{TextColumn, TextListColumn};
+pub use columns::TextColumn;
 pub use decode::{DecodeError, Decoder, Definitions, Doubt};
 pub use extra::{
     Beside, ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Requirements, RowFinder, RowSource,
@@ -39,7 +39,7 @@ pub use read::RecordScan;
 pub use record::{ContentInstance, Entries, FoundValue, ReadRecord, RecordEntry, RecordHeader};
 pub use scan::Scan;
 pub use schema::{
-    ColumnKeys, ColumnReference, ColumnType, Comparable, EntryKeys, EventField, EventFieldTuple, EventPath, Events,
-    FieldType, Numbering, OnError, Options, enum_field, enum_of, reference, system_names, uuid_field,
+    ColumnKeys, ColumnReference, ColumnType, Comparable, EntryKeys, EventField, EventPath, Events, FieldType,
+    Numbering, OnError, Options, reference, system_names, uuid_field,
 };
 pub use table::{Table, schema};

@@ -10,9 +10,8 @@ pub(crate) use columns::{
     entry_fields, list_field, list_fields, schema_of,
 };
 pub use columns::{
-    ColumnReference, ColumnType, Comparable, EntryKeys, EventPath, FieldType, enum_field, enum_of, reference,
-    system_names, uuid_field,
+    ColumnReference, ColumnType, Comparable, EntryKeys, EventPath, FieldType, reference, system_names, uuid_field,
 };
-pub use events::{EventField, EventFieldTuple, Events};
+pub use events::{EventField, Events};
 pub use numbering::{ColumnKeys, Numbering};
 pub use options::{OnError, Options};

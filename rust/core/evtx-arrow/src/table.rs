@@ -47,15 +47,10 @@ impl Table {
     /// The table of certain events, with a column for each of `fields` in place of `event_data`, which follows
     /// `filename`.
     ///
-    /// Names are compared without regard to case. A field with the name of a column gets the prefix `data_`, even if only
-    /// an option adds that column. Fields keep their own names first. Then those with a prefix, and those that differ from
-    /// others in case only, get the next free number: `name_1`.
-    pub fn of_events(options: Options, events: Events, fields: &[EventField]) -> Self {
-        Table::of_events_beside(options, events, fields, &[])
-    }
-
-    /// The same. Fields with the names of certain extra columns get the prefix, too.
-    pub fn of_events_beside(options: Options, events: Events, fields: &[EventField], extra: &[&str]) -> Self {
+    /// Names are compared without regard to case. A field with the name of a column, or with that of one of the `extra` columns,
+    /// gets the prefix `data_`, even if only an option adds that column. Fields keep their own names first. Then those with a
+    /// prefix, and those that differ from others in case only, get the next free number: `name_1`.
+    pub fn of_events(options: Options, events: Events, fields: &[EventField], extra: &[&str]) -> Self {
         let mut taken = Numbering::new(str::to_lowercase);
         for name in extra {
             taken.take((*name).to_owned());
@@ -201,11 +196,12 @@ fn is_in(columns: &[Column], name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::FieldType;
 
     #[test]
     fn fields_replace_event_data() {
-        let fields = ["Task", "user", "USER", "xml", "data_task"].map(EventField::of_text);
-        let table = Table::of_events(Options::default(), Events::default(), &fields);
+        let fields = ["Task", "user", "USER", "xml", "data_task"].map(|name| EventField::of(name, FieldType::Text));
+        let table = Table::of_events(Options::default(), Events::default(), &fields, &[]);
         let names: Vec<_> = table.columns.iter().map(|column| &*column.name).collect();
         let expected = "computer data_Task_1 user USER_1 data_xml data_task user_data";
         assert_eq!(names[6..13].join(" "), expected);

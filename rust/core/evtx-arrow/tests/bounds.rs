@@ -222,7 +222,7 @@ fn events(name: &str, file: &[u8]) {
     };
     let mut table = None;
     measure(&format!("{name}, table"), |_, _| {
-        table = Some(Table::of_events(Options::default(), events, &fields));
+        table = Some(Table::of_events(Options::default(), events, &fields, &[]));
     });
     let table = table.expect("a table");
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();

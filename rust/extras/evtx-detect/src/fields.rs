@@ -1,9 +1,9 @@
 //! The Arrow types of what is found.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
-use evtx_arrow::enum_field;
 use evtx_sigma::Level;
 
 /// The enums: the names of their types, and their values in order, from number 0 on.
@@ -18,9 +18,18 @@ pub const ENUMS: [(&str, [&str; 5]); 1] = [(
     ],
 )];
 
+/// The key of metadata that names the type of an enum.
+const ENUM: &str = "evtx:enum";
+
 /// An Arrow field of levels of rules: their indices in [`Level::ALL`]. It can be NULL.
 pub fn level_field(name: &str) -> Field {
-    enum_field(name, ENUMS[0].0)
+    let metadata = HashMap::from([(ENUM.to_owned(), ENUMS[0].0.to_owned())]);
+    Field::new(name, DataType::UInt8, true).with_metadata(metadata)
+}
+
+/// The name of a field's type, if it is an enum. The field has the numbers of the values.
+pub fn enum_of(field: &Field) -> Option<&str> {
+    field.metadata().get(ENUM).map(String::as_str)
 }
 
 /// An Arrow field of times.

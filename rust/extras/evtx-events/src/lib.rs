@@ -12,11 +12,13 @@ mod collector;
 mod sample;
 mod settings;
 mod advice;
+mod sent;
 
 pub use advice::advice;
 pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key};
 pub use collector::EventCollector;
 pub use sample::SampleSize;
+pub use sent::{EventFieldTuple, from_tuple, to_tuple};
 pub use settings::{EventSettings, OF_CERTAIN_EVENTS, Planned};
 pub use slots::{Slots, SlotsError, TooManyEvents};
 pub use unify::column_field;

@@ -104,7 +104,7 @@ impl EventSettings {
                     Some(fields) => (fields.clone(), None),
                     None => read_sample(events.clone(), storage, paths, self.sample_size, threads, interrupt)?,
                 };
-                Table::of_events_beside(options, events, &planned.fields, extras)
+                Table::of_events(options, events, &planned.fields, extras)
             }
         };
         Ok(planned)

@@ -4,6 +4,7 @@
 mod beside;
 mod insertions;
 mod finder;
+mod text_lists;
 mod messages;
 mod record;
 mod table;

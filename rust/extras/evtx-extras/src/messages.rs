@@ -4,13 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field};
-use evtx_arrow::{
-    ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Requirements, ScanLayout, TextColumn, TextListColumn,
-};
+use evtx_arrow::{ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, Requirements, ScanLayout, TextColumn};
 
 use crate::beside::SavedBeside;
 use crate::finder::{Event, MessageCatalog, MessageFinder, MessagePaths};
 use crate::insertions::insertions;
+use crate::text_lists::TextLists;
 
 /// The columns of messages.
 #[derive(Debug)]
@@ -60,7 +59,7 @@ pub(crate) struct Insertions;
 
 impl ExtraColumn for Insertions {
     fn field(&self, name: &str) -> Field {
-        TextListColumn::field(name)
+        TextLists::field(name)
     }
 
     fn requirements(&self) -> Requirements {
@@ -126,13 +125,13 @@ impl ExtraBuilder for MessageBuilder {
 }
 
 #[derive(Debug, Default)]
-struct OfInsertions(TextListColumn);
+struct OfInsertions(TextLists);
 
 impl ExtraBuilder for OfInsertions {
     fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError> {
         for row in 0..rows.len() {
             let Some(record) = rows.record(row) else {
-                self.0.push_null()?;
+                self.0.push_null();
                 continue;
             };
             let found = insertions(record, rows.arena());
@@ -145,7 +144,8 @@ impl ExtraBuilder for OfInsertions {
     }
 
     fn push_bare(&mut self) -> Result<(), ArrowError> {
-        self.0.push_null()
+        self.0.push_null();
+        Ok(())
     }
 
     fn bytes(&self) -> usize {

@@ -3,8 +3,7 @@
 use std::ffi::{CStr, CString, c_char};
 
 use arrow_schema::{DataType, Field};
-use evtx_arrow::enum_of;
-use evtx_detect::ENUMS;
+use evtx_detect::{ENUMS, enum_of};
 use evtx_ffi::{EvtxValueKind, SqlValue, duckdb_type};
 
 use crate::api::*;

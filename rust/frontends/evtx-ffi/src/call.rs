@@ -6,7 +6,8 @@ use arrow_array::{ArrayRef, Date32Array, Int64Array, StringArray, TimestampMicro
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use evtx_archive::ArchiveStorage;
-use evtx_arrow::{OnError, enum_of};
+use evtx_arrow::OnError;
+use evtx_detect::enum_of;
 use evtx_format::Interrupt;
 use evtx_query::{FolderColumn, ScanCall};
 use evtx_scan::{ScanError, Storage, estimate_records};

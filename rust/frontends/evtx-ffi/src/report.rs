@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, SchemaRef, TimeUnit};
 use evtx_archive::LineScan;
-use evtx_arrow::enum_of;
+use evtx_detect::enum_of;
 use evtx_query::{Query, ScanCall};
 use evtx_reports::{
     ChunkReport, DeclaredEventReport, FileReport, MessageScan, Report, ReportScan, ReportThreads, RuleReport,

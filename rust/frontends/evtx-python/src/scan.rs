@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_schema::Schema;
 use evtx_archive::{ArchiveStorage, Archives};
-use evtx_arrow::{EventField, EventFieldTuple, Expression};
+use evtx_arrow::Expression;
+use evtx_events::{EventFieldTuple, from_tuple, to_tuple};
 use evtx_format::Interrupt;
 use evtx_query::{Arguments, Query, ScanCall, ScanTask, partitions};
 use evtx_scan::{FileKind, FileSplit, ScanError, ScanPath, Storage, expand};
@@ -123,7 +124,7 @@ pub(crate) fn open(
         arguments.require(column);
     }
     if let Some(fields) = fields {
-        let fields = fields.into_iter().map(EventField::try_from).collect::<Result<_, _>>();
+        let fields = fields.into_iter().map(from_tuple).collect::<Result<_, _>>();
         arguments.know_fields(fields.map_err(PyValueError::new_err)?);
     }
     let wanted = (files, tasks);
@@ -288,7 +289,7 @@ impl NativeScan {
     /// The fields of events, to make the same scan in another process.
     #[getter]
     fn fields(&self) -> Vec<EventFieldTuple> {
-        self.source.call.fields.iter().map(EventFieldTuple::from).collect()
+        self.source.call.fields.iter().map(to_tuple).collect()
     }
 
     /// The schema, as the Arrow C data interface passes it.

@@ -8,8 +8,7 @@ use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, RecordBatch, StringAr
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
-use evtx_arrow::enum_of;
-use evtx_detect::ENUMS;
+use evtx_detect::{ENUMS, enum_of};
 use evtx_ffi::{EvtxArguments, EvtxCall, EvtxPaths, EvtxScan, EvtxWorker, Macro, about, macros, page};
 use evtx_format::Interrupt;
 use evtx_query::{Query, ScanTask};

@@ -42,7 +42,7 @@ fn report(file: &[u8]) {
     if collector.push(slots(file), Interrupt::NEVER).is_err() {
         return;
     }
-    let table = Table::of_events(Options::default(), few, &collector.fields());
+    let table = Table::of_events(Options::default(), few, &collector.fields(), &[]);
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     read(file, Scan::new(table, &every), Search::Every);
 }

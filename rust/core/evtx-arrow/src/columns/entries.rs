@@ -66,18 +66,6 @@ impl EntryBuilder {
         Ok(())
     }
 
-    /// Appends a list with the texts that each of `writes` writes, to a column of lists of texts.
-    pub(crate) fn push_texts<W: FnOnce(&mut Vec<u8>)>(&mut self, writes: impl Iterator<Item = W>) {
-        if let ValueBuilder::Text(texts) = &mut self.items {
-            for write in writes {
-                texts.push(MAX_TEXT, write);
-                self.len += 1;
-            }
-        }
-        self.offsets.push(self.len);
-        self.nulls.append_non_null();
-    }
-
     fn push_item(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
         self.len += 1;
         match (&mut self.items, found) {

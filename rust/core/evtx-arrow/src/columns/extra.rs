@@ -1,16 +1,12 @@
-//! Builders of texts for extra columns. Every text is UTF-8, whatever is written, because arrays may be made without checks.
-
-use std::cell::RefCell;
+//! The builder of texts for extra columns. Every text is UTF-8, whatever is written, because arrays may be made without checks.
 
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use evtx_format::Error;
 
-use super::entries::EntryBuilder;
 use super::text::TextBuilder;
 use crate::arrays::{Build, MakeArrays};
 use crate::record::FoundValue;
-use crate::schema::ColumnType;
 
 /// The builder of a column of texts.
 #[derive(Debug)]
@@ -74,62 +70,5 @@ impl TextColumn {
     /// Those of Arrow.
     pub fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.texts.finish(make)
-    }
-}
-
-/// The builder of a column of lists of texts.
-#[derive(Debug)]
-pub struct TextListColumn {
-    lists: EntryBuilder,
-    scratch: Vec<u8>,
-}
-
-impl Default for TextListColumn {
-    fn default() -> Self {
-        TextListColumn {
-            lists: EntryBuilder::new(ColumnType::TEXTS),
-            scratch: Vec::new(),
-        }
-    }
-}
-
-impl TextListColumn {
-    /// The Arrow field of such a column.
-    pub fn field(name: &str) -> arrow_schema::Field {
-        ColumnType::TEXTS.field(name)
-    }
-
-    /// Appends a list with the text that each of `writes` appends.
-    pub fn push<W: FnOnce(&mut Vec<u8>)>(&mut self, writes: impl Iterator<Item = W>) {
-        let scratch = &RefCell::new(&mut self.scratch);
-        self.lists.push_texts(writes.map(|write| {
-            move |out: &mut Vec<u8>| {
-                let mut scratch = scratch.borrow_mut();
-                scratch.clear();
-                write(&mut scratch);
-                out.extend_from_slice(String::from_utf8_lossy(&scratch).as_bytes());
-            }
-        }));
-    }
-
-    /// Appends NULL.
-    ///
-    /// # Errors
-    /// Those of Arrow.
-    pub fn push_null(&mut self) -> Result<(), ArrowError> {
-        self.lists.push(None)
-    }
-
-    /// How many bytes the builder holds.
-    pub fn bytes(&self) -> usize {
-        self.lists.bytes()
-    }
-
-    /// Ends the batch.
-    ///
-    /// # Errors
-    /// Those of Arrow.
-    pub fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        self.lists.finish(make)
     }
 }

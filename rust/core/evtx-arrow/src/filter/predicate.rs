@@ -542,13 +542,12 @@ mod tests {
     #[test]
     fn null_is_decided_where_values_are_read_as_their_columns_read_them() {
         for (name, field_type) in FieldType::ALL {
-            let parts = ("a".to_owned(), "a".to_owned(), None, (*name).to_owned(), false);
-            let field = crate::schema::EventField::try_from(parts).expect("a field");
+            let field = crate::schema::EventField::of("a", *field_type);
             let events = Events {
                 ids: Some([1].into()),
                 providers: None,
             };
-            let table = Table::of_events(Options::default(), events, &[field]);
+            let table = Table::of_events(Options::default(), events, &[field], &[]);
             let index = table
                 .columns
                 .iter()

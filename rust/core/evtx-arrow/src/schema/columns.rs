@@ -257,7 +257,7 @@ macro_rules! field_types {
 
         impl FieldType {
             /// Every type with its name.
-            pub(crate) const ALL: &[(&str, FieldType)] = &[$(($name, FieldType::$field_type)),+];
+            pub const ALL: &[(&str, FieldType)] = &[$(($name, FieldType::$field_type)),+];
 
             fn data_type(self) -> DataType {
                 match self { $(FieldType::$field_type => $data_type,)+ }
@@ -310,11 +310,6 @@ pub struct ColumnType {
     pub item: FieldType,
     /// Whether the value is a list of items.
     pub list: bool,
-}
-
-impl ColumnType {
-    /// A list of texts.
-    pub(crate) const TEXTS: ColumnType = ColumnType { item: Text, list: true };
 }
 
 /// The message that a forwarded event carries.
@@ -579,18 +574,4 @@ pub(crate) fn list_fields() -> Fields {
 /// The Arrow type of `event_data`.
 fn map_type() -> DataType {
     DataType::Map(entries_field(), false)
-}
-
-/// The key of metadata that names the type of an enum.
-const ENUM: &str = "evtx:enum";
-
-/// An Arrow field with the numbers of an enum, whose type has a name. It can be NULL.
-pub fn enum_field(name: &str, type_name: &str) -> Field {
-    let metadata = HashMap::from([(ENUM.to_owned(), type_name.to_owned())]);
-    Field::new(name, DataType::UInt8, true).with_metadata(metadata)
-}
-
-/// The name of a field's type, if it is an enum. The field has the numbers of the values.
-pub fn enum_of(field: &Field) -> Option<&str> {
-    field.metadata().get(ENUM).map(String::as_str)
 }

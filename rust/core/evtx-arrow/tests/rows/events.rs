@@ -30,7 +30,7 @@ fn table(files: &[&[u8]], events: Events, options: Options) -> Table {
     for file in files {
         collector.push(slots(file), Interrupt::NEVER).expect("few events");
     }
-    Table::of_events(options, events, &collector.fields())
+    Table::of_events(options, events, &collector.fields(), &[])
 }
 
 /// All of a table's columns of a file.

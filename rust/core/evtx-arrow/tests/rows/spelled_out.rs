@@ -343,7 +343,7 @@ fn compare(file: &[u8], name: &str) {
     }
     let mut collector = EventCollector::new(Some(events.clone()));
     collector.push(slots(file), Interrupt::NEVER).expect("few events");
-    let table = Table::of_events(ALL, events, &collector.fields());
+    let table = Table::of_events(ALL, events, &collector.fields(), &[]);
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     let rows = |columns: &[usize], predicates: &[Predicate], path| rows_of(file, &table, columns, predicates, path);
     assert_eq!(
