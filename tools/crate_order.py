@@ -28,7 +28,7 @@ CORE = {
 }
 # Extras that use no crate of this project, and those that know no Arrow.
 ALONE = ["evtx-codes"]
-WITHOUT_ARROW = ["evtx-codes", "evtx-catalog", "evtx-sigma", "evtx-messages", "evtx-writer"]
+WITHOUT_ARROW = ["evtx-codes", "evtx-catalog", "evtx-sigma", "evtx-messages", "evtx-recovery", "evtx-writer"]
 
 
 def main(root):

@@ -2,17 +2,15 @@
 
 mod error;
 mod location;
+mod slots;
 mod batch;
 mod predicates;
-mod recovery;
 mod walk;
 mod admission;
-mod step;
-mod sources;
 mod chunk;
 mod decoder;
 
 pub use decoder::Decoder;
 pub use error::DecodeError;
 pub use location::Doubt;
-pub use recovery::Definitions;
+pub use slots::SlotChunks;

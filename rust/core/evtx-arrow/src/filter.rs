@@ -316,9 +316,9 @@ mod tests {
     fn table() -> Table {
         Table::from(Options {
             location: true,
-            recover: true,
             ..Options::default()
         })
+        .with_recovered()
     }
 
     fn column(name: &str) -> Expression {

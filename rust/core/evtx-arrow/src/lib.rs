@@ -17,6 +17,7 @@ mod schema;
 mod plan;
 mod record;
 mod extra;
+mod recovery;
 mod table;
 mod filter;
 mod columns;
@@ -28,15 +29,16 @@ mod tests;
 
 pub use arrays::{Indices, MakeArrays, Strings};
 pub use columns::TextColumn;
-pub use decode::{DecodeError, Decoder, Definitions, Doubt};
+pub use decode::{DecodeError, Decoder, Doubt, SlotChunks};
 pub use extra::{
     Beside, ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Requirements, RowFinder, RowSource,
     ScanLayout, SecondPass,
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
-pub use plan::{PathId, is_misfit, system_element};
+pub use plan::{NameRef, PathId, TemplateContent, is_misfit, name_reference, system_element};
 pub use read::RecordScan;
-pub use record::{ContentInstance, Entries, FoundValue, ReadRecord, RecordEntry, RecordHeader};
+pub use record::{ContentInstance, Entries, FoundValue, ReadRecord, RecordEntry, RecordHeader, RecoveredRecord};
+pub use recovery::{ChunkRecovery, ChunkSource, Decision, NextChunk, Recovery, Step};
 pub use scan::Scan;
 pub use schema::{
     ColumnKeys, ColumnReference, ColumnType, Comparable, EntryKeys, EventField, EventPath, Events, FieldType,

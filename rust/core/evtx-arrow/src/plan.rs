@@ -20,4 +20,4 @@ pub(crate) use keys::{Key, Keys};
 pub use projection::PathId;
 pub(crate) use projection::{KeyId, Lookup, Projection, TreeRoot};
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
-pub(crate) use template_content::TemplateContent;
+pub use template_content::{NameRef, TemplateContent, reference as name_reference};

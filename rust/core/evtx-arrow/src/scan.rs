@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use evtx_format::container::survey::{FileSurvey, Search, Survey};
 
 use crate::columns::ReadColumn;
 use crate::extra::{Keeps, KnownValues, Requirements, RowSource, ScanLayout, Shared};
 use crate::filter::{Filter, Predicate};
 use crate::plan::{PlanCache, Projection};
+use crate::recovery::Recovery;
 use crate::schema::{self, Column, ColumnSource, OnError, Options};
 use crate::table::Table;
 
@@ -36,6 +38,8 @@ pub struct Scan {
     pub(crate) source: Option<Arc<dyn RowSource>>,
     /// Whether the source sees every record, so that predicates only choose rows.
     pub(crate) sees_all: bool,
+    /// What recovers records, if the scan does.
+    pub(crate) recovery: Option<Arc<dyn Recovery>>,
     schema: SchemaRef,
 }
 
@@ -82,6 +86,7 @@ impl Scan {
         let all = &table.columns;
         let columns: Vec<&Column> = columns.iter().filter_map(|&index| all.get(index)).collect();
         let extras = table.extras;
+        let recovery = table.recovery.map(|make| make());
         let mut projection = Projection::default();
         requirements
             .iter()
@@ -113,7 +118,7 @@ impl Scan {
             }
         };
         let read: Vec<ReadColumn> = columns.iter().map(|column| read(&column.source)).collect();
-        if options.recover {
+        if recovery.is_some() {
             // They tell whether a record has its own event.
             _ = [schema::EVENT_RECORD_ID, schema::TIME_CREATED].map(|path| projection.path(path));
         }
@@ -134,7 +139,7 @@ impl Scan {
         // A damaged event has no text and no record, and carved bytes are a record only if they read in full.
         let of_events = table.events.as_deref().map(Predicate::of_events);
         let filter = Filter::new(of_events.as_ref(), predicates, &mut projection);
-        let validates_all = reports || !projection.languages.is_empty() || options.recover;
+        let validates_all = reports || !projection.languages.is_empty() || recovery.is_some();
         let beyond_system = projection.paths.iter().any(|path| !path.in_system);
         Scan {
             options,
@@ -155,6 +160,7 @@ impl Scan {
             reads_beside: requirements.iter().any(|requirements| requirements.beside),
             sees_all: source.as_ref().is_some_and(|source| source.sees_all()),
             source,
+            recovery,
             projection,
             schema: schema::schema_of(columns.into_iter()),
             columns: read,
@@ -193,9 +199,22 @@ impl Scan {
         self.options.verify
     }
 
-    /// Whether the scan recovers records. Then the survey must find images and stray chunks.
+    /// Whether the scan recovers records.
     pub fn recovers(&self) -> bool {
-        self.options.recover
+        self.recovery.is_some()
+    }
+
+    /// What recovers records, if the scan does.
+    pub fn recovery(&self) -> Option<&Arc<dyn Recovery>> {
+        self.recovery.as_ref()
+    }
+
+    /// The survey of a file of `size` bytes.
+    pub fn survey(&self, size: u64, search: Search) -> Box<dyn FileSurvey> {
+        match &self.recovery {
+            Some(recovery) => recovery.survey(size, search),
+            None => Box::new(Survey::new(size, search)),
+        }
     }
 
     /// Whether a thread has panicked while it changed the plans and keys. One check after some work is enough.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use crate::extra::{ExtraColumn, RowSource};
+use crate::recovery::Recovery;
 use crate::schema::{
     self, COLUMNS, Column, ColumnSource, EventField, Events, Extra, HeaderValue, Numbering, Options, schema_of,
 };
@@ -21,6 +22,8 @@ pub struct Table {
     /// The extra columns, by their IDs.
     pub(crate) extras: Vec<Arc<dyn ExtraColumn>>,
     pub(crate) source: Option<Arc<dyn RowSource>>,
+    /// Makes what recovers records, for each scan.
+    pub(crate) recovery: Option<fn() -> Arc<dyn Recovery>>,
 }
 
 impl From<Options> for Table {
@@ -31,6 +34,7 @@ impl From<Options> for Table {
             events: None,
             extras: Vec::new(),
             source: None,
+            recovery: None,
         }
     }
 }
@@ -90,11 +94,9 @@ impl Table {
             }
         }
         Table {
-            options,
             columns: columns.into(),
             events: Some(events.into()),
-            extras: Vec::new(),
-            source: None,
+            ..Table::from(options)
         }
     }
 
@@ -126,22 +128,47 @@ impl Table {
 
     /// The table with an extra column, which follows the column with the name `after`, or where that would be.
     pub fn with_column(mut self, after: &str, name: &'static str, column: Arc<dyn ExtraColumn>) -> Self {
-        let rank = |name: &str| COLUMNS.iter().position(|known| *known.name == *name);
-        let after = rank(after);
-        let is_later = |known: &Column| is_own(known) && rank(&known.name) > after;
-        let at = self.columns.iter().position(is_later).unwrap_or(self.columns.len());
-        let mut columns = self.columns.to_vec();
         let source = self.extra(column);
-        columns.insert(
-            at,
+        self.insert(
+            after,
             Column {
                 name: name.into(),
                 about: "",
                 source,
             },
-        );
-        self.columns = columns.into();
-        self
+        )
+    }
+
+    /// The table with records that would be lost otherwise, and with the column `recovered`, which marks them. Each scan makes
+    /// a recovery.
+    pub fn recovering(self, make: fn() -> Arc<dyn Recovery>) -> Self {
+        Table {
+            recovery: Some(make),
+            ..self.with_recovered()
+        }
+    }
+
+    /// The table with the column `recovered`.
+    pub(crate) fn with_recovered(self) -> Self {
+        let is_recovered = |column: &&Column| column.source == ColumnSource::Header(HeaderValue::Recovered);
+        match COLUMNS.iter().find(is_recovered) {
+            Some(column) => self.insert(&column.name, column.clone()),
+            None => self,
+        }
+    }
+
+    /// Inserts a column after the one with the name `after`, or where that would be.
+    fn insert(self, after: &str, column: Column) -> Self {
+        let rank = |name: &str| COLUMNS.iter().position(|known| *known.name == *name);
+        let after = rank(after);
+        let is_later = |known: &Column| is_own(known) && rank(&known.name) > after;
+        let at = self.columns.iter().position(is_later).unwrap_or(self.columns.len());
+        let mut columns = self.columns.to_vec();
+        columns.insert(at, column);
+        Table {
+            columns: columns.into(),
+            ..self
+        }
     }
 
     /// The table with the rows of a source. Its extra columns, each with its name, come before the others. Another column with

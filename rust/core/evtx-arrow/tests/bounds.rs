@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use common::{column, every_column, logs, read};
+use common::recovered::Recovering;
+use common::{AsTable, column, every_column, logs, read};
 use cpu_time::ThreadTime;
 use evtx_arrow::{Comparison, DecodeError, Decoder, Events, Expression, Literal, Options, Predicate, Scan, Table};
 use evtx_detect::{Rules, table_of_matches};
 use evtx_events::EventCollector;
-use evtx_format::container::survey::{Search, Survey};
+use evtx_format::container::survey::Search;
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
 use evtx_messages::mta::{self, SavedMessages};
 use evtx_reports::{ChunkReport, FileReport, SchemaReport};
@@ -104,7 +105,7 @@ fn measure(what: &str, work: impl FnOnce(&Cost, Interrupt<'_>)) {
 
 /// Reads a log with a scan.
 fn scan(file: &[u8], new: Scan, cost: &Cost, interrupt: Interrupt<'_>) {
-    let mut survey = Survey::new(file.len() as u64, Search::Every, new.recovers());
+    let mut survey = new.survey(file.len() as u64, Search::Every);
     while let Some(range) = survey.wants() {
         if survey.push(&file[range.start as usize..range.end as usize]).is_err() {
             return;
@@ -139,7 +140,6 @@ fn costs(name: &str, file: &[u8]) {
         json: true,
         text: true,
         fields: true,
-        recover: true,
         ..Options::default()
     };
     let texts = Options {
@@ -150,10 +150,11 @@ fn costs(name: &str, file: &[u8]) {
         ..Options::default()
     };
     let plain = Options::default();
+    let all = Recovering(all);
     let mut projections = vec![
-        (all, every_column(&all)),
-        (plain, every_column(&plain)),
-        (plain, vec![0]),
+        (all.table(), every_column(&all)),
+        (plain.table(), every_column(&plain)),
+        (plain.table(), vec![0]),
     ];
     for name in [
         "event_id",
@@ -164,12 +165,12 @@ fn costs(name: &str, file: &[u8]) {
         "json",
         "error",
     ] {
-        projections.push((texts, vec![column(&texts, name)]));
+        projections.push((texts.table(), vec![column(&texts, name)]));
     }
-    for (options, projection) in projections {
+    for (table, projection) in projections {
         let what = format!("{name}, {} columns from {:?}", projection.len(), projection.first());
         measure(&what, |cost, interrupt| {
-            scan(file, Scan::new(options, &projection), cost, interrupt)
+            scan(file, Scan::new(table.clone(), &projection), cost, interrupt)
         });
     }
     let texts = |column: usize| {

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{column, corpus, every_column, samples};
+use common::recovered::Recovering;
+use common::{AsTable, column, corpus, every_column, samples};
 use cpu_time::ThreadTime;
 use evtx_arrow::{Events, OnError, Options, Scan, Table};
 use evtx_events::EventCollector;
@@ -97,7 +98,6 @@ fn survives(name: &str, file: &[u8]) {
         json: true,
         text: true,
         fields: true,
-        recover: true,
         ..Options::default()
     };
     let skip = Options {
@@ -107,20 +107,19 @@ fn survives(name: &str, file: &[u8]) {
     // The columns without `error` are read without the checks that it asks for.
     let mut unchecked = every_column(&skip);
     unchecked.remove(column(&skip, "error"));
-    for (options, projection) in [
-        (all, every_column(&all)),
-        (Options::default(), unchecked),
-        (skip, vec![0]),
-        (
-            Options {
-                on_error: OnError::Fail,
-                ..skip
-            },
-            vec![0],
-        ),
+    let fail = Options {
+        on_error: OnError::Fail,
+        ..skip
+    };
+    let all = Recovering(all);
+    for (table, projection) in [
+        (all.table(), every_column(&all)),
+        (Options::default().table(), unchecked),
+        (skip.table(), vec![0]),
+        (fail.table(), vec![0]),
     ] {
         // A caller lets go of a batch before it asks for the next.
-        let scan = Scan::new(options, &projection);
+        let scan = Scan::new(table, &projection);
         let _ = common::scan(file, name, scan, drop);
     }
     tell_of_events(file);

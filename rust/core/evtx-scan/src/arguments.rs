@@ -158,8 +158,6 @@ arguments! {
     pub OF_LOGS of ScanSettings:
     /// Adds `chunk_index` and `record_offset`: where in the file a record stands.
     location = Some("false"), Flag(|all| &mut all.options.location);
-    /// Adds records in free space and in damaged chunks, stray chunks, and the chunks and records in files that are not logs.
-    recover = Some("false"), Flag(|all| &mut all.options.recover);
     /// Compares checksums; one that does not match is damage.
     verify = Some("false"), Flag(|all| &mut all.options.verify);
 }

@@ -26,7 +26,6 @@ mod beside;
 mod log;
 mod queue;
 mod second_pass;
-mod definitions;
 mod unmatched;
 mod scan;
 pub mod arguments;
@@ -34,7 +33,7 @@ pub mod arguments;
 pub use arguments::{
     Argument, ArgumentKind, ArgumentValue, OF_EVENTS, OF_FILES, OF_LOGS, ScanSettings, Set, Setter, Setting, put,
 };
-pub use beside::BesideLogs;
+pub use beside::{BesideLogs, ReadsLogs};
 pub use evtx_arrow::Doubt;
 pub use evtx_format::free;
 pub use file::{Buffer, LogFile, estimate_records};

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use evtx_arrow::{Beside, RowSource};
+use evtx_arrow::{Beside, RowSource, Scan};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::layout::Layout;
-use evtx_format::container::survey::{Search, Survey};
+use evtx_format::container::survey::{FileSurvey, Search, Survey};
 
 use crate::file::{Buffer, LogFile, SMALL};
 use crate::scan_path::ScanPath;
@@ -37,19 +37,19 @@ pub(crate) enum Opened {
 }
 
 impl OpenLog {
-    /// Opens a file and surveys it. Reads a small one into the buffer.
+    /// Opens a file of a scan and surveys it. Reads a small one into the buffer.
     pub(crate) fn open(
         call: Call<'_>,
         path: &ScanPath,
-        recover: bool,
+        scan: &Scan,
         buffer: Option<&mut Buffer>,
     ) -> Result<Opened, StorageError> {
         let file = LogFile::open(call, path)?;
         let search = if file.is_remote { Search::Bisect } else { Search::Every };
         let slots = path.split.as_ref().and_then(|split| split.slots.clone());
-        let mut survey = match slots {
-            Some(slots) => Survey::of_slots(file.size(), search, slots),
-            None => Survey::new(file.size(), search, recover),
+        let mut survey: Box<dyn FileSurvey> = match slots {
+            Some(slots) => Box::new(Survey::of_slots(file.size(), search, slots)),
+            None => scan.survey(file.size(), search),
         };
         // If it cannot be read at once, reading it in blocks finds out how far it can be read.
         let (is_small, own) = (buffer.is_some() && file.size() <= SMALL, &mut Buffer::default());

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use evtx_arrow::Scan;
 use evtx_format::container::layout::Block;
 
 use crate::beside::BesideLogs;
@@ -109,8 +110,7 @@ const LONG_CLAIM_BYTES: u64 = 32 << 20;
 /// How a scan reads files.
 #[derive(Debug)]
 pub(crate) struct FileOptions {
-    pub(crate) recover: bool,
-    pub(crate) verify: bool,
+    pub(crate) scan: Arc<Scan>,
     /// Finds what is beside logs, if the scan reads that.
     pub(crate) beside: Option<Box<dyn BesideLogs>>,
     /// Whether batches may have rows of several small files.
@@ -370,7 +370,7 @@ impl FileQueue {
         let path = &self.paths[file];
         let is_first = path.split.as_ref().is_none_or(FileSplit::is_first);
         let open = || {
-            let mut opened = OpenLog::open(call, path, self.options.recover, buffer)?;
+            let mut opened = OpenLog::open(call, path, &self.options.scan, buffer)?;
             if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.beside)
                 && !call.storage.is_remote(path.storage_path())
             {
@@ -385,7 +385,7 @@ impl FileQueue {
                     _ if !is_first => None,
                     Some(failure) => Some(path.damage(failure)?),
                     None => {
-                        let bad_checksum = log.bad_checksum.take().filter(|_| self.options.verify);
+                        let bad_checksum = log.bad_checksum.take().filter(|_| self.options.scan.verifies());
                         log.cut_short.take().or(bad_checksum)
                     }
                 };
@@ -464,8 +464,7 @@ mod tests {
         let paths = vec![path("large", 9000), path("small", 500), unknown, path("empty", 0)];
         assert_eq!(bytes_before(&paths), [0, 9000, 9500, 12_666, 12_666]);
         let options = FileOptions {
-            recover: false,
-            verify: false,
+            scan: Arc::new(Scan::new(evtx_arrow::Options::default(), &[])),
             beside: None,
             joins_files: false,
         };

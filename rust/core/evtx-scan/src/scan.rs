@@ -7,8 +7,7 @@ use evtx_arrow::{Decoder, MakeArrays, Scan};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::Chunks;
 
-use crate::beside::BesideLogs;
-use crate::definitions::SharedDefinitions;
+use crate::beside::{BesideLogs, ReadsLogs};
 use crate::file::Buffer;
 use crate::queue::{FileOptions, FileQueue, LAST_INDEX, Wanted, Work};
 use crate::scan_path::ScanPath;
@@ -22,9 +21,8 @@ pub struct FileScan {
     queue: FileQueue,
     /// The first pass, if the row source has a second one.
     first_pass: Option<FirstPass>,
-    definitions: SharedDefinitions,
-    /// The files that predicates have left out of the scan. Their definitions count.
-    left_out: Vec<ScanPath>,
+    /// Reads the logs for recovery.
+    logs: Option<Box<dyn ReadsLogs>>,
     /// What the scan says if it finds no record.
     unmatched: Option<Unmatched>,
 }
@@ -102,8 +100,7 @@ impl FileScan {
     /// A scan of files. If the scan reads what is beside logs, `beside` finds it.
     pub fn new(scan: Arc<Scan>, paths: Vec<ScanPath>, beside: Option<Box<dyn BesideLogs>>) -> Self {
         let options = FileOptions {
-            recover: scan.recovers(),
-            verify: scan.verifies(),
+            scan: Arc::clone(&scan),
             beside: beside.filter(|_| scan.reads_beside()),
             joins_files: false,
         };
@@ -112,8 +109,7 @@ impl FileScan {
             first_pass: scan.sees_all().then(FirstPass::default),
             scan,
             queue,
-            definitions: SharedDefinitions::default(),
-            left_out: Vec::new(),
+            logs: None,
             unmatched: None,
         }
     }
@@ -124,9 +120,9 @@ impl FileScan {
         self
     }
 
-    /// The scan, which may take the template definitions that it has lost from these files, too.
-    pub fn leaving_out(self, left_out: Vec<ScanPath>) -> Self {
-        FileScan { left_out, ..self }
+    /// The scan, whose recovery may need other logs. They are read so.
+    pub fn reading_logs(self, logs: Option<Box<dyn ReadsLogs>>) -> Self {
+        FileScan { logs, ..self }
     }
 
     /// The scan, which has a row with this advice if it finds no record.
@@ -153,7 +149,7 @@ impl Worker {
         scan.first_pass.iter().for_each(FirstPass::join);
         scan.unmatched.iter().for_each(Unmatched::join);
         Worker {
-            decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays).asking(),
+            decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
             scan: Arc::clone(scan),
             work: None,
             state: State::Done,
@@ -205,10 +201,8 @@ impl Worker {
                 State::Decoding { decoded, .. } if !self.decoder.is_done() => {
                     let left = self.block.get(*decoded..).unwrap_or_default();
                     *decoded += self.decoder.decode(left, call.interrupt)?;
-                    if self.decoder.asks_for_definitions() {
-                        let scan = &self.scan;
-                        let files = scan.queue.paths().iter().chain(&scan.left_out);
-                        self.decoder.set_definitions(scan.definitions.definitions(call, files)?);
+                    if let Some(logs) = self.scan.logs.as_ref().filter(|_| self.decoder.needs_logs()) {
+                        logs.read(call, self.scan.queue.paths())?;
                     }
                 }
                 State::Decoding { failure, .. } => {

@@ -9,6 +9,7 @@ use evtx_detect::{RuleSettings, Rules, table_of_matches};
 use evtx_events::EventSettings;
 use evtx_extras::{EXTRAS, ExtraSettings, reference};
 use evtx_format::Interrupt;
+use evtx_recovery::{RecoverySettings, recover};
 use evtx_reports::LineSettings;
 use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Password, ScanError, ScanPath, ScanSettings, Setting, Storage};
 
@@ -22,6 +23,7 @@ pub struct Arguments {
     query: Query,
     scan: ScanSettings,
     events: EventSettings,
+    recovery: RecoverySettings,
     extras: ExtraSettings,
     rules: RuleSettings,
     lines: LineSettings,
@@ -34,6 +36,7 @@ impl Arguments {
             query,
             scan: ScanSettings::default(),
             events: EventSettings::default(),
+            recovery: RecoverySettings::default(),
             extras: ExtraSettings::default(),
             rules: RuleSettings::default(),
             lines: LineSettings::default(),
@@ -54,6 +57,7 @@ impl Arguments {
         let mut take = |list: &List| match *list {
             List::Scan(list) => take(list, name, &mut self.scan, &mut value, function),
             List::Events(list) => take(list, name, &mut self.events, &mut value, function),
+            List::Recovery(list) => take(list, name, &mut self.recovery, &mut value, function),
             List::Extras(list) => take(list, name, &mut self.extras, &mut value, function),
             List::Rules(list) => take(list, name, &mut self.rules, &mut value, function),
             List::Lines(list) => take(list, name, &mut self.lines, &mut value, function),
@@ -86,7 +90,7 @@ impl Arguments {
 
     /// Whether records are recovered. Files are then read as a whole, not in parts.
     pub fn recovers(&self) -> bool {
-        self.scan.options.recover
+        self.recovery.recover
     }
 
     /// The password of encrypted files.
@@ -118,9 +122,12 @@ impl Arguments {
             return Ok(call);
         }
         let options = self.scan.options;
-        let planned = self
+        let mut planned = self
             .events
             .plan(options, &EXTRAS, &call.paths, threads, storage, interrupt)?;
+        if self.recovers() {
+            planned.table = recover(planned.table);
+        }
         (call.fields, call.warning) = (planned.fields, planned.warning);
         let row = if self.query == Query::Matches {
             "match"
@@ -211,7 +218,7 @@ mod tests {
             arguments.require(column);
         }
         let options = arguments.scan.options;
-        assert!(options.xml && options.location && !options.json && !options.recover);
+        assert!(options.xml && options.location && !options.json && !arguments.recovers());
     }
 
     #[test]

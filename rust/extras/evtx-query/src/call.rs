@@ -6,6 +6,7 @@ use evtx_arrow::{EventField, Expression, Options, Predicate, Scan, Table};
 use evtx_detect::RuleRow;
 use evtx_events::advice;
 use evtx_extras::MessageFiles;
+use evtx_recovery::read_logs;
 use evtx_reports::JsonTypes;
 use evtx_scan::{FileScan, ScanPath};
 
@@ -69,13 +70,11 @@ impl ScanCall {
         let scan = Scan::filtered(self.table.clone(), columns, &predicates);
         // Correlations need the events of all files.
         let is_kept = |index: &usize| scan.sees_all() || is_kept(*index);
-        let (kept, mut left_out): (Vec<_>, Vec<_>) = (0..self.paths.len()).partition(is_kept);
-        if !self.options.recover {
-            left_out.clear();
-        }
+        let (kept, left_out): (Vec<_>, Vec<_>) = (0..self.paths.len()).partition(is_kept);
         let paths = |indices: &[usize]| indices.iter().map(|&index| self.paths[index].clone()).collect();
         let finder = Box::new(MessageFiles::new(&self.messages, memory));
-        let files = FileScan::new(Arc::new(scan), paths(&kept), Some(finder)).leaving_out(paths(&left_out));
+        let logs = scan.recovers().then(|| read_logs(&scan, paths(&left_out))).flatten();
+        let files = FileScan::new(Arc::new(scan), paths(&kept), Some(finder)).reading_logs(logs);
         // The columns of folders have one value for all rows of a batch.
         let files = if self.folders.is_empty() {
             files.joining_files()

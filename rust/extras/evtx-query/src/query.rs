@@ -4,6 +4,7 @@ use evtx_archive::{EXPORT_FILES, LINE_FILES};
 use evtx_detect::{OF_MATCHES, OF_RULES, RULE_FILES, RuleSettings};
 use evtx_events::{EventSettings, OF_CERTAIN_EVENTS};
 use evtx_extras::{ExtraSettings, OF_EXTRAS};
+use evtx_recovery::{OF_RECOVERY, RecoverySettings};
 use evtx_reports::{LineSettings, OF_LINES, PROVIDER_FILES};
 use evtx_scan::{Argument, FileKind, OF_EVENTS, OF_FILES, OF_LOGS, ScanSettings, Setting};
 
@@ -62,13 +63,14 @@ impl Query {
 
     /// The lists of its arguments besides the files.
     pub(crate) fn lists(self) -> &'static [List] {
-        use List::{Events, Extras, Lines, Rules, Scan};
+        use List::{Events, Extras, Lines, Recovery, Rules, Scan};
         match self {
             Query::Records => &[
                 Scan(OF_FILES),
                 Scan(OF_EVENTS),
                 Scan(OF_LOGS),
                 Events(OF_CERTAIN_EVENTS),
+                Recovery(OF_RECOVERY),
                 Extras(OF_EXTRAS),
             ],
             Query::Matches => &[
@@ -76,6 +78,7 @@ impl Query {
                 Scan(OF_EVENTS),
                 Scan(OF_LOGS),
                 Events(OF_CERTAIN_EVENTS),
+                Recovery(OF_RECOVERY),
                 Extras(OF_EXTRAS),
                 Rules(OF_RULES),
                 Rules(OF_MATCHES),
@@ -117,6 +120,7 @@ impl Query {
 pub(crate) enum List {
     Scan(&'static [Setting<ScanSettings>]),
     Events(&'static [Setting<EventSettings>]),
+    Recovery(&'static [Setting<RecoverySettings>]),
     Extras(&'static [Setting<ExtraSettings>]),
     Rules(&'static [Setting<RuleSettings>]),
     Lines(&'static [Setting<LineSettings>]),
@@ -130,6 +134,7 @@ impl List {
         match self {
             List::Scan(list) => of(list),
             List::Events(list) => of(list),
+            List::Recovery(list) => of(list),
             List::Extras(list) => of(list),
             List::Rules(list) => of(list),
             List::Lines(list) => of(list),

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::Layout;
-use evtx_format::container::survey::{Search, Survey};
+use evtx_format::container::survey::{FileSurvey, Search, Survey};
 
 /// The layout of a log in memory.
 ///
 /// # Panics
 /// If it is not a log.
 pub fn layout(file: &[u8]) -> Layout {
-    let mut survey = Survey::new(file.len() as u64, Search::Every, false);
+    let mut survey = Survey::new(file.len() as u64, Search::Every);
     while let Some(range) = survey.wants() {
         let wanted = &file[range.start as usize..range.end as usize];
         survey.push(wanted).expect("a log");

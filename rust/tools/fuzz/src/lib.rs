@@ -7,24 +7,26 @@ use evtx_arrow::{Decoder, Events, OnError, Options, Scan, Table, schema};
 use evtx_events::{EventCollector, Slots};
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
-use evtx_format::container::survey::{Search, Survey};
+use evtx_format::container::survey::Search;
+use evtx_recovery::recover;
 use evtx_reports::{ChunkReport, SchemaReport, FileReport, Report};
 
 /// Reads a file with all columns, recovery and checksums, then once more as those do who ask for little.
 pub fn read_every_way(file: &[u8]) {
     let all = Options::ALL;
-    let columns = |options| (0..schema(options).fields().len()).collect::<Vec<_>>();
-    read(file, Scan::new(all, &columns(&all)), Search::Every);
+    let columns = |table: &Table| (0..table.schema().fields().len()).collect::<Vec<_>>();
+    let every = |table: Table| Scan::new(table.clone(), &columns(&table));
+    read(file, every(recover(all.into())), Search::Every);
     // Without `error`, records are not checked first.
     let plain = Options::default();
-    let mut unchecked = columns(&plain);
+    let mut unchecked = columns(&plain.into());
     unchecked.remove(schema(&plain).index_of("error").expect("a column"));
     read(file, Scan::new(plain, &unchecked), Search::Bisect);
     let skip = Options {
         on_error: OnError::Skip,
         ..all
     };
-    read(file, Scan::new(skip, &columns(&skip)).force_tree_path(), Search::Every);
+    read(file, every(recover(skip.into())).force_tree_path(), Search::Every);
     report(file);
 }
 
@@ -76,7 +78,7 @@ fn slots(file: &[u8]) -> Slots<'_> {
 }
 
 fn read(file: &[u8], scan: Scan, search: Search) {
-    let mut survey = Survey::new(file.len() as u64, search, scan.recovers());
+    let mut survey = scan.survey(file.len() as u64, search);
     while let Some(range) = survey.wants() {
         if survey.push(&file[range.start as usize..range.end as usize]).is_err() {
             return;

@@ -15,7 +15,8 @@ use super::walk::ChunkWalk;
 use crate::extra::RowFinder;
 use crate::filter::Stage;
 use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, ReadRecord, RecordGroup, RecordHeader};
+use crate::record::{ChunkTemplates, ReadRecord, RecordGroup, RecordHeader, RecoveredRecord};
+use crate::recovery::Decision;
 use crate::scan::Scan;
 use crate::schema::OnError;
 
@@ -34,7 +35,7 @@ impl Admission {
             return false;
         }
         // With `recover` every record is read: only that distinguishes records from noise and from their copies.
-        scan.options.recover || scan.sees_all || self.predicates.keep_header(scan, &self.location, found)
+        scan.recovers() || scan.sees_all || self.predicates.keep_header(scan, &self.location, found)
     }
 
     // Kept out of line, so that scans without a finder stay fast.
@@ -58,15 +59,7 @@ impl Admission {
         let Some(known) = self.read(reader, group, found)? else {
             return Ok(false);
         };
-        if let Some(recovery) = &mut walk.recovery
-            && !recovery.recovers(
-                reader,
-                group,
-                &self.templates,
-                (found, is_again),
-                (&mut walk.records, &self.location),
-            )
-        {
+        if walk.recovery.is_some() && !self.recovers(reader, group, found, is_again, walk) {
             return Ok(false);
         }
         let damage = self.damage(reader, group, found, walk)?;
@@ -134,6 +127,44 @@ impl Admission {
             group.error = Some(Error::new(binxml.start, ErrorKind::NoEvent));
         }
         Ok(Some(known))
+    }
+
+    /// Whether recovery keeps the current record.
+    #[inline(never)]
+    fn recovers<'r>(
+        &self,
+        reader: &RecordReader<'r, '_>,
+        group: &mut RecordGroup<'r>,
+        found: &FoundRecord,
+        is_again: bool,
+        walk: &mut ChunkWalk,
+    ) -> bool {
+        let mut record = RecoveredRecord {
+            group,
+            templates: &self.templates,
+            chunk: reader.chunk,
+            found: *found,
+            file_offset: self.location.file_offset(found.record.offset),
+            is_again,
+        };
+        let decision = walk.recovery.as_mut().map(|recovery| recovery.decide(&mut record));
+        match decision {
+            None | Some(Decision::Keep) => {}
+            Some(Decision::Drop) => return false,
+            Some(Decision::Noise) => {
+                walk.records.reject(&found.record);
+                return false;
+            }
+            Some(Decision::KeepWithoutNames { system }) => {
+                if system {
+                    group.keep_paths();
+                } else {
+                    group.keep_sections(0);
+                }
+                reader.add_texts(&self.templates, group, found.record.binxml(), !system);
+            }
+        }
+        true
     }
 
     /// What is wrong with the current record, as far as it is reported.

@@ -11,12 +11,12 @@ use evtx_format::{Error, ErrorKind, Interrupt};
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::error::DecodeError;
-use super::step::NextChunk;
 use super::walk::ChunkWalk;
 use crate::extra::Beside;
 use crate::filter::HeaderValues;
 use crate::read::RecordReader;
 use crate::record::{GROUP, RecordGroup};
+use crate::recovery::NextChunk;
 use crate::scan::Scan;
 use crate::schema::OnError;
 
@@ -66,7 +66,9 @@ impl ChunkDecoder {
                 if let Some(finder) = &mut self.admission.finder {
                     finder.start_chunk();
                 }
-                ChunkWalk::new(chunk, next.promised, &self.scan.options, next.recovery)
+                // A chunk whose first bytes are lost has no header.
+                let verifies = self.scan.options.verify && next.first == 0;
+                ChunkWalk::new(chunk, next.promised, verifies, next.recovery)
             }
         };
         let names = Names::new(chunk, &arenas.chunk);
@@ -129,15 +131,10 @@ impl ChunkDecoder {
             let again = walk.again.take();
             let is_again = again.is_some();
             // The record stays where the walk has built it. To move it, the processor would wait for the stores.
-            let mut found = match again {
+            let found = match again {
                 Some(found) => Some(Ok(found)),
                 None => walk.records.next(reader.chunk),
             };
-            if let Some(recovery) = &walk.recovery
-                && let Some(Ok(found)) = &mut found
-            {
-                found.origin = recovery.origin(found.origin);
-            }
             match &found {
                 Some(Ok(found)) if !is_again && !self.admission.keeps_header(scan, found) => look(left)?,
                 Some(Ok(found)) if !scan.reads_binxml => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use evtx_format::Interrupt;
-use evtx_format::container::layout::Block;
+use evtx_format::container::layout::{Block, Chunks};
 
 use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
@@ -12,13 +12,12 @@ use super::chunk::{Arenas, ChunkDecoder, Progress};
 use super::error::DecodeError;
 use super::location::{ChunkLocation, Doubt};
 use super::predicates::Predicates;
-use super::recovery::{DefinitionSource, Definitions};
-use super::sources::ChunkSource;
-use super::step::Step;
+use super::slots::SlotChunks;
 use crate::arrays::MakeArrays;
 use crate::extra::{Beside, RowFinder, Shared};
 use crate::filter::HeaderValues;
 use crate::record::ChunkTemplates;
+use crate::recovery::{ChunkSource, Step};
 use crate::scan::Scan;
 
 /// Decodes the blocks of files into batches, for one thread.
@@ -33,8 +32,8 @@ pub struct Decoder {
     offset: u64,
     /// How many bytes of the block are left from `offset` on.
     left: u64,
-    source: ChunkSource,
-    definitions: DefinitionSource,
+    source: Box<dyn ChunkSource>,
+    needs_logs: bool,
 }
 
 impl Decoder {
@@ -66,8 +65,8 @@ impl Decoder {
             arenas: Arenas::default(),
             offset: 0,
             left: 0,
-            source: ChunkSource::empty(),
-            definitions: DefinitionSource::None,
+            source: Box::<SlotChunks>::default(),
+            needs_logs: false,
         }
     }
 
@@ -77,22 +76,9 @@ impl Decoder {
         self
     }
 
-    /// The decoder, which asks for the definitions that orphans have lost: see [`asks_for_definitions`](Self::asks_for_definitions).
-    pub fn asking(self) -> Self {
-        Decoder {
-            definitions: DefinitionSource::Caller,
-            ..self
-        }
-    }
-
-    /// Whether the block goes on only when [`set_definitions`](Self::set_definitions) was called.
-    pub fn asks_for_definitions(&self) -> bool {
-        matches!(self.definitions, DefinitionSource::Asked)
-    }
-
-    /// Sets the definitions of all chunks of the scan.
-    pub fn set_definitions(&mut self, definitions: Arc<Definitions>) {
-        self.definitions = DefinitionSource::Known(definitions);
+    /// Whether the block goes on only when recovery has read the logs of the scan.
+    pub fn needs_logs(&self) -> bool {
+        self.needs_logs
     }
 
     /// The finder of the scan's row source, if it has one.
@@ -111,7 +97,12 @@ impl Decoder {
         self.inner.beside = beside;
         self.inner.walk = None;
         (self.offset, self.left) = (block.offset, block.len);
-        self.source = ChunkSource::new(block, self.inner.scan.options.recover);
+        self.needs_logs = false;
+        self.source = match (&self.inner.scan.recovery, block.chunks) {
+            (Some(recovery), _) => Arc::clone(recovery).chunks(block),
+            (None, Chunks::Slots(slot)) => Box::new(SlotChunks::new(&block, slot)),
+            (None, Chunks::Found(_)) => return self.left = 0,
+        };
     }
 
     fn start_file(&mut self, filename: &Arc<str>) {
@@ -165,10 +156,11 @@ impl Decoder {
     pub fn decode(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
         let bytes = &bytes[..bytes.len().min(self.left as usize)];
         let mut consumed = 0;
-        while !self.is_done() && !self.is_full() && !self.asks_for_definitions() {
+        self.needs_logs = false;
+        while !self.is_done() && !self.is_full() {
             interrupt.check()?;
             let left = &bytes[consumed..];
-            let len = match self.source.next(left, self.offset, &self.definitions, interrupt)? {
+            let len = match self.source.next(left, self.offset, interrupt)? {
                 Step::Chunk(next) => {
                     let len = next.len;
                     match self.inner.decode(next, &mut self.arenas, interrupt)? {
@@ -183,8 +175,8 @@ impl Decoder {
                     consumed = bytes.len();
                     break;
                 }
-                Step::Ask => {
-                    self.definitions = DefinitionSource::Asked;
+                Step::NeedsLogs => {
+                    self.needs_logs = true;
                     break;
                 }
             };

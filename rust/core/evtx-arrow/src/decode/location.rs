@@ -20,11 +20,11 @@ pub struct Doubt {
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkLocation {
     pub(super) filename: Arc<str>,
-    /// File offset in bytes. That of the chunk of [orphans](evtx_format::container::orphans) can be before the file: it wraps.
+    /// File offset in bytes. That of a chunk whose first bytes are lost can be before the file: it wraps.
     pub(crate) offset: u64,
-    /// The index of its slot. Chunks of an image and stray chunks have none.
+    /// The index of its slot, if it has one.
     pub(super) slot: Option<u64>,
-    /// The chunk offset of its first byte. Not 0 for orphans: nobody knows what was before them.
+    /// The chunk offset of its first byte that is in the file.
     pub(super) first: u32,
     /// The doubts about the file, by record ID.
     pub(super) doubts: Arc<[Doubt]>,

@@ -32,7 +32,7 @@ impl Known {
             has_system,
             is_unread: group.current().sections.is_empty() || group.error.is_some() && !has_system,
             // With `recover` all wait. Those on `System` wait if it is not read yet, or if damage ends the scan.
-            undecided: if scan.options.recover {
+            undecided: if scan.recovers() {
                 Stage::Header
             } else if has_system && scan.options.on_error != OnError::Fail {
                 Stage::Record

@@ -6,8 +6,7 @@ use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, PromisedIds, RecordWalk};
 
 use super::location::ChunkLocation;
-use super::recovery::Recovery;
-use crate::schema::Options;
+use crate::recovery::ChunkRecovery;
 
 pub(super) struct ChunkWalk {
     pub(super) records: RecordWalk,
@@ -15,20 +14,24 @@ pub(super) struct ChunkWalk {
     pub(super) damage: Vec<Error>,
     /// A record with more rows than the last group had space for. The finder has those that are left.
     pub(super) again: Option<FoundRecord>,
-    /// The state of recovery, if records are recovered.
-    pub(super) recovery: Option<Box<Recovery>>,
+    /// Decides which records count, if records are recovered.
+    pub(super) recovery: Option<Box<dyn ChunkRecovery>>,
 }
 
 impl ChunkWalk {
-    pub(super) fn new(chunk: &[u8], promised: PromisedIds, options: &Options, recovery: Option<Box<Recovery>>) -> Self {
-        let orphans = recovery.as_ref().and_then(|recovery| recovery.walk(chunk));
-        let is_chunk = orphans.is_none();
-        let (records, damage) = match orphans {
-            Some(orphans) => (orphans, None),
-            None => RecordWalk::new(chunk, promised, options.recover),
+    /// The walk over a chunk. If it `verifies` checksums, one that does not match is damage.
+    pub(super) fn new(
+        chunk: &[u8],
+        promised: PromisedIds,
+        verifies: bool,
+        recovery: Option<Box<dyn ChunkRecovery>>,
+    ) -> Self {
+        let (records, damage) = match &recovery {
+            Some(recovery) => recovery.walk(chunk, promised),
+            None => RecordWalk::new(chunk, promised, false),
         };
         let mut damage = Vec::from_iter(damage);
-        if options.verify && is_chunk && damage.is_empty() {
+        if verifies && damage.is_empty() {
             damage.extend(ChunkHeader::read(chunk).and_then(|header| header.verify(chunk)).err());
         }
         ChunkWalk {

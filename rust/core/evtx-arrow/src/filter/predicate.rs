@@ -533,9 +533,9 @@ mod tests {
             json: true,
             text: true,
             fields: true,
-            recover: true,
             ..located()
         })
+        .with_recovered()
     }
 
     /// A text in the place of a number or of bytes is NULL if it does not parse.

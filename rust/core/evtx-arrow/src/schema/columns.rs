@@ -84,7 +84,7 @@ pub(crate) enum HeaderValue {
     ChunkIndex,
     /// The offset of the record in the file, in bytes. UInt64. With `location`.
     RecordOffset,
-    /// Whether the record was recovered. With `recover`.
+    /// Whether the record was recovered. If records are.
     Recovered,
 }
 
@@ -132,7 +132,8 @@ impl ColumnSource {
             ColumnSource::Header(HeaderValue::ChunkIndex | HeaderValue::RecordOffset) => {
                 ("location", |options| options.location)
             }
-            ColumnSource::Header(HeaderValue::Recovered) => ("recover", |options| options.recover),
+            // `Table::recovering` adds it.
+            ColumnSource::Header(HeaderValue::Recovered) => ("recover", |_| false),
             ColumnSource::Header(HeaderValue::RecordId | HeaderValue::FileName)
             | ColumnSource::Path(..)
             | ColumnSource::EventData

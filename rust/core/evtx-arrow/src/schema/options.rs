@@ -56,9 +56,6 @@ pub struct Options {
     pub fields: bool,
     /// Whether there are columns `chunk_index` and `record_offset`: where in the file each record is.
     pub location: bool,
-    /// Whether records are recovered: from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
-    /// Adds a column `recovered`, which marks them.
-    pub recover: bool,
 }
 
 impl Options {
@@ -76,7 +73,6 @@ impl Options {
             text: flag,
             fields: flag,
             location: flag,
-            recover: flag,
         }
     }
 }

@@ -21,7 +21,7 @@ use evtx_extras::Extras;
 use evtx_extras::{MessageFile, SavedBeside};
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FileHeader, NotEvtx};
-use evtx_format::container::survey::{Search, Survey};
+use evtx_format::container::survey::Search;
 use evtx_messages::mta::SavedMessages;
 use evtx_reports::Report;
 use proptest::test_runner::Config;
@@ -118,7 +118,7 @@ pub(crate) fn scan_with_messages(
     messages: Option<Arc<SavedBeside>>,
     mut take: impl FnMut(RecordBatch),
 ) -> Result<(), ReadError> {
-    let mut survey = Survey::new(file.len() as u64, Search::Every, scan.recovers());
+    let mut survey = scan.survey(file.len() as u64, Search::Every);
     while let Some(range) = survey.wants() {
         survey
             .push(&file[range.start as usize..range.end as usize])

@@ -10,7 +10,6 @@ use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Tem
 const ALL: Options = Options {
     verify: false,
     location: false,
-    recover: false,
     ..Options::ALL
 };
 

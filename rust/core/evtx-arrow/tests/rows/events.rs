@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use crate::common::recovered::Recovering;
 use crate::common::xml::user_leaves;
-use crate::common::{self, cell, corpus, entries, every_column, read, samples, scan, slots};
+use crate::common::{self, AsTable, cell, corpus, entries, every_column, read, samples, scan, slots};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
@@ -102,7 +103,7 @@ fn agrees(data_type: &DataType, value: Option<&str>, text: Option<&str>) -> bool
 /// of this name, with a prefix if all events have that column. Others, and those whose prefix makes the name of a field, have
 /// the next number with which no event has a field.
 fn name_as_columns(texts: &mut [(String, Option<String>)], every: &BTreeSet<String>) {
-    let schema = evtx_arrow::schema(&Options::ALL);
+    let schema = Recovering(Options::ALL).table().schema();
     let mut taken = BTreeSet::new();
     for (name, _) in texts {
         let field = name.to_lowercase();

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::common::{self, cell, column, read, samples};
+use crate::common::recovered::{Recovering, recovers};
+use crate::common::{self, AsTable, cell, column, read, samples};
 use evtx_arrow::{Comparison, Expression, Literal, Options, Predicate, Scan, Table};
 
 const LOCATED: Options = Options {
@@ -21,8 +22,9 @@ fn sample(name: &str) -> Vec<u8> {
 
 /// The IDs of the records, the texts of the errors, and of how many rows that were recovered and are no error the event
 /// is not known.
-fn rows(file: &[u8], options: Options) -> (Vec<u64>, Vec<String>, usize) {
-    let recovered = options.recover.then_some("recovered");
+fn rows(file: &[u8], options: impl AsTable) -> (Vec<u64>, Vec<String>, usize) {
+    let recovers = recovers(&options);
+    let recovered = recovers.then_some("recovered");
     let names = ["record_id", "event_id", "error"].into_iter().chain(recovered);
     let projection: Vec<usize> = names.map(|name| column(&options, name)).collect();
     let (mut ids, mut errors, mut unknown) = (Vec::new(), Vec::new(), 0);
@@ -32,7 +34,7 @@ fn rows(file: &[u8], options: Options) -> (Vec<u64>, Vec<String>, usize) {
             ids.extend(id.map(|id| id.parse::<u64>().expect("a number")));
             match cell(&batch, "error", row) {
                 Some(error) => errors.push(error),
-                None if options.recover && cell(&batch, "recovered", row).as_deref() == Some("true") => {
+                None if recovers && cell(&batch, "recovered", row).as_deref() == Some("true") => {
                     unknown += usize::from(cell(&batch, "event_id", row).is_none());
                 }
                 None => {}
@@ -147,14 +149,7 @@ fn damaged_sizes_of_real_logs_lose_no_record() {
             2,
         ),
     ] {
-        for options in [
-            LOCATED,
-            Options {
-                recover: true,
-                ..LOCATED
-            },
-        ] {
-            let (found, errors, unknown) = rows(&log(name), options);
+        for (found, errors, unknown) in [rows(&log(name), LOCATED), rows(&log(name), Recovering(LOCATED))] {
             let found: BTreeSet<u64> = found.into_iter().collect();
             let lost: Vec<_> = ids.difference(&found).collect();
             assert!(lost.is_empty(), "{name}: {lost:?}");
@@ -169,10 +164,7 @@ fn damaged_sizes_of_real_logs_lose_no_record() {
 fn recovered_rows_read_or_say_why_not() {
     for log in samples().into_iter().chain(common::corpus()) {
         let file = std::fs::read(&log).expect("the log");
-        let recover = Options {
-            recover: true,
-            ..Options::NONE
-        };
+        let recover = Recovering(Options::NONE);
         let (_, _, unknown) = rows(&file, recover);
         assert_eq!(unknown, 0, "{}", log.display());
         // And it gives all that a plain scan gives.

@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::common::recovered::Recovering;
 use crate::common::{AsTable, ReadError, cell, corpus, every_column, sample_folder, samples, scan};
 use evtx_arrow::{Options, Scan};
 use evtx_extras::Extras;
 
-const EVERYTHING: (Options, Extras) = (
+const EVERYTHING: Recovering<(Options, Extras)> = Recovering((
     Options::ALL,
     Extras {
         record: false,
         ..Extras::ALL
     },
-);
+));
 
 fn golden_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.txt")

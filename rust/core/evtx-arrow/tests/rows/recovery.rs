@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::recovered::{RECOVER, rows};
+use crate::common::recovered::{LIVE, RECOVER, rows};
 use crate::common::samples;
 use evtx_arrow::Options;
 use evtx_writer::{Element, Event, LogWriter, Template};
@@ -126,11 +126,7 @@ fn five_events(begun: Option<u64>) -> Vec<u8> {
 
 #[test]
 fn what_stands_in_a_log_that_was_never_written_is_slack() {
-    let live = Options {
-        recover: false,
-        verify: true,
-        ..RECOVER
-    };
+    let live = Options { verify: true, ..LIVE };
     let never_written = five_events(Some(1));
     assert_eq!(rows(&never_written, live), []);
     let recovered = rows(&never_written, RECOVER);

@@ -267,7 +267,6 @@ impl Log {
 
 const ALL: Options = Options {
     verify: false,
-    recover: false,
     ..Options::ALL
 };
 

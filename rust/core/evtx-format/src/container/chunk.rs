@@ -15,7 +15,8 @@ pub const CHUNK_HEADER: usize = 512;
 /// Size of a sector, in bytes. In an image, chunks are looked for at multiples of it.
 pub const SECTOR: usize = 512;
 
-pub(crate) const CHUNK_MAGIC: [u8; 8] = *b"ElfChnk\0";
+/// The first bytes of a chunk.
+pub const CHUNK_MAGIC: [u8; 8] = *b"ElfChnk\0";
 
 /// Flag in a chunk header: the chunk keeps no checksums.
 const NO_CHECKSUMS: u32 = 4;

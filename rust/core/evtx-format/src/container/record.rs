@@ -100,7 +100,7 @@ impl Record {
 
     /// Whether the copy of the size at its end matches. Windows also reads records whose copy differs (seen in real
     /// logs).
-    pub(crate) fn size_copy_matches(&self, chunk: &[u8]) -> bool {
+    pub fn size_copy_matches(&self, chunk: &[u8]) -> bool {
         u32_at(chunk, self.end() - 4) == Some(self.size)
     }
 
@@ -124,7 +124,7 @@ impl Record {
 }
 
 /// Chunk offset of the first record in a span whose two sizes agree and that `accept` accepts.
-pub(super) fn find(chunk: &[u8], span: Range<usize>, mut accept: impl FnMut(&Record) -> bool) -> Option<usize> {
+pub fn find(chunk: &[u8], span: Range<usize>, mut accept: impl FnMut(&Record) -> bool) -> Option<usize> {
     find_any(chunk, span, |record| record.size_copy_matches(chunk) && accept(record))
 }
 

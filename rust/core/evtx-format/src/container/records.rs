@@ -62,6 +62,8 @@ pub struct RecordWalk {
     known_beyond: Option<usize>,
     /// Whether no record is live: the chunk is new, and the log does not promise its records.
     is_leftover: bool,
+    /// The origin of the records to which frames lead.
+    framed: Origin,
     /// Whether records are also carved from the bytes between the live ones.
     recover: bool,
     /// What is wrong with the frame of the last record.
@@ -193,6 +195,11 @@ impl RecordWalk {
             },
             known_beyond: None,
             is_leftover,
+            framed: if is_leftover || header.is_none() && recover {
+                Origin::Recovered
+            } else {
+                Origin::Live
+            },
             recover,
             damage: None,
             valid_until: 0,
@@ -203,8 +210,16 @@ impl RecordWalk {
         (walk, damage)
     }
 
-    /// A walk over a chunk of [orphans](super::orphans). It carves the records that start in a range of chunk offsets.
-    pub fn of_orphans(chunk: &[u8], starts: Range<usize>) -> Self {
+    /// The walk, in which no record counts as live.
+    pub fn without_live(self) -> Self {
+        RecordWalk {
+            framed: Origin::Recovered,
+            ..self
+        }
+    }
+
+    /// A walk that only carves the records that start in a range of chunk offsets.
+    pub fn carving(chunk: &[u8], starts: Range<usize>) -> Self {
         let known = Known {
             header: None,
             end: chunk.len(),
@@ -216,6 +231,7 @@ impl RecordWalk {
             known,
             known_beyond: None,
             is_leftover: true,
+            framed: Origin::Recovered,
             recover: true,
             damage: None,
             valid_until: 0,
@@ -334,14 +350,9 @@ impl RecordWalk {
         if self.recover {
             self.carve = unused(chunk, &record);
         }
-        let origin = match self.known.header {
-            _ if self.is_leftover => Origin::Recovered,
-            None if self.recover => Origin::Recovered,
-            _ => Origin::Live,
-        };
         FoundRecord {
             record,
-            origin,
+            origin: self.framed,
             is_damaged: damage.is_some(),
         }
     }

@@ -1,11 +1,11 @@
 //! The survey of a file, which finds the layout with a few reads that the caller does.
 
+use std::fmt::Debug;
 use std::ops::Range;
 
-use super::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_zeros};
+use super::chunk::{ChunkHeader, is_zeros};
 use super::header::{FILE_HEADER, FileHeader, NotEvtx};
 use super::layout::{BLOCK_CHUNKS, Layout, REMOTE_BLOCK_CHUNKS, slot_offset, slots_of};
-use super::stray_chunks::StrayChunkSearch;
 
 /// Bytes of a chunk that the survey reads.
 const PROBE: usize = 128;
@@ -23,8 +23,30 @@ pub enum Search {
     Bisect,
 }
 
-/// Finds the [`Layout`] of a file. The caller reads each range that [`Survey::wants`] names, and
-/// [`push`](Survey::push)es it.
+/// Finds the [`Layout`] of a file. The caller reads each range that [`wants`](Self::wants) names, and [`push`](Self::push)es
+/// it.
+pub trait FileSurvey: Debug {
+    /// The range of the file to push next, empty for an empty file; `None` once the layout is known.
+    fn wants(&self) -> Option<Range<u64>>;
+
+    /// Takes the bytes of the range that [`wants`](Self::wants) named.
+    ///
+    /// # Errors
+    /// [`NotEvtx`] if the file has no chunks, because it is not a log.
+    fn push(&mut self, bytes: &[u8]) -> Result<(), NotEvtx>;
+
+    /// Ends the survey of a log if a wanted range cannot be read: the slots then come in the order of the file. Does
+    /// nothing before the header was pushed.
+    fn give_up(&mut self);
+
+    /// The file header, once it was pushed; `None` if the file is not a log.
+    fn header(&self) -> Option<&FileHeader>;
+
+    /// The layout, once nothing more is wanted.
+    fn layout(&self) -> Option<&Layout>;
+}
+
+/// The survey of a log.
 ///
 /// Windows writes each new chunk of a full log over the oldest one. So the oldest chunk of a log that has *wrapped*,
 /// which has the lowest first record ID, can be in any slot. The file header names it too, but that of a dirty log is
@@ -34,11 +56,11 @@ pub struct Survey {
     size: u64,
     slots: u64,
     search: Search,
-    recover: bool,
     header: Option<FileHeader>,
-    stray_chunks: Option<StrayChunkSearch>,
     /// The slots that are read, if not all.
     only: Option<Range<u64>>,
+    /// Whether slots are read even if the file header names the oldest chunk.
+    always_probes: bool,
     state: State,
     /// The layout, once nothing more is wanted.
     layout: Option<Layout>,
@@ -61,12 +83,8 @@ enum State {
         high: u64,
         probe: u64,
     },
-    /// Has found the oldest slot, and searches for stray chunks.
-    StrayChunks(u64),
     /// Has found the oldest slot.
     Done(u64),
-    /// Has found that the file is an image.
-    Image,
 }
 
 /// A chunk whose header says where it belongs in the order of the records.
@@ -77,17 +95,15 @@ struct Anchor {
 }
 
 impl Survey {
-    /// A survey of a file of `size` bytes. With `recover`, a file that is not a log is an image, and a log is searched
-    /// for stray chunks: always with [`Search::Every`], else if a slot that the survey reads has bytes but no chunk.
-    pub fn new(size: u64, search: Search, recover: bool) -> Self {
+    /// A survey of a file of `size` bytes.
+    pub fn new(size: u64, search: Search) -> Self {
         Survey {
             size,
             slots: slots_of(size),
             search,
-            recover,
             header: None,
-            stray_chunks: (recover && search == Search::Every).then(|| stray_chunk_search(size, search)),
             only: None,
+            always_probes: false,
             state: State::Header,
             layout: None,
         }
@@ -97,61 +113,28 @@ impl Survey {
     pub fn of_slots(size: u64, search: Search, slots: Range<u64>) -> Self {
         Survey {
             only: Some(slots),
-            ..Survey::new(size, search, false)
+            ..Survey::new(size, search)
         }
     }
 
-    /// The range of the file to push next, empty for an empty file; `None` once the layout is known.
-    pub fn wants(&self) -> Option<Range<u64>> {
-        let slot = match self.state {
-            State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),
-            State::StrayChunks(_) => return self.stray_chunks.as_ref()?.wants(),
-            State::Done(_) | State::Image => return None,
-            State::Every { slot, .. } | State::First { slot } | State::Last { slot, .. } => slot,
-            State::Bisect { probe, .. } => probe,
-        };
-        let offset = slot_offset(slot);
-        Some(offset..(offset + PROBE as u64).min(self.size))
-    }
-
-    /// Takes the bytes of the range that [`wants`](Self::wants) named.
-    ///
-    /// # Errors
-    /// [`NotEvtx`] if the file is not a log and the survey is not one with `recover`.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), NotEvtx> {
-        let is_probe = matches!(
-            self.state,
-            State::First { .. } | State::Last { .. } | State::Bisect { .. }
-        );
-        if self.recover && is_probe && !bytes.starts_with(&CHUNK_MAGIC) && !is_zeros(bytes) {
-            self.stray_chunks
-                .get_or_insert_with(|| stray_chunk_search(self.size, self.search));
+    /// The survey, which reads slots even if the file header names the oldest chunk, so that its caller sees them.
+    pub fn probing(self) -> Self {
+        Survey {
+            always_probes: true,
+            ..self
         }
-        self.state = match self.step(bytes)? {
-            State::Done(oldest) if self.stray_chunks.as_ref().and_then(StrayChunkSearch::wants).is_some() => {
-                State::StrayChunks(oldest)
-            }
-            state => state,
-        };
-        self.layout = self.lay_out();
-        Ok(())
     }
 
-    /// The next state, without the search for stray chunks, given the bytes that were wanted.
+    /// The next state, given the bytes that were wanted.
     fn step(&mut self, bytes: &[u8]) -> Result<State, NotEvtx> {
         Ok(match self.state {
             State::Header => {
                 let header = FileHeader::read(bytes, self.size);
                 self.header = header.as_ref().ok().copied();
-                let header = match header {
-                    Err(_) if self.recover => return Ok(State::Image),
-                    header => header?,
-                };
+                let header = header?;
                 match self.search {
                     _ if self.slots == 0 || self.only.is_some() => State::Done(0),
-                    // The search for stray chunks depends on the slots, so they are read in any case.
-                    Search::Bisect if self.recover => State::First { slot: 0 },
-                    _ if self.slots == 1 || header.never_wrapped() => State::Done(0),
+                    _ if !self.always_probes && (self.slots == 1 || header.never_wrapped()) => State::Done(0),
                     Search::Every => State::Every { slot: 0, oldest: None },
                     Search::Bisect => State::First { slot: 0 },
                 }
@@ -198,75 +181,70 @@ impl Survey {
                 // No chunk between the middle and `high` has a readable header.
                 None => bisect(first, low, low + (high - low) / 2),
             },
-            State::StrayChunks(oldest) => {
-                self.stray_chunks
-                    .iter_mut()
-                    .for_each(|stray_chunks| stray_chunks.push(bytes));
-                State::Done(oldest)
-            }
-            state @ (State::Done(_) | State::Image) => state,
+            state @ State::Done(_) => state,
         })
-    }
-
-    /// Ends the survey of a log if a wanted range cannot be read: the slots then come in the order of the file. Does
-    /// nothing before the header was pushed.
-    pub fn give_up(&mut self) {
-        if self.header.is_some() {
-            self.stray_chunks = None;
-            self.state = State::Done(0);
-            self.layout = self.lay_out();
-        }
-    }
-
-    /// The file header, once it was pushed; `None` of an image.
-    pub fn header(&self) -> Option<&FileHeader> {
-        self.header.as_ref()
     }
 
     fn listed_chunks(&self) -> u64 {
         self.header.as_ref().map_or(0, FileHeader::listed_chunks)
     }
 
-    /// The layout, once nothing more is wanted.
-    pub fn layout(&self) -> Option<&Layout> {
-        self.layout.as_ref()
+    /// Goes on to a state.
+    fn enter(&mut self, state: State) {
+        self.state = state;
+        let State::Done(oldest) = state else { return };
+        let layout = Layout::new(self.size, oldest);
+        let layout = match &self.header {
+            Some(header) => layout.with_header(header),
+            None => layout,
+        };
+        let layout = match &self.only {
+            Some(slots) => layout.of_slots(slots.clone()),
+            None => layout,
+        };
+        self.layout = Some(layout.in_blocks_of(block_chunks(self.search)));
+    }
+}
+
+impl FileSurvey for Survey {
+    fn wants(&self) -> Option<Range<u64>> {
+        let slot = match self.state {
+            State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),
+            State::Done(_) => return None,
+            State::Every { slot, .. } | State::First { slot } | State::Last { slot, .. } => slot,
+            State::Bisect { probe, .. } => probe,
+        };
+        let offset = slot_offset(slot);
+        Some(offset..(offset + PROBE as u64).min(self.size))
     }
 
-    fn lay_out(&self) -> Option<Layout> {
-        match self.state {
-            State::Done(oldest) => {
-                let stray_chunks = self
-                    .stray_chunks
-                    .as_ref()
-                    .map(StrayChunkSearch::found)
-                    .unwrap_or_default();
-                let layout = Layout::new(self.size, oldest).with_stray_chunks(stray_chunks);
-                let layout = match &self.header {
-                    Some(header) => layout.with_header(header),
-                    None => layout,
-                };
-                let layout = match &self.only {
-                    Some(slots) => layout.of_slots(slots.clone()),
-                    None => layout,
-                };
-                Some(layout.in_blocks_of(block_chunks(self.search)))
-            }
-            State::Image => Some(Layout::image(self.size)),
-            _ => None,
+    fn push(&mut self, bytes: &[u8]) -> Result<(), NotEvtx> {
+        let state = self.step(bytes)?;
+        self.enter(state);
+        Ok(())
+    }
+
+    fn give_up(&mut self) {
+        if self.header.is_some() {
+            self.enter(State::Done(0));
         }
+    }
+
+    fn header(&self) -> Option<&FileHeader> {
+        self.header.as_ref()
+    }
+
+    fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
     }
 }
 
 /// How many chunks the blocks of a file have, by the search that surveys it.
-fn block_chunks(search: Search) -> u64 {
+pub fn block_chunks(search: Search) -> u64 {
     match search {
         Search::Every => BLOCK_CHUNKS,
         Search::Bisect => REMOTE_BLOCK_CHUNKS,
     }
-}
-
-fn stray_chunk_search(size: u64, search: Search) -> StrayChunkSearch {
-    StrayChunkSearch::new(size, block_chunks(search) * CHUNK_SIZE as u64)
 }
 
 fn bisect(first: Anchor, low: u64, high: u64) -> State {
@@ -292,8 +270,8 @@ fn anchor(bytes: &[u8], slot: u64) -> Option<Anchor> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::container::chunk::CHUNK_SIZE;
     use crate::container::header::FILE_MAGIC;
-    use crate::container::layout::{Chunks, IMAGE_BLOCK};
     use proptest::prelude::*;
 
     /// The start of a chunk whose records start at an ID; `None` for a damaged one.
@@ -312,7 +290,7 @@ mod tests {
 
     fn survey(chunks: &[Option<u64>], search: Search) -> (u64, usize) {
         let chunks: Vec<_> = chunks.iter().map(|&first| chunk_start(first)).collect();
-        let (survey, reads) = survey_of(&chunks, search, false);
+        let (survey, reads) = survey_of(&chunks, search);
         (survey.layout().expect("done").oldest(), reads)
     }
 
@@ -325,9 +303,9 @@ mod tests {
     }
 
     /// A survey of a log of these chunks, and how many reads it took.
-    fn survey_of(chunks: &[Vec<u8>], search: Search, recover: bool) -> (Survey, usize) {
+    fn survey_of(chunks: &[Vec<u8>], search: Search) -> (Survey, usize) {
         let file = log_of(chunks);
-        let mut survey = Survey::new(file.len() as u64, search, recover);
+        let mut survey = Survey::new(file.len() as u64, search);
         let mut reads = 0;
         while let Some(range) = survey.wants() {
             survey
@@ -377,7 +355,7 @@ mod tests {
             let mut file = log_of(&chunks);
             // No checksum.
             (file[16], file[120]) = (last_chunk, 4);
-            let mut survey = Survey::new(file.len() as u64, Search::Bisect, false);
+            let mut survey = Survey::new(file.len() as u64, Search::Bisect);
             while let Some(range) = survey.wants() {
                 let bytes = &file[range.start as usize..range.end as usize];
                 survey.push(bytes).expect("a log");
@@ -419,14 +397,14 @@ mod tests {
         assert_eq!(bisect(&wrapped).0, 10);
         // An unused slot at the end ends the log.
         let chunks = [Some(30), Some(10)].map(chunk_start);
-        let (survey, reads) = survey_of(&[&chunks[..], &[vec![0; CHUNK_SIZE]]].concat(), Search::Bisect, false);
+        let (survey, reads) = survey_of(&[&chunks[..], &[vec![0; CHUNK_SIZE]]].concat(), Search::Bisect);
         assert_eq!((survey.layout().expect("done").oldest(), reads), (0, 3));
     }
 
     #[test]
     fn a_survey_that_is_given_up_has_the_slots_in_order() {
         let file = log_of(&[Some(30), Some(10)].map(chunk_start));
-        let mut survey = Survey::new(file.len() as u64, Search::Every, true);
+        let mut survey = Survey::new(file.len() as u64, Search::Every);
         survey.give_up();
         assert!(
             survey.layout().is_none() && survey.header().is_none(),
@@ -440,10 +418,10 @@ mod tests {
     }
 
     #[test]
-    fn blocks_and_steps_are_larger_where_reads_take_long() {
+    fn blocks_are_larger_where_reads_take_long() {
         let chunks = vec![chunk_start(Some(1)); 200];
         let first = |search| {
-            let (survey, _) = survey_of(&chunks, search, false);
+            let (survey, _) = survey_of(&chunks, search);
             survey
                 .layout()
                 .and_then(|layout| layout.block(0))
@@ -453,42 +431,23 @@ mod tests {
             [Search::Every, Search::Bisect].map(first),
             [Some(1 << 20), Some(8 << 20)]
         );
-        let mut survey = Survey::new(slot_offset(200), Search::Every, true);
-        survey.state = State::Every {
-            slot: 199,
-            oldest: None,
-        };
-        survey.push(&chunks[0][..PROBE]).expect("a log");
-        assert_eq!(survey.wants(), Some(0..(1 << 20) + 65_536), "a chunk more than a step");
     }
 
     #[test]
-    fn a_remote_log_is_searched_for_stray_chunks_where_a_slot_has_bytes_but_no_chunk() {
-        let searches = |chunks: &[Option<Option<u64>>], recover| {
-            let chunk = |kind: &Option<Option<u64>>| kind.map_or_else(|| vec![0; CHUNK_SIZE], chunk_start);
-            let chunks: Vec<_> = chunks.iter().map(chunk).collect();
-            survey_of(&chunks, Search::Bisect, recover).0.stray_chunks.is_some()
-        };
-        let (valid, damaged, unused) = (Some(Some(1)), Some(None), None);
-        assert!(searches(&[damaged, valid], true) && searches(&[valid, damaged], true));
-        assert!(!searches(&[valid, unused], true) && !searches(&[unused, valid], true));
-        assert!(!searches(&[valid, valid], true) && !searches(&[damaged, valid], false));
-    }
-
-    #[test]
-    fn the_slots_are_read_for_stray_chunks_even_if_the_header_names_the_oldest() {
+    fn slots_are_read_if_the_header_does_not_name_the_oldest_or_the_caller_wants_them() {
         let mut header = log_of(&[]);
         let checksum = crc32fast::hash(&header[..120]);
         header[124..128].copy_from_slice(&checksum.to_le_bytes());
-        let next = |search, recover| {
-            let mut survey = Survey::new(FILE_HEADER as u64 + 3 * CHUNK_SIZE as u64, search, recover);
+        let next = |search, probes| {
+            let survey = Survey::new(FILE_HEADER as u64 + 3 * CHUNK_SIZE as u64, search);
+            let mut survey = if probes { survey.probing() } else { survey };
             survey.push(&header).expect("a log");
             survey.wants()
         };
         assert_eq!(next(Search::Bisect, false), None);
         assert_eq!(next(Search::Bisect, true), Some(4096..4224));
         assert_eq!(next(Search::Every, false), None);
-        let mut survey = Survey::new(4096 + 65_536 + 50, Search::Every, false);
+        let mut survey = Survey::new(4096 + 65_536 + 50, Search::Every);
         header[120] = 1;
         survey.push(&header).expect("a log");
         assert_eq!(survey.wants(), Some(4096..4224));
@@ -514,30 +473,5 @@ mod tests {
             prop_assert!(found == oldest || found < oldest && alike, "{found} of {oldest} in {chunks:?}");
             prop_assert!(reads <= 16);
         }
-    }
-
-    #[test]
-    fn an_image_is_read_in_blocks_that_overlap_by_a_chunk() {
-        let size = 2 * IMAGE_BLOCK + 700;
-        let mut survey = Survey::new(size, Search::Every, true);
-        assert_eq!(survey.wants(), Some(0..4096));
-        survey.push(&[7; 4096]).expect("an image");
-        let layout = survey.layout().expect("done");
-        let blocks: Vec<_> = (0..layout.blocks())
-            .map(|number| layout.block(number).expect("a block"))
-            .collect();
-        let ranges: Vec<_> = blocks
-            .iter()
-            .map(|block| (block.offset, block.chunks, block.len))
-            .collect();
-        assert_eq!(
-            ranges,
-            [
-                (0, Chunks::Image(IMAGE_BLOCK), IMAGE_BLOCK + 131_072),
-                (IMAGE_BLOCK, Chunks::Image(IMAGE_BLOCK), IMAGE_BLOCK + 700),
-                (2 * IMAGE_BLOCK, Chunks::Image(700), 700)
-            ]
-        );
-        assert!(Survey::new(size, Search::Every, false).push(&[7; 4096]).is_err());
     }
 }

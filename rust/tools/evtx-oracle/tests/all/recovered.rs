@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::common::recovered::{RECOVER, Row, rows};
+use crate::common::recovered::{LIVE, RECOVER, Row, rows};
 use crate::common::{corpus, samples};
 use evtx::{EvtxParser, ParserSettings};
-use evtx_arrow::Options;
 
 fn compare(logs: &[PathBuf]) {
     let (mut live, mut recovered, mut unread) = (0, 0, 0);
@@ -72,13 +71,7 @@ fn compare(logs: &[PathBuf]) {
             log.display()
         );
         // The live records are those that come without recovery.
-        let without = rows(
-            &file,
-            Options {
-                recover: false,
-                ..RECOVER
-            },
-        );
+        let without = rows(&file, LIVE);
         let sound = |rows: &[Row], also: &dyn Fn(&Row) -> bool| -> Vec<(Option<u64>, Option<u64>)> {
             rows.iter()
                 .filter(|row| row.error.is_none() && also(row))

@@ -3,12 +3,31 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use evtx_format::container::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader};
+use evtx_format::container::header::FILE_HEADER;
+use evtx_format::container::record::Record;
 use memchr::memmem;
 
-use super::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader};
-use super::header::FILE_HEADER;
-use super::layout::StrayChunk;
-use super::record::Record;
+/// A chunk that starts at no slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StrayChunk {
+    /// Offset in the file, in bytes.
+    pub(crate) offset: u64,
+    /// Length in bytes: 65,536, or less if another chunk or the end of the file comes before.
+    pub(crate) len: u64,
+}
+
+impl StrayChunk {
+    /// File offset of its end, in bytes.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + self.len
+    }
+
+    /// Whether a file offset, in bytes, lies in it.
+    pub(crate) fn contains(&self, offset: u64) -> bool {
+        (self.offset..self.end()).contains(&offset)
+    }
+}
 
 /// A search for stray chunks in a whole file.
 #[derive(Debug, Clone)]

@@ -6,35 +6,34 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use evtx_format::bytes::u32_at;
+use evtx_format::container::chunk::{CHUNK_HEADER, CHUNK_SIZE};
+use evtx_format::container::record::{RECORD_HEADER, Record, find};
 use memchr::memmem;
 
-use super::chunk::{CHUNK_HEADER, CHUNK_SIZE};
-use super::record::{RECORD_HEADER, Record, find};
-use crate::bytes::u32_at;
-
 /// How the BinXML of a record begins, as Windows writes it: a fragment header (1.1), and a template instance.
-pub const INSTANCE: [u8; 6] = [0x0f, 1, 1, 0, 0x0c, 1];
+pub(crate) const INSTANCE: [u8; 6] = [0x0f, 1, 1, 0, 0x0c, 1];
 
 /// How a template instance begins.
 const INSTANCE_TOKEN: [u8; 2] = [0x0c, 1];
 
 /// Records that were once in one chunk, with the bytes between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Orphans {
+pub(crate) struct Orphans {
     /// The chunk offset of their first byte. If no record tells it, that of the first record of a chunk.
-    pub chunk_offset: usize,
+    pub(crate) chunk_offset: usize,
     /// How many bytes they are.
-    pub len: usize,
+    pub(crate) len: usize,
 }
 
 /// Offset of the first record in a span of bytes that are not a chunk: its two sizes agree, and it fits a chunk.
-pub fn find_orphan(bytes: &[u8], span: Range<usize>) -> Option<usize> {
+pub(crate) fn find_orphan(bytes: &[u8], span: Range<usize>) -> Option<usize> {
     find(bytes, span, |record| record.size as usize <= CHUNK_SIZE - CHUNK_HEADER)
 }
 
 impl Orphans {
     /// The records at the start of bytes that are not a chunk, as far as they can be of one chunk.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         let (mut chunk_offset, mut at, mut len) = (None, 0, bytes.len());
         let mut definitions = BTreeMap::new();
         while let Some(start) = find_orphan(bytes, at..len.min(CHUNK_SIZE))

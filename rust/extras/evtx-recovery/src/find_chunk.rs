@@ -1,18 +1,17 @@
-//! Images: files that are not logs, in which chunks are found by their magic.
+//! Finds chunks by their magic, as in images: files that are not logs.
 
 use std::ops::Range;
 
+use evtx_format::container::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, SECTOR};
+use evtx_format::container::record::Record;
 use memchr::memmem;
-
-use super::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, SECTOR};
-use super::record::Record;
 
 /// Offset of the first chunk of an image that starts in a range of its bytes.
 ///
 /// A chunk magic counts at a multiple of [`SECTOR`] bytes from offset `sectors`: disks and memory hold chunks there, and
 /// the header of a damaged one can say anything. Elsewhere the chunk also needs a header checksum or a first record that
 /// is right. This finds a log inside another file, or one that has lost some bytes.
-pub fn find_chunk(image: &[u8], starts: Range<usize>, sectors: usize) -> Option<usize> {
+pub(crate) fn find_chunk(image: &[u8], starts: Range<usize>, sectors: usize) -> Option<usize> {
     // The magic can end after the range.
     let end = image.len().min(starts.end.saturating_add(CHUNK_MAGIC.len() - 1));
     let mut found = memmem::find_iter(image.get(starts.start..end)?, &CHUNK_MAGIC).map(|at| starts.start + at);

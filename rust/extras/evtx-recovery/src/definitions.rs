@@ -4,22 +4,23 @@
 //! has this ID, a copy of its definition is appended to the chunk of orphans, and the orphan refers to the copy.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bumpalo::Bump;
-use evtx_format::binxml::instance::{Definition, Instance};
+use evtx_arrow::{TemplateContent, name_reference};
+use evtx_format::binxml::instance::{DEFINITION_HEADER, Definition, Instance};
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::chunk::{CHUNK_HEADER, CHUNK_SIZE, SECTOR};
-use evtx_format::container::image::find_chunk;
-use evtx_format::container::orphans::{INSTANCE, find_orphan};
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
 
-use crate::plan::TemplateContent;
+use crate::find_chunk::find_chunk;
+use crate::orphans::{INSTANCE, find_orphan};
 
 /// The most bytes of definitions that are kept. Those of all logs of a machine take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;
@@ -29,7 +30,7 @@ const MAX_COPIES: usize = 16;
 
 /// The template definitions of the chunks of a scan.
 #[derive(Debug, Default)]
-pub struct Definitions {
+pub(crate) struct Definitions {
     /// By template ID.
     known: HashMap<u32, Known>,
     bytes: usize,
@@ -53,13 +54,24 @@ struct KeptCopy {
     filename: Arc<str>,
 }
 
-/// Where the definitions for orphans come from that have lost theirs.
-pub(crate) enum DefinitionSource {
-    None,
-    /// The caller has them, and is not asked yet.
-    Caller,
-    Asked,
-    Known(Arc<Definitions>),
+/// The definitions of the logs of a scan, for all of its threads.
+#[derive(Debug, Default)]
+pub(crate) struct SharedDefinitions {
+    /// Set once they are collected.
+    pub(crate) known: OnceLock<Definitions>,
+    /// Set if the scan can collect them.
+    can_be_collected: AtomicBool,
+}
+
+impl SharedDefinitions {
+    /// Says that the scan can collect them.
+    pub(crate) fn allow(&self) {
+        self.can_be_collected.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn can_be_collected(&self) -> bool {
+        self.can_be_collected.load(Ordering::Relaxed)
+    }
 }
 
 /// A reference of an orphan to a definition that is not there, or whose names are not.
@@ -81,9 +93,9 @@ type Reference = (u32, u32);
 #[derive(Debug, Default)]
 pub(crate) struct RestoredDefinitions {
     /// Whether a definition is in no chunk, or in several that differ.
-    pub(super) is_missing: bool,
+    pub(crate) is_missing: bool,
     /// The log whose definition was used.
-    pub(super) from: Option<Arc<str>>,
+    pub(crate) from: Option<Arc<str>>,
 }
 
 /// The instance of an event, and those in its values, each with the chunk offset of its stream.
@@ -158,7 +170,7 @@ impl Definitions {
     ///
     /// # Errors
     /// [`Interrupted`].
-    pub fn collect(
+    pub(crate) fn collect(
         &mut self,
         filename: &Arc<str>,
         bytes: &[u8],
@@ -253,10 +265,10 @@ impl Definitions {
             let mut append = || {
                 // Perhaps only names are lost.
                 let completed = definition_at(chunk, lost.reference)
-                    .and_then(|definition| copies.iter().find(|copy| copy.content.complete(chunk, &definition)));
+                    .and_then(|definition| copies.iter().find(|copy| copy.complete(chunk, &definition)));
                 match completed {
                     Some(copy) => Some((copy, own)),
-                    None => copies.first().map(|copy| (copy, copy.content.append(copy.guid, chunk))),
+                    None => copies.first().map(|copy| (copy, copy.append(chunk))),
                 }
             };
             let found = *appended.entry(lost.reference).or_insert_with(&mut append);
@@ -276,6 +288,51 @@ impl Definitions {
     }
 }
 
+impl KeptCopy {
+    /// Appends a copy of the definition to a chunk, with its names. Returns its chunk offset.
+    fn append(&self, chunk: &mut Vec<u8>) -> usize {
+        let at = chunk.len();
+        chunk.extend_from_slice(&[0; 4]);
+        chunk.extend_from_slice(&self.guid);
+        chunk.extend_from_slice(&(self.content.body.len() as u32).to_le_bytes());
+        chunk.extend_from_slice(&self.content.body);
+        self.append_names(chunk, at + DEFINITION_HEADER);
+        at
+    }
+
+    /// Appends the names that a definition of a chunk has lost. Returns false, and does nothing, if the definition is not
+    /// another copy.
+    fn complete(&self, chunk: &mut Vec<u8>, definition: &Definition) -> bool {
+        let is_copy = self.content.agrees(chunk, definition, |_, _| true);
+        if is_copy {
+            self.append_names(chunk, definition.body as usize);
+        }
+        is_copy
+    }
+
+    fn append_names(&self, chunk: &mut Vec<u8>, body: usize) {
+        let mut name_at = 0;
+        for known in &self.content.refs {
+            let (name, at) = (&self.content.names[name_at..known.end], body + known.at);
+            name_at = known.end;
+            let (offset, _) = name_reference(chunk, at);
+            let start = offset as usize + 4;
+            let offset = if known.inline {
+                at + 4
+            } else if chunk.get(start..start + name.len()) == Some(name) {
+                continue;
+            } else {
+                let end = chunk.len();
+                chunk.extend_from_slice(&[0; 4]);
+                chunk.extend_from_slice(name);
+                chunk.extend_from_slice(&[0; 2]);
+                end
+            };
+            chunk[at..at + 4].copy_from_slice(&(offset as u32).to_le_bytes());
+        }
+    }
+}
+
 impl Known {
     fn has(&self, chunk: &[u8], definition: &Definition) -> bool {
         let mut copies = self.copies.iter();
@@ -286,7 +343,7 @@ impl Known {
     fn is_of(&self, guid: [u8; 16], root: &Element<'_>) -> bool {
         self.copies.first().is_none_or(|known| {
             let (mut chunk, arena) = (Vec::new(), Bump::new());
-            known.content.append(known.guid, &mut chunk);
+            known.append(&mut chunk);
             let names = Names::new(&chunk, &arena);
             let reader = Reader::new(&chunk, &names, &arena);
             let tree = Definition::read(&chunk, 0).and_then(|definition| reader.template(&definition));
