@@ -42,7 +42,7 @@ accounts AS (
 SELECT
     computer, sid AS user_sid,
     -- Kerberos writes the domain in full, and people write names in any case.
-    arg_min(full_name, (short_domain IS NULL, contains(short_domain, '.'), full_name)) AS user_name,
+    min(CASE WHEN short_domain IS NULL THEN 2 WHEN contains(short_domain, '.') THEN 1 ELSE 0 END || full_name)[2:] AS user_name,
     min(seen) AS first_seen, max(seen) AS last_seen, renamed IS NOT NULL AS is_renamed
 FROM accounts
 GROUP BY computer, sid, lower(name), renamed

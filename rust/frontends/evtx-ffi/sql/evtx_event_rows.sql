@@ -5,16 +5,20 @@
 --
 -- SELECT event, user_name, details FROM evtx_event_rows('events', 'accounts')
 
--- The names of a SID from the first, on a computer and, without one, on all. A SID with more names than a row should carry
--- has none.
+-- The names of a SID from the first, on all computers, and on each if there are several. A SID with more names than a row should
+-- carry has none. DuckDB would take three times the memory to order the entries in the aggregate.
 WITH names_of_sids AS (
-    SELECT sid, computer, list({since: since, name: name} ORDER BY since ASC, name ASC) AS names
-    FROM (SELECT user_sid AS sid, coalesce(computer, '') AS computer, first_seen AS since, user_name AS name
-          FROM query_table(table_of_accounts)
-          UNION ALL
-          SELECT user_sid, NULL, min(first_seen), min(user_name)
+    SELECT sid, list_sort(list({since: since, name: name}), 'ASC', 'NULLS LAST') AS names
+    FROM (SELECT user_sid AS sid, min(first_seen) AS since, min(user_name) AS name
           FROM query_table(table_of_accounts)
           GROUP BY user_sid, lower(user_name), CASE WHEN is_renamed THEN first_seen END)
+    GROUP BY sid
+    HAVING count(*) <= 32
+),
+names_on_computers AS (
+    SELECT user_sid AS sid, computer, list_sort(list({since: first_seen, name: user_name}), 'ASC', 'NULLS LAST') AS names
+    FROM query_table(table_of_accounts)
+    WHERE user_sid IN (SELECT user_sid FROM query_table(table_of_accounts) GROUP BY user_sid HAVING min(computer) < max(computer))
     GROUP BY ALL
     HAVING count(*) <= 32
 ),
@@ -151,8 +155,8 @@ named AS (
             nullif(evtx_sid_name(identified.sid), evtx_sid_name(identified.sid || '-0')),
             nullif(identified.sid, '')) AS user_name
     FROM identified
-    LEFT JOIN names_of_sids AS own ON own.sid = identified.sid AND own.computer = identified.computer
-    LEFT JOIN names_of_sids AS anywhere ON anywhere.sid = identified.sid AND anywhere.computer IS NULL
+    LEFT JOIN names_on_computers AS own ON own.sid = identified.sid AND own.computer = identified.computer
+    LEFT JOIN names_of_sids AS anywhere ON anywhere.sid = identified.sid
 )
 SELECT
     * REPLACE (nullif(sid, 'S-1-0-0') AS user_sid), evtx_event_name(provider, event_id) AS event,
