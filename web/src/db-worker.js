@@ -242,9 +242,12 @@ const plain = (_, value) => (typeof value === "bigint" ? Number(value) : value);
 
 /** The report on the matches of rules: the page of the macro evtx_sigma_report_of. */
 async function report() {
-  const [{ rules, groups, rows: lines, ...rest }] = rows(await run("FROM evtx_sigma_report_rows('matches', 'events')"));
-  const lists = (list) => Array.from(list, (row) => Object.values(row.toJSON()));
-  const data = JSON.stringify({ ...rest, rules: lists(rules), groups: lists(groups), rows: lists(lines) }, plain);
+  const items = rows(await run("FROM evtx_sigma_report_rows('matches', 'events')"));
+  const all = (name) => items.map((item) => item[name]).filter((value) => value !== null);
+  const lists = (name) => all(name).map((row) => Object.values(row.toJSON()));
+  const rules = lists("rule").sort(([one], [other]) => Number(one - other)).map(([, ...rule]) => rule);
+  const [figures] = all("figures");
+  const data = JSON.stringify({ ...figures.toJSON(), rules, groups: lists("kept"), rows: lists("line"), errors: all("damage") }, plain);
   return new Blob([ask({ do: "report", data })], { type: "text/html" });
 }
 
