@@ -4,37 +4,10 @@
 --
 -- SELECT * FROM evtx_logons_of('events') WHERE logon_type = 10 ORDER BY logon_time
 
--- DuckDB would read the logs twice for the aggregates over each log.
+-- DuckDB would read the logs again for the aggregates over each log. The fields that count take less memory than event_data.
 WITH evtx_logons_records AS MATERIALIZED (
-    SELECT computer, channel, event_record_id, time_created, event_id, user_sid, event_data, filename,
-           event_record_id::HUGEINT - record_id::HUGEINT AS shift
-    FROM query_table(table_name)
-    WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
-      AND coalesce(lower(channel), 'security') = 'security'
-),
--- A record in several copies of a log counts once. One that says anything else is no copy.
-evtx_logons_copies AS (
-    SELECT
-        * EXCLUDE (filename, shift, is_own_log, is_numbered, log_time, log_start, log_end),
-        -- A cleared log starts at record 1 again, in another file than the archived records. One broken time does not move
-        -- the median. A log of forwarded events has records from before and after it was cleared. An export, which numbers
-        -- records anew, has those of one log, but perhaps only some. In both, most of the numbers differ by the same, which a
-        -- planted record does not change.
-        coalesce(min(log_time) FILTER (is_own_log), min(log_time)) AS log_time,
-        min(log_start) FILTER (is_numbered) AS log_start, max(log_end) FILTER (is_numbered) AS log_end
-    FROM (
-        SELECT *, quantile_disc(time_created, 0.5) OVER of_log AS log_time,
-               2 * count(*) FILTER (shift = 0) OVER of_log > count(*) OVER of_log AS is_own_log,
-               2 * count(shift) OVER of_shift > count(*) OVER of_log AS is_numbered,
-               min(time_created) OVER of_shift AS log_start, max(time_created) OVER of_shift AS log_end
-        FROM evtx_logons_records
-        WINDOW of_log AS (PARTITION BY computer, filename), of_shift AS (PARTITION BY computer, filename, shift)
-    )
-    GROUP BY ALL
-),
-evtx_logons_events AS (
-    SELECT
-        computer, event_record_id, time_created, event_id, log_time,
+    SELECT computer, channel, event_record_id, time_created, event_id, user_sid, filename,
+        event_record_id::HUGEINT - record_id::HUGEINT AS shift, md5_number(event_data::VARCHAR) AS digest,
         lower(coalesce(event_data['TargetLogonId'], event_data['SubjectLogonId'])) AS id,
         -- 4672 names the account as the subject.
         coalesce(event_data['TargetUserName'], event_data['SubjectUserName']) AS account,
@@ -43,7 +16,36 @@ evtx_logons_events AS (
         TRY_CAST(event_data['LogonType'] AS INTEGER) AS type,
         event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
         event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
-        event_data['PrivilegeList'] AS privileges,
+        event_data['PrivilegeList'] AS privileges
+    FROM query_table(table_name)
+    WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
+      AND coalesce(lower(channel), 'security') = 'security'
+),
+-- A cleared log starts at record 1 again, in another file than the archived records. One broken time does not move the median.
+-- A log of forwarded events has records from before and after it was cleared. An export, which numbers records anew, has those
+-- of one log, but perhaps only some. In both, most of the numbers differ by the same, which a planted record does not change.
+logs AS (
+    SELECT computer, filename, quantile_disc(time_created, 0.5) AS log_time,
+           2 * count(*) FILTER (shift = 0) > count(*) AS is_own_log, count(*) AS records
+    FROM evtx_logons_records GROUP BY ALL
+),
+shifts AS (
+    SELECT computer, filename, shift, count(*) AS records, min(time_created) AS log_start, max(time_created) AS log_end
+    FROM evtx_logons_records WHERE shift IS NOT NULL GROUP BY ALL
+),
+-- A record in several copies of a log counts once. One that says anything else is no copy.
+evtx_logons_copies AS (
+    SELECT records.* EXCLUDE (filename, shift),
+        coalesce(min(log_time) FILTER (is_own_log), min(log_time)) AS log_time,
+        min(log_start) AS log_start, max(log_end) AS log_end
+    FROM evtx_logons_records AS records
+    JOIN logs ON logs.computer IS NOT DISTINCT FROM records.computer AND logs.filename IS NOT DISTINCT FROM records.filename
+    LEFT JOIN shifts ON shifts.computer IS NOT DISTINCT FROM records.computer
+        AND shifts.filename IS NOT DISTINCT FROM records.filename AND shifts.shift = records.shift AND 2 * shifts.records > logs.records
+    GROUP BY ALL
+),
+evtx_logons_events AS (
+    SELECT * EXCLUDE (channel, user_sid, digest, log_start, log_end, span_start, span_end),
         -- Another record claims its place: its number, in a log of the same time. A log that was cleared has
         -- each number again later.
         event_record_id IS NOT NULL
@@ -67,7 +69,7 @@ own AS (
            lag(other_time IGNORE NULLS) OVER of_id AS time_before,
            lead(other_id IGNORE NULLS) OVER of_id AS event_after,
            lead(other_time IGNORE NULLS) OVER of_id AS time_after,
-           count(*) FILTER (event_id = 4624) OVER of_id AS logons
+           count(*) FILTER (event_id = 4624) OVER of_id AS logons, row_number() OVER of_id AS place
     FROM evtx_logons_events
     WHERE CASE WHEN id IS NULL THEN event_id = 4624 AND coalesce(sid, '') NOT IN ('S-1-5-18', 'S-1-5-19', 'S-1-5-20')
                ELSE id NOT IN ('0x3e7', '0x3e4', '0x3e5') END
@@ -96,10 +98,10 @@ sessions AS (
         computer, id AS logon_id,
         min(time_created) FILTER (event_id = 4624) AS logon_time,
         min(time_created) FILTER (event_id IN (4634, 4647)) AS logoff_time,
-        arg_min(account, (log_time, event_record_id)) AS account,
-        arg_min(domain, (log_time, event_record_id)) AS domain,
-        arg_min(sid, (log_time, event_record_id)) AS user_sid,
-        arg_min(type, (log_time, event_record_id)) AS logon_type,
+        arg_min(account, place) AS account,
+        arg_min(domain, place) AS domain,
+        arg_min(sid, place) AS user_sid,
+        arg_min(type, place) AS logon_type,
         any_value(address) AS address, any_value(workstation) AS workstation,
         any_value(package) AS package, any_value(process) AS process, any_value(privileges) AS privileges,
         bool_or(is_contested) AS contested
