@@ -7,23 +7,31 @@
 -- Starts and ends, and boots, after which process IDs begin anew. A record in several copies of a log counts once. One that
 -- says anything else is no copy.
 WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
-    SELECT computer, channel, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data,
-           {log: hash(filename), shift: event_record_id::HUGEINT - record_id::HUGEINT} AS place
+    SELECT computer, channel, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data, filename,
+           event_record_id::HUGEINT - record_id::HUGEINT AS shift
     FROM query_table(table_name)
 ),
 evtx_process_tree_events AS NOT MATERIALIZED (
-    SELECT * EXCLUDE place, list(place) AS places
+    SELECT *, md5_number({channel: channel, user_sid: user_sid, event_data: event_data, user_data: user_data}::VARCHAR) AS digest
     FROM evtx_process_tree_records
     WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing' AND coalesce(lower(channel), 'security') = 'security'
        OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
           AND coalesce(lower(channel), 'microsoft-windows-sysmon/operational') = 'microsoft-windows-sysmon/operational'
        OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General' AND coalesce(lower(channel), 'system') = 'system'
-    GROUP BY ALL
 ),
 evtx_process_tree_accounts AS (FROM evtx_accounts_of('evtx_process_tree_records')),
+-- A log that was cleared has each number again later, and a log of forwarded events has those from before and after. An export
+-- numbers records anew. In the other logs, most numbers of records differ from those of their events by the same.
+spans AS (
+    SELECT computer, filename, shift, min(time_created) AS log_start, max(time_created) AS log_end
+    FROM evtx_process_tree_events
+    GROUP BY computer, filename, shift
+    QUALIFY 2 * count(shift) > sum(count(*)) OVER (PARTITION BY computer, filename)
+),
 events AS (
     SELECT
-        computer, lower(channel) AS channel, places, time_created, event_record_id, event_id,
+        rows.computer, lower(channel) AS channel, digest, min(log_start) AS log_start, max(log_end) AS log_end, time_created,
+        event_record_id, event_id,
         CASE event_id WHEN 1 THEN 'start' WHEN 4688 THEN 'start' WHEN 12 THEN 'boot' ELSE 'end' END AS kind,
         TRY_CAST(coalesce(event_data['NewProcessId'], event_data['ProcessId']) AS UBIGINT) AS pid,
         TRY_CAST(CASE event_id WHEN 1 THEN event_data['ParentProcessId'] WHEN 4688 THEN event_data['ProcessId'] END
@@ -34,33 +42,25 @@ events AS (
         nullif(event_data['CommandLine'], '') AS command_line, user_name, full_name, user_sid,
         lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])) AS logon_id,
         event_data['Hashes'] AS hashes
-    FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_accounts')
+    FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_accounts') AS rows
+    LEFT JOIN spans ON spans.computer IS NOT DISTINCT FROM rows.computer AND spans.filename IS NOT DISTINCT FROM rows.filename
+                   AND spans.shift = rows.shift
+    GROUP BY ALL
 ),
 -- Numbers the events by time. Below, only the last step has more of an event than numbers and what is compared.
 numbered AS MATERIALIZED (
-    SELECT *, row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
-                                          event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number
+    SELECT * EXCLUDE digest,
+           row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
+                                       event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number
     FROM events
 ),
--- Records whose place another one claims: the channel and the number, in a log of the same time. A log that was cleared has
--- each number again later, and a log of forwarded events has those from before and after. An export numbers records anew.
--- In the other logs, most numbers of records differ from those of their events by the same.
-placed AS (SELECT number, computer, channel, event_record_id, time_created, unnest(places, max_depth := 2) FROM numbered),
-spans AS (
-    SELECT computer, log, shift, min(time_created) AS log_start, max(time_created) AS log_end
-    FROM placed
-    GROUP BY computer, log, shift
-    QUALIFY 2 * count(shift) > sum(count(*)) OVER (PARTITION BY computer, log)
-),
+-- Records whose place another one claims: the channel and the number, in a log of the same time.
 claims AS MATERIALIZED (
     SELECT number
-    FROM (SELECT number, placed.computer, channel, event_record_id, coalesce(min(log_start), time_created) AS span_start,
-                 coalesce(max(log_end), time_created) AS span_end
-          FROM placed
-          LEFT JOIN spans ON spans.log = placed.log AND spans.shift = placed.shift
-                         AND spans.computer IS NOT DISTINCT FROM placed.computer
-          WHERE event_record_id IS NOT NULL
-          GROUP BY number, placed.computer, channel, event_record_id, time_created)
+    FROM (SELECT number, computer, channel, event_record_id, coalesce(log_start, time_created) AS span_start,
+                 coalesce(log_end, time_created) AS span_end
+          FROM numbered
+          WHERE event_record_id IS NOT NULL)
     QUALIFY max(span_end) OVER (
                 PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= span_start
