@@ -26,12 +26,14 @@ WITH evtx_logons_records AS MATERIALIZED (
 -- of one log, but perhaps only some. In both, most of the numbers differ by the same, which a planted record does not change.
 logs AS (
     SELECT computer, filename, quantile_disc(time_created, 0.5) AS log_time,
-           2 * count(*) FILTER (shift = 0) > count(*) AS is_own_log, count(*) AS records
+           2 * count(*) FILTER (shift = 0) > count(*) AS is_own_log
     FROM evtx_logons_records GROUP BY ALL
 ),
-shifts AS (
-    SELECT computer, filename, shift, count(*) AS records, min(time_created) AS log_start, max(time_created) AS log_end
-    FROM evtx_logons_records WHERE shift IS NOT NULL GROUP BY ALL
+spans AS (
+    SELECT computer, filename, shift, min(time_created) AS log_start, max(time_created) AS log_end
+    FROM evtx_logons_records
+    GROUP BY computer, filename, shift
+    QUALIFY 2 * count(shift) > sum(count(*)) OVER (PARTITION BY computer, filename)
 ),
 -- A record in several copies of a log counts once. One that says anything else is no copy.
 evtx_logons_copies AS (
@@ -40,8 +42,8 @@ evtx_logons_copies AS (
         min(log_start) AS log_start, max(log_end) AS log_end
     FROM evtx_logons_records AS records
     JOIN logs ON logs.computer IS NOT DISTINCT FROM records.computer AND logs.filename IS NOT DISTINCT FROM records.filename
-    LEFT JOIN shifts ON shifts.computer IS NOT DISTINCT FROM records.computer
-        AND shifts.filename IS NOT DISTINCT FROM records.filename AND shifts.shift = records.shift AND 2 * shifts.records > logs.records
+    LEFT JOIN spans ON spans.computer IS NOT DISTINCT FROM records.computer AND spans.filename IS NOT DISTINCT FROM records.filename
+                   AND spans.shift = records.shift
     GROUP BY ALL
 ),
 evtx_logons_events AS (
@@ -111,19 +113,9 @@ sessions AS (
 SELECT
     logon_time, logoff_time, (epoch_ns(logoff_time)::HUGEINT - epoch_ns(logon_time)) / 1e9 AS duration_seconds, computer,
     CASE WHEN domain NOT IN ('', '-') THEN domain || '\' || account ELSE account END AS user_name, user_sid, logon_type,
-    CASE logon_type
-        WHEN 2 THEN 'Interactive'
-        WHEN 3 THEN 'Network'
-        WHEN 4 THEN 'Batch'
-        WHEN 5 THEN 'Service'
-        WHEN 7 THEN 'Unlock'
-        WHEN 8 THEN 'Network, password in clear'
-        WHEN 9 THEN 'New credentials'
-        WHEN 10 THEN 'Remote Desktop'
-        WHEN 11 THEN 'Cached credentials'
-        WHEN 12 THEN 'Remote Desktop, cached credentials'
-        WHEN 13 THEN 'Unlock, cached credentials'
-    END AS logon_type_name,
+    MAP {2: 'Interactive', 3: 'Network', 4: 'Batch', 5: 'Service', 7: 'Unlock', 8: 'Network, password in clear',
+         9: 'New credentials', 10: 'Remote Desktop', 11: 'Cached credentials', 12: 'Remote Desktop, cached credentials',
+         13: 'Unlock, cached credentials'}[logon_type] AS logon_type_name,
     evtx_remote_host(address) AS remote_host,
     nullif(nullif(workstation, '-'), '') AS workstation, package AS authentication,
     nullif(nullif(process, '-'), '') AS process, logon_id, regexp_extract_all(privileges, '\w+') AS privileges, contested

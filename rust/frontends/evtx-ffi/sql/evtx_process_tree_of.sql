@@ -49,7 +49,8 @@ events AS (
 ),
 -- Numbers the events by time. Below, only the last step has more of an event than numbers and what is compared.
 numbered AS MATERIALIZED (
-    SELECT * EXCLUDE digest,
+    SELECT * EXCLUDE (digest, log_start, log_end),
+           coalesce(log_start, time_created) AS span_start, coalesce(log_end, time_created) AS span_end,
            row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
                                        event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number
     FROM events
@@ -57,10 +58,8 @@ numbered AS MATERIALIZED (
 -- Records whose place another one claims: the channel and the number, in a log of the same time.
 claims AS MATERIALIZED (
     SELECT number
-    FROM (SELECT number, computer, channel, event_record_id, coalesce(log_start, time_created) AS span_start,
-                 coalesce(log_end, time_created) AS span_end
-          FROM numbered
-          WHERE event_record_id IS NOT NULL)
+    FROM numbered
+    WHERE event_record_id IS NOT NULL
     QUALIFY max(span_end) OVER (
                 PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= span_start
