@@ -98,7 +98,11 @@ def texts(key):
             found["number"] = str(int(address))
             found["swapped"] = str(int.from_bytes(address.packed, "little"))
         else:
-            found |= {"exploded": address.exploded, "upper": address.exploded.upper()}
+            literal, mixed = key.replace(":", "-"), f"{key.rsplit(':', 2)[0]}:{ipaddress.IPv4Address(address.packed[12:])}"
+            found |= {"exploded": address.exploded, "upper": address.exploded.upper(), "mixed": mixed, "translated": f"64:ff9b::{mixed.rsplit(':')[-1]}"}
+            found |= {"port": f"[{key}]:443", "dot and port": f"{key}.443", "zone": f"{key}%12", "named zone": f"{key}%eth0", "prefix": f"{key}/64"}
+            found |= {"literal": f"{literal}.ipv6-literal.net", "literal and zone": f"{literal}s12.ipv6-literal.net", "path": f"\\\\{literal}.ipv6-literal.net\\C$"}
+            found |= {"underscores": key.replace(":", "_"), "digits": address.packed.hex()}
         return found
     except ValueError:
         pass
@@ -220,7 +224,7 @@ NAMES = [
     "MSSQLSvc/{}.{}.internal:1433", "MSSQLSvc/{}:{}", "HOST/{}", "cifs/{}", "HTTP/{}/{}", "TERMSRV/{}", "mailto:{}@{}.com", "http://{}:{}@{}:8080/x", "https://{}.corp/",
     "ftp://{}@{}/x", "ldap://{}:389", "file://{}/{}", "smb://{}/{}", "net user {} /add", "net use z: \\\\{}\\{} /user:{}", "psexec \\\\{} -u {}\\{}", "ping {}",
     "wmic /node:\"{}\" /user:\"{}\"", "-ComputerName {},{}", "Account Name:\t\t{}", "UserName={}", "<User>{}</User>", '{"host":"{}"}', "CN={},OU={},DC={}",
-    "{}/{}", "Server: {};Uid={}", "C:\\Users\\{}", "C:\\Users\\{}.{}\\x", "C:\\Documents and Settings\\{}\\x", "/home/{}/x", "D:\\{}\\{}", "{}#EXT#@{}.onmicrosoft.com",
+    "{}/{}", "/{}", "-{}", "mount /{}", "cd //{}/{}", "cmd /c /{}", "net use /user:{}", "net use /user:{}\\{}", "Server: {};Uid={}", "C:\\Users\\{}", "C:\\Users\\{}.{}\\x", "C:\\Documents and Settings\\{}\\x", "/home/{}/x", "D:\\{}\\{}", "{}#EXT#@{}.onmicrosoft.com",
 ]
 
 

@@ -166,6 +166,26 @@ def test_no_name_that_is_a_word_of_windows_is_left(con, tmp_path, word):
     assert planted.wide(word) not in log and word.encode() not in log
 
 
+@pytest.mark.parametrize("word", ["kernel", "core", "client", "defender", "chrome", "config"])
+def test_no_text_or_field_that_is_a_name_keeps_a_word_of_windows(con, tmp_path, word):
+    path, forms = tmp_path / "shared.evtx", [form for form in planted.NAMES if " " not in form]
+    labels = [f"f{index}" for index in range(len(forms))] + ["ServiceName", "TaskName", "DeviceName", "PrinterName", "FileName"]
+    texts = [form.replace("{}", word) for form in forms] + [f"{word} of {word}"] * 5
+    record = planted.record(1, [(planted.STRING, planted.wide(text)) for text in texts], labels)
+    log = written(con, path, f"SELECT evtx_pseudonymize(?::BLOB{KEY}) AS record", [record])
+    data = con.execute("SELECT event_data FROM read_evtx(?)", [str(path)]).fetchone()[0]
+    assert not [(label, text) for label, text in data.items() if re.search(rf"(?<![a-z]){word}(?![a-z])", text, re.I)]
+    assert planted.wide(word) not in log.lower()
+
+
+@pytest.mark.parametrize("address", ["2001:add:cab:c:bb6:ec::7", "fe80::c:add", "2001:db8::cafe"])
+def test_groups_of_an_address_that_are_words_go(con, tmp_path, address):
+    literal = address.replace(":", "-") + ".ipv6-literal.net"
+    texts = [form.format(word) for word in (address, literal) for form in ("{}", "to {} and", "[{}]:443 a", "{}.443 a", "{}%12 a", "\\\\{}\\c$ a", "https://[{}]/ a")]
+    left = [text for text in texts_after(con, tmp_path / "shared.evtx", texts) if re.search(r"(?<![0-9a-f])(add|cab|bb6|ec|fe80|db8:|cafe)(?![0-9a-f])", text.replace("2001:db8:", ""))]
+    assert not left
+
+
 def test_a_key_decides_the_pseudonyms(con, tmp_path):
     with_key = lambda key: texts_after(con, tmp_path / "shared.evtx", ["anna", "10.0.0.1"], f", key := {quoted(key)}")
     assert with_key("the first of two keys") == with_key("the first of two keys") != with_key("the other of two keys")

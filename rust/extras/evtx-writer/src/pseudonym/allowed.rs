@@ -10,7 +10,7 @@ use evtx_format::value::{Scalar, ValueType};
 use jiff::civil::DateTime;
 
 use super::key::NUMBERS;
-use super::names::{SERVICES, is_in, is_of_windows, is_share, names};
+use super::names::{SERVICES, is_in, is_in_name, is_of_windows, is_share, names};
 use super::text::{Part, only_part, parts};
 
 /// Whether the bytes of values of a type are replaced together: binary ones, and arrays of numbers, which can be addresses or
@@ -176,6 +176,10 @@ impl Place {
                 (None, None) => name == inner,
             }
         })
+    }
+
+    fn is_named(&self) -> bool {
+        matches!(self, Place::Field(name) if name.ends_with("name"))
     }
 
     /// The place of content of the innermost element, or of one of its attributes.
@@ -403,7 +407,7 @@ impl Allowed {
         event: &Event,
         text: &'t str,
     ) -> impl Iterator<Item = (Part<'t>, &'t str, bool)> {
-        let (words, mut at) = (words_of(self.is_naming(place, event), text), 0);
+        let (words, mut at) = (words_of(self.is_naming(place, event), place.is_named(), text), 0);
         parts(text).map(move |(part, text)| {
             let words = &words[at..at + text.len()];
             at += text.len();
@@ -559,7 +563,7 @@ enum Words {
 }
 
 /// Which words may stay, by the byte of a text.
-fn words_of(is_naming: bool, text: &str) -> Vec<Words> {
+fn words_of(is_naming: bool, is_named: bool, text: &str) -> Vec<Words> {
     let lower = text.to_ascii_lowercase();
     let mut words = vec![Words::Usual; text.len()];
     let of_account = |name: &str| {
@@ -583,9 +587,18 @@ fn words_of(is_naming: bool, text: &str) -> Vec<Words> {
         }
         return words;
     }
+    let is_bare = is_named || !text.trim().contains(char::is_whitespace);
+    if is_bare && is_account(lower.trim_matches(|char: char| !char.is_alphanumeric())) {
+        words.fill(Words::All);
+        return words;
+    }
     for (at, word) in pieces(&lower, |char| char.is_ascii() && !char.is_alphanumeric() && char != '_') {
         let range = at..at + word.len();
-        if SHIPPED.roles.contains(word) && !is_of_windows(&lower, &range) && !is_in_account(&lower, &range) {
+        let goes = match is_bare {
+            true => !is_in_name(&lower, &range),
+            false => SHIPPED.roles.contains(word) && !is_of_windows(&lower, &range),
+        };
+        if goes && !is_in_account(&lower, &range) {
             words[range].fill(Words::None);
         }
     }
@@ -599,7 +612,8 @@ fn words_of(is_naming: bool, text: &str) -> Vec<Words> {
         let name = host.trim_matches(|char| matches!(char, '.' | '-' | '@'));
         let is_host = name
             .rsplit_once('.')
-            .is_some_and(|(_, last)| SHIPPED.labels.contains(last));
+            .is_some_and(|(_, last)| SHIPPED.labels.contains(last))
+            || name.contains(".ipv6-literal.");
         if is_host && !NO_HOSTS.split_whitespace().any(|known| known == name) {
             words[at..at + host.len()].fill(Words::None);
         }
@@ -1026,14 +1040,14 @@ mod tests {
             ("f0", r"C:\Users\Public\AppData", "C Users Public AppData"),
             ("f0", "c:/users/backup", "c users"),
             ("f0", r"C:\\Users\\exchange\\AppData", "C Users AppData"),
-            ("f0", "https://mail.oracle.com/client", "https com client"),
+            ("f0", "https://mail.oracle.com/client", "https com"),
             ("f0", "kernel@exchange.de, kernel", "kernel"),
             (
                 "f0",
                 r"C:\Windows\Microsoft.NET\Framework64\csc.exe",
                 "C Windows Microsoft NET Framework64 csc exe",
             ),
-            ("f0", "[System.Net.WebClient]", "System Net WebClient"),
+            ("f0", "new [System.Net.WebClient]", "new System Net WebClient"),
             ("f0", r"C:\Users\Administrator Backup\AppData", "C Users AppData"),
             ("f0", r"C:\Users\Public -kernel", "C Users Public kernel"),
             ("f0", r"User = EXCHANGE\backup, kernel", "User kernel"),
@@ -1055,6 +1069,25 @@ mod tests {
                 "C Program Files Internet Explorer iexplore exe",
             ),
             ("f0", "::ffff:127.0.0.1 ::ffff:203.0.113.9", "::ffff:127.0.0.1"),
+            // A text of one word is a name, and so is a field that is called one.
+            ("f0", "kernel", ""),
+            ("f0", "kernel-audio.core", ""),
+            ("f0", "/kernel", ""),
+            ("f0", "/home/kernel/core", ""),
+            ("f0", r"D:\kernel\core", ""),
+            ("f0", "SYSTEM", "SYSTEM"),
+            ("f0", "(NULL)", "NULL"),
+            ("f0", "a kernel", "kernel"),
+            ("taskname", "kernel core", ""),
+            ("taskname", r"\Microsoft\Windows\Defrag", "Microsoft Windows Defrag"),
+            ("f0", r"C:\Windows\System32\kernel32.dll", "C Windows System32 kernel32 dll"),
+            ("f0", r"\Device\Mup\kernel\config", "Device"),
+            ("f0", r"%SystemRoot%\cmd.exe", "SystemRoot cmd exe"),
+            ("f0", "kernel.exe", "kernel exe"),
+            ("f0", "termsrv/kernel", "termsrv"),
+            ("f0", "MD5=kernel", "MD5"),
+            // A switch, and a folder of Unix.
+            ("f0", "wmic /server:a -backup /backup mount /server /server/a", "wmic server backup mount"),
         ] {
             assert_eq!(left(&field(name), text), expected, "{name}: {text}");
         }

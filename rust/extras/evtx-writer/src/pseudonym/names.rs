@@ -6,19 +6,11 @@ use std::ops::Range;
 const ROOTS: &str = "hkcr hkcu hkey_classes_root hkey_current_user hkey_local_machine hkey_users hklm hku machine \
                      registry root users";
 /// Parts of paths of keys and folders that every Windows has.
-const FOLDERS: [&str; 9] = [
-    r"hkcr\",
-    r"hkcu\",
-    "hkey_",
-    r"hklm\",
-    r"hku\",
-    r":\program",
-    r":\windows\",
-    r"\registry\",
-    "systemroot",
-];
+const FOLDERS: &str = r"hkcr\ hkcu\ hkey_ hklm\ hku\ :\program :\windows\ \registry\ systemroot";
+/// Parts of other paths that hold folders and files of Windows.
+const PROFILES: &str = r"\users\ \appdata\ \programdata\ \windows\ microsoft\ system32\ %program %windir%";
 /// Suffixes of files.
-const FILES: &str = "bat cmd cpl dat dll exe inf ini js log ps1 sys tmp txt vbs xml";
+const FILES: &str = "bat cab cmd cpl dat dll dmp doc docx etl evtx exe hdmp hta inf ini js lnk log msc msi ocx ps1 psd1 psm1 sys tmp txt vbs xls xlsx xml zip";
 /// Shares of every Windows, beside those of drives, and what else follows the name of a machine.
 const SHARES: [&str; 6] = ["admin$", "davwwwroot", "ipc$", "netlogon", "pipe", "sysvol"];
 /// Classes of services, which names of services begin with, as `ldap/DC01`.
@@ -68,20 +60,47 @@ pub(super) fn names(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a word in a text in lower case is a switch, the name of a program, or in a path below a key or folder of Windows.
+/// Whether a word in a text in lower case is a switch, the name of a program, or a part of a path below a key or folder of Windows.
 pub(super) fn is_of_windows(text: &str, word: &Range<usize>) -> bool {
     let (before, after) = (&text[..word.start], &text[word.end..]);
-    let suffix = after.strip_prefix('.').unwrap_or_default();
-    let is_program = FILES.split(' ').any(|file| {
-        suffix
-            .strip_prefix(file)
-            .is_some_and(|rest| !rest.starts_with(is_inside))
-    });
-    let start = before.trim_end_matches(['-', '/']);
-    let is_switch = start.len() < before.len() && start.chars().next_back().is_none_or(char::is_whitespace);
-    let path = before.rsplit(is_other_than_path).next().unwrap_or_default();
     let is_part = before.ends_with('\\') || after.starts_with('\\');
-    is_program || is_switch || is_part && FOLDERS.iter().any(|folder| path.contains(folder))
+    is_program(after) || is_switch(before, after) || is_part && is_below(FOLDERS, text, word)
+}
+
+/// Whether a word in a text in lower case, which is a name, cannot be one alone: in a path of Windows, in the name of a file, as the letter
+/// of a drive, a device, a class of services, a scheme, or a key.
+pub(super) fn is_in_name(text: &str, word: &Range<usize>) -> bool {
+    let (before, name, after) = (&text[..word.start], &text[word.clone()], &text[word.end..]);
+    let is_suffix = before.ends_with('.') && is_in(FILES, name) && !after.starts_with(is_inside);
+    let is_class = before.is_empty() && after.starts_with('/') && is_in(SERVICES, name);
+    let is_device = before == r"\device\" || before == r"\" && after.starts_with('\\') && name == "device";
+    let is_root = name.len() == 1 && after.starts_with(':') || after.starts_with("://") || after.starts_with('=');
+    let is_path = is_below(FOLDERS, text, word) || is_below(PROFILES, text, word);
+    is_program(after) || is_suffix || is_class || is_device || is_root || is_path
+}
+
+/// Whether the suffix of a file follows a word.
+fn is_program(after: &str) -> bool {
+    let suffix = after.strip_prefix('.').unwrap_or_default();
+    let length = suffix.find(|char| !is_inside(char)).unwrap_or(suffix.len());
+    is_in(FILES, &suffix[..length])
+}
+
+/// Whether a word between two texts is a switch: after `-`, or between `/` and `:`, as no folder of Unix is.
+fn is_switch(before: &str, after: &str) -> bool {
+    let start = before.trim_end_matches('-');
+    let start = match before.strip_suffix('/') {
+        Some(start) if after.starts_with(':') => start,
+        _ => start,
+    };
+    start.len() < before.len() && start.chars().next_back().is_none_or(char::is_whitespace)
+}
+
+/// Whether a word in a text in lower case is in a path below one of some folders, or ends the path of that folder.
+fn is_below(folders: &str, text: &str, word: &Range<usize>) -> bool {
+    let end = word.end + usize::from(text[word.end..].starts_with('%'));
+    let path = text[..end].rsplit(is_other_than_path).next().unwrap_or_default().replace('/', r"\") + r"\";
+    folders.split(' ').any(|folder| path.contains(folder))
 }
 
 /// Whether a character between two words ends a path.

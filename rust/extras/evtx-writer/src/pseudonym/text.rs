@@ -165,6 +165,7 @@ fn first_run(text: &str) -> Option<(Part<'_>, usize)> {
     (count > 2).then_some((Part::Run(&text[..end]), end))
 }
 
+/// An address, also before a dot and the number of a port.
 fn first_ipv6(text: &str) -> Option<(Part<'_>, usize)> {
     let end = length(text, |byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'));
     let whole = text[..end].trim_end_matches('.');
@@ -173,8 +174,10 @@ fn first_ipv6(text: &str) -> Option<(Part<'_>, usize)> {
     } else {
         whole.trim_end_matches(':')
     };
-    let address = found.parse().ok().filter(|_| !goes_on(&text[end..]))?;
-    Some((Part::Ipv6(address), found.len()))
+    let before_port = found.rsplit_once('.').map_or(found, |(address, _)| address);
+    let found = [found, before_port].into_iter().filter(|_| !goes_on(&text[end..]));
+    let mut found = found.filter_map(|found| Some((Part::Ipv6(found.parse().ok()?), found.len())));
+    found.next()
 }
 
 fn first_pseudonym(text: &str) -> Option<(Part<'_>, usize)> {
