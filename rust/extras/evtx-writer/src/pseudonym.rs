@@ -1,11 +1,15 @@
 //! Pseudonyms: a copy of a record that stands alone, in which everything is replaced that is not allowed.
 //!
-//! [`allowed`] decides what may stay, [`text`] divides texts into parts, and [`key`] makes the pseudonyms. [`Check`] reads the
+//! [`allowed`] decides which values may stay, by their [`place`] and [`form`], and [`words`] which words. [`text`] divides texts into parts,
+//! and [`key`] makes the pseudonyms. [`Check`] reads the
 //! log that is written of such records.
 
 mod text;
 mod key;
 mod names;
+mod words;
+mod place;
+mod form;
 mod allowed;
 mod check;
 
@@ -18,9 +22,11 @@ use crate::source::Result;
 use crate::target::{Content, Edit, NO_DEPENDENCY, Named, Own, hash};
 use crate::typed::{self, replaced, shown};
 use crate::value::{from_utf16, utf16};
-use allowed::{Allowed, Event, NO_TIME, Open, Place, TEXT, UNKNOWN, is_bytes};
+use allowed::{Allowed, TEXT, is_bytes};
 pub use check::{Check, Left};
+use form::NO_TIME;
 use key::Key;
+use place::{Event, Open, Place, UNKNOWN};
 use text::{Part, mark_of, parts};
 
 /// The most bytes of a record whose texts may become longer, with room for the header of a chunk.

@@ -9,7 +9,8 @@ use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::ValueType;
 
-use super::allowed::{Allowed, Event, Open, Place, TEXT};
+use super::allowed::{Allowed, TEXT};
+use super::place::{Event, Open, Place};
 use super::text::mark_of;
 use crate::copy::entity_character;
 use crate::typed::shown;

@@ -99,7 +99,12 @@ fn is_switch(before: &str, after: &str) -> bool {
 /// Whether a word in a text in lower case is in a path below one of some folders, or ends the path of that folder.
 fn is_below(folders: &str, text: &str, word: &Range<usize>) -> bool {
     let end = word.end + usize::from(text[word.end..].starts_with('%'));
-    let path = text[..end].rsplit(is_other_than_path).next().unwrap_or_default().replace('/', r"\") + r"\";
+    let path = text[..end]
+        .rsplit(is_other_than_path)
+        .next()
+        .unwrap_or_default()
+        .replace('/', r"\")
+        + r"\";
     folders.split(' ').any(|folder| path.contains(folder))
 }
 
