@@ -40,12 +40,10 @@ mod pseudonym;
 mod spelled;
 mod chunk;
 mod log;
-mod mta;
 
 pub use binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
 pub use error::WriteError;
 pub use log::LogWriter;
-pub use mta::MtaWriter;
 pub use pseudonym::{Check, Left, Pseudonymizer};
 pub use record::{CutRecord, Cutter, Marks};
 pub use redact::Redactor;

@@ -1,6 +1,7 @@
 //! The logs that tell the story.
 
-use evtx_writer::{Content, Element, Event, Fragment, MtaWriter, Stream, Substitution, Template, Value};
+use evtx_samples::MtaWriter;
+use evtx_writer::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
 
 use crate::machine::{DC, Machine, STORY, XMLNS, at, provider, required_data, sid, text};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::common::{messages, sample_folder, samples};
 use evtx::mta::MtaFile;
 use evtx::{EvtxParser, ParserSettings};
-use evtx_writer::{Element, Event, LogWriter, MtaWriter, Substitution, Template, Value};
+use evtx_samples::MtaWriter;
+use evtx_writer::{Element, Event, LogWriter, Substitution, Template, Value};
 
 /// The oracle's messages: those that it renders, so that escapes are not undone here and tests keep to text
 /// without any.

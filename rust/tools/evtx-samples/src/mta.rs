@@ -1,7 +1,5 @@
 //! Writes `.MTA` files: the messages beside a log that was saved with display information.
 
-use crate::value::utf16;
-
 const PAGE_HEADER: usize = 888;
 const PAGE_SLOTS: usize = 100;
 
@@ -65,6 +63,10 @@ impl MtaWriter {
         sections.iter().for_each(|(_, section)| file.extend(section));
         file
     }
+}
+
+fn utf16(text: &str) -> impl Iterator<Item = u8> + use<'_> {
+    text.encode_utf16().flat_map(u16::to_le_bytes)
 }
 
 /// A section of records, as a chain of pages.
