@@ -43,7 +43,7 @@ impl Recovery for ScanRecovery {
                 Box::new(ImageChunks::new(&block, Found::covered(*size, index), definitions))
             }
             (Chunks::Found(index), Some(Found::StrayChunks(all, blocks))) => Box::new(StrayChunks {
-                left: all[blocks[index as usize].clone()].to_vec().into_iter(),
+                left: all[blocks[index as usize].clone()].iter().copied().collect(),
                 promised: block.promised.after(None),
             }),
             (Chunks::Found(_), None) => Box::<StrayChunks>::default(),

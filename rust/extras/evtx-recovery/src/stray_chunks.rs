@@ -1,8 +1,8 @@
 //! The chunks of logs with stray chunks, which are at no slot.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::vec::IntoIter;
 
 use evtx_arrow::{ChunkSource, NextChunk, SlotChunks, Step};
 use evtx_format::container::records::PromisedIds;
@@ -36,14 +36,14 @@ impl ChunkSource for RecoveredSlots {
 #[derive(Default)]
 pub(crate) struct StrayChunks {
     /// Those that are left, by offset.
-    pub(crate) left: IntoIter<StrayChunk>,
+    pub(crate) left: VecDeque<StrayChunk>,
     pub(crate) promised: PromisedIds,
 }
 
 impl ChunkSource for StrayChunks {
     /// The next chunk. The bytes of the block stay, because stray chunks can overlap.
     fn next<'b>(&mut self, bytes: &'b [u8], offset: u64, _: Interrupt<'_>) -> Result<Step<'b>, Interrupted> {
-        let Some(stray) = self.left.as_slice().first() else {
+        let Some(stray) = self.left.front() else {
             return Ok(Step::End);
         };
         let chunk = bytes.get((stray.offset - offset) as usize..).unwrap_or_default();
@@ -59,6 +59,6 @@ impl ChunkSource for StrayChunks {
     }
 
     fn pass(&mut self, _: Option<u64>) {
-        self.left.next();
+        self.left.pop_front();
     }
 }
