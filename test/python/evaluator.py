@@ -345,6 +345,7 @@ def guid_of(text):
 @dataclasses.dataclass
 class Process:
     event: Event
+    twin: Event
     pid: int
     parent_pid: int
     guid: str
@@ -353,15 +354,19 @@ class Process:
     boot: int
     end: datetime.datetime = None
     ended_at: int = None
-    both: bool = False
-    other_command_line: str = None
     contested: bool = False
     parent: "Process" = None
+    # The last process with the ID of the parent, which may have ended or be another program.
+    candidate: "Process" = None
     children: list = dataclasses.field(default_factory=list)
 
     @property
     def command_line(self):
-        return self.event.data.get("CommandLine") or self.other_command_line
+        return self.value("CommandLine")
+
+    def value(self, *names):
+        """The first value that its record has, or else its record of the other log."""
+        return next((value for event in (self.event, self.twin) if event for name in names if (value := event.data.get(name))), None)
 
 
 def process_order(event):
@@ -372,29 +377,33 @@ FIXED_SESSIONS = {"S-1-5-18": "0x3e7", "S-1-5-19": "0x3e5", "S-1-5-20": "0x3e4"}
 
 
 def twins_of(events):
-    """Of each 4688 that Sysmon logged, too, the record of Sysmon. Both are the only ones that could be."""
+    """Each 4688 that Sysmon logged, too, by the ID of the record of Sysmon, and the records that contradict each other. Both are the only ones that could be."""
     alike = collections.defaultdict(list)
     for event in events:
         if event.is_a(SECURITY, 4688) or event.is_a(SYSMON, 1):
             pid, parent, path = ("ProcessId", "ParentProcessId", "Image") if event.id == 1 else ("NewProcessId", "ProcessId", "NewProcessName")
             alike[event.computer, number_of(event.data.get(pid)), number_of(event.data.get(parent)), event.data.get(path, "").lower()].append(event)
-    found = []
+    found, others = [], set()
     for same in alike.values():
         for event in same:
             near = [other for other in same if abs(other.time - event.time) <= SECOND]
             theirs = [other for other in near if other.id == 1]
-            if event.id == 4688 and len(theirs) == 1 and len(near) == 2 and agree(event, theirs[0]):
-                found.append((event, theirs[0]))
+            if event.id == 4688 and len(theirs) == 1 and len(near) == 2:
+                if agree(event, theirs[0]):
+                    found.append((event, theirs[0]))
+                else:
+                    others |= {id(event), id(theirs[0])}
     uses = collections.Counter(id(other) for _, other in found)
-    return {id(event): other for event, other in found if uses[id(other)] == 1}
+    return {id(other): event for event, other in found if uses[id(other)] == 1}, others
 
 
 def agree(event, other):
-    """Whether a 4688 and a record of Sysmon have one user and command line."""
+    """Whether a 4688 and a record of Sysmon have one user, parent and command line."""
     (sid, user), their_user = user_of(event), other.get("User")
     is_same = user is None or their_user is None or user.lower() == their_user.lower()
     domain = re.split(r"[^A-Z]", their_user.split("\\")[0]) if their_user and "\\" in their_user else []
     is_same |= "NT" in domain and FIXED_SESSIONS.get(sid, "") == other.data.get("LogonId", "-").lower()
+    is_same &= len({path.lower() for path in (event.get("ParentProcessName"), other.get("ParentImage")) if path}) < 2
     return is_same and len({line.strip() for line in (event.data.get("CommandLine"), other.data.get("CommandLine")) if line}) < 2
 
 
@@ -404,44 +413,42 @@ def processes(events):
         (event for event in events
          if event.is_in(SECURITY, 4688, 4689) or event.is_in(SYSMON, 1, 5) or event.is_in(KERNEL, 12)),
         key=process_order)  # fmt: skip
-    same, claimed = twins_of(events), contested(events)
-    found, last, last_of_guid, boots, twins = [], {}, {}, collections.Counter(), {}
-    starts = {}
+    (twins, others), claimed = twins_of(events), contested(events)
+    merged = {id(event) for event in twins.values()}
+    found, last, last_of_guid, boots = [], {}, {}, collections.Counter()
     for at, event in enumerate(events):
         data = event.data
         if event.provider not in (SECURITY, SYSMON):
             boots[event.computer] += 1
             continue
+        if id(event) in merged:
+            continue
         pid = number_of(data.get("NewProcessId", data.get("ProcessId")))
         key = (event.computer, boots[event.computer], pid)
+        if key in last and last[key].ended_at is None:
+            last[key].contested |= id(event) in claimed
         if event.id in (4689, 5):
             if key in last and last[key].ended_at is None:
                 last[key].end, last[key].ended_at = event.time, at
-                last[key].contested |= id(event) in claimed
             continue
-        path = data.get("NewProcessName", data.get("Image"))
-        if id(event) in same:
-            twins[id(same[id(event)])] = id(event) in claimed, data.get("CommandLine") or None
-            continue
-        process = Process(event, pid, number_of(data.get("ParentProcessId" if event.id == 1 else "ProcessId")), guid_of(data.get("ProcessGuid")), path,
-                          data.get("ParentProcessName", data.get("ParentImage")), boots[event.computer],
-                          contested=id(event) in claimed)  # fmt: skip
+        twin = twins.get(id(event))
+        process = Process(event, twin, pid, number_of(data.get("ParentProcessId" if event.id == 1 else "ProcessId")), guid_of(data.get("ProcessGuid")),
+                          data.get("NewProcessName", data.get("Image")), None, boots[event.computer],
+                          contested=id(event) in claimed or id(twin) in claimed or id(event) in others)  # fmt: skip
+        process.parent_path = next((path for one in (event, twin) if one and (path := one.get("ParentProcessName") or one.get("ParentImage"))), None)
         by_guid = last_of_guid.get((event.computer, guid_of(data.get("ParentProcessGuid"))))
-        by_pid = last.get((event.computer, process.boot, process.parent_pid))
-        if by_guid:
-            process.parent = by_guid
-        elif by_pid and by_pid.ended_at is None and (process.parent_path is None or process.parent_path.lower() == (by_pid.path or "").lower()):
-            process.parent = by_pid
-        if process.parent:
-            process.parent.children.append(process)
+        process.candidate = parent = by_guid or last.get((event.computer, process.boot, process.parent_pid))
+        is_named = not (parent and parent.path and process.parent_path) or process.parent_path.lower() == parent.path.lower()
+        if parent and is_named and (by_guid or parent.ended_at is None):
+            process.parent = parent
+            parent.children.append(process)
         found.append(process)
         last[key] = process
-        starts[id(event)] = process
         if process.guid:
             last_of_guid[event.computer, process.guid] = process
-    for twin, (is_contested, command_line) in twins.items():
-        starts[twin].both, starts[twin].other_command_line = True, command_line
-        starts[twin].contested |= is_contested
+    claimed = {id(process) for process in found if process.contested}
+    for process in found:
+        process.contested |= id(process.candidate) in claimed
     return found
 
 
@@ -465,11 +472,11 @@ def process_tree(events, names):
         yield {
             "tree_order": place, "time_created": event.time, "end_time": process.end, "computer": event.computer, "depth": depth,
             "tree": None if depth is None or process.path is None else ". " * depth + process.path.split("\\")[-1], "process": process.path,
-            "command_line": process.command_line, "user_name": process_user(event, names), "pid": process.pid, "parent_pid": process.parent_pid,
+            "command_line": process.command_line, "user_name": process_user(event, names) or process.twin and process_user(process.twin, names), "pid": process.pid, "parent_pid": process.parent_pid,
             "parent_process": parent.path if parent and parent.path is not None else process.parent_path,
             "parent_command_line": parent and parent.command_line,
-            "logon_id": (lambda value: value and value.lower())(data.get("LogonId", data.get("SubjectLogonId"))), "hashes": data.get("Hashes"),
-            "process_guid": process.guid, "event_ids": [1, 4688] if process.both else [event.id], "contested": process.contested,
+            "logon_id": (lambda value: value and value.lower())(process.value("LogonId", "SubjectLogonId")), "hashes": data.get("Hashes"),
+            "process_guid": process.guid, "event_ids": [1, 4688] if process.twin else [event.id], "contested": process.contested,
         }  # fmt: skip
 
 

@@ -247,7 +247,7 @@ def random_rows(chance):
             (evaluator.SECURITY, pick([4634, 4647]), target), (evaluator.SECURITY, 4672, subject | {"PrivilegeList": "SeA\n\tSeB"}),
             (evaluator.SECURITY, 4688, subject | named | {"NewProcessId": hex(pid), "ProcessId": hex(parent), "NewProcessName": pick(programs), "CommandLine": pick(["", "x"])}),
             (evaluator.SECURITY, 4689, subject | {"ProcessId": hex(pid), "ProcessName": pick(programs)}),
-            (evaluator.SYSMON, 1, guids | {"ProcessId": str(pid), "ParentProcessId": str(parent), "Image": pick(programs), "User": "NT AUTHORITY\\SYSTEM" if sid == "S-1-5-18" else "CORP\\anna", "LogonId": "0x3e7"}),
+            (evaluator.SYSMON, 1, guids | {"ProcessId": str(pid), "ParentProcessId": str(parent), "Image": pick(programs), "ParentImage": ["", "-", *programs][(pid + parent) // 4 % 5], "User": "NT AUTHORITY\\SYSTEM" if sid == "S-1-5-18" else "CORP\\anna", "LogonId": "0x3e7"}),
             (evaluator.SYSMON, 5, guids | {"ProcessId": str(pid), "Image": pick(programs)}), ("Microsoft-Windows-Kernel-General", 12, {}),
             (evaluator.SECURITY, 4781, {"TargetSid": "S-1-5-21-1-2-3-1001", "TargetDomainName": "CORP", "OldTargetUserName": "anna", "NewTargetUserName": "eve"} | subject),
             ("Microsoft-Windows-PowerShell", 4104, {"ScriptBlockId": pick("ab"), "MessageNumber": pick("0123x"), "MessageTotal": pick("33y"), "ScriptBlockText": pick("xxz"), "Path": ""}),

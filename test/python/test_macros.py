@@ -650,16 +650,19 @@ def test_a_process_of_both_logs_is_one_row(over):
 
 @pytest.mark.parametrize(("command_line", "planted"), [
     ("a.exe -evil", {"CommandLine": "harmless"}), ("", {"parent_pid": 8}), ("", {"User": "D\\bob"}), ("", {"User": "NT AUTHORITY\\SYSTEM", "LogonId": "0x3e7"}),
+    ("", {"ParentImage": "C:\\explorer.exe"}), ("a.exe -evil", {"ParentImage": "C:\\explorer.exe", "CommandLine": "", "User": ""}),
     ("", {"at": 2.2}), ("", {"image": "C:\\b.exe"}),
 ])  # fmt: skip
 def test_a_record_of_sysmon_that_says_something_else_is_another_process(over, command_line, planted):
     """A planted log does not replace what a process did, who started it, and what started it."""
     record = {"at": 1.1, "pid": 16, "guid": "{A}", "parent_pid": 4, "parent_guid": "{0}", "image": "C:\\a.exe", "User": "D\\u"}
-    events = [security(1, 16, 4, "C:\\a.exe", CommandLine=command_line), sysmon(**record)]
-    assert over("evtx_process_tree", events, "event_ids") == [([1, 4688],)]
-    events = [security(1, 16, 4, "C:\\a.exe", CommandLine=command_line), sysmon(**record | planted)]
-    found = over("evtx_process_tree", events, "event_ids, command_line, user_name, parent_pid", "ORDER BY event_ids ASC")
-    assert [ids for ids, *_ in found] == [[1], [4688]] and found[1][1:] == (command_line or None, "D\\u", 4)
+    true = security(1, 16, 4, "C:\\a.exe", "C:\\word.exe", CommandLine=command_line)
+    assert over("evtx_process_tree", [true, sysmon(**record)], "event_ids, contested") == [([1, 4688], False)]
+    found = over("evtx_process_tree", [true, sysmon(**record | planted)], "event_ids, command_line, user_name, parent_pid, parent_process, contested", "ORDER BY event_ids ASC")
+    # Two processes, or two stories about one.
+    is_contested = not planted.keys() & {"at", "image", "parent_pid"}
+    assert [(ids, contested) for ids, *_, contested in found] == [([1], is_contested), ([4688], is_contested)]
+    assert found[1][1:5] == (command_line or None, "D\\u", 4, "C:\\word.exe")
 
 
 @pytest.mark.parametrize("others", [
@@ -901,13 +904,17 @@ def test_polars_reads_every_table(con, tmp_path):
         assert frame.shape == polars.read_parquet(tmp_path / f"{name}.parquet").shape and frame.height > 0
 
 
-def test_a_merged_process_has_the_command_line_that_one_of_its_records_has(over):
-    """A planted record of Sysmon without a command line hides none."""
-    for one, other in [({"CommandLine": "real"}, {}), ({}, {"CommandLine": "real"})]:
+@pytest.mark.parametrize("empty", [{}, {"CommandLine": "", "ParentImage": "", "ParentProcessName": "", "User": "", "LogonId": ""}, {"ParentImage": "-", "ParentProcessName": "-", "User": "-"}])
+def test_a_merged_process_has_what_one_of_its_records_says(over, empty):
+    """A planted record of Sysmon without a value hides none, even if it names another process as the parent."""
+    by_security = {"CommandLine": "real", "ParentProcessName": "C:\\word.exe", "SubjectUserName": "u", "SubjectLogonId": "0x7"}
+    by_sysmon = {"CommandLine": "real", "ParentImage": "C:\\word.exe", "User": "u", "LogonId": "0x7"}
+    for one, other in [(by_security, empty), ({"SubjectUserName": "u"} | empty, by_sysmon)]:
         events = [
-            (0, SECURITY, 4688, {"NewProcessId": "0x10", "ProcessId": "0x1", "NewProcessName": "C:\\p.exe", "SubjectUserName": "u", **one}),
-            (0, SYSMON, 1, {"ProcessId": "16", "ParentProcessId": "1", "Image": "C:\\p.exe", **other}),
-            (5, SECURITY, 4688, {"NewProcessId": "0x20", "ProcessId": "0x10", "NewProcessName": "C:\\child.exe", "SubjectUserName": "u"}),
+            security(0, 4, 1, "C:\\word.exe"), sysmon(0, 8, "{E}", 1, "{0}", "C:\\explorer.exe"),
+            (2, SECURITY, 4688, {"NewProcessId": "0x10", "ProcessId": "0x4", "NewProcessName": "C:\\p.exe", **one}), sysmon(2, 16, "{P}", 4, "{E}", "C:\\p.exe", **other),
+            security(5, 32, 16, "C:\\child.exe"),
         ]
-        found = over("evtx_process_tree", events, "event_ids, command_line, parent_command_line", "ORDER BY tree_order ASC")
-        assert found == [([1, 4688], "real", None), ([4688], None, "real")]
+        select = "event_ids, command_line, parent_process, user_name, logon_id"
+        assert over("evtx_process_tree", events, select, "WHERE pid = 16") == [([1, 4688], "real", "C:\\word.exe", "u", "0x7")]
+        assert over.query("evtx_process_tree", "parent_command_line", "WHERE pid = 32") == [("real",)]

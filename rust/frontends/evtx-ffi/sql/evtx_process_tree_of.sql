@@ -38,9 +38,9 @@ events AS (
                  AS UBIGINT) AS parent_pid,
         lower(event_data['ProcessGuid']) AS guid, lower(event_data['ParentProcessGuid']) AS parent_guid,
         coalesce(event_data['NewProcessName'], event_data['Image']) AS process,
-        coalesce(event_data['ParentProcessName'], event_data['ParentImage']) AS parent_process,
+        nullif(nullif(coalesce(event_data['ParentProcessName'], event_data['ParentImage']), ''), '-') AS parent_process,
         nullif(event_data['CommandLine'], '') AS command_line, user_name, full_name, user_sid,
-        lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])) AS logon_id,
+        nullif(lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])), '') AS logon_id,
         event_data['Hashes'] AS hashes
     FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_accounts') AS rows
     LEFT JOIN spans ON spans.computer IS NOT DISTINCT FROM rows.computer AND spans.filename IS NOT DISTINCT FROM rows.filename
@@ -78,7 +78,7 @@ booted AS MATERIALIZED (
 -- Sysmon names the accounts of Windows itself in its language, as in NT-AUTORITÄT\SYSTEM, where 4688 names the machine.
 -- Each step joins two relations, by number among others: joined by program first, every start of one would meet every other.
 pairs AS MATERIALIZED (
-    SELECT security.number, candidate, process, full_name, user_sid, command_line
+    SELECT security.number, candidate, process, parent_process, user_name, full_name, user_sid, command_line, logon_id
     FROM (
         SELECT number, event_id, count(*) FILTER (event_id = 1) OVER near AS sysmon_records,
                count(*) FILTER (event_id = 4688) OVER near AS security_records,
@@ -92,17 +92,23 @@ pairs AS MATERIALIZED (
     JOIN numbered security ON security.number = candidates.number
     WHERE candidates.event_id = 4688 AND sysmon_records = 1 AND security_records = 1
 ),
-twins AS MATERIALIZED (
-    SELECT security.number, sysmon.number AS twin, security.command_line
+-- With the values of the 4688 that the record of Sysmon does not have.
+compared AS MATERIALIZED (
+    SELECT security.number, sysmon.number AS twin,
+           CASE WHEN sysmon.command_line IS NULL THEN security.command_line END AS command_line,
+           CASE WHEN sysmon.parent_process IS NULL THEN security.parent_process END AS parent_process,
+           CASE WHEN sysmon.user_name IS NULL THEN security.user_name END AS user_name,
+           CASE WHEN sysmon.logon_id IS NULL THEN security.logon_id END AS logon_id,
+           ((lower(sysmon.full_name) = lower(security.full_name)) IS NOT FALSE
+            OR regexp_matches(sysmon.full_name, '^[^\\]*\bNT\b.*\\')
+               AND sysmon.logon_id = CASE security.user_sid WHEN 'S-1-5-18' THEN '0x3e7' WHEN 'S-1-5-19' THEN '0x3e5'
+                                                            WHEN 'S-1-5-20' THEN '0x3e4' END)
+               AND (lower(sysmon.parent_process) = lower(security.parent_process)) IS NOT FALSE
+               AND (trim(sysmon.command_line) = trim(security.command_line)) IS NOT FALSE AS agree
     FROM pairs security
     JOIN numbered sysmon ON sysmon.number = security.candidate AND lower(sysmon.process) = lower(security.process)
-    WHERE ((lower(sysmon.full_name) = lower(security.full_name)) IS NOT FALSE
-           OR regexp_matches(sysmon.full_name, '^[^\\]*\bNT\b.*\\')
-              AND sysmon.logon_id = CASE security.user_sid WHEN 'S-1-5-18' THEN '0x3e7' WHEN 'S-1-5-19' THEN '0x3e5'
-                                                           WHEN 'S-1-5-20' THEN '0x3e4' END)
-      AND (trim(sysmon.command_line) = trim(security.command_line)) IS NOT FALSE
-    QUALIFY count(*) OVER (PARTITION BY sysmon.number) = 1
 ),
+twins AS MATERIALIZED (SELECT * EXCLUDE agree FROM compared WHERE agree QUALIFY count(*) OVER (PARTITION BY twin) = 1),
 -- Starts, each with its end if that is the next event of the process ID.
 starts AS MATERIALIZED (
     SELECT * EXCLUDE (kind, event_id, time_created) FROM (
@@ -113,8 +119,8 @@ starts AS MATERIALIZED (
         WINDOW same_id AS (PARTITION BY computer, boot, pid ORDER BY number ASC NULLS LAST)
     ) WHERE kind = 'start'
 ),
--- Sysmon's GUID tells the parent. Without it, the parent is the last earlier process with its ID that had not ended, if its
--- program is the one that the event names. A parent starts before its child, so there are no cycles.
+-- Sysmon's GUID tells the parent. Without it, the parent is the last earlier process with its ID that had not ended. Either
+-- has the program that the event names. A parent starts before its child, so there are no cycles.
 candidates AS MATERIALIZED (
     SELECT number,
         max(own) FILTER (guid IS NULL) OVER (
@@ -135,16 +141,16 @@ links AS (
     SELECT number, max(by_guid) AS by_guid, max(by_pid) AS by_pid FROM candidates WHERE own IS NULL GROUP BY number
 ),
 edges AS MATERIALIZED (
-    SELECT starts.number, starts.next_kind, starts.next_time, coalesce(
-        links.by_guid,
-        CASE WHEN (parent.next_kind = 'end' AND parent.next_number < starts.number) IS NOT TRUE
-              AND (own.parent_process IS NULL OR lower(own.parent_process) = lower(other.process))
-             THEN parent.number END) AS parent
+    SELECT starts.number, starts.next_kind, starts.next_time, other.number AS candidate,
+           CASE WHEN (links.by_guid IS NULL AND parent.next_kind = 'end' AND parent.next_number < starts.number) IS NOT TRUE
+                 AND (lower(coalesce(own.parent_process, twins.parent_process)) = lower(other.process)) IS NOT FALSE
+                THEN other.number END AS parent
     FROM starts
     LEFT JOIN links ON links.number = starts.number
-    LEFT JOIN starts parent ON parent.number = links.by_pid
+    LEFT JOIN starts parent ON parent.number = coalesce(links.by_guid, links.by_pid)
     LEFT JOIN numbered own ON own.number = starts.number
     LEFT JOIN numbered other ON other.number = parent.number
+    LEFT JOIN twins ON twins.twin = starts.number
 ),
 -- Follows a branch for 50 generations.
 walked AS (
@@ -159,13 +165,15 @@ ordered AS (
            row_number() OVER (ORDER BY walked.path ASC NULLS LAST, edges.number ASC NULLS LAST) AS tree_order
     FROM edges LEFT JOIN walked ON walked.number = edges.number
 ),
--- Processes whose start or end such a record is.
-contested AS (
+-- Processes whose start, or the next event of their ID, is such a record, and records of both logs that do not agree.
+contested AS MATERIALIZED (
     FROM claims
     UNION
     SELECT twin FROM twins JOIN claims USING (number)
     UNION
-    SELECT starts.number FROM starts JOIN claims ON claims.number = starts.next_number WHERE starts.next_kind = 'end'
+    SELECT starts.number FROM starts JOIN claims ON claims.number = starts.next_number
+    UNION
+    SELECT unnest([number, twin]) FROM compared WHERE agree IS NOT TRUE
 )
 SELECT
     ordered.tree_order,
@@ -173,12 +181,12 @@ SELECT
     CASE WHEN ordered.next_kind = 'end' THEN ordered.next_time END AS end_time,
     linked.computer, ordered.depth,
     repeat('. ', ordered.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,
-    linked.process, coalesce(linked.command_line, twins.command_line) AS command_line, linked.user_name, linked.pid, linked.parent_pid,
-    coalesce(parent.process, linked.parent_process) AS parent_process,
+    linked.process, coalesce(linked.command_line, twins.command_line) AS command_line, coalesce(linked.user_name, twins.user_name) AS user_name, linked.pid, linked.parent_pid,
+    coalesce(parent.process, linked.parent_process, twins.parent_process) AS parent_process,
     coalesce(parent.command_line, parent_twins.command_line) AS parent_command_line,
-    linked.logon_id, linked.hashes, linked.guid AS process_guid,
+    coalesce(linked.logon_id, twins.logon_id) AS logon_id, linked.hashes, linked.guid AS process_guid,
     CASE WHEN twins.twin IS NULL THEN [linked.event_id] ELSE [1, 4688] END AS event_ids,
-    linked.number IN (FROM contested) AS contested
+    linked.number IN (FROM contested) OR coalesce(ordered.candidate IN (FROM contested), false) AS contested
 FROM numbered linked
 JOIN ordered ON ordered.number = linked.number
 LEFT JOIN numbered parent ON parent.number = ordered.parent
