@@ -275,8 +275,8 @@ def logons(events):
             continue
         if (logon_id or "").lower() in ("0x3e7", "0x3e5", "0x3e4") or sid.startswith(("S-1-5-90-", "S-1-5-96-")):
             continue
-        chains[event.computer, logon_id and logon_id.lower()].append(event)
-    for (computer, logon_id), chain in chains.items():
+        chains[event.computer, logon_id and logon_id.lower(), sid].append(event)
+    for (computer, logon_id, _), chain in chains.items():
         for session in sessions(chain):
             yield logon_row(computer, logon_id, session) | {"contested": any(id(event) in claimed for event in session)}
 
@@ -514,9 +514,9 @@ def script_blocks(events, decode):
         stray = None if number and total and number <= total else (event.data.get("MessageNumber"),)
         texts = blocks[event.computer, event.channel and event.channel.lower(), event.provider, event.user_sid, event.process_id, event.level, script, own, total, path, stray][number]
         texts.setdefault(event.data.get("ScriptBlockText"), []).append(event)
-    first = lambda events: min((event.time, event.record, event.log) for event in events)
+    first = lambda text: (*min((event.time, event.record) for event in text[1]), text[0] or "")
     for (computer, _, _, user_sid, process_id, level, script, _, total, path, stray), numbers in blocks.items():
-        ordered = {number: sorted(texts.items(), key=lambda text: first(text[1])) for number, texts in numbers.items()}
+        ordered = {number: sorted(texts.items(), key=first) for number, texts in numbers.items()}
         for version in range(max(map(len, ordered.values()))):
             parts = {number: texts[version] for number, texts in ordered.items() if version < len(texts)}
             records = [min(event.record for event in events) for _, events in parts.values()]

@@ -374,11 +374,12 @@ def test_a_record_that_says_something_else_is_no_copy(over, macro, event):
 
 
 LOGON = (1, SECURITY, 4624, {"TargetLogonId": "0x1", "TargetUserName": "u", "TargetUserSid": "S-1-5-21-1"})
+LOGOFF = (9, SECURITY, 4634, {"TargetLogonId": "0x1", "TargetUserSid": "S-1-5-21-1"})
 START = (1, SECURITY, 4688, {"NewProcessId": "0x1", "NewProcessName": "a", "ProcessId": "0x2"})
 
 
 @pytest.mark.parametrize(("macro", "start", "end", "column"), [
-    ("evtx_logons", LOGON, (9, SECURITY, 4634, {"TargetLogonId": "0x1"}), "logoff_time"),
+    ("evtx_logons", LOGON, LOGOFF, "logoff_time"),
     ("evtx_process_tree", START, (9, SECURITY, 4689, {"ProcessId": "0x1", "ProcessName": "a"}), "end_time"),
 ])  # fmt: skip
 def test_an_end_at_the_place_of_another_record_is_marked(over, macro, start, end, column):
@@ -395,7 +396,7 @@ def test_an_end_at_the_place_of_another_record_is_marked(over, macro, start, end
 
 
 @pytest.mark.parametrize(("macro", "start", "end"), [
-    ("evtx_logons", LOGON, (9, SECURITY, 4634, {"TargetLogonId": "0x1"})),
+    ("evtx_logons", LOGON, LOGOFF),
     ("evtx_process_tree", START, (9, SECURITY, 4689, {"ProcessId": "0x1", "ProcessName": "a"})),
     ("evtx_script_blocks", block(1, 1, 3, "a"), block(9, 3, 3, "c")),
 ])  # fmt: skip
@@ -415,7 +416,7 @@ def test_a_planted_record_is_marked_beside_an_exported_log(over, macro, start, e
 
 
 @pytest.mark.parametrize(("macro", "start", "end"), [
-    ("evtx_logons", LOGON, (9, SECURITY, 4634, {"TargetLogonId": "0x1"})),
+    ("evtx_logons", LOGON, LOGOFF),
     ("evtx_process_tree", START, (9, SECURITY, 4689, {"ProcessId": "0x1", "ProcessName": "a"})),
     ("evtx_script_blocks", block(1, 1, 3, "a"), block(9, 3, 3, "c")),
 ])  # fmt: skip
@@ -430,7 +431,7 @@ def test_a_planted_record_is_marked_in_the_log_of_the_other_one(over, macro, sta
 
 
 @pytest.mark.parametrize(("macro", "events", "column"), [
-    ("evtx_logons", [LOGON, (9, SECURITY, 4634, {"TargetLogonId": "0x1"})], "logoff_time"),
+    ("evtx_logons", [LOGON, LOGOFF], "logoff_time"),
     ("evtx_process_tree", [START, (9, SECURITY, 4689, {"ProcessId": "0x1"})], "end_time"),
     ("evtx_process_tree", [(1, SYSMON, 1, {"ProcessId": "1"}), (9, SYSMON, 5, {"ProcessId": "1"})], "end_time"),
     ("evtx_process_tree", [START, (9, SECURITY, 4689, {"ProcessId": "0x1"}), (2, "Microsoft-Windows-Kernel-General", 12, {})], "end_time"),
@@ -459,6 +460,38 @@ def test_a_planted_record_hides_no_other_of_the_case_summary(over):
         THEN MAP {'SubjectUserName': 'anna'} ELSE MAP {'ServiceName': 'Windows Update', 'ImagePath': 'svchost.exe'} END) AS event_data) FROM events""")
     select = "[service.service FOR service IN new_services], [log.user_name FOR log IN cleared_logs]"
     assert [tuple(map(sorted, row)) for row in over.query("evtx_case_summary", select)] == [(["Windows Update", "evil"], ["D\\anna", "D\\mallory"])]
+
+
+def planted(over, change):
+    """Adds the records with a change as those of another log."""
+    over.con.execute(f"INSERT INTO events SELECT * REPLACE ('planted.evtx' AS filename, map_concat(event_data, MAP {{{change}}}) AS event_data) FROM events")
+
+
+def test_a_logoff_ends_a_session_of_its_user_only(over):
+    """Two logs contradict each other about who logged on, or who logged off."""
+    select = "user_sid, second(logoff_time), contested"
+    over("evtx_logons", [LOGON])
+    planted(over, "'TargetUserSid': 'S-1-5-21-2', 'TargetUserName': 'other'")
+    over.con.execute("INSERT INTO events SELECT * REPLACE (9 AS record_id, 9 AS event_record_id, 4634 AS event_id, '2024-03-05 08:00:09' AS time_created) FROM events WHERE filename IS NULL")
+    assert sorted(over.query("evtx_logons", select)) == [("S-1-5-21-1", 9, True), ("S-1-5-21-2", None, True)]
+    other = (5, SECURITY, 4634, {"TargetLogonId": "0x1", "TargetUserSid": "S-1-5-21-2"})
+    assert sorted(over("evtx_logons", [LOGON, other, LOGOFF], select)) == [("S-1-5-21-1", 9, False), ("S-1-5-21-2", 5, False)]
+
+
+def test_a_child_of_a_contested_process_is_contested(over):
+    """Two logs contradict each other about the program of the parent, about its end, or about what else had its ID."""
+    child = security(5, 32, 16, "C:\\child.exe")
+    select = "process, parent_process IS NULL, contested"
+    over("evtx_process_tree", [security(1, 16, 4, "C:\\a.exe"), child])
+    assert (r"C:\child.exe", False, False) in over.query("evtx_process_tree", select)
+    over.con.execute("DELETE FROM events WHERE record_id = 1")
+    planted(over, "'NewProcessName': 'C:\\b.exe'")
+    over.con.execute("INSERT INTO events SELECT * REPLACE (1 AS record_id, 1 AS event_record_id, MAP {'NewProcessId': '0x20', 'ProcessId': '0x10', 'NewProcessName': 'C:\\child.exe'} AS event_data, '2024-03-05 08:00:05' AS time_created) FROM events WHERE filename IS NULL")
+    assert sorted(over.query("evtx_process_tree", select)) == [(r"C:\a.exe", True, True), (r"C:\b.exe", True, True), (r"C:\child.exe", False, True)]
+    for what in ((3, SECURITY, 4689, {"ProcessId": "0x10"}), security(3, 16, 4, "C:\\a.exe")):
+        over("evtx_process_tree", [security(1, 16, 4, "C:\\a.exe"), what, child])
+        over.con.execute("INSERT INTO events SELECT * REPLACE ('planted.evtx' AS filename, map_concat(event_data, MAP {'x': 'x'}) AS event_data) FROM events WHERE record_id = 1")
+        assert {row for row in over.query("evtx_process_tree", select) if "child" in row[0]} == {(r"C:\child.exe", what[2] == 4689, True)}
 
 
 @pytest.mark.parametrize("plant", [

@@ -23,15 +23,16 @@ timed AS MATERIALIZED (
 ),
 hours AS (FROM timed WHERE computer IS NOT NULL),
 logs AS (
-    SELECT filename, parse_dirpath(filename) AS folder, arg_max(last, last_id) AS last,
-           bool_and(is_own) AS is_own, CASE WHEN bool_and(is_own) THEN arg_max(computer, last_id) END AS final_name
+    SELECT filename, parse_dirpath(filename) AS folder, arg_max(last, (last_id, last)) FILTER (last_id IS NOT NULL) AS last,
+           bool_and(is_own) AS is_own,
+           CASE WHEN bool_and(is_own) THEN arg_max(computer, (last_id, last, computer)) FILTER (last_id IS NOT NULL) END AS final_name
     FROM hours
     GROUP BY ALL
 ),
 -- What machines with a name were called last, by the logs of a folder: in the last log with the name, and in the logs with
 -- the name that it ends with. Machines of one image had the same name once.
 called AS (
-    SELECT folder, computer, arg_max(final_name, logs.last) AS final_name
+    SELECT folder, computer, arg_max(final_name, (logs.last, final_name)) AS final_name
     FROM hours JOIN logs USING (filename)
     WHERE logs.is_own
     GROUP BY ALL
@@ -43,7 +44,7 @@ followed AS (
     FROM followed JOIN called ON called.folder = followed.folder AND called.computer = followed.final_name
     WHERE called.final_name <> followed.final_name AND steps < 50
 ),
-renames AS (SELECT folder, computer, arg_max(final_name, steps) AS final_name FROM followed GROUP BY ALL),
+renames AS (SELECT folder, computer, arg_max(final_name, (steps, final_name)) AS final_name FROM followed GROUP BY ALL),
 machines AS MATERIALIZED (
     SELECT filename, logs.last AS log_end, named.computer,
            coalesce(renames.final_name, elsewhere.final_name, logs.final_name, named.computer) AS machine
@@ -187,7 +188,8 @@ lists AS (
 -- Two logs can have the same fact: a new service or task, or a change of the clock. Of those at most 5 seconds apart, the
 -- first with a name in one log is the first with it in the other. Of names in one log only, the first is the first.
 told AS (
-    SELECT *, row_number() OVER (PARTITION BY machine, topic, key, run, shared, event_id ORDER BY time ASC, record_id ASC) AS number
+    SELECT *, row_number() OVER (PARTITION BY machine, topic, key, run, shared, event_id
+                                  ORDER BY time ASC, record_id ASC, new_time ASC, old_time ASC, data ASC, user_name ASC) AS number
     FROM (SELECT *, CASE WHEN min(event_id) OVER of_name < max(event_id) OVER of_name THEN item END AS shared
           FROM (SELECT *, count(*) FILTER (is_first) OVER in_order AS run
                 FROM (SELECT *, coalesce(time - lag(time) OVER in_order > INTERVAL 5 SECONDS, true) AS is_first
@@ -209,14 +211,16 @@ once AS (
 ),
 new AS (
     SELECT once.machine,
-        list({time: time, service: item, path: path, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST)
+        list({time: time, service: item, path: path, user_name: user_name}
+             ORDER BY time ASC, item ASC NULLS LAST, path ASC NULLS LAST, user_name ASC NULLS LAST)
             FILTER (topic = 'service') AS services,
-        list({time: time, task: item, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST)
+        list({time: time, task: item, user_name: user_name} ORDER BY time ASC, item ASC NULLS LAST, user_name ASC NULLS LAST)
             FILTER (topic = 'task') AS tasks,
         list({time: time, old_time: old_time, new_time: new_time,
               moved_seconds: CASE WHEN isfinite(old_time) AND isfinite(new_time)
                                   THEN (epoch_ns(new_time)::HUGEINT - epoch_ns(old_time)) / 1e9 END,
-              user_name: user_name, process: process} ORDER BY time ASC, new_time ASC)
+              user_name: user_name, process: process}
+             ORDER BY time ASC, new_time ASC, old_time ASC, user_name ASC NULLS LAST, process ASC NULLS LAST)
             FILTER (topic = 'clock' AND abs(epoch(new_time) - epoch(old_time)) >= 60 AND NOT is_sleep
                     AND NOT coalesce(abs(epoch(new_time) - epoch(wake)) <= 60, false)) AS clock_changes
     FROM once
@@ -230,21 +234,23 @@ evtx_case_summary_biases AS (
     SELECT machine, time, log_end, record_id,
            (-60 * TRY_CAST(coalesce(regexp_extract(data['param7'], '^-?\d+'), data['NewBias']) AS INTEGER)::BIGINT)::DOUBLE AS offset_seconds,
            nullif(regexp_extract(data['param7'], '^-?\d+ (.*)$', 1), '') AS named,
-           lead(named IGNORE NULLS) OVER (PARTITION BY machine ORDER BY log_end ASC, record_id ASC) AS next,
+           lead(named IGNORE NULLS) OVER (
+               PARTITION BY machine ORDER BY log_end ASC, record_id ASC, time ASC, offset_seconds ASC, named ASC) AS next,
            evtx_time_zone(coalesce(named, next)) AS zone
     FROM facts
     WHERE topic = 'zone' AND offset_seconds IS NOT NULL
 ),
 zones AS (
     SELECT machine, list({time: time, zone: evtx_time_zone(windows_zone), windows_zone: windows_zone, utc_offset_seconds: bias}
-                         ORDER BY log_end ASC, record_id ASC) AS list
+                         ORDER BY log_end ASC, record_id ASC, time ASC, bias ASC, windows_zone ASC) AS list
     FROM (SELECT machine, time, log_end, record_id,
                  coalesce(named, CASE WHEN utc_offset_seconds = offset_seconds THEN next END) AS windows_zone,
                  coalesce(CASE WHEN windows_zone IS NOT NULL THEN utc_offset_seconds END, offset_seconds) AS bias,
                  coalesce(windows_zone, bias::VARCHAR) AS told
           FROM evtx_offset_rows('evtx_case_summary_biases')
           -- Windows writes the zone every day.
-          QUALIFY told IS DISTINCT FROM lag(told) OVER (PARTITION BY machine ORDER BY log_end ASC, record_id ASC))
+          QUALIFY told IS DISTINCT FROM lag(told) OVER (
+              PARTITION BY machine ORDER BY log_end ASC, record_id ASC, time ASC, offset_seconds ASC, named ASC))
     GROUP BY machine
 ),
 -- Logons from elsewhere. Of two with rights of different kinds, Windows logs both, and each names the other.
@@ -265,7 +271,7 @@ remote AS (
                                                                        WHERE event_id = 4720 OR data['OldTargetUserName'] NOT LIKE '%$'))
     QUALIFY linked IS NULL OR coalesce(time - lag(time) OVER (
         PARTITION BY machine, event_id, least(linked, data['TargetLogonId']), greatest(linked, data['TargetLogonId'])
-        ORDER BY time ASC, record_id ASC) > INTERVAL 5 SECONDS, true)
+        ORDER BY time ASC, record_id ASC, target ASC, source ASC) > INTERVAL 5 SECONDS, true)
 ),
 -- What several logs say of one logon over Remote Desktop is at most a minute apart. If a log says it twice, there are two.
 sessions AS (
@@ -319,7 +325,7 @@ remote_logons AS (
 told_failures AS (
     SELECT *, first_value(event_id) OVER (
                   PARTITION BY machine, account, run ORDER BY events DESC, sources DESC, event_id = 4625 DESC, event_id ASC) AS best,
-           row_number() OVER (PARTITION BY machine, of_rdp, rdp_run, event_id ORDER BY time ASC, record_id ASC) AS number,
+           row_number() OVER (PARTITION BY machine, of_rdp, rdp_run, event_id ORDER BY time ASC, record_id ASC, source ASC, target ASC) AS number,
            count(*) FILTER (event_id = 4625) OVER (PARTITION BY machine, of_rdp, rdp_run) AS logons,
            regexp_matches(source, '[.:]') AND source NOT SIMILAR TO '.*[g-zG-Z_-].*' AS is_address
     FROM (SELECT *, count(*) OVER (PARTITION BY machine, account, run, event_id) AS events,

@@ -47,7 +47,7 @@ evtx_logons_copies AS (
     GROUP BY ALL
 ),
 evtx_logons_events AS (
-    SELECT * EXCLUDE (channel, user_sid, digest, log_start, log_end, span_start, span_end),
+    SELECT * EXCLUDE (channel, user_sid, log_start, log_end, span_start, span_end),
         -- Another record claims its place: its number, in a log of the same time. A log that was cleared has
         -- each number again later.
         event_record_id IS NOT NULL
@@ -62,7 +62,7 @@ evtx_logons_events AS (
 ),
 -- Leaves out the sessions of SYSTEM, LOCAL SERVICE and NETWORK SERVICE by their fixed IDs, because a machine that logs on
 -- to another has the SID of SYSTEM too. Leaves out the window manager and the font driver. An event without an ID belongs
--- to no known session, unless it is a logon.
+-- to no known session, unless it is a logon. A session is that of one SID.
 own AS (
     SELECT *,
            CASE WHEN event_id <> 4672 THEN event_id END AS other_id,
@@ -76,10 +76,11 @@ own AS (
     WHERE CASE WHEN id IS NULL THEN event_id = 4624 AND coalesce(sid, '') NOT IN ('S-1-5-18', 'S-1-5-19', 'S-1-5-20')
                ELSE id NOT IN ('0x3e7', '0x3e4', '0x3e5') END
       AND NOT starts_with(coalesce(sid, ''), 'S-1-5-90-') AND NOT starts_with(coalesce(sid, ''), 'S-1-5-96-')
-    -- Records are in the order of events, even if the clock was set back between them.
+    -- Records are in the order of events, even if the clock was set back between them. What those of one place say decides
+    -- between them, not their files, or how they come.
     WINDOW of_id AS (
-        PARTITION BY computer, id
-        ORDER BY log_time ASC NULLS LAST, event_record_id ASC NULLS LAST, time_created ASC NULLS LAST
+        PARTITION BY computer, id, sid
+        ORDER BY log_time ASC NULLS LAST, event_record_id ASC NULLS LAST, time_created ASC NULLS LAST, event_id ASC, digest ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     )
 ),
@@ -100,15 +101,11 @@ sessions AS (
         computer, id AS logon_id,
         min(time_created) FILTER (event_id = 4624) AS logon_time,
         min(time_created) FILTER (event_id IN (4634, 4647)) AS logoff_time,
-        arg_min(account, place) AS account,
-        arg_min(domain, place) AS domain,
-        arg_min(sid, place) AS user_sid,
-        arg_min(type, place) AS logon_type,
-        any_value(address) AS address, any_value(workstation) AS workstation,
-        any_value(package) AS package, any_value(process) AS process, any_value(privileges) AS privileges,
-        bool_or(is_contested) AS contested
+        arg_min(account, place) AS account, arg_min(domain, place) AS domain, sid AS user_sid, arg_min(type, place) AS logon_type,
+        arg_min(address, place) AS address, arg_min(workstation, place) AS workstation, arg_min(package, place) AS package,
+        arg_min(process, place) AS process, arg_min(privileges, place) AS privileges, bool_or(is_contested) AS contested
     FROM numbered
-    GROUP BY computer, id, session
+    GROUP BY computer, id, sid, session
 )
 SELECT
     logon_time, logoff_time, (epoch_ns(logoff_time)::HUGEINT - epoch_ns(logon_time)) / 1e9 AS duration_seconds, computer,

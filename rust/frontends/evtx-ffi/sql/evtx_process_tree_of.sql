@@ -47,12 +47,13 @@ events AS (
                    AND spans.shift = rows.shift
     GROUP BY ALL
 ),
--- Numbers the events by time. Below, only the last step has more of an event than numbers and what is compared.
+-- Numbers the events by time, and those of one place by what they say: never by their files, or as they come. Below, only
+-- the last step has more of an event than numbers and what is compared.
 numbered AS MATERIALIZED (
     SELECT * EXCLUDE (digest, log_start, log_end),
            coalesce(log_start, time_created) AS span_start, coalesce(log_end, time_created) AS span_end,
            row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
-                                       event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number
+                                       event_record_id ASC NULLS LAST, event_id ASC NULLS LAST, digest ASC) AS number
     FROM events
 ),
 -- Records whose place another one claims: the channel and the number, in a log of the same time.

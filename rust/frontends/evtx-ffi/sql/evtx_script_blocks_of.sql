@@ -20,7 +20,7 @@ WITH evtx_script_blocks_logged AS (
 ),
 -- A record in several copies of a log counts once.
 copies AS (
-    SELECT * EXCLUDE (filename, shift, is_numbered, log_start, log_end), min(filename) AS log,
+    SELECT * EXCLUDE (filename, shift, is_numbered, log_start, log_end),
            min(if(is_numbered, log_start, time_created)) AS span_start,
            max(if(is_numbered, log_end, time_created)) AS span_end
     FROM (SELECT *, 2 * count(shift) OVER of_shift > count(*) OVER (PARTITION BY computer, filename) AS is_numbered,
@@ -42,10 +42,10 @@ claimed AS (
 ),
 -- If parts with one number say different things, there are several scripts. PowerShell logs a part once.
 parts AS (
-    SELECT *, row_number() OVER (of_part ORDER BY time_created ASC, record ASC, log ASC, part ASC) AS version,
+    SELECT *, row_number() OVER (of_part ORDER BY time_created ASC, record ASC, part ASC) AS version,
            count(*) OVER of_part > 1 OR stray IS NOT NULL OR is_claimed OR records > 1 AS is_contested
-    FROM (SELECT * EXCLUDE (channel, time_created, event_record_id, log, span_start, span_end, is_claimed),
-                 lower(channel) AS channel, min(time_created) AS time_created, min(event_record_id) AS record, min(log) AS log,
+    FROM (SELECT * EXCLUDE (channel, time_created, event_record_id, span_start, span_end, is_claimed),
+                 lower(channel) AS channel, min(time_created) AS time_created, min(event_record_id) AS record,
                  bool_or(is_claimed) AS is_claimed, count(*) AS records
           FROM claimed
           GROUP BY ALL)

@@ -38,10 +38,11 @@ lines AS MATERIALIZED (
 ),
 known_rules AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY severity DESC, title ASC, id ASC NULLS LAST) - 1 AS rule
-    FROM (SELECT title, id, severity, any_value(tags) AS tags FROM lines WHERE title IS NOT NULL GROUP BY ALL)
+    FROM (SELECT title, id, severity, min(tags) AS tags FROM lines WHERE title IS NOT NULL GROUP BY ALL)
 ),
 hits AS NOT MATERIALIZED (
-    SELECT rule, lines.*, {rule: rule, time: lines.time_created} AS place
+    SELECT rule, lines.*,
+           {rule: rule, time: lines.time_created, said: md5_number([lines.machine, lines.record_id::VARCHAR, lines.texts::VARCHAR]::VARCHAR)} AS place
     FROM lines JOIN known_rules AS known
       ON lines.title = known.title AND lines.severity = known.severity AND lines.id IS NOT DISTINCT FROM known.id
 ),
@@ -67,7 +68,7 @@ UNION ALL BY NAME
 SELECT {rule: rule, title: title, severity: severity, id: id, tags: tags, tactics: evtx_attack_tactics(tags)} AS rule FROM known_rules
 UNION ALL BY NAME
 -- The highest levels are kept.
-(SELECT sums AS kept FROM sums ORDER BY rule ASC, first ASC NULLS LAST LIMIT 100_000)
+(SELECT sums AS kept FROM sums ORDER BY rule ASC, first ASC NULLS LAST, machine ASC NULLS LAST LIMIT 100_000)
 UNION ALL BY NAME
 SELECT line FROM shown WHERE (place < (FROM cutoff)) IS NOT FALSE
 UNION ALL BY NAME
