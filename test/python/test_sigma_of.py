@@ -120,6 +120,27 @@ def log_of(con, folder, events):
     return str(folder / "events.evtx")
 
 
+@pytest.mark.parametrize("name", ["Channel", "System.Channel", "EventID", "System.EventID", "Provider_Name", "System.Provider_Name", "Computer"])
+def test_log_sources_choose_events_by_system(con, tmp_path, name):
+    """Whatever the fields of the event are called."""
+    planted = [{}, *({name: value} for value in ["Security", "System", "4688", "1102", "Microsoft-Windows-Eventlog"])]
+    events = [record_of(0, 0, event_id, data) for event_id in (1102, 4688) for data in planted]
+    events += [event.replace("<Channel>Security</Channel>", "") for event in events]
+    rules = {
+        "security": ({"a": {"Level": 4}}, FOR_SECURITY), "system": ({"a": {"Level": 4}}, "{product: windows, service: system}"),
+        "process": ({"a": {"Level": 4}}, "{product: windows, category: process_creation}"),
+        "channel": ({"a": {"System.Channel": "Security"}}, "{product: windows}"), "other": ({"a": {"System.Channel": ["System", "1102", "4688"]}}, "{product: windows}"),
+        "id": ({"a": {"System.EventID": 4688}}, "{product: windows}"), "word": ({"a": ["Security"]}, FOR_SECURITY)}
+    files = {title: rule(title, detection | {"condition": "a"}, logsource=source) for title, (detection, source) in rules.items()}
+    log, rules = log_of(con, tmp_path, events), write(tmp_path, **files)
+    expected = collections.Counter()
+    for event in events:
+        is_security, is_process = "<Channel>Security</Channel>" in event, "<EventID>4688</EventID>" in event
+        expected += collections.Counter(security=is_security, word=is_security, channel=is_security, process=is_security and is_process, id=is_process)
+    for source in [f"evtx_sigma('{log}', rules := $1)", "evtx_sigma_of('events', $1)"]:
+        assert dict(con.execute(f"SELECT rule_title, count(*) FROM {source} GROUP BY ALL", [rules]).fetchall()) == expected, source
+
+
 # Detections of rules that overlap, and the events that they mean.
 OVERLAPPING = [
     ({"EventID": [1, 2]}, lambda event_id, data: True),

@@ -15,13 +15,13 @@ pub(crate) struct ClassWithSlots<S> {
 }
 
 impl<S> ClassWithSlots<S> {
-    /// The class of events with these fields: the slot, the name and the known text of each. Texts that `known` lacks
-    /// are not known.
+    /// The class of events with these fields: the slot and the name of each, and of those of `System`, which come first, the
+    /// text if it is known.
     pub(crate) fn new(
         rules: &Rules,
         slots: Vec<S>,
         mut names: Vec<String>,
-        mut known: Vec<Option<String>>,
+        known: Vec<Option<String>>,
         interrupt: Interrupt<'_>,
     ) -> Result<Self, Interrupted> {
         if is_cleared(&names, &known)
@@ -29,7 +29,6 @@ impl<S> ClassWithSlots<S> {
         {
             SYSTEM_CHANNEL.clone_into(channel);
         }
-        known.resize(slots.len(), None);
         let texts: Vec<&str> = names.iter().map(String::as_str).collect();
         let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
         Ok(ClassWithSlots {
@@ -54,7 +53,8 @@ fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
         let mut values = names.iter().zip(known).filter(|(known, _)| *known == name);
         values.any(|(_, text)| text.as_deref().is_some_and(|text| texts.contains(&text)))
     };
-    names.iter().filter(|name| *name == "Channel").count() > 1
+    let (of_system, of_data) = names.split_at(known.len());
+    [of_system, of_data].iter().all(|names| names.iter().any(|name| name == "Channel"))
         && is("EventID", &["104", "1102"])
         && is("Provider_Name", &["Microsoft-Windows-Eventlog"])
 }

@@ -2,12 +2,13 @@
 
 use std::ops::ControlFlow;
 
-/// The field by which log sources choose events.
+/// The channel of an event, or another channel that the event names. In the events 104 and 1102 of the event log, it is
+/// the log that was cleared, which rules such as SigmaHQ's `win_system_eventlog_cleared.yml` ask for.
 pub(crate) const CHANNEL: &str = "Channel";
 
-/// The same for an event whose field `Channel` means something else. In the events 104 and 1102 of the event log, it is
-/// the log that was cleared, which rules such as SigmaHQ's `win_system_eventlog_cleared.yml` ask for.
+/// The fields by which log sources choose events. Their values are those of `System`, whatever other fields the event has.
 pub const SYSTEM_CHANNEL: &str = "System.Channel";
+pub(crate) const SYSTEM_EVENT_ID: &str = "System.EventID";
 
 /// The fields of Sigma's taxonomy for the hashes of a file. Sysmon has them in one text: `MD5=…,SHA256=…`.
 const HASHES: [&str; 4] = ["imphash", "md5", "sha1", "sha256"];
@@ -16,9 +17,9 @@ const HASHES: [&str; 4] = ["imphash", "md5", "sha1", "sha256"];
 ///
 /// Field names are those that rules use. They have no spaces, and their case matters: `EventID`, `Channel`, `Computer`,
 /// `Provider_Name` and other attributes of `System` with the name of their element before their own, and the names of
-/// values of `EventData`. Values without a name belong to the field `Data`. [`SYSTEM_CHANNEL`] is the channel for log
-/// sources; an event that has no such field has it in `Channel`. Hashes such as `md5` are also parts of the values of
-/// `Hashes` and `Hash`. Keywords are searched for in the whole values only.
+/// values of `EventData`. Values without a name belong to the field `Data`. [`SYSTEM_CHANNEL`] has one value: that of
+/// `System`, which comes first of those called so or `Channel`. The same holds for the event ID. Hashes such as `md5` are
+/// also parts of the values of `Hashes` and `Hash`. Keywords are searched for in the whole values only.
 ///
 /// A text is the value as `event_data` shows it: Booleans are `true` and `false`, GUIDs have braces, numbers are decimal,
 /// hexadecimal values have `0x`, and nothing is trimmed.
@@ -35,10 +36,9 @@ impl<N: AsRef<str>, V: AsRef<str>> Event for &[(N, Option<V>)] {
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
         let values = self.iter();
         let values = values.map(|(name, value)| (name.as_ref(), value.as_ref().map(AsRef::as_ref)));
-        let own = values
-            .clone()
-            .filter(|(name, _)| *name == field)
-            .map(|(_, value)| value);
+        let (of_system, most) = in_system(field);
+        let own = values.clone().filter(|(name, _)| *name == field || *name == of_system);
+        let own = own.map(|(_, value)| value).take(most);
         let lists = values.filter(|(name, _)| hashes_in(name).contains(&field));
         let hashes = lists.filter_map(|(_, list)| hash(list?, field).map(Some));
         let _ = own.chain(hashes).try_for_each(each);
@@ -66,11 +66,12 @@ pub(crate) fn hash<'l>(list: &'l str, name: &str) -> Option<&'l str> {
     hashes.find_map(|(known, hash)| known.eq_ignore_ascii_case(name).then_some(hash))
 }
 
-/// The name that a field has in an event which `has` some fields: [`SYSTEM_CHANNEL`] can be [`CHANNEL`].
-pub(crate) fn name_in_event(field: &str, has: impl Fn(&str) -> bool) -> &str {
+/// Another name of a field in `System`, and how many values the field has at most.
+pub(crate) fn in_system(field: &str) -> (&str, usize) {
     match field {
-        SYSTEM_CHANNEL if !has(SYSTEM_CHANNEL) => CHANNEL,
-        _ => field,
+        SYSTEM_CHANNEL => (CHANNEL, 1),
+        SYSTEM_EVENT_ID => ("EventID", 1),
+        _ => (field, usize::MAX),
     }
 }
 

@@ -10,7 +10,7 @@ use evtx_format::case::is_same;
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::error::{LoadError, Position, Problem};
-use crate::event::{Event, SYSTEM_CHANNEL, has_value, name_in_event};
+use crate::event::{Event, SYSTEM_CHANNEL, SYSTEM_EVENT_ID, has_value};
 use crate::item::{Context, Item};
 use crate::limits::Budget;
 use crate::number::Number;
@@ -157,15 +157,15 @@ impl Alternative {
 
     /// Whether this includes the channel of an event.
     pub(crate) fn takes_channel(&self, event: &dyn Event) -> bool {
-        let field = name_in_event(SYSTEM_CHANNEL, |name| has_value(event, name, |_| true));
-        self.channels.is_empty() || has_value(event, field, |text| text.is_some_and(|text| self.has_channel(text)))
+        let is_one = |text: Option<&str>| text.is_some_and(|text| self.has_channel(text));
+        self.channels.is_empty() || has_value(event, SYSTEM_CHANNEL, is_one)
     }
 
     /// Whether this includes the ID of an event.
     pub(crate) fn takes_event_id(&self, event: &dyn Event) -> bool {
         let is_one =
             |text: Option<&str>| text.is_some_and(|text| text.parse().is_ok_and(|id| self.event_ids.contains(&id)));
-        self.event_ids.is_empty() || has_value(event, "EventID", is_one)
+        self.event_ids.is_empty() || has_value(event, SYSTEM_EVENT_ID, is_one)
     }
 
     /// The name in the log of a rule's field.
@@ -191,10 +191,7 @@ impl Alternative {
 
 impl Event for Renamed<'_> {
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
-        let field = name_in_event(self.alternative.name_in_log(field), |name| {
-            has_value(self.event, name, |_| true)
-        });
-        self.event.values(field, each);
+        self.event.values(self.alternative.name_in_log(field), each);
     }
 
     fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>) {

@@ -51,7 +51,7 @@ impl<K> ClassCache<K> {
 #[derive(Debug)]
 pub struct EventClasses {
     rules: Arc<RuleSet>,
-    /// By the names and known texts of their fields.
+    /// By the names of their fields, and the known texts of `System`.
     kept: Mutex<ClassCache<EventClass>>,
 }
 
@@ -70,7 +70,7 @@ impl EventClasses {
     /// [`Interrupted`].
     ///
     /// # Panics
-    /// If `known` is not as long as `fields`.
+    /// If `known` is longer than `fields`.
     pub fn class(
         &self,
         fields: &[&str],
@@ -93,7 +93,8 @@ impl EventClasses {
 /// Names and texts as bytes, each with its presence and length before it, so that different lists have different bytes.
 fn key(fields: &[&str], known: &[Option<&str>]) -> Vec<u8> {
     let mut key = Vec::new();
-    for text in fields.iter().zip(known).flat_map(|(name, text)| [Some(*name), *text]) {
+    key.extend(known.len().to_le_bytes());
+    for text in fields.iter().copied().map(Some).chain(known.iter().copied()) {
         key.push(text.is_some().into());
         let text = text.unwrap_or_default();
         key.extend(text.len().to_le_bytes());

@@ -14,7 +14,7 @@ use super::set::RuleSet;
 use super::triggers::triggers;
 use super::values::{ClassFields, EventTexts, Presence, Slots, Values};
 use crate::condition::Condition;
-use crate::event::{SYSTEM_CHANNEL, name_in_event};
+use crate::event::{SYSTEM_CHANNEL, SYSTEM_EVENT_ID};
 use crate::item::Item;
 use crate::logsource::Alternative;
 use crate::matcher::{Matcher, Subject};
@@ -130,7 +130,7 @@ impl RuleSet {
     /// What a class of events can match.
     ///
     /// `fields` are the names of its fields in order: those of `System` as rules name them, then those of the data.
-    /// `known` has the texts that all events of the class share, such as the channel and the event ID.
+    /// `known` is for those of `System`: the texts that all events of the class share, such as the channel and the event ID.
     ///
     /// This takes some 100 ms for 100,000 rules.
     ///
@@ -138,14 +138,14 @@ impl RuleSet {
     /// [`Interrupted`].
     ///
     /// # Panics
-    /// If `known` is not as long as `fields`.
+    /// If `known` is longer than `fields`.
     pub fn class(
         &self,
         fields: &[&str],
         known: &[Option<&str>],
         interrupt: Interrupt<'_>,
     ) -> Result<EventClass, Interrupted> {
-        assert_eq!(fields.len(), known.len(), "a slot has a name and may have a known text");
+        assert!(known.len() <= fields.len(), "a known text is that of a field");
         let fields = ClassFields::new(fields, known);
         let mut decoded = Slots::default();
         decoded.clear(&fields);
@@ -165,6 +165,9 @@ impl<'a> Folding<'a> {
         for (slot, name) in (0u32..).zip(&event.fields.names) {
             slots.entry(name).or_default().push(slot);
         }
+        for field in [SYSTEM_CHANNEL, SYSTEM_EVENT_ID] {
+            slots.insert(field, event.fields.named(field).collect());
+        }
         Folding {
             set,
             event,
@@ -177,8 +180,8 @@ impl<'a> Folding<'a> {
 
     fn views(mut self) -> Result<BTreeMap<u32, View>, Interrupted> {
         let mut views: BTreeMap<u32, View> = BTreeMap::new();
-        let event_id = self.only_known("EventID").and_then(|text| text.parse().ok());
-        let of_events = self.set.for_events(self.only_known(self.channel()), event_id);
+        let event_id = self.only_known(SYSTEM_EVENT_ID).and_then(|text| text.parse().ok());
+        let of_events = self.set.for_events(self.only_known(SYSTEM_CHANNEL), event_id);
         for (rule, alternative) in of_events {
             self.interrupt.check()?;
             let one = &self.set.rules()[rule as usize];
@@ -233,15 +236,6 @@ impl<'a> Folding<'a> {
         Ok(views)
     }
 
-    fn name_in_event<'f>(&self, field: &'f str) -> &'f str {
-        name_in_event(field, |name| self.slots.contains_key(name))
-    }
-
-    /// The field by which log sources choose events.
-    fn channel(&self) -> &'static str {
-        self.name_in_event(SYSTEM_CHANNEL)
-    }
-
     /// The text of the only value of a field, if it is known.
     fn only_known(&self, name: &str) -> Option<&'a str> {
         match self.slots.get(name)?.as_slice() {
@@ -267,11 +261,11 @@ impl<'a> Folding<'a> {
         let event = &self.event;
         // Each part with whether the known texts decide it, and how.
         let channel = (
-            alternative.channels.is_empty() || is_known(self.channel()),
+            alternative.channels.is_empty() || is_known(SYSTEM_CHANNEL),
             alternative.takes_channel(event),
         );
         let id = (
-            alternative.event_ids.is_empty() || is_known("EventID"),
+            alternative.event_ids.is_empty() || is_known(SYSTEM_EVENT_ID),
             alternative.takes_event_id(event),
         );
         let fields = alternative.fields.iter();
@@ -297,7 +291,7 @@ impl<'a> Folding<'a> {
         let slots: Vec<u32> = match field {
             EVERY_VALUE => self.event.fields.values().collect(),
             _ => {
-                let in_log = self.name_in_event(in_log.map_or(name, String::as_str));
+                let in_log = in_log.map_or(name, String::as_str);
                 self.slots.get(in_log).cloned().unwrap_or_default()
             }
         };

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use evtx_format::case::fold_in;
 
-use crate::event::{Event, hash, hashes_in};
+use crate::event::{Event, hash, hashes_in, in_system};
 
 /// What an event has in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,18 +33,23 @@ pub(super) struct ClassFields {
     pub(super) known: Box<[Option<Box<str>>]>,
     /// For each hash, the slot of the value with it.
     lists: Box<[u32]>,
+    /// How many of the values are those of `System`. They come first.
+    system: usize,
 }
 
 impl ClassFields {
-    /// The values with these names and known texts, and the hashes in them.
+    /// The values with these names, the known texts of those of `System`, and the hashes in them.
     pub(super) fn new(values: &[&str], known: &[Option<&str>]) -> Self {
         let hashes = (0..).zip(values);
         let hashes = hashes.flat_map(|(slot, list)| hashes_in(list).iter().map(move |hash| (*hash, slot)));
         let (hashes, lists): (Vec<_>, Vec<_>) = hashes.unzip();
         ClassFields {
             names: values.iter().chain(&hashes).map(|&name| name.into()).collect(),
-            known: known.iter().map(|text| text.map(Into::into)).collect(),
+            known: (0..values.len())
+                .map(|slot| known.get(slot).copied().flatten().map(Into::into))
+                .collect(),
             lists: lists.into(),
+            system: known.len(),
         }
     }
 
@@ -54,9 +59,12 @@ impl ClassFields {
     }
 
     /// The slots of a field.
-    fn named(&self, field: &str) -> impl Iterator<Item = u32> {
-        let slots = (0..).zip(&self.names).filter(move |(_, name)| &***name == field);
-        slots.map(|(slot, _)| slot)
+    pub(super) fn named(&self, field: &str) -> impl Iterator<Item = u32> {
+        let (of_system, most) = in_system(field);
+        let end = if most == 1 { self.system } else { self.names.len() };
+        let slots = (0..).zip(&self.names[..end]);
+        let named = slots.filter(move |(_, name)| &***name == field || &***name == of_system);
+        named.map(|(slot, _)| slot).take(most)
     }
 
     /// Appends the text of a slot.
