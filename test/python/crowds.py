@@ -19,6 +19,10 @@ def filetime(time):
     return int((time - EPOCH).total_seconds()) * SECOND
 
 
+# When a record was written whose event has a time that is a text.
+WRITTEN = filetime(datetime.datetime(2024, 1, 1))
+
+
 def value(kind, value):
     if kind == SID:
         authority, *parts = (int(part) for part in value.split("-")[2:])
@@ -85,7 +89,7 @@ class Chunk:
         provider, event_id, channel, computer, user, data = event
         fields = tuple((name, STRING if isinstance(text, str) and not text.startswith("S-1-") else SID if isinstance(text, str) else UINT64) for name, text in data.items())
         start, guid = len(self.out), hashlib.md5(repr(fields).encode()).digest()
-        self.out += struct.pack("<4sIQQ", b"**\0\0", 0, number, 0 if isinstance(time, str) else time) + b"\x0f\x01\x01\x00" + struct.pack("<BB4s", 0x0C, 1, guid[:4])
+        self.out += struct.pack("<4sIQQ", b"**\0\0", 0, number, WRITTEN if isinstance(time, str) else time) + b"\x0f\x01\x01\x00" + struct.pack("<BB4s", 0x0C, 1, guid[:4])
         is_new = fields not in self.templates
         self.out += struct.pack("<I", self.templates.setdefault(fields, len(self.out) + 4))
         if is_new:

@@ -10,6 +10,7 @@ import random
 import re
 import threading
 
+import crowds
 import evtx_arrow
 import polars
 import pyarrow
@@ -337,6 +338,22 @@ def test_tables_of_other_tools(con, tmp_path):
                      ("SELECT evtx_sigma_correlates(NULL)", "needs rules"), ("FROM evtx_sigma_of('texts', 'r', placeholders := 3)", "needs a map")]:
         with pytest.raises(Exception, match=why):
             con.execute(sql).fetchall()
+
+
+def test_events_without_a_time_are_in_no_burst(con, tmp_path):
+    """A text can stand in place of the time, and the time of the record is another one."""
+    rules = write(tmp_path, a=rule("Any", EVERYTHING) + "name: any\n", b=(
+        "title: Many\nid: many\ncorrelation:\n  type: event_count\n  rules: [any]\n  timespan: 1m\n  condition: {gte: 3}\n"))
+    left_out = {"a": 3, "b": 1, "c": 0}
+    for name, times in {"a": ["no time"] * 3, "b": [0, "", 1], "c": [2]}.items():
+        crowds.write(tmp_path / f"{name}.evtx", [(time, "Any", 1, "Any", "H", crowds.account(1), {"A": "x"}) for time in times])
+    con.execute("CREATE TABLE events AS FROM read_evtx($1)", [str(tmp_path)])
+    sql = "SELECT rule_title, correlation.first_time::VARCHAR, correlation.count, error FROM {} ORDER BY ALL"
+    why = "correlations leave out {} events that have no time_created"
+    burst = ("Many", "2024-01-01 00:00:00", 3, None)
+    errors = [(None, None, None, f"{tmp_path}/{name}.evtx: {why.format(count)}") for name, count in left_out.items() if count]
+    assert con.execute(sql.format("evtx_sigma($1, rules := $2)"), [str(tmp_path), rules]).fetchall() == [burst, *errors]
+    assert con.execute(sql.format("evtx_sigma_of('events', $1)"), [rules]).fetchall() == [burst, (None, None, None, why.format(4))]
 
 
 def test_times_of_other_tools(con, tmp_path):

@@ -349,6 +349,6 @@ pub trait SecondPass {
     /// What of the log could not be read again, as a text for a row.
     fn missed(&mut self) -> Option<String>;
 
-    /// What else is wrong: the path of a row, and its text.
-    fn problems(&mut self) -> Vec<(Arc<str>, String)>;
+    /// What else is wrong: the path of a row, and its text. `path` is that of [`next_log`](Self::next_log).
+    fn problems(&mut self, path: &dyn Fn(usize) -> Arc<str>) -> Vec<(Arc<str>, String)>;
 }

@@ -380,8 +380,9 @@ impl Worker {
                     return Ok(Some(Work::last(file, None, vec![why])));
                 }
             }
-            let Some(file) = pass.next_log(&|file| paths[file].path.as_str().into()) else {
-                let problems = pass.problems();
+            let path = |file: usize| paths[file].path.as_str().into();
+            let Some(file) = pass.next_log(&path) else {
+                let problems = pass.problems(&path);
                 self.again = Again::Done;
                 for (path, why) in problems {
                     self.decoder.report_file(&path, &why)?;

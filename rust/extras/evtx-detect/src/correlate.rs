@@ -12,7 +12,7 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{Burst, Hits};
 
 use crate::detect::Detector;
-use crate::findings::FoundBurst;
+use crate::findings::{FoundBurst, without_time};
 use crate::rules::Rules;
 
 /// What the threads of a scan have found for correlations.
@@ -20,8 +20,8 @@ use crate::rules::Rules;
 pub(crate) struct Correlating {
     /// How many matches all threads keep.
     pub(crate) kept: Arc<AtomicUsize>,
-    /// The matches of the threads that have ended.
-    hits: Mutex<Vec<Hits>>,
+    /// The matches of the threads that have ended, and by log how many events have no time.
+    hits: Mutex<(Vec<Hits>, BTreeMap<u32, u64>)>,
 }
 
 impl fmt::Debug for Correlating {
@@ -58,6 +58,8 @@ pub(crate) struct Bursts {
     paths: BTreeMap<u32, Arc<str>>,
     /// The correlations that could not be evaluated: the path of the file of each, and why.
     problems: Vec<(Arc<str>, String)>,
+    /// By log, how many events were left out because they have no time.
+    without_time: BTreeMap<u32, u64>,
 }
 
 impl SecondPass for Passes {
@@ -65,10 +67,15 @@ impl SecondPass for Passes {
         let mut bursts = Bursts::default();
         if let Pass::Matches(detector) = &mut self.now {
             let mut hits = self.correlating.hits.lock().unwrap_or_else(PoisonError::into_inner);
-            hits.extend(detector.take_hits());
+            let (of_thread, without_time) = detector.take_hits();
+            hits.0.extend(of_thread);
+            for (log, count) in without_time {
+                *hits.1.entry(log).or_default() += count;
+            }
             if is_last {
-                let all = std::mem::take(&mut *hits);
+                let (all, without_time) = std::mem::take(&mut *hits);
                 drop(hits);
+                bursts.without_time = without_time;
                 let (found, problems) = self.rules.bursts(all, interrupt)?;
                 bursts.others = found.into_iter();
                 bursts.problems = problems;
@@ -116,10 +123,15 @@ impl SecondPass for Passes {
         (missed > 0).then(|| format!("{missed} bursts of correlations could not be read again"))
     }
 
-    fn problems(&mut self) -> Vec<(Arc<str>, String)> {
-        match &mut self.now {
-            Pass::Bursts(bursts) => std::mem::take(&mut bursts.problems),
-            Pass::Matches(_) => Vec::new(),
-        }
+    fn problems(&mut self, path: &dyn Fn(usize) -> Arc<str>) -> Vec<(Arc<str>, String)> {
+        let Pass::Bursts(bursts) = &mut self.now else {
+            return Vec::new();
+        };
+        let logs = std::mem::take(&mut bursts.without_time).into_iter();
+        let left_out = logs.map(|(log, count)| (path(log as usize), without_time(count)));
+        std::mem::take(&mut bursts.problems)
+            .into_iter()
+            .chain(left_out)
+            .collect()
     }
 }

@@ -5,6 +5,7 @@
 //! thread finds the class of a record by its templates. The threads share the folded rules. If no rule is for a class,
 //! nothing more of its records is read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -36,6 +37,8 @@ pub(crate) struct Detector {
     matches: Vec<Match>,
     /// If the scan correlates: the matches that correlations need, of the file with this index.
     hits: Option<Hits>,
+    /// By file, how many events correlations leave out because they have no time.
+    without_time: BTreeMap<u32, u64>,
     pub(crate) file: u32,
     time: Option<PathId>,
 }
@@ -101,14 +104,15 @@ impl Detector {
             hits: rules
                 .correlates()
                 .then(|| Hits::new(Arc::clone(&rules.correlations), Arc::clone(kept_hits))),
+            without_time: BTreeMap::new(),
             file: 0,
             time: scan.path(EventPath::TIME_CREATED),
         }
     }
 
-    /// The matches that correlations need.
-    pub(crate) fn take_hits(&mut self) -> Option<Hits> {
-        self.hits.take()
+    /// The matches that correlations need, and by file how many events they leave out.
+    pub(crate) fn take_hits(&mut self) -> (Option<Hits>, BTreeMap<u32, u64>) {
+        (self.hits.take(), std::mem::take(&mut self.without_time))
     }
 
     /// Finds the rules that a record of a class matches, in their order. Correlations get those that they need. A
@@ -134,14 +138,19 @@ impl Detector {
             && !self.matches.is_empty()
         {
             let time = self.time.and_then(|path| values.values.value_at(path)?.nanos());
-            let time = time.or(header.written).unwrap_or_default();
+            let is_base = |found: &Match| self.rules.correlations.is_base(found.rule);
+            if time.is_none() && self.matches.iter().any(is_base) {
+                *self.without_time.entry(self.file).or_default() += 1;
+            }
             let location = RecordLocation {
                 file: self.file,
                 offset: header.offset,
                 record_id: header.id,
             };
             for found in &self.matches {
-                if self.rules.correlations.is_base(found.rule) {
+                if let Some(time) = time
+                    && is_base(found)
+                {
                     let mut text = |field: &str, out: &mut String| {
                         let name = self.rules.renamed(found, field);
                         known.class.push_named(&values, name, out)

@@ -47,3 +47,8 @@ impl Finding {
 
 /// What is kept for the rows of a group.
 pub(crate) type Found = Vec<Option<Finding>>;
+
+/// What a row says if correlations leave out so many events.
+pub(crate) fn without_time(events: u64) -> String {
+    format!("correlations leave out {events} events that have no time_created")
+}

@@ -12,19 +12,13 @@ use crate::plan::{Keys, PathId, Resolved};
 pub struct RecordHeader {
     /// Its ID.
     pub id: u64,
-    /// When it was written, in nanoseconds since 1970-01-01 UTC.
-    pub written: Option<i64>,
     /// Its file offset.
     pub offset: u64,
 }
 
 impl RecordHeader {
     pub(crate) fn new(record: &Record, offset: u64) -> Self {
-        RecordHeader {
-            id: record.id,
-            written: record.written_nanos(),
-            offset,
-        }
+        RecordHeader { id: record.id, offset }
     }
 }
 

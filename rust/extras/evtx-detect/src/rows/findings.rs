@@ -18,7 +18,7 @@ use crate::builders::MatchedBuilder;
 use crate::bursts::BurstBuilder;
 use crate::columns::MATCH_COLUMNS;
 use crate::fields::time;
-use crate::findings::{Finding, FoundBurst};
+use crate::findings::{Finding, FoundBurst, without_time};
 use crate::rule_column::{MatchColumn, RuleColumn};
 use crate::rules::Rules;
 
@@ -146,11 +146,11 @@ impl Findings {
     pub fn push_bursts(&mut self, hits: &[Hit<'_>], interrupt: Interrupt<'_>) -> Result<(), DecodeError> {
         let rules = Arc::clone(&self.rules);
         let mut kept = Hits::new(Arc::clone(&rules.correlations), Arc::new(AtomicUsize::new(0)));
-        let mut without_time = 0;
+        let mut timeless = 0;
         for (offset, hit) in (0..).zip(hits) {
             interrupt.check()?;
             let Some(time) = hit.time else {
-                without_time += 1;
+                timeless += 1;
                 continue;
             };
             let location = RecordLocation {
@@ -176,9 +176,8 @@ impl Findings {
         for (file, why) in refused {
             self.push_with_error(None, Some((Some(file), why)))?;
         }
-        if without_time > 0 {
-            let why = format!("correlations leave out {without_time} events that have no time_created");
-            self.push_with_error(None, Some((None, why)))?;
+        if timeless > 0 {
+            self.push_with_error(None, Some((None, without_time(timeless))))?;
         }
         Ok(())
     }
