@@ -15,7 +15,7 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::correlation::RecordLocation;
 use evtx_sigma::{ClassCache, Hits, Match, Matching, Presence, Values};
 
-use crate::classes::ClassWithSlots;
+use crate::classes::{ClassOfFields, ClassWithSlots};
 use crate::findings::Finding;
 use crate::record_values::{Arrays, FieldSlot, RecordValues};
 use crate::rules::Rules;
@@ -209,7 +209,7 @@ impl Detector {
         arrays: &Arrays<'_>,
         interrupt: Interrupt<'_>,
     ) -> Result<ClassWithSlots<Slot>, Interrupted> {
-        let (mut names, mut known, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fields = ClassOfFields::default();
         for (name, path) in &self.paths {
             let text = if self.key_paths.contains(path) {
                 let Some(found) = record.value_at(*path) else { continue };
@@ -220,18 +220,16 @@ impl Detector {
             } else {
                 continue;
             };
-            names.push(name.clone());
-            known.push(text);
-            slots.push(if self.time == Some(*path) {
+            let slot = if self.time == Some(*path) {
                 Slot::Time(*path)
             } else {
                 Slot::Path(*path)
-            });
+            };
+            fields.add_of_system(name, text, slot);
         }
-        arrays.fields(record, |name, field| {
-            names.push(name);
-            slots.push(Slot::Field(field));
+        arrays.fields(record, |name, is_item, field| {
+            fields.add(name, is_item, Slot::Field(field))
         });
-        ClassWithSlots::new(&self.rules, slots, names, known, interrupt)
+        fields.class(&self.rules, interrupt)
     }
 }

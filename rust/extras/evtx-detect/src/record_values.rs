@@ -1,6 +1,6 @@
 //! The values of records by name, as rules see them.
 
-use evtx_arrow::{Entries, FoundValue, PathId, ReadRecord, RecordEntry};
+use evtx_arrow::{Entries, FoundValue, PathId, ReadRecord};
 
 /// The most items of all arrays of a record that count as values. A later array is one value, a JSON text.
 const MAX_ITEMS: usize = 1 << 16;
@@ -93,37 +93,33 @@ impl<'a> Arrays<'a> {
         record.write_shape(out)
     }
 
-    /// Adds all values of a record with these arrays that are not in `System`: the name of each, without spaces, and where
-    /// it is.
-    pub(crate) fn fields(&self, record: ReadRecord<'_>, mut add: impl FnMut(String, FieldSlot)) {
+    /// Adds all values of a record with these arrays that are not in `System`: the name of each if it has one, whether it
+    /// belongs to the same array as the value before, and where it is.
+    pub(crate) fn fields(&self, record: ReadRecord<'_>, mut add: impl FnMut(Option<&str>, bool, FieldSlot)) {
         let mut arrays = self.all.iter().peekable();
         let mut item = 0;
         for (element, in_event_data) in [(record.event_data(), true), (record.user_data(), false)] {
             for (id, entry) in element.into_iter().flat_map(Entries::iter).enumerate() {
                 let array = arrays.next_if(|(of, array, _)| (*of, *array) == (in_event_data, id));
-                let name = name_of(entry);
+                let name = entry.name();
+                let name = (!name.is_empty()).then_some(&*name);
                 if let Some((.., count)) = array {
-                    for item in item..item + count {
-                        add(name.clone(), FieldSlot::Item(item));
+                    for at in 0..*count {
+                        add(name, at > 0, FieldSlot::Item(item + at));
                     }
                     item += count;
                 } else {
-                    add(name, FieldSlot::Entry(in_event_data, id));
+                    add(name, false, FieldSlot::Entry(in_event_data, id));
                 }
             }
         }
         for (section, others) in record.other_values().enumerate() {
             for (id, entry) in others.iter().enumerate() {
-                add(name_of(entry), FieldSlot::Other(section, id));
+                let name = entry.name();
+                add((!name.is_empty()).then_some(&*name), false, FieldSlot::Other(section, id));
             }
         }
     }
-}
-
-fn name_of(entry: RecordEntry<'_>) -> String {
-    let name = entry.name();
-    let name = if name.is_empty() { UNNAMED } else { &name };
-    name.replace(' ', "")
 }
 
 impl<'a> RecordValues<'a> {

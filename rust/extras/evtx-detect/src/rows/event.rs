@@ -12,6 +12,8 @@ use evtx_format::value::{Scalar, Value};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 
+use crate::classes::base;
+
 /// The column of the leaves of `EventData`.
 const EVENT_DATA: &str = "event_data";
 
@@ -252,16 +254,6 @@ fn items(text: &str) -> Option<Vec<Cow<'_, str>>> {
     raw.into_iter().map(item).collect()
 }
 
-/// A name without the number that it got because an earlier one is the same: `schema::Numbering` adds it.
-pub(super) fn base(key: &str, is_there: impl Fn(&str) -> bool) -> &str {
-    let numbered = |(name, digits): &(&str, &str)| {
-        let number = digits.parse::<u32>().ok().filter(|_| !digits.starts_with('0'));
-        let is_next = |number| number == 1 || is_there(&format!("{name}_{}", number - 1));
-        !name.is_empty() && is_there(name) && number.is_some_and(is_next)
-    };
-    key.rsplit_once('_').filter(numbered).map_or(key, |(name, _)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,15 +313,6 @@ mod tests {
         for other in ["", "{", "[1]", "null", "3"] {
             assert_eq!(fields(&[], Some(other)), [pair("UserData", other)]);
         }
-    }
-
-    #[test]
-    fn a_number_is_part_of_a_name_unless_the_name_is_there_without_it() {
-        let is_there = |name: &str| name == "a" || name == "a_1";
-        assert_eq!(
-            ["a_2", "a_3", "a_1_1", "b_1", "a_0", "a_", "_1"].map(|key| base(key, is_there)),
-            ["a", "a_3", "a_1", "b_1", "a_0", "a_", "_1"]
-        );
     }
 
     #[test]

@@ -8,11 +8,10 @@ use evtx_catalog::events_of;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{ClassCache, Match, Matching, Presence, Values};
 
-use super::event::{Columns, EventRow, EventValue, RowFields, base};
+use super::event::{Columns, EventRow, EventValue, RowFields};
 use super::findings::{Findings, HitList};
-use crate::classes::ClassWithSlots;
+use crate::classes::{ClassOfFields, ClassWithSlots};
 use crate::findings::Finding;
-use crate::record_values::UNNAMED;
 use crate::rules::Rules;
 
 /// Matches rows of a table, one after the other.
@@ -194,55 +193,43 @@ impl RowMatcher {
         fields: &RowFields<'_>,
         interrupt: Interrupt<'_>,
     ) -> Result<Arc<ClassWithSlots<Slot>>, Interrupted> {
-        let (mut slots, mut names, mut known) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = ClassOfFields::default();
         let key_columns = self.key_columns();
         for (column, name, is_hexadecimal) in &self.columns.system {
             if let Some(value) = &row.values[*column] {
                 let mut text = String::new();
                 value.push_text(*is_hexadecimal, &mut text);
-                known.push(key_columns.contains(column).then_some(text));
-                slots.push(Slot::Column(*column, *is_hexadecimal));
-                names.push(name.clone());
+                let known = key_columns.contains(column).then_some(text);
+                all.add_of_system(name, known, Slot::Column(*column, *is_hexadecimal));
             }
         }
-        names.extend(self.field_names(row, fields));
-        slots.extend((0..fields.all.len()).map(Slot::Field));
-        let class = Arc::new(ClassWithSlots::new(&self.rules, slots, names, known, interrupt)?);
+        self.add_fields(row, fields, &mut all);
+        let class = Arc::new(all.class(&self.rules, interrupt)?);
         self.classes.insert(&self.key, &class, class.bytes());
         Ok(class)
     }
 
-    /// The names of fields as the event had them. The key `param1` can stand for a value without a name, and the number of
-    /// `name_1` need not be part of a name. A name that the provider declares is one. Otherwise, `param1` is none if the event
-    /// has qualifiers: then it is of the class that has values without names.
-    fn field_names(&self, row: &EventRow<'_>, fields: &RowFields<'_>) -> Vec<String> {
+    /// Adds the fields by their names in the event. The key `param1` can stand for a value without a name. A name that the
+    /// provider declares is one. Otherwise, `param1` is none if the event has qualifiers: then it is of the class that has
+    /// values without names.
+    fn add_fields(&self, row: &EventRow<'_>, fields: &RowFields<'_>, all: &mut ClassOfFields<Slot>) {
         let (keys, others) = fields.all.split_at(fields.keys);
-        let has_number = |key: &str| key.ends_with(|last: char| last.is_ascii_digit());
+        let is_classic = row.values[self.columns.qualifiers].is_some();
         let declared = match (row.text(self.columns.provider), row.number(self.columns.event_id)) {
-            (Some(provider), Some(id)) if keys.iter().any(|(key, _)| has_number(key)) => declared(provider, id),
+            (Some(provider), Some(id)) if is_classic => declared(provider, id),
             _ => HashSet::new(),
         };
-        let is_classic = row.values[self.columns.qualifiers].is_some();
         let mut unnamed = 0;
-        let mut names: Vec<String> = Vec::new();
-        let mut before: HashSet<&str> = HashSet::new();
         for (index, (key, _)) in keys.iter().enumerate() {
             let is_item = index > 0 && keys[index - 1].0 == *key;
-            let is_next = key.strip_prefix("param") == Some(itoa::Buffer::new().format(unnamed + 1));
-            names.push(if is_item {
-                names[index - 1].clone()
-            } else if declared.contains(&**key) {
-                key.replace(' ', "")
-            } else if is_next && is_classic {
-                unnamed += 1;
-                UNNAMED.to_owned()
-            } else {
-                base(key, |name| before.contains(name)).replace(' ', "")
-            });
-            before.insert(key);
+            let is_next = || key.strip_prefix("param") == Some(itoa::Buffer::new().format(unnamed + 1));
+            let is_unnamed = !is_item && is_classic && is_next() && !declared.contains(&**key);
+            unnamed += usize::from(is_unnamed);
+            all.add((!is_unnamed).then_some(&**key), is_item, Slot::Field(index));
         }
-        names.extend(others.iter().map(|(name, _)| name.replace(' ', "")));
-        names
+        for (index, (name, _)) in (keys.len()..).zip(others) {
+            all.add(Some(name), false, Slot::Field(index));
+        }
     }
 }
 
