@@ -635,6 +635,25 @@ def test_bytes_that_are_not_utf8_are_replaced(con, tmp_path):
     assert read(con, path, "event_data['x'], error") == [("caf\xe9 \u20ac", None)]
 
 
+@pytest.mark.parametrize("label, encoding, read_as", [
+    ("utf-7", "utf-8", "UTF-8"), ("x-other", "utf-8", "UTF-8"), ("shift_jis", "shift_jis", "UTF-8"), ("iso-2022-jp", "iso-2022-jp", "UTF-8"), ("utf-8", "utf-8", None),
+    ("us-ascii", "utf-8", None), ("utf-16", "utf-8", None), ("utf-16", "utf-16", None), ("x-other", "utf-16", None), ("windows-1252", "cp1252", None), ("koi8-r", "koi8-r", None)])
+def test_an_encoding_that_is_not_that_of_the_text_is_told(con, tmp_path, label, encoding, read_as):
+    path = tmp_path / "labelled.xml"
+    text = f"<?xml version='1.0' encoding='{label}'?><Events>{event(1)}{event(2)}</Events>"
+    path.write_bytes(text.encode(encoding))
+    errors = [f'{path}: the declaration at byte 0 has the encoding "{label}", but the text is read as {read_as}'] if read_as else []
+    assert read(con, path) == [*((None, error) for error in errors), (1, None), (2, None)]
+    # A second declaration.
+    again = f"<?xml version='1.0' encoding='windows-1250'?><Events>{event(3)}</Events>"
+    path.write_bytes((text + again).encode(encoding))
+    found = read(con, path)
+    told = f'the declaration at byte {len(text.encode(encoding))} has the encoding "windows-1250", but the text is read as '
+    assert [row for row, _ in found if row] == [1, 2, 3]
+    assert any(error and told in error for _, error in found) == (encoding != "utf-16")
+    assert sum(error is not None for _, error in found) == len(errors) + (encoding != "utf-16")
+
+
 def test_offsets_are_those_of_the_file(con, tmp_path):
     path = tmp_path / "wide.xml"
     before = "<Events>" + event(1, "<Data>\u4e2d\U0001f600</Data>") + event(2, "<Data>\u00e9</Data>")

@@ -27,19 +27,38 @@ pub(crate) fn encoding(bytes: &[u8]) -> (&'static Encoding, usize) {
         [0, b'<' | b'{' | b' ' | b'\r' | b'\n', ..] => return (UTF_16BE, 0),
         _ => {}
     }
-    let declared = bytes[..bytes.len().min(DECLARATION)].split(|&byte| byte == b'>').next();
-    let declared = declared
-        .filter(|declared| declared.starts_with(b"<?xml"))
-        .and_then(|declared| {
-            let label = &declared[memmem::find(declared, b"encoding")? + 8..];
-            let label = label.split(|byte| b"\"'".contains(byte)).nth(1)?;
-            Encoding::for_label(label)
-        });
-    // Its bytes tell that it is none of several bytes each, whatever the declaration says.
-    (
-        declared.filter(|declared| declared.is_single_byte()).unwrap_or(UTF_8),
-        0,
-    )
+    let start = bytes[..bytes.len().min(DECLARATION)].split(|&byte| byte == b'>').next();
+    let declared = start.and_then(|start| labelled(label(start.strip_prefix(b"<?")?)?));
+    (declared.unwrap_or(UTF_8), 0)
+}
+
+/// The label of the encoding in an XML declaration without its brackets.
+fn label(declaration: &[u8]) -> Option<&[u8]> {
+    let rest = declaration
+        .strip_prefix(b"xml")
+        .filter(|rest| rest.first().is_some_and(u8::is_ascii_whitespace))?;
+    let value = &rest[memmem::find(rest, b"encoding")? + 8..];
+    value.split(|byte| b"\"'".contains(byte)).nth(1)
+}
+
+/// The encoding that a text with this label is read in, if it is supported. The bytes of the text are not UTF-16, whatever it
+/// says; ASCII is UTF-8.
+fn labelled(label: &[u8]) -> Option<&'static Encoding> {
+    let is_ascii = [&b"ascii"[..], b"us-ascii"]
+        .iter()
+        .any(|ascii| label.eq_ignore_ascii_case(ascii));
+    let known = Encoding::for_label(label)?;
+    if is_ascii || known == UTF_16LE || known == UTF_16BE {
+        return Some(UTF_8);
+    }
+    (known == UTF_8 || known.is_single_byte()).then_some(known)
+}
+
+/// The label in an XML declaration without its brackets, if it is not the encoding that the text is read in.
+pub(crate) fn other_label(declaration: &[u8], read: &'static Encoding) -> Option<String> {
+    let label = label(declaration)?;
+    let fits = read == UTF_16LE || read == UTF_16BE || labelled(label) == Some(read);
+    (!fits).then(|| String::from_utf8_lossy(label).into_owned())
 }
 
 #[cfg(test)]
@@ -62,10 +81,37 @@ mod tests {
             (b"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>", (windows, 0)),
             (b"<?xml version=\"1.0\" encoding=\"utf-16\"?>", (UTF_8, 0)),
             (b"<?xml version=\"1.0\" encoding=", (UTF_8, 0)),
+            (b"<?xml version='1.0' encoding='us-ascii'?>", (UTF_8, 0)),
+            (b"<?xml version='1.0' encoding='shift_jis'?>", (UTF_8, 0)),
+            (b"<?xml-a encoding='windows-1252'?>", (UTF_8, 0)),
             (b"<a encoding='windows-1252'/>", (UTF_8, 0)),
             (b"", (UTF_8, 0)),
         ] {
             assert_eq!(encoding(bytes), expected, "{}", bytes.escape_ascii());
         }
+    }
+
+    #[test]
+    fn a_declaration_fits_the_encoding_or_not() {
+        let windows = encoding_rs::WINDOWS_1252;
+        for (label, read, fits) in [
+            ("UTF-8", UTF_8, true),
+            ("utf-16", UTF_8, true),
+            ("us-ascii", UTF_8, true),
+            ("windows-1252", windows, true),
+            ("iso-8859-1", windows, true),
+            ("x-other", UTF_16LE, true),
+            ("utf-7", UTF_8, false),
+            ("shift_jis", UTF_8, false),
+            ("x-other", UTF_8, false),
+            ("", UTF_8, false),
+            ("windows-1252", UTF_8, false),
+            ("utf-8", windows, false),
+        ] {
+            let declaration = format!("xml version='1.0' encoding = '{label}' ");
+            let expected = (!fits).then(|| label.to_owned());
+            assert_eq!(other_label(declaration.as_bytes(), read), expected, "{label}");
+        }
+        assert_eq!(other_label(b"xml version='1.0'", windows), None);
     }
 }

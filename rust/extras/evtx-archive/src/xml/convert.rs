@@ -12,6 +12,7 @@ use super::event::{Head, Parser, decoded, tag_of};
 use super::markup::{End, Lexed, Opaque, Token, Unended, document_type, lex};
 use super::scopes::{Scopes, split};
 use super::text::Text;
+use crate::encoding::other_label;
 use crate::findings::Findings;
 use crate::input::Input;
 use crate::limits::Archives;
@@ -284,7 +285,15 @@ impl Conversion<'_> {
                             }
                         }
                         Token::Comment(is_sound) => is_filler &= is_sound,
-                        Token::Instruction(_) => {}
+                        Token::Instruction(text) => {
+                            let (at, read) = (self.text.offset(), self.text.encoding());
+                            if let Some(label) = other_label(text, read) {
+                                let read = read.name();
+                                self.lose(&format!(
+                                    "the declaration at byte {at} has the encoding \"{label}\", but the text is read as {read}"
+                                ));
+                            }
+                        }
                         Token::Section(_) | Token::Text(_) => is_filler = false,
                     }
                     len

@@ -54,6 +54,11 @@ impl<'c> Text<'c> {
         &self.window[self.passed..]
     }
 
+    /// The encoding that the file is read in.
+    pub(super) fn encoding(&self) -> &'static Encoding {
+        self.decoder.as_ref().map_or(UTF_8, Decoder::encoding)
+    }
+
     /// Whether nothing comes after the window.
     pub(super) fn is_end(&self) -> bool {
         self.is_end
