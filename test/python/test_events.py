@@ -3,6 +3,7 @@
 import pathlib
 import random
 
+import crowds
 import pytest
 from client import quoted
 from conftest import SAMPLES, assert_same_rows, loaded, rows_with_and_without_pushdown
@@ -108,3 +109,17 @@ def test_of_more_than_4_gib_a_part_is_read_for_the_fields(con, tmp_path):
         messages = con.sql("SELECT DISTINCT message FROM duckdb_logs WHERE log_level = 'WARNING'").fetchall()
         assert len(messages) == warnings
     assert messages[0][0].startswith("the logs have 4100 MiB, of which one MiB in 2 is read to find the columns of the events")
+
+
+@pytest.mark.parametrize("count, warnings", [(40, 0), (41, 1), (50, 1)])
+def test_fields_without_a_column_are_told(con, tmp_path, count, warnings):
+    """Each record has a hundred fields of its own."""
+    log = tmp_path / "fields.evtx"
+    crowds.write(log, [(number, "Any", 1, "Any", "H", crowds.account(1), {f"n{number}_{field}": "x" for field in range(100)}) for number in range(count)])
+    con.execute("CALL enable_logging(level := 'warning')")
+    columns = [name for (name, *_) in con.sql(f"DESCRIBE FROM read_evtx('{log}', event_id := 1)").fetchall()]
+    assert sum(name.startswith("n") and "_" in name for name in columns) == min(100 * count, 4096)
+    messages = con.sql("SELECT DISTINCT message FROM duckdb_logs WHERE log_level = 'WARNING'").fetchall()
+    why = "the events have 4096 fields or more: no more of them have columns, all others are in event_data"
+    assert messages == [(why,)] * warnings
+    assert con.sql(f"SELECT count(*) FROM read_evtx('{log}', event_id := 1) WHERE event_data['n{count - 1}_99'] = 'x'").fetchall() == [(1,)]

@@ -19,6 +19,7 @@ use evtx_scan::{
 
 use crate::collected::CollectedEvents;
 use crate::collector::EventCollector;
+use crate::columns::MAX_FIELDS;
 use crate::slots::{Slots, SlotsError};
 
 /// The most bytes that are read of local files for the fields of events: by default, and of a given number of files.
@@ -92,7 +93,7 @@ impl Kept {
 }
 
 /// Reads the fields of events from files, with at most `threads` threads. Skips unreadable files: the scan reports
-/// them. The fields come with a warning if bytes were left out that the caller did not exclude.
+/// them. The fields come with a warning if bytes were left out that the caller did not exclude, or fields.
 ///
 /// # Errors
 /// [`ScanError::Interrupted`], and [`ScanError::Decode`] if a thread has panicked.
@@ -130,7 +131,14 @@ pub(crate) fn read_sample(
         reading.file(path, stride)?;
     }
     reading.round()?;
-    Ok((reading.catalog.fields(), warning))
+    let fields = reading.catalog.fields();
+    let is_full = (fields.len() >= MAX_FIELDS).then(|| {
+        format!(
+            "the events have {MAX_FIELDS} fields or more: no more of them have columns, all others are in event_data"
+        )
+    });
+    let warnings: Vec<String> = warning.into_iter().chain(is_full).collect();
+    Ok((fields, (!warnings.is_empty()).then(|| warnings.join("\n"))))
 }
 
 /// The files to read.
