@@ -129,6 +129,8 @@ impl EvtxArrays {
 /// What an array puts into a heap, one after the other: the buffers with the bytes of its texts.
 fn buffers(array: &dyn Array) -> Vec<&[u8]> {
     match array.data_type() {
+        // Without rows, it can still share the bytes of other arrays.
+        _ if array.is_empty() => vec![&[]],
         DataType::Utf8 => vec![array.as_string::<i32>().value_data()],
         DataType::Binary => vec![array.as_binary::<i32>().value_data()],
         DataType::Utf8View => array.as_string_view().data_buffers().iter().map(|it| &**it).collect(),
@@ -460,6 +462,9 @@ mod tests {
         }
         let unknown = one(DictionaryArray::<Int32Type>::from_iter([None::<&str>, None]));
         assert_eq!((unknown.validity[0] & 3, text(&unknown, 0)), (0, &b""[..]));
+        let nothing = StringViewArray::from(texts.to_vec()).slice(0, 0);
+        assert!(!nothing.data_buffers().is_empty());
+        assert_eq!(EvtxArrays::of(Arc::new(nothing)).needs()[0].heap, 0);
     }
 
     #[test]
