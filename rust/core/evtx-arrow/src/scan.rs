@@ -64,8 +64,8 @@ impl Scan {
 
     /// A scan of the columns with these indexes in the schema of a table, in this order. Ignores indexes out of range.
     ///
-    /// Records are checked in full if `error` is among the columns or `on_error` is not `report`. So which records count
-    /// as damaged does not depend on the other columns.
+    /// Records are checked in full if `error` or a column that needs the whole event, such as `xml`, is among the columns, if
+    /// `on_error` is not `report`, or with a recovery. So which records count as damaged does not depend on the other columns.
     pub fn new(table: impl Into<Table>, columns: &[usize]) -> Self {
         Scan::filtered(table, columns, &[])
     }

@@ -116,7 +116,11 @@ impl<'a> Arrays<'a> {
         for (section, others) in record.other_values().enumerate() {
             for (id, entry) in others.iter().enumerate() {
                 let name = entry.name();
-                add((!name.is_empty()).then_some(&*name), false, FieldSlot::Other(section, id));
+                add(
+                    (!name.is_empty()).then_some(&*name),
+                    false,
+                    FieldSlot::Other(section, id),
+                );
             }
         }
     }

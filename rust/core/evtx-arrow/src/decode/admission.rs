@@ -116,7 +116,7 @@ impl Admission {
         let waits = known.undecided == Stage::Record;
         // The values of the streams are not read yet.
         let at = (&self.templates, &self.location);
-        if waits && !scan.sees_all && !self.predicates.keep_sections(reader, group, at, found, known) {
+        if waits && !scan.sees_all && !self.predicates.keep_event(reader, group, at, found, known) {
             return Ok(None);
         }
         let reads_rest = !known.has_system || scan.validates_all || scan.reads_children;

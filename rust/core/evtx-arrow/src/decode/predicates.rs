@@ -56,7 +56,7 @@ impl Predicates {
 
     /// Whether those on `System` are true.
     #[inline(always)]
-    pub(super) fn keep_sections(
+    pub(super) fn keep_event(
         &mut self,
         reader: &RecordReader<'_, '_>,
         group: &RecordGroup<'_>,

@@ -50,11 +50,11 @@ pub(crate) struct Plan {
     /// The substitutions that are children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
     /// The substitutions whose streams are sections, as a set.
-    pub(crate) part_substitutions: SubstitutionSet,
+    pub(crate) section_substitutions: SubstitutionSet,
     /// By index of the substitution: which values the plan supports.
     pub(super) required_shapes: Box<[RequiredShape]>,
-    /// The substitutions that columns read.
-    pub(super) read_substitutions: SubstitutionSet,
+    /// The substitutions whose values must be single, or the content of a leaf. If entries are read, those of all entries.
+    pub(super) shaped_substitutions: SubstitutionSet,
 }
 
 /// Something in an element that a record can leave out.
@@ -231,7 +231,7 @@ impl Plan {
     #[inline]
     pub(crate) fn supports(&self, values: ValueTable<'_>) -> bool {
         !self.irregular
-            && (!values.may_be_compound(self.read_substitutions) || self.supports_compound(values))
+            && (!values.may_be_compound(self.shaped_substitutions) || self.supports_compound(values))
             && self.user_stream.as_ref().is_none_or(|_| self.has_user_stream(values))
     }
 
@@ -300,10 +300,10 @@ impl Plan {
         self.event_data.is_some() || self.user_entries.is_some()
     }
 
-    /// Whether some of the values that columns read may be arrays.
+    /// Whether some of the values that must be single, or the content of a leaf, may be arrays.
     #[inline]
     pub(crate) fn may_have_arrays(&self, values: ValueTable<'_>) -> bool {
-        values.may_be_compound(self.read_substitutions)
+        values.may_be_compound(self.shaped_substitutions)
     }
 
     /// The entries of `EventData` and the leaves of `UserData`.

@@ -31,9 +31,9 @@ impl Plan {
             match shape {
                 RequiredShape::Nothing => {}
                 RequiredShape::Child | RequiredShape::InUserData => {
-                    planner.plan.part_substitutions.insert_own(substitution);
+                    planner.plan.section_substitutions.insert_own(substitution);
                 }
-                RequiredShape::Leaf | RequiredShape::Single => planner.plan.read_substitutions.insert(substitution),
+                RequiredShape::Leaf | RequiredShape::Single => planner.plan.shaped_substitutions.insert(substitution),
             }
         }
         planner.plan.required_shapes = planner.required_shapes.into();

@@ -34,6 +34,7 @@ pub struct PathId(pub(crate) usize);
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
     pub(crate) paths: Vec<EventPath>,
+    /// Whether `EventData` is read. A plan then has all of its entries, even for one column: their keys depend on each other.
     pub(crate) event_data: bool,
     /// Whether the leaves of `UserData` are read as entries.
     pub(crate) user_entries: bool,

@@ -130,7 +130,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// Reads the streams in the event's substitutions, if the scan needs them. Then checks the whole record, if the
+    /// Reads the streams in the event's substitutions. Then checks the whole record, if the
     /// scan validates all. The check comes last, so that it does not affect the columns.
     pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) {
         self.read_children_if(templates, record, |_, _| true);
@@ -496,7 +496,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) -> Result<()> {
         values.check()?;
         let sections = match with_sections {
-            Some(at) => templates.get(at)?.plan.part_substitutions,
+            Some(at) => templates.get(at)?.plan.section_substitutions,
             None => SubstitutionSet::default(),
         };
         if values.may_be_compound_beyond(sections) {
