@@ -36,13 +36,13 @@ pub use extra::{
     ScanLayout, SecondPass,
 };
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
-pub use plan::{NameRef, PathId, TemplateContent, is_misfit, name_reference, system_element};
+pub use plan::{PathId, is_misfit, system_element};
 pub use read::RecordScan;
 pub use record::{ContentInstance, Entries, FoundValue, ReadRecord, RecordEntry, RecordHeader, RecoveredRecord};
 pub use recovery::{ChunkRecovery, ChunkSource, Decision, NextChunk, Recovery, Step};
 pub use scan::Scan;
 pub use schema::{
-    ColumnKeys, ColumnReference, ColumnType, Comparable, EntryKeys, EventField, EventPath, Events, FieldType,
-    Numbering, OnError, Options, reference, system_names, uuid_field,
+    ColumnKeys, ColumnReference, ColumnType, Comparable, EntryKeys, EventField, EventPath, Events, FieldType, OnError,
+    Options, reference, system_names, uuid_field,
 };
 pub use table::{Table, schema};

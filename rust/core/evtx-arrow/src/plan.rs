@@ -8,7 +8,6 @@ mod content;
 mod other_values;
 mod column_plan;
 mod planner;
-mod template_content;
 mod cache;
 #[cfg(test)]
 mod tests;
@@ -20,4 +19,3 @@ pub(crate) use keys::{Key, Keys};
 pub use projection::PathId;
 pub(crate) use projection::{KeyId, Lookup, Projection, TreeRoot};
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
-pub use template_content::{NameRef, TemplateContent, reference as name_reference};

@@ -1,10 +1,11 @@
 //! Tables of events: their options, and their columns with types.
 
 mod options;
-mod numbering;
+mod column_keys;
 mod columns;
 mod events;
 
+pub use column_keys::ColumnKeys;
 pub(crate) use columns::{
     COLUMNS, Column, ColumnSource, EVENT_RECORD_ID, Extra, HeaderValue, Operand, TIME_CREATED, columns, entries_field,
     entry_fields, list_field, list_fields, schema_of,
@@ -13,5 +14,4 @@ pub use columns::{
     ColumnReference, ColumnType, Comparable, EntryKeys, EventPath, FieldType, reference, system_names, uuid_field,
 };
 pub use events::{EventField, Events};
-pub use numbering::{ColumnKeys, Numbering};
 pub use options::{OnError, Options};

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use evtx_format::Numbering;
 
 use crate::extra::{ExtraColumn, RowSource};
 use crate::recovery::Recovery;
-use crate::schema::{
-    self, COLUMNS, Column, ColumnSource, EventField, Events, Extra, HeaderValue, Numbering, Options, schema_of,
-};
+use crate::schema::{self, COLUMNS, Column, ColumnSource, EventField, Events, Extra, HeaderValue, Options, schema_of};
 
 /// The table that a call reads: the columns that its options ask for, and, if it is restricted to certain events, a
 /// column for each of their fields.

@@ -10,6 +10,7 @@ mod builder;
 mod reader;
 mod implicit;
 mod ranges;
+pub mod template_content;
 
 pub use implicit::ImplicitTemplate;
 pub use ranges::SubstitutionRanges;

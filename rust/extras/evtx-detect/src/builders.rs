@@ -6,7 +6,7 @@ use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray, UInt8Array};
 use arrow_schema::ArrowError;
-use evtx_arrow::Numbering;
+use evtx_format::Numbering;
 use evtx_sigma::Matched;
 
 use crate::rule_column::RuleColumn;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use evtx_arrow::Numbering;
+use evtx_format::Numbering;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{EventClass, SYSTEM_CHANNEL};
 

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bumpalo::Bump;
-use evtx_arrow::{TemplateContent, name_reference};
 use evtx_format::binxml::instance::{DEFINITION_HEADER, Definition, Instance};
 use evtx_format::binxml::names::Names;
+use evtx_format::binxml::template_content::{TemplateContent, reference};
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::chunk::{CHUNK_HEADER, CHUNK_SIZE, SECTOR};
@@ -315,7 +315,7 @@ impl KeptCopy {
         for known in &self.content.refs {
             let (name, at) = (&self.content.names[name_at..known.end], body + known.at);
             name_at = known.end;
-            let (offset, _) = name_reference(chunk, at);
+            let (offset, _) = reference(chunk, at);
             let start = offset as usize + 4;
             let offset = if known.inline {
                 at + 4

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::{MapBuilder, MapFieldNames, StringViewBuilder};
 use arrow_schema::{DataType, Field};
-use evtx_arrow::Numbering;
+use evtx_format::Numbering;
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;

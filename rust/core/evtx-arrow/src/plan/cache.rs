@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use evtx_format::binxml::instance::{Definition, Instance, ValueTable};
+use evtx_format::binxml::template_content::TemplateContent;
 use evtx_format::binxml::tree::Element;
 use evtx_format::binxml::{SubstitutionRanges, Template};
 use evtx_format::render::program::{Language, Program};
@@ -21,7 +22,6 @@ use super::column_plan::Plan;
 use super::keys::Keys;
 use super::projection::{Projection, TreeRoot};
 use super::source::Extractor;
-use super::template_content::TemplateContent;
 
 /// The most bytes of templates, explicit or implicit, and their compiled form that a scan keeps. Those of real logs
 /// take one or two MiB.
@@ -248,9 +248,9 @@ mod tests {
     use evtx_format::binxml::Reader;
     use evtx_writer::{Element, Event, Template as Written, Value};
 
-    use super::super::template_content::{NameRef, reference};
     use super::*;
     use crate::testing::{chunk, data, with_instances};
+    use evtx_format::binxml::template_content::{NameRef, reference};
 
     const EVENT: TreeRoot = TreeRoot::Event;
 

@@ -6,7 +6,7 @@ use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::render::json;
 use evtx_format::value::text::Escaping;
 use evtx_format::value::{Scalar, ValueType};
-use evtx_format::{MAX_NAMES, MAX_NODES, MAX_TEXT};
+use evtx_format::{MAX_NAMES, MAX_NODES, MAX_TEXT, Numbering};
 
 use super::column_plan::{Conditional, Entry, EntryId, EventData, Plan, RequiredShape};
 use super::content::{Guard, Irregular, deeper, has_certain_child, has_substitutions, is_substitution, plain};
@@ -15,7 +15,7 @@ use super::keys::Keys;
 use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::{Projection, TreeRoot};
 use super::source::{ConcatItem, Constant, Content, Extractor, MAX_FIELD};
-use crate::schema::{ColumnKeys, EventPath, Numbering};
+use crate::schema::{ColumnKeys, EventPath};
 
 impl Plan {
     /// The plan of a tree. Its substitutions are open in the tree of a template, and filled in the tree of a record.

@@ -10,13 +10,12 @@ use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::{Attribute, Element};
 use evtx_format::bytes::Cursor;
 use evtx_format::render::program::{Language, Members, OnName, Program, Streams, SystemTexts, push_tree};
-use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
+use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Numbering, Result};
 
 use super::reader::RecordReader;
 use crate::columns::Rendering;
 use crate::plan::{Compiled, Plan, TreeRoot, user_data};
 use crate::record::{ChunkTemplates, ImplicitInstance, RecordSection, RecordView, SectionContent};
-use crate::schema::Numbering;
 
 /// The line before the XML of an event.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";

@@ -25,7 +25,8 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
         }
     }
 
-    pub(crate) fn reserve(&mut self, count: usize) {
+    /// Makes room for so many names.
+    pub fn reserve(&mut self, count: usize) {
         self.taken.reserve(count);
     }
 
@@ -36,7 +37,7 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
     }
 
     /// As [`take`](Self::take), but also returns the normalized name that was taken.
-    pub(crate) fn take_normalized(&mut self, name: String) -> (String, K, bool) {
+    pub fn take_normalized(&mut self, name: String) -> (String, K, bool) {
         let normalized = (self.normalize)(&name);
         if self.taken.insert(normalized.clone()) {
             return (name, normalized, false);
@@ -54,27 +55,6 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
                 return (numbered, normalized, true);
             }
         }
-    }
-}
-
-/// The columns for the entries of an element, whose keys differ, but perhaps only in their case, which engines do not see.
-#[derive(Debug, Default)]
-pub struct ColumnKeys {
-    /// How many entries had a key in lower case after the first.
-    counts: HashMap<String, usize>,
-}
-
-impl ColumnKeys {
-    /// Takes an entry by its key. Returns the key of its column, and whether that has a number. Keys are in lower case: only the
-    /// letter before a number is not, so a key with a number is never that of another entry.
-    pub fn take(&mut self, entry: &str) -> (String, bool) {
-        let normalized = entry.to_lowercase();
-        if let Some(count) = self.counts.get_mut(&normalized) {
-            *count += 1;
-            return (format!("{normalized}N{count}"), true);
-        }
-        self.counts.insert(normalized.clone(), 0);
-        (normalized, false)
     }
 }
 
@@ -98,14 +78,6 @@ mod tests {
             taken(str::to_lowercase, &names),
             ["a", "a_1", "b", "a_2", "a_1_1", "a_1_2", "a_3", "A_4"]
         );
-    }
-
-    #[test]
-    fn names_that_differ_in_case_have_columns_of_their_own() {
-        let mut columns = ColumnKeys::default();
-        let taken = ["a", "A", "a_1", "Ä", "ä"].map(|name| columns.take(name));
-        let expected = [("a", false), ("aN1", true), ("a_1", false), ("ä", false), ("äN1", true)];
-        assert_eq!(taken, expected.map(|(key, is_numbered)| (key.to_owned(), is_numbered)));
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use evtx_format::binxml::Template;
-use evtx_format::binxml::instance::Definition;
-use evtx_format::binxml::names::name_units;
-use evtx_format::{Error, ErrorKind, MAX_NAMES};
+use super::instance::Definition;
+use super::names::name_units;
+use super::reader::Template;
+use crate::error::{Error, ErrorKind};
+use crate::limits::MAX_NAMES;
 
 /// The content of a template, without the chunk offsets of its names.
 #[derive(Debug)]
