@@ -2,6 +2,7 @@
 //! fields gives all of them, wherever the elements are.
 
 use std::collections::{BTreeSet, HashSet};
+use std::iter::once;
 use std::sync::Arc;
 
 use crate::common::matches::found;
@@ -197,6 +198,9 @@ fn expected_map(elements: &[Drawn]) -> Option<Vec<(String, String)>> {
     Some(map)
 }
 
+/// The fields of the rules.
+const OF_RULES: [&str; 6] = ["A", "B", "A_1", "bc", "b-c", "Data"];
+
 fn rules() -> Arc<Rules> {
     let rule = |name: &str, value: &str| {
         let text = format!(
@@ -206,13 +210,34 @@ fn rules() -> Arc<Rules> {
         let alternatives = LogSources::builtin().resolve(&rule.log_sources).expect("an entry");
         RuleForEvents { rule, alternatives }
     };
-    let names = ["A", "B", "A_1", "bc", "b-c", "Data"];
-    let rules: Vec<_> = names
+    let rules: Vec<_> = OF_RULES
         .iter()
         .flat_map(|name| ["one", "two", "three"].map(|value| rule(name, value)))
         .collect();
     let files = vec!["".into(); rules.len()];
     Arc::new(Rules::new(RuleSet::new(rules), files))
+}
+
+/// The names by which rules find a field after those with the other keys of `event_data`: the second `A` has the key `A_1`, and a field
+/// `A_1` looks like it.
+fn names(name: Option<String>, keys: &mut BTreeSet<String>) -> BTreeSet<String> {
+    let Some(name) = name else {
+        return ["Data".to_owned()].into();
+    };
+    let second = (1..).map(|number| format!("{name}_{number}"));
+    let key = once(name.clone())
+        .chain(second)
+        .find(|key| !keys.contains(key))
+        .expect("a key");
+    let first = name
+        .strip_suffix("_1")
+        .filter(|first| key == name && keys.contains(*first));
+    let names = [first.unwrap_or(&name).to_owned(), key.clone()];
+    keys.insert(key);
+    names
+        .into_iter()
+        .filter(|name| OF_RULES.contains(&name.as_str()))
+        .collect()
 }
 
 proptest! {
@@ -244,15 +269,12 @@ proptest! {
         let rules = rules();
         let mut expected = BTreeSet::new();
         for (id, elements) in (1_u64..).zip(&events) {
-            let names = |is_user: bool, name: Option<&str>| match name {
-                Some(name) if is_user => name.replace(' ', "-"),
-                Some(name) => name.replace(' ', ""),
-                None => "Data".to_owned(),
-            };
+            let mut keys = BTreeSet::new();
             for is_user in [false, true] {
                 for (name, values) in leaves(elements, is_user) {
+                    let names = names(name.map(|name| name.replace(' ', if is_user { "-" } else { "" })), &mut keys);
                     let there = values.into_iter().filter(|value| ["one", "two", "three"].contains(value));
-                    expected.extend(there.map(|value| (id, format!("{}={value}", names(is_user, name)))));
+                    expected.extend(there.flat_map(|value| names.iter().map(move |name| (id, format!("{name}={value}")))));
                 }
             }
         }
@@ -360,5 +382,5 @@ fn a_damaged_event_has_the_fields_of_its_valid_elements() {
     assert!(cell(&batch, "error", 0).is_some());
     let found = found(&file, "damaged", &rules(), false);
     let titles: Vec<_> = found.keys().map(|(_, title)| title.as_str()).collect();
-    assert_eq!(titles, ["A=one", "A=two"]);
+    assert_eq!(titles, ["A=one", "A=two", "A_1=two"]);
 }
