@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use evtx_arrow::{Entries, EventField, EventPath, Events, FoundValue, PathId, RecordEntry, RecordScan, Requirements};
+use evtx_arrow::{Entries, EventField, EventPath, Events, FoundValue, RecordEntry, RecordScan, Requirements};
 use evtx_catalog::{DeclaredEvent, classic_providers, events_of};
 use evtx_format::Interrupt;
 use evtx_format::binxml::fields::Param;
@@ -101,7 +101,7 @@ impl EventCollector {
             collected,
             ..
         } = self;
-        let [provider, event_id, version, channel] = PATHS.map(|path| scan.path(path));
+        let paths = PATHS.map(|path| scan.path(path));
         for (_, chunk, promised) in slots.chunks() {
             chunk_layouts.clear();
             scan.read(chunk, promised, interrupt, |record| {
@@ -115,16 +115,15 @@ impl EventCollector {
                     }
                     index
                 });
-                let at = |path: Option<PathId>| record.value_at(path?);
-                let number = |path| at(path)?.number();
-                let id = number(event_id).and_then(|id| u32::try_from(id).ok());
-                let version = number(version).and_then(|version| u8::try_from(version).ok());
+                let [provider, id, version, channel] = record.values_at(paths);
+                let id = id.and_then(|id| u32::try_from(id.number()?).ok());
+                let version = version.and_then(|version| u8::try_from(version.number()?).ok());
                 key.clear();
                 push_numbers(key, layout, id, version);
-                for path in [provider, channel] {
-                    push_key(key, at(path), |value, key| value.push_text(key));
+                for value in [provider, channel] {
+                    push_key(key, value, |value, key| value.push_text(key));
                 }
-                let text = |path| at(path)?.text().map(String::into_boxed_str);
+                let text = |value: Option<FoundValue<'_>>| value?.text().map(String::into_boxed_str);
                 let event = |collected: &CollectedEvents| CollectedEvent {
                     provider: text(provider),
                     id,

@@ -44,6 +44,12 @@ impl<'a> ReadRecord<'a> {
         self.view.path_values(self.templates).get(path).map(FoundValue)
     }
 
+    /// The values at some paths.
+    pub fn values_at<const COUNT: usize>(self, paths: [Option<PathId>; COUNT]) -> [Option<FoundValue<'a>>; COUNT] {
+        let values = self.view.path_values(self.templates);
+        paths.map(|path| values.get(path?).map(FoundValue))
+    }
+
     /// Whether a record of the same shape can have a value at a path.
     pub fn may_have(self, path: PathId) -> bool {
         let mut plans = self.view.with_plans(self.templates);

@@ -294,7 +294,7 @@ field_types! {
 
 /// The keys of a field's column, in lower case, because engines compare the names of columns without regard to case. The keys
 /// of an element's second field with such a name, and of one that both elements have, have upper-case letters: see
-/// [`ColumnKeys`](super::numbering::ColumnKeys).
+/// [`ColumnKeys`](super::column_keys::ColumnKeys).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryKeys {
     /// The key in `EventData`, or else in `UserData`.
