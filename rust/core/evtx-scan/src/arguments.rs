@@ -36,7 +36,7 @@ pub enum ArgumentValue {
 }
 
 /// An argument besides the files.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Argument {
     /// Its name, in small letters.
     pub name: &'static str,

@@ -61,7 +61,7 @@ fn the_docs_have_every_argument() {
     });
     let of_rules: Vec<&Argument> = Query::Matches
         .arguments()
-        .filter(|argument| of_logs.iter().all(|known| known.name != argument.name))
+        .filter(|argument| !of_logs.contains(argument))
         .collect();
     check("sigma.md", |written| {
         replaced(written, "arguments", &arguments_table(&of_rules))
