@@ -469,11 +469,7 @@ mod tests {
 
     #[test]
     fn damage_may_be_any_event_but_not_any_row() {
-        let events = Events {
-            ids: Some([4624].into()),
-            providers: None,
-        };
-        let events = Predicate::of_events(&events);
+        let events = Predicate::of_events(&Events::of_ids([4624]));
         let wanted = Predicate::implied(&table(), &equals(column("record_id"), Literal::Number(5))).expect("decided");
         for (may_be_any_event, record_id, kept) in [
             (true, Some(5), true),

@@ -217,10 +217,7 @@ fn events(name: &str, file: &[u8]) {
     let mut fields = Vec::new();
     measure(&format!("{name}, fields"), |_, _| fields = collector.fields());
     drop(collector);
-    let events = Events {
-        ids: Some((0..=u32::from(u16::MAX)).collect()),
-        providers: None,
-    };
+    let events = Events::of_ids(0..=u32::from(u16::MAX));
     let mut table = None;
     measure(&format!("{name}, table"), |_, _| {
         table = Some(Table::of_events(Options::default(), events, &fields, &[]));

@@ -141,11 +141,7 @@ fn tell_of_events(file: &[u8]) {
     drop(events);
     ids.sort_unstable();
     ids.dedup();
-    let events = Events {
-        ids: Some(ids.into()),
-        providers: None,
-    };
-    let table = Table::of_events(Options::default(), events, &fields, &[]);
+    let table = Table::of_events(Options::default(), Events::of_ids(ids), &fields, &[]);
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     let _ = common::scan(file, "events", Scan::new(table, &every), drop);
     reports(&mut FileReport::default(), file);

@@ -88,25 +88,22 @@ impl EventSettings {
         interrupt: Interrupt<'_>,
     ) -> Result<Planned, ScanError> {
         let providers = self.providers.as_ref();
-        let providers = providers.map(|names| names.iter().map(|name| name.as_str().into()).collect());
-        let mut planned = Planned {
-            table: Table::from(options),
-            fields: Vec::new(),
-            warning: None,
+        let events = Events {
+            ids: self.event_ids.as_deref().map(Into::into),
+            providers: providers.map(|names| names.iter().map(|name| name.as_str().into()).collect()),
         };
-        planned.table = match (&self.event_ids, providers) {
-            (None, None) => planned.table,
-            (None, providers) => Table::of_all_fields(options, Events { ids: None, providers }),
-            (Some(ids), providers) => {
-                let ids = Some(ids.as_slice().into());
-                let events = Events { ids, providers };
-                (planned.fields, planned.warning) = match &self.known_fields {
-                    Some(fields) => (fields.clone(), None),
-                    None => read_sample(events.clone(), storage, paths, self.sample_size, threads, interrupt)?,
-                };
-                Table::of_events(options, events, &planned.fields, extras)
-            }
+        let (mut fields, mut warning) = (Vec::new(), None);
+        let table = if events == Events::default() {
+            Table::from(options)
+        } else if self.event_ids.is_none() {
+            Table::of_all_fields(options, events)
+        } else {
+            (fields, warning) = match &self.known_fields {
+                Some(fields) => (fields.clone(), None),
+                None => read_sample(events.clone(), storage, paths, self.sample_size, threads, interrupt)?,
+            };
+            Table::of_events(options, events, &fields, extras)
         };
-        Ok(planned)
+        Ok(Planned { table, fields, warning })
     }
 }

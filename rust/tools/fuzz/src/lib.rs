@@ -36,10 +36,7 @@ fn report(file: &[u8]) {
     tell(&mut events, file);
     tell(&mut FileReport::default(), file);
     tell(&mut ChunkReport::default(), file);
-    let few = Events {
-        ids: Some((0..5000).collect()),
-        providers: None,
-    };
+    let few = Events::of_ids(0..5000);
     let mut collector = EventCollector::new(Some(few.clone()));
     if collector.push(slots(file), Interrupt::NEVER).is_err() {
         return;

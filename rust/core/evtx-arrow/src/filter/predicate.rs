@@ -543,11 +543,7 @@ mod tests {
     fn null_is_decided_where_values_are_read_as_their_columns_read_them() {
         for (name, field_type) in FieldType::ALL {
             let field = crate::schema::EventField::of("a", *field_type);
-            let events = Events {
-                ids: Some([1].into()),
-                providers: None,
-            };
-            let table = Table::of_events(Options::default(), events, &[field], &[]);
+            let table = Table::of_events(Options::default(), Events::of_ids([1]), &[field], &[]);
             let index = table
                 .columns
                 .iter()
@@ -628,8 +624,8 @@ mod tests {
     fn events_are_told_by_their_ids_and_their_provider() {
         let decide = |providers: Option<&[&str]>, id: u64, of: &str| {
             let events = Events {
-                ids: Some([3, 1].into()),
                 providers: providers.map(|names| names.iter().map(|&name| name.into()).collect()),
+                ..Events::of_ids([3, 1])
             };
             let Predicate { terms, node } = Predicate::of_events(&events);
             node.decide(&mut |term, test| {

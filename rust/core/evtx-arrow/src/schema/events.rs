@@ -13,6 +13,16 @@ pub struct Events {
     pub providers: Option<Box<[Box<str>]>>,
 }
 
+impl Events {
+    /// Events with these IDs, of any provider.
+    pub fn of_ids(ids: impl IntoIterator<Item = u32>) -> Self {
+        Events {
+            ids: Some(ids.into_iter().collect()),
+            ..Events::default()
+        }
+    }
+}
+
 /// A field of events with its column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventField {

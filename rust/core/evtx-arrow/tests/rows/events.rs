@@ -19,10 +19,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn of(ids: &[u32]) -> Events {
-    Events {
-        ids: Some(ids.into()),
-        providers: None,
-    }
+    Events::of_ids(ids.iter().copied())
 }
 
 /// The table of events as a collector makes it from files.
@@ -1000,8 +997,8 @@ fn a_provider_tells_events_of_one_number_apart() {
     };
     let file = log(&[of_provider(1, "One", "a"), of_provider(2, "Two", "b")]);
     let events = Events {
-        ids: Some([7].into()),
         providers: Some(["TWO".into()].into()),
+        ..of(&[7])
     };
     let table = table(&[&file], events, Options::default());
     assert_eq!(names(&table)[7..9], ["b", "user_data"]);

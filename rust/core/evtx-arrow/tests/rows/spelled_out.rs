@@ -332,10 +332,7 @@ fn compare(file: &[u8], name: &str) {
             "{name}: {column} alone"
         );
     }
-    let events = Events {
-        ids: Some([7, 1116, 1117, 1149, 800].into()),
-        providers: None,
-    };
+    let events = Events::of_ids([7, 1116, 1117, 1149, 800]);
     for collector in [None, Some(events.clone())].map(EventCollector::new) {
         let trees = collector.without_implicit_templates();
         assert_eq!(events_of(file, collector), events_of(file, trees), "{name}: events");

@@ -25,10 +25,7 @@ fn main() {
     let read: Box<dyn Fn() -> usize> = match columns[..] {
         [first] if first.starts_with("events") => {
             let ids = first.strip_prefix("events=");
-            let events = ids.map(|ids| Events {
-                ids: Some(ids.split(',').map(|id| id.parse().expect("an event ID")).collect()),
-                providers: None,
-            });
+            let events = ids.map(|ids| Events::of_ids(ids.split(',').map(|id| id.parse().expect("an event ID"))));
             Box::new(move || {
                 let mut collector = EventCollector::new(events.clone());
                 let slots = Slots {
