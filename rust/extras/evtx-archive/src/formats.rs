@@ -14,7 +14,7 @@ pub(crate) enum Format {
 }
 
 /// Archives, by the ends of their names.
-const ARCHIVES: [(&str, Format); 13] = [
+const ARCHIVES: &[(&str, Format)] = &[
     (".zip", Format::Zip),
     (".zipx", Format::Zip),
     (".7z", Format::SevenZip),
@@ -31,7 +31,7 @@ const ARCHIVES: [(&str, Format); 13] = [
 ];
 
 /// How files are compressed that hold one file, by the ends of their names.
-const COMPRESSED: [(&str, Method); 4] = [
+const COMPRESSED: &[(&str, Method)] = &[
     (".gz", Method::Gzip),
     (".zst", Method::Zstd),
     (".bz2", Method::Bzip2),
@@ -40,11 +40,11 @@ const COMPRESSED: [(&str, Method); 4] = [
 
 /// Which files are archives.
 pub static NESTING: Nesting = Nesting {
-    folders: &ends(&ARCHIVES),
-    files: &ends(&COMPRESSED),
+    folders: &ends::<_, { ARCHIVES.len() }>(ARCHIVES),
+    files: &ends::<_, { COMPRESSED.len() }>(COMPRESSED),
 };
 
-const fn ends<T, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
+const fn ends<T, const N: usize>(table: &[(&'static str, T)]) -> [&'static str; N] {
     let mut out = [""; N];
     let mut nth = 0;
     while nth < N {
@@ -61,10 +61,10 @@ fn of<T: Copy>(table: &[(&str, T)], path: &str) -> Option<T> {
 
 /// The format of an archive.
 pub(crate) fn format_of(path: &str) -> Option<Format> {
-    of(&ARCHIVES, path)
+    of(ARCHIVES, path)
 }
 
 /// The method of a compressed file.
 pub(crate) fn method_of(path: &str) -> Option<Method> {
-    of(&COMPRESSED, path)
+    of(COMPRESSED, path)
 }

@@ -1,6 +1,9 @@
 //! Everything that the extension registers with DuckDB.
 
-use std::sync::OnceLock;
+use std::iter;
+use std::sync::{LazyLock, OnceLock};
+
+use evtx_archive::NESTING;
 
 use crate::arguments::{EvtxScanFunction, FORMAT, scan_functions};
 use crate::boundary::{EvtxFailure, EvtxSlice, EvtxText, produce};
@@ -12,7 +15,10 @@ use crate::scalars::EvtxScalarFunction;
 /// The format of `COPY ... TO` a catalog of messages.
 pub const CATALOG_FORMAT: &str = "evtx_messages";
 /// What the path of a table ends with, in any case, if it means a call of the first table function.
-pub const PATH_ENDINGS: [&str; 5] = [".evtx", ".evtx.gz", ".evtx.zst", ".evtx.bz2", ".evtx.xz"];
+pub static PATH_ENDINGS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let compressed = NESTING.files.iter().map(|end| format!(".evtx{end}"));
+    iter::once(".evtx".to_owned()).chain(compressed).collect()
+});
 
 /// The setting that turns filter pushdown off.
 pub const FILTER_PUSHDOWN: Setting = (
@@ -85,7 +91,7 @@ fn definitions() -> &'static EvtxDefinitions {
         )),
         messages: setting(MESSAGES),
         call_settings: EvtxSlice::leaked(EvtxCall::SETTINGS.map(EvtxText::of)),
-        path_endings: EvtxSlice::leaked(PATH_ENDINGS.map(EvtxText::of)),
+        path_endings: EvtxSlice::leaked(PATH_ENDINGS.iter().map(|end| EvtxText::of(end)).collect::<Vec<_>>()),
     })
 }
 

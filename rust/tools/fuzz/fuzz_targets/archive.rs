@@ -8,7 +8,7 @@ use evtx_archive::{Archives, ArchiveStorage};
 use evtx_format::Interrupt;
 use evtx_scan::{Call, LastOpened, Storage, StorageError, StorageFile};
 
-const NAMES: [&str; 12] = [
+const NAMES: &[&str] = &[
     "x.zip", "x.7z", "x.tar", "x.tar.gz", "x.tar.zst", "x.tar.bz2", "x.tar.xz", "x.evtx.gz", "x.evtx.zst", "x.evtx.bz2",
     "x.evtx.xz", "x.tgz",
 ];
