@@ -2,99 +2,85 @@
 
 use std::sync::Arc;
 
-use evtx_arrow::{ColumnReference, ExtraColumn, Table};
+use evtx_arrow::{ColumnReference, ExtraColumn, Options, Table};
 
 use crate::finder::MessageCatalog;
 use crate::messages::{Insertions, Messages};
 use crate::record::WholeRecord;
 
-/// Which columns are added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Extras {
-    /// Whether there is a column `insertions`: the values that fill the message of each event, as a list.
-    pub insertions: bool,
-    /// Whether there is a column `message_source`: where each message is from.
-    pub message_source: bool,
-    /// Whether there is a column `record`: each record as it is stored.
-    pub record: bool,
+/// A column.
+struct Row {
+    name: &'static str,
+    /// The name of the column that it follows.
+    after: &'static str,
+    /// A sentence that describes it.
+    about: &'static str,
+    is_set: fn(Extras) -> bool,
+    make: fn(Option<MessageCatalog>) -> Arc<dyn ExtraColumn>,
 }
 
-/// The names of the columns. No other column may have them.
-pub const EXTRAS: [&str; 3] = ["insertions", "message_source", "record"];
+/// Defines the columns: for each its description, its name, the column that it follows, and how it is made.
+macro_rules! columns {
+    ($($(#[doc = $about:literal])* $name:ident after $after:literal: $make:expr;)*) => {
+        /// Which columns are added.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct Extras { $($(#[doc = $about])* pub $name: bool,)* }
 
-/// The columns: the name of the one that each follows, its own, and a sentence that describes it.
-const COLUMNS: [(&str, &str, &str); 3] = [
-    (
-        "fields",
-        EXTRAS[0],
-        "The values that fill the message: `%1` in its text stands for the first.",
-    ),
-    (
-        "fields",
-        EXTRAS[1],
-        "Where the message is from: `event`, `catalog: ` and the file that the catalog took it from, if known, or `file: ` and \
-         the file that was saved with the log. `contested: ` and such files if they disagree, so that there is none.",
-    ),
-    (
-        "record_offset",
-        EXTRAS[2],
-        "The record as it is stored, with the definitions that it needs. NULL if it is damaged.",
-    ),
-];
+        impl Extras {
+            /// Every column.
+            pub const ALL: Extras = Extras { $($name: true,)* };
+        }
+
+        /// The names of the columns. No other column may have them.
+        pub const EXTRAS: &[&str] = &[$(stringify!($name)),*];
+
+        const COLUMNS: &[Row] = &[$(Row {
+            name: stringify!($name),
+            after: $after,
+            about: concat!($($about),*).trim_ascii_start(),
+            is_set: |extras| extras.$name,
+            make: $make,
+        }),*];
+    };
+}
+
+columns! {
+    /// The values that fill the message: `%1` in its text stands for the first.
+    insertions after "fields": |_| Arc::new(Insertions);
+    /// Where the message is from: `event`, `catalog: ` and the file that the catalog took it from, if known, or `file: ` and
+    /// the file that was saved with the log. `contested: ` and such files if they disagree, so that there is none.
+    message_source after "fields": |catalog| Arc::new(Messages::Source(catalog));
+    /// The record as it is stored, with the definitions that it needs. NULL if it is damaged.
+    record after "record_offset": |_| Arc::new(WholeRecord);
+}
 
 impl Extras {
-    /// Every column.
-    pub const ALL: Extras = Extras {
-        insertions: true,
-        message_source: true,
-        record: true,
-    };
-
     /// The table with these columns, and with the messages of a catalog, for events that have no message elsewhere.
     pub fn of(self, table: Table, catalog: Option<MessageCatalog>) -> Table {
-        let mut table = table.replacing("message", Arc::new(Messages::Text(catalog.clone())));
-        let [insertions, message_source, record] = columns(catalog);
-        for (column, (after, name, _), is_set) in [
-            (insertions, COLUMNS[0], self.insertions),
-            (message_source, COLUMNS[1], self.message_source),
-            (record, COLUMNS[2], self.record),
-        ] {
-            if is_set {
-                table = table.with_column(after, name, column);
-            }
-        }
-        table
+        let table = table.replacing("message", Arc::new(Messages::Text(catalog.clone())));
+        let set = COLUMNS.iter().filter(|row| (row.is_set)(self));
+        set.fold(table, |table, row| {
+            table.with_column(row.after, row.name, (row.make)(catalog.clone()))
+        })
     }
-}
-
-fn columns(catalog: Option<MessageCatalog>) -> [Arc<dyn ExtraColumn>; 3] {
-    [
-        Arc::new(Insertions),
-        Arc::new(Messages::Source(catalog)),
-        Arc::new(WholeRecord),
-    ]
 }
 
 /// Every column of a table of all events, in order, with these.
 pub fn reference() -> Vec<ColumnReference> {
     let mut all = evtx_arrow::reference();
-    for ((after, name, about), column) in COLUMNS.into_iter().zip(columns(None)) {
-        let after = all.iter().position(|known| known.field.name() == after);
-        // Several columns can follow the same one.
-        let is_own = |known: &ColumnReference| EXTRAS.contains(&known.field.name().as_str());
-        let mut at = after.map_or(all.len(), |after| after + 1);
-        while all.get(at).is_some_and(is_own) {
-            at += 1;
-        }
-        all.insert(
-            at,
-            ColumnReference {
-                field: column.field(name),
-                path: String::new(),
-                about,
-                option: Some(name),
-            },
-        );
+    let schema = Extras::ALL.of(Table::from(Options::ALL), None).schema();
+    for (field, before) in schema.fields().iter().skip(1).zip(schema.fields()) {
+        let Some(row) = COLUMNS.iter().find(|row| row.name == field.name()) else {
+            continue;
+        };
+        let before = all.iter().position(|known| known.field.name() == before.name());
+        let column = ColumnReference {
+            field: field.as_ref().clone(),
+            path: String::new(),
+            about: row.about,
+            option: Some(row.name),
+        };
+        all.insert(before.map_or(all.len(), |before| before + 1), column);
     }
     all
 }

@@ -5,28 +5,22 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use evtx_arrow::EventField;
-use evtx_detect::{RuleSettings, Rules, table_of_matches};
-use evtx_events::EventSettings;
-use evtx_extras::{EXTRAS, ExtraSettings, reference};
+use evtx_detect::{Rules, table_of_matches};
+use evtx_extras::{EXTRAS, reference};
 use evtx_format::Interrupt;
-use evtx_recovery::{RecoverySettings, recover};
-use evtx_reports::LineSettings;
-use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Password, ScanError, ScanPath, ScanSettings, Setting, Storage};
+use evtx_recovery::recover;
+use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Password, ScanError, ScanPath, Storage};
 
 use crate::call::ScanCall;
 use crate::folders::folder_columns;
-use crate::query::{List, Query};
+use crate::query::Query;
+use crate::settings::CallSettings;
 
 /// The arguments of a call, besides its files.
 #[derive(Debug, Clone)]
 pub struct Arguments {
     query: Query,
-    scan: ScanSettings,
-    events: EventSettings,
-    recovery: RecoverySettings,
-    extras: ExtraSettings,
-    rules: RuleSettings,
-    lines: LineSettings,
+    settings: CallSettings,
 }
 
 impl Arguments {
@@ -34,12 +28,7 @@ impl Arguments {
     pub fn new(query: Query) -> Self {
         Arguments {
             query,
-            scan: ScanSettings::default(),
-            events: EventSettings::default(),
-            recovery: RecoverySettings::default(),
-            extras: ExtraSettings::default(),
-            rules: RuleSettings::default(),
-            lines: LineSettings::default(),
+            settings: CallSettings::default(),
         }
     }
 
@@ -54,15 +43,8 @@ impl Arguments {
     /// [`ScanError::Input`] if the query has no such argument, or if the argument does not take the value.
     pub fn set(&mut self, argument: &Argument, value: ArgumentValue, function: &str) -> Result<(), ScanError> {
         let (name, mut value) = (argument.name, Some(value));
-        let mut take = |list: &List| match *list {
-            List::Scan(list) => take(list, name, &mut self.scan, &mut value, function),
-            List::Events(list) => take(list, name, &mut self.events, &mut value, function),
-            List::Recovery(list) => take(list, name, &mut self.recovery, &mut value, function),
-            List::Extras(list) => take(list, name, &mut self.extras, &mut value, function),
-            List::Rules(list) => take(list, name, &mut self.rules, &mut value, function),
-            List::Lines(list) => take(list, name, &mut self.lines, &mut value, function),
-        };
-        let taken = self.query.lists().iter().find_map(&mut take);
+        let mut lists = self.query.lists().iter();
+        let taken = lists.find_map(|list| list.take(name, &mut self.settings, &mut value, function));
         taken.unwrap_or_else(|| Err(ScanError::Input(format!("{function} has no argument {name}"))))
     }
 
@@ -80,22 +62,22 @@ impl Arguments {
 
     /// Sets the argument `messages`, if it has its default value and `setting` is not empty.
     pub fn default_messages(&mut self, setting: &str) {
-        self.extras.default_messages(setting);
+        self.settings.extras.default_messages(setting);
     }
 
     /// Sets the fields of the events: those of a [`ScanCall`] with the same arguments, perhaps of another process.
     pub fn know_fields(&mut self, fields: Vec<EventField>) {
-        self.events.known_fields = Some(fields);
+        self.settings.events.known_fields = Some(fields);
     }
 
     /// Whether records are recovered. Files are then read as a whole, not in parts.
     pub fn recovers(&self) -> bool {
-        self.recovery.recover
+        self.settings.recovery.recover
     }
 
     /// The password of encrypted files.
     pub fn password(&self) -> Option<&Password> {
-        self.scan.password.as_ref()
+        self.settings.scan.password.as_ref()
     }
 
     /// Plans a call with these arguments. Loads rules, and reads some of the files if the columns depend on them, with
@@ -112,19 +94,20 @@ impl Arguments {
         function: &str,
         interrupt: Interrupt<'_>,
     ) -> Result<ScanCall, ScanError> {
-        let mut call = ScanCall::new(self.scan.options, paths, self.lines.types.clone());
+        let mut call = ScanCall::new(self.settings.scan.options, paths, self.settings.lines.types.clone());
         if self.query == Query::Rules {
-            let rules = self.rules.load(&call.paths, threads, storage, interrupt)?;
+            let rules = self.settings.rules.load(&call.paths, threads, storage, interrupt)?;
             call.rules = rules.rows;
             call.paths.clear();
         }
         if !self.query.reads_events() {
             return Ok(call);
         }
-        let options = self.scan.options;
+        let options = self.settings.scan.options;
         let mut planned = self
+            .settings
             .events
-            .plan(options, &EXTRAS, &call.paths, threads, storage, interrupt)?;
+            .plan(options, EXTRAS, &call.paths, threads, storage, interrupt)?;
         if self.recovers() {
             planned.table = recover(planned.table);
         }
@@ -134,10 +117,10 @@ impl Arguments {
         } else {
             "record"
         };
-        call.providers = self.events.providers.clone().map(|providers| (row, providers));
-        (call.table, call.messages) = self.extras.plan(planned.table, memory, storage, interrupt)?;
+        call.providers = self.settings.events.providers.clone().map(|providers| (row, providers));
+        (call.table, call.messages) = self.settings.extras.plan(planned.table, memory, storage, interrupt)?;
         if self.query == Query::Matches {
-            let loaded = self.rules.load_named(function, threads, storage, interrupt)?;
+            let loaded = self.settings.rules.load_named(function, threads, storage, interrupt)?;
             let (rules, failed) = loaded.into_rules(function)?;
             call.table = table_of_matches(call.table, rules);
             call.warning = match (call.warning, failed) {
@@ -145,23 +128,11 @@ impl Arguments {
                 (one, other) => one.or(other),
             };
         }
-        if self.scan.hive_partitioning {
+        if self.settings.scan.hive_partitioning {
             call.folders = folder_columns(&call.paths, interrupt)?;
         }
         Ok(call)
     }
-}
-
-/// Lets the argument of a name take a value, if a list has the argument.
-fn take<T>(
-    list: &[Setting<T>],
-    name: &str,
-    settings: &mut T,
-    value: &mut Option<ArgumentValue>,
-    function: &str,
-) -> Option<Result<(), ScanError>> {
-    let setting = list.iter().find(|setting| setting.argument.name == name)?;
-    Some(setting.take(settings, value.take()?, function))
 }
 
 /// The rules that the arguments of a call name, for rows of a table: all, and the correlations with the rules that they need.
@@ -176,7 +147,10 @@ pub fn rules_of_rows(
     interrupt: Interrupt<'_>,
 ) -> Result<([Arc<Rules>; 2], Option<String>), ScanError> {
     let threads = available_parallelism().map_or(1, NonZero::get);
-    let loaded = arguments.rules.load_named(function, threads, storage, interrupt)?;
+    let loaded = arguments
+        .settings
+        .rules
+        .load_named(function, threads, storage, interrupt)?;
     let (rules, warning) = loaded.into_rules("evtx_sigma")?;
     let correlations = rules.only(|index| rules.is_correlation(index));
     Ok(([rules, Arc::new(correlations)], warning))
@@ -217,7 +191,7 @@ mod tests {
         for column in ["XML", "record_offset", "recovered", "level", "nothing"] {
             arguments.require(column);
         }
-        let options = arguments.scan.options;
+        let options = arguments.settings.scan.options;
         assert!(options.xml && options.location && !options.json && !arguments.recovers());
     }
 
@@ -257,11 +231,11 @@ mod tests {
         assert!(set("event_id", ArgumentValue::Integer(7)).is_err(), "not by its text");
         assert!(Query::Records.argument("nothing").is_none());
         assert!(!format!("{arguments:?}").contains("s3cret"));
-        assert!(arguments.scan.options.verify && arguments.scan.options.on_error == OnError::Skip);
-        assert_eq!(arguments.events.sample_size, SampleSize::All);
-        assert_eq!(arguments.events.event_ids, Some(vec![7, 8]));
+        assert!(arguments.settings.scan.options.verify && arguments.settings.scan.options.on_error == OnError::Skip);
+        assert_eq!(arguments.settings.events.sample_size, SampleSize::All);
+        assert_eq!(arguments.settings.events.event_ids, Some(vec![7, 8]));
         assert_eq!(
-            arguments.events.providers,
+            arguments.settings.events.providers,
             Some(vec!["A, B".to_owned(), "c".to_owned()])
         );
     }

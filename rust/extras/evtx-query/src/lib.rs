@@ -6,6 +6,7 @@
 
 mod folders;
 mod partitions;
+mod settings;
 mod query;
 mod call;
 mod arguments;

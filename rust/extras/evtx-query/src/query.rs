@@ -1,12 +1,14 @@
 //! What calls ask for.
 
 use evtx_archive::{EXPORT_FILES, LINE_FILES};
-use evtx_detect::{OF_MATCHES, OF_RULES, RULE_FILES, RuleSettings};
-use evtx_events::{EventSettings, OF_CERTAIN_EVENTS};
-use evtx_extras::{ExtraSettings, OF_EXTRAS};
-use evtx_recovery::{OF_RECOVERY, RecoverySettings};
-use evtx_reports::{LineSettings, OF_LINES, PROVIDER_FILES};
-use evtx_scan::{Argument, FileKind, OF_EVENTS, OF_FILES, OF_LOGS, ScanSettings, Setting};
+use evtx_detect::{OF_MATCHES, OF_RULES, RULE_FILES};
+use evtx_events::OF_CERTAIN_EVENTS;
+use evtx_extras::OF_EXTRAS;
+use evtx_recovery::OF_RECOVERY;
+use evtx_reports::{OF_LINES, PROVIDER_FILES};
+use evtx_scan::{Argument, FileKind, OF_EVENTS, OF_FILES, OF_LOGS};
+
+use crate::settings::List;
 
 /// What a call asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,32 +114,5 @@ impl Query {
     /// Whether its rows are events.
     pub(crate) fn reads_events(self) -> bool {
         matches!(self, Query::Records | Query::Matches | Query::Exports)
-    }
-}
-
-/// A list of arguments, by the settings that they change.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum List {
-    Scan(&'static [Setting<ScanSettings>]),
-    Events(&'static [Setting<EventSettings>]),
-    Recovery(&'static [Setting<RecoverySettings>]),
-    Extras(&'static [Setting<ExtraSettings>]),
-    Rules(&'static [Setting<RuleSettings>]),
-    Lines(&'static [Setting<LineSettings>]),
-}
-
-impl List {
-    fn arguments(self) -> Vec<&'static Argument> {
-        fn of<T>(list: &'static [Setting<T>]) -> Vec<&'static Argument> {
-            list.iter().map(|setting| &setting.argument).collect()
-        }
-        match self {
-            List::Scan(list) => of(list),
-            List::Events(list) => of(list),
-            List::Recovery(list) => of(list),
-            List::Extras(list) => of(list),
-            List::Rules(list) => of(list),
-            List::Lines(list) => of(list),
-        }
     }
 }
