@@ -5,7 +5,6 @@
 //! stages are decided in this order, and the first predicate that is not true drops the record.
 
 mod comparison;
-mod search;
 mod value;
 mod expression;
 mod predicate;
@@ -23,7 +22,6 @@ pub use comparison::Comparison;
 pub use expression::Expression;
 pub use predicate::Predicate;
 use predicate::{Node, Term, Test};
-pub use search::{Pattern, lower_case};
 pub use value::Literal;
 pub(crate) use value::Typed;
 use value::{Read, Value};

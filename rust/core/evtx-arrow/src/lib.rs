@@ -35,7 +35,7 @@ pub use extra::{
     Beside, ExtraBuilder, ExtraColumn, GroupRows, Keeps, Known, KnownValues, Requirements, RowFinder, RowSource,
     ScanLayout, SecondPass,
 };
-pub use filter::{Comparison, Expression, Literal, Pattern, Predicate, lower_case};
+pub use filter::{Comparison, Expression, Literal, Predicate};
 pub use plan::{PathId, is_misfit, system_element};
 pub use read::RecordScan;
 pub use record::{ContentInstance, Entries, FoundValue, ReadRecord, RecordEntry, RecordHeader, RecoveredRecord};

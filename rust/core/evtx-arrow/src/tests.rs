@@ -7,10 +7,11 @@ use arrow_array::types::{Int32Type, UInt8Type, UInt16Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::{Block, Layout};
+use evtx_format::search::Pattern;
 use evtx_writer::{Element, Event, LogWriter, Substitution, Template, Value};
 
 use crate::decode::{DecodeError, Decoder};
-use crate::filter::{Comparison, Expression, Literal, Pattern, Predicate};
+use crate::filter::{Comparison, Expression, Literal, Predicate};
 use crate::scan::Scan;
 use crate::schema::{OnError, Options};
 use crate::table::{Table, schema};

@@ -10,6 +10,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | [`case`] | folds texts, to compare them without regard to case |
+//! | [`search`] | searches texts for the plain texts of a pattern |
 //! | [`value`] | reads typed values and writes their text as Windows shows it |
 //! | [`binxml`] | reads names and template instances; the one walk over a stream, to a tree or to JSON |
 //! | [`container`] | reads the file header, finds the chunks, and walks over the records of a chunk |
@@ -23,6 +24,7 @@ mod error;
 pub mod bytes;
 mod interrupt;
 pub mod case;
+pub mod search;
 mod numbering;
 mod printable;
 pub mod value;

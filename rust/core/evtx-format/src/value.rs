@@ -1,5 +1,6 @@
 //! Typed values, and their text as Windows shows it (MS-EVEN6, section 2.2.12, and real logs).
 
+pub mod parse;
 pub mod text;
 pub mod time;
 pub(crate) mod types;

@@ -1,6 +1,7 @@
 //! The predicates of a query, which the caller builds from the leaves up.
 
-use evtx_arrow::{Comparison, Expression, Literal, Pattern};
+use evtx_arrow::{Comparison, Expression, Literal};
+use evtx_format::search::Pattern;
 
 use crate::boundary::EvtxText;
 

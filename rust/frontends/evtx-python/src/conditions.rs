@@ -13,7 +13,8 @@ use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType, Schema};
 use arrow_select::filter::filter_record_batch;
 use arrow_string::like;
-use evtx_arrow::{Comparison, Expression, Literal, Pattern, Predicate, Table, lower_case};
+use evtx_arrow::{Comparison, Expression, Literal, Predicate, Table};
+use evtx_format::search::{Pattern, lower_case};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 

@@ -1,7 +1,8 @@
 //! Conditions, as an engine expresses them.
 
+use evtx_format::search::Pattern;
+
 use super::comparison::Comparison;
-use super::search::Pattern;
 use super::value::Literal;
 
 /// A condition over the columns of a table, or a value in one, in three-valued logic.

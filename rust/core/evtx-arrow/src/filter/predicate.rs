@@ -1,8 +1,9 @@
 //! Predicates over the columns of a table, derived from the conditions of a query.
 
+use evtx_format::search::{Pattern, Search};
+
 use super::comparison::Comparison;
 use super::expression::Expression;
-use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Read, Value};
 use crate::extra::Known;
 use crate::schema::{Comparable, EventPath, Events, FieldType, HeaderValue, OnError, Operand};

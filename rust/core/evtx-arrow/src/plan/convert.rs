@@ -2,9 +2,7 @@
 //! numbers, times and GUIDs as strings.
 
 use evtx_format::value::text::Escaping;
-use evtx_format::value::{Scalar, Value};
-use jiff::civil::DateTime;
-use jiff::tz::Offset;
+use evtx_format::value::{Scalar, Value, parse};
 
 use super::source::{Constant, MAX_FIELD, Resolved};
 use crate::schema::{COLUMNS, ColumnSource, FieldType};
@@ -17,14 +15,14 @@ const NO_TIME: i128 = -11_644_473_600 * 1_000_000_000;
 pub fn is_misfit(element: &str, attribute: Option<&str>, text: &str) -> bool {
     let mut fields = system_fields();
     let field = fields.find(|&(own, own_attribute, _)| own == element && own_attribute == attribute);
-    let is_number = |most: u64| number_from_text(text).is_some_and(|number| number <= most);
+    let is_number = |most: u64| parse::number(text).is_some_and(|number| number <= most);
     let fits = match field.map(|(.., field_type)| field_type) {
         Some(FieldType::UInt8) => is_number(u8::MAX.into()),
         Some(FieldType::UInt16) => is_number(u16::MAX.into()),
         Some(FieldType::UInt32) => is_number(u32::MAX.into()),
         Some(FieldType::UInt64) => is_number(u64::MAX),
-        Some(FieldType::Uuid) => uuid_from_text(text).is_some(),
-        Some(FieldType::Time) => nanos_from_text(text).is_some() || instant_from_text(text) == Some(NO_TIME),
+        Some(FieldType::Uuid) => parse::uuid(text).is_some(),
+        Some(FieldType::Time) => nanos_from_text(text).is_some() || parse::instant(text) == Some(NO_TIME),
         _ => return false,
     };
     !fits || text.len() > MAX_FIELD
@@ -64,26 +62,26 @@ impl<'r> Resolved<'_, 'r> {
     /// An integer that is not negative.
     #[inline(always)]
     pub(crate) fn number(&self) -> Option<u64> {
-        self.convert(Value::to_u64, number_from_text)
+        self.convert(Value::to_u64, parse::number)
     }
 
     /// An integer, which can be negative.
     pub(crate) fn integer(&self) -> Option<i128> {
-        self.convert(Value::to_i128, integer_from_text)
+        self.convert(Value::to_i128, parse::integer)
     }
 
     pub(crate) fn float(&self) -> Option<f64> {
-        self.convert(Value::to_f64, float_from_text)
+        self.convert(Value::to_f64, parse::float)
     }
 
     /// A boolean. A bit mask is not one.
     pub(crate) fn bool(&self) -> Option<bool> {
-        self.convert(|_| None, bool_from_text)
+        self.convert(|_| None, parse::boolean)
     }
 
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         let binary = |value: Value<'r>| (value.scalar() == Some(Scalar::Binary)).then(|| value.bytes.to_vec());
-        self.convert(binary, bytes_from_text)
+        self.convert(binary, parse::bytes)
     }
 
     /// An instant, in nanoseconds since 1970-01-01 UTC.
@@ -115,7 +113,7 @@ impl<'r> Resolved<'_, 'r> {
     /// The 16 bytes of a GUID, in the order of its text.
     #[inline(always)]
     pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
-        self.convert(Value::to_uuid, uuid_from_text)
+        self.convert(Value::to_uuid, parse::uuid)
     }
 }
 
@@ -149,57 +147,6 @@ fn convert<'v, T>(
     }
 }
 
-/// An integer that is not negative, from its decimal text, or its hexadecimal text after `0x`.
-fn number_from_text(text: &str) -> Option<u64> {
-    let text = text.trim();
-    // `parse` and `from_str_radix` accept a plus, which neither form has.
-    if text.starts_with('+') {
-        return None;
-    }
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
-        Some(_) => None,
-        None => text.parse().ok(),
-    }
-}
-
-/// An integer from its decimal text, or its hexadecimal text after `0x`.
-fn integer_from_text(text: &str) -> Option<i128> {
-    match text.trim().strip_prefix('-') {
-        Some(digits) if digits.starts_with(|first: char| first.is_ascii_digit()) => {
-            digits.parse::<i128>().ok().map(|n| -n)
-        }
-        Some(_) => None,
-        None => number_from_text(text).map(i128::from),
-    }
-}
-
-/// A floating-point number from its decimal text.
-fn float_from_text(text: &str) -> Option<f64> {
-    text.trim().parse().ok()
-}
-
-/// A boolean from `true` or `false`.
-fn bool_from_text(text: &str) -> Option<bool> {
-    match text {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
-}
-
-/// Bytes from their hexadecimal digits.
-fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
-    let (pairs, odd) = text.as_bytes().as_chunks::<2>();
-    let digit = |digit: u8| char::from(digit).to_digit(16);
-    let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? << 4 | digit(*low)?) as u8);
-    if odd.is_empty() {
-        pairs.iter().map(byte).collect()
-    } else {
-        None
-    }
-}
-
 /// An instant, in nanoseconds since 1970-01-01 UTC.
 #[inline(always)]
 pub(super) fn nanos(value: &Value<'_>) -> Option<i64> {
@@ -214,26 +161,10 @@ pub(super) fn is_time(value: &Value<'_>) -> bool {
     matches!(value.value_type.scalar, Scalar::FileTime | Scalar::SystemTime)
 }
 
-/// An instant from its ISO 8601 text, as `2024-03-01T12:00:00.123456789Z`. Without an offset, as some tools write it, it is
-/// UTC. `None` for the last nanosecond at either end, which DuckDB takes for infinity.
+/// An instant from [its text](parse::instant). `None` for the last nanosecond at either end, which DuckDB takes for infinity.
 fn nanos_from_text(text: &str) -> Option<i64> {
-    let nanos = i64::try_from(instant_from_text(text)?).ok()?;
+    let nanos = i64::try_from(parse::instant(text)?).ok()?;
     (nanos.unsigned_abs() < i64::MAX.unsigned_abs()).then_some(nanos)
-}
-
-fn instant_from_text(text: &str) -> Option<i128> {
-    let text = text.trim();
-    let text = text.strip_suffix("UTC").map_or(text, str::trim_end);
-    let with_offset = text.parse::<jiff::Timestamp>().ok();
-    let instant = with_offset.or_else(|| {
-        let civil = text.contains(':').then(|| text.parse::<DateTime>().ok())??;
-        Offset::UTC.to_timestamp(civil).ok()
-    })?;
-    Some(instant.as_nanosecond())
-}
-
-fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
-    uuid::Uuid::try_parse(text.trim()).ok().map(uuid::Uuid::into_bytes)
 }
 
 #[cfg(test)]
@@ -306,14 +237,14 @@ mod tests {
             (" 0xFFFFFFFFFFFFFFFF ", Some(greatest)),
         ];
         for (text, expected) in table {
-            assert_eq!(number_from_text(text).map(i128::from), expected, "{text:?}");
-            assert_eq!(integer_from_text(text), expected, "{text:?}");
+            assert_eq!(parse::number(text).map(i128::from), expected, "{text:?}");
+            assert_eq!(parse::integer(text), expected, "{text:?}");
         }
         let none = ["", " ", "+1", "0x", "0x+1", "+0x1", "0x-1", "ff", "1.5", "1 2"];
         let too_large = ["18446744073709551616", "0x10000000000000000"];
         for none in none.into_iter().chain(too_large) {
-            assert_eq!(number_from_text(none), None, "{none:?}");
-            assert_eq!(integer_from_text(none), None, "{none:?}");
+            assert_eq!(parse::number(none), None, "{none:?}");
+            assert_eq!(parse::integer(none), None, "{none:?}");
         }
         let negative = [
             ("-1", Some(-1)),
@@ -328,8 +259,8 @@ mod tests {
             ("-0x1", None),
         ];
         for (text, expected) in negative {
-            assert_eq!(number_from_text(text), None, "{text:?}");
-            assert_eq!(integer_from_text(text), expected, "{text:?}");
+            assert_eq!(parse::number(text), None, "{text:?}");
+            assert_eq!(parse::integer(text), expected, "{text:?}");
         }
     }
 
@@ -423,11 +354,11 @@ mod tests {
     fn floats_are_decimal_text() {
         let table = [("1.5", 1.5), (" -2e3 ", -2000.0), ("1e400", f64::INFINITY), ("0", 0.0)];
         for (text, expected) in table {
-            assert_eq!(float_from_text(text), Some(expected), "{text:?}");
+            assert_eq!(parse::float(text), Some(expected), "{text:?}");
         }
-        assert!(float_from_text("NaN").is_some_and(f64::is_nan));
+        assert!(parse::float("NaN").is_some_and(f64::is_nan));
         for none in ["", "0x10", "1,5"] {
-            assert_eq!(float_from_text(none), None, "{none:?}");
+            assert_eq!(parse::float(none), None, "{none:?}");
         }
         assert_eq!(
             of(Resolved::float, Scalar::Real64, &f64::MIN.to_le_bytes()),
@@ -450,9 +381,9 @@ mod tests {
             assert_eq!(of(Resolved::number, Scalar::Bool, &stored), mask, "{stored:?}");
         }
         for none in ["True", " true", "1", ""] {
-            assert_eq!(bool_from_text(none), None, "{none:?}");
+            assert_eq!(parse::boolean(none), None, "{none:?}");
         }
-        assert_eq!(bool_from_text("false"), Some(false));
+        assert_eq!(parse::boolean("false"), Some(false));
     }
 
     #[test]
@@ -467,7 +398,7 @@ mod tests {
             ("+1", None),
         ];
         for (text, expected) in table {
-            assert_eq!(bytes_from_text(text).as_deref(), expected, "{text:?}");
+            assert_eq!(parse::bytes(text).as_deref(), expected, "{text:?}");
         }
         assert_eq!(
             of(Resolved::bytes, Scalar::Binary, b"0a"),
@@ -540,13 +471,13 @@ mod tests {
             "{54849625-5478-4994-A5BA-3E3B0328C30D}",
             " 54849625-5478-4994-a5ba-3e3b0328c30d ",
         ] {
-            assert_eq!(uuid_from_text(text), Some(guid), "{text:?}");
+            assert_eq!(parse::uuid(text), Some(guid), "{text:?}");
             assert_eq!(of(Resolved::uuid, Scalar::String, &utf16(text)), Some(guid), "{text:?}");
         }
         let stored = *b"\x25\x96\x84\x54\x78\x54\x94\x49\xa5\xba\x3e\x3b\x03\x28\xc3\x0d";
         assert_eq!(of(Resolved::uuid, Scalar::Guid, &stored), Some(guid));
         for none in ["54849625", "", "{54849625-5478-4994-A5BA-3E3B0328C30D"] {
-            assert_eq!(uuid_from_text(none), None, "{none:?}");
+            assert_eq!(parse::uuid(none), None, "{none:?}");
         }
     }
 }

@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 
 use crate::common::{cell, cells, column, corpus, hostile, samples, scan};
-use evtx_arrow::{Comparison, Expression, Literal, Options, Pattern, Predicate, Scan, schema};
+use evtx_arrow::{Comparison, Expression, Literal, Options, Predicate, Scan, schema};
 use evtx_format::container::header::FileHeader;
+use evtx_format::search::Pattern;
 
 fn rows(file: &[u8], name: &str, force_tree_path: bool) -> Vec<Vec<Option<String>>> {
     let options = Options {

@@ -13,7 +13,7 @@ use memchr::memmem::{self, Finder};
 
 /// Needles that a text has to contain, in this order and without overlap.
 #[derive(Debug, Clone)]
-pub(super) struct Search {
+pub struct Search {
     /// In lower case if case is ignored.
     needles: Arc<[Finder<'static>]>,
     ignores_case: bool,
@@ -32,12 +32,12 @@ pub struct Pattern {
 
 impl Search {
     /// A search for one needle.
-    pub(super) fn contains(text: &str, ignores_case: bool) -> Self {
+    pub fn contains(text: &str, ignores_case: bool) -> Self {
         Search::new([text.to_owned()], ignores_case)
     }
 
     /// A search for the needles of a pattern. `None` if it has none, or if engines may disagree about the pattern.
-    pub(super) fn of_pattern(pattern: &Pattern) -> Option<Self> {
+    pub fn of_pattern(pattern: &Pattern) -> Option<Self> {
         // An engine may map the pattern to lower case but not the escape character, and then not find it.
         if pattern.ignores_case && pattern.escape.is_some_and(|escape| lower(escape) != escape) {
             return None;
@@ -70,7 +70,7 @@ impl Search {
     }
 
     /// Whether a text, in UTF-8, has all needles in their order.
-    pub(super) fn holds(&self, text: &[u8]) -> bool {
+    pub fn holds(&self, text: &[u8]) -> bool {
         if !self.ignores_case {
             return self.has(text);
         }
