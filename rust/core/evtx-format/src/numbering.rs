@@ -30,6 +30,11 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
         self.taken.reserve(count);
     }
 
+    /// Whether a name is taken.
+    pub fn has(&self, name: &str) -> bool {
+        self.taken.contains(&(self.normalize)(name))
+    }
+
     /// Takes a name, or else its next free numbered name. Returns the taken name, and whether it has a number.
     pub fn take(&mut self, name: String) -> (String, bool) {
         let (name, _, is_numbered) = self.take_normalized(name);

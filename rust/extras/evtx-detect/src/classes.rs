@@ -1,10 +1,8 @@
 //! Classes of events: rules are folded once for each.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use evtx_format::Numbering;
-use evtx_format::{Interrupt, Interrupted};
+use evtx_format::{Interrupt, Interrupted, Numbering};
 use evtx_sigma::{EventClass, SYSTEM_CHANNEL};
 
 use crate::record_values::UNNAMED;
@@ -24,7 +22,6 @@ pub(crate) struct ClassOfFields<S> {
     /// Of the fields of `System`, the text if all events of the class have it.
     known: Vec<Option<String>>,
     keys: Numbering<String, fn(&str) -> String>,
-    taken: HashSet<String>,
     /// The names of the last field.
     last: Vec<String>,
 }
@@ -36,7 +33,6 @@ impl<S> Default for ClassOfFields<S> {
             names: Vec::new(),
             known: Vec::new(),
             keys: Numbering::new(str::to_owned),
-            taken: HashSet::new(),
             last: Vec::new(),
         }
     }
@@ -63,9 +59,8 @@ impl<S: Copy> ClassOfFields<S> {
                     let base = if is_numbered {
                         name
                     } else {
-                        base(&key, |name| self.taken.contains(name)).to_owned()
+                        base(&key, |name| self.keys.has(name)).to_owned()
                     };
-                    self.taken.insert(key.clone());
                     if base == key { vec![key] } else { vec![base, key] }
                 }
             };
