@@ -2,8 +2,8 @@
 //!
 //! Each record of a log is a row. For the records of one template, a column is a constant, one of the template's
 //! substitutions, or a mix of both. So each template is compiled once into a *plan* for the columns of a query. To read
-//! a record, the decoder looks at its value table and copies the values that the columns need. It decodes others
-//! only if the record has to be read as a tree.
+//! a record, the decoder looks at its value table and copies the values that the columns need. It decodes other
+//! values only if it has to read the record as a tree.
 //!
 //! - [`Options`] and [`schema`] define the columns. No other crate does.
 //! - [`Predicate`]s decide which records are kept, before a row is built.

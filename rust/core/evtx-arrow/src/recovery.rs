@@ -66,7 +66,7 @@ pub struct NextChunk<'b> {
     pub len: usize,
 }
 
-/// What becomes of a record that was read.
+/// What happens to a record after it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// It is kept.
@@ -87,7 +87,7 @@ pub trait ChunkRecovery: Send {
     /// The walk over the records of the chunk, and what is wrong with the chunk as a whole.
     fn walk(&self, chunk: &[u8], promised: PromisedIds) -> (RecordWalk, Option<Error>);
 
-    /// What becomes of a record that was read.
+    /// Decides what happens to a record after it was read.
     fn decide(&mut self, record: &mut RecoveredRecord<'_, '_>) -> Decision;
 
     /// What is wrong with a record, if reading it has found some damage, or none.

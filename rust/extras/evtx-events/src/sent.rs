@@ -22,7 +22,7 @@ pub fn to_tuple(field: &EventField) -> EventFieldTuple {
 /// The field with these values.
 ///
 /// # Errors
-/// If there is no type of that name.
+/// If the name of the type is unknown.
 pub fn from_tuple((name, key, in_both, item_type, list): EventFieldTuple) -> Result<EventField, String> {
     let item = FieldType::ALL.iter().find(|(known, _)| *known == item_type);
     let (_, item) = *item.ok_or_else(|| format!("unknown type of a field: {item_type}"))?;

@@ -18,7 +18,7 @@ const STRINGS: ValueType = ValueType {
 ///
 /// If the content of `EventData` or `UserData` is a template instance, they are its values, in the order of its
 /// substitutions: that is the order of the fields in the provider's manifest, wherever the XML has them. An event
-/// without a manifest has an array of strings, each of which is an insertion, and bytes, which are not. In other events,
+/// without a manifest has an array of strings, and each string is an insertion; its bytes are not. In other events,
 /// the leaves are the insertions, in the order of the XML and with the texts that they have there.
 pub(crate) fn insertions<'a>(record: ReadRecord<'a>, arena: &'a Bump) -> BumpVec<'a, Insertion<'a>> {
     let mut found = BumpVec::new_in(arena);

@@ -120,8 +120,8 @@ starts AS MATERIALIZED (
         WINDOW same_id AS (PARTITION BY computer, boot, pid ORDER BY number ASC NULLS LAST)
     ) WHERE kind = 'start'
 ),
--- Sysmon's GUID tells the parent. Without it, the parent is the last earlier process with its ID that had not ended. Either
--- has the program that the event names. A parent starts before its child, so there are no cycles.
+-- Sysmon's GUID tells the parent. Without it, the parent is the last earlier process with its ID that had not ended. Both
+-- count only if their program is the one that the event names. A parent starts before its child, so there are no cycles.
 candidates AS MATERIALIZED (
     SELECT number,
         max(own) FILTER (guid IS NULL) OVER (

@@ -8,7 +8,7 @@ use jiff::civil::DateTime;
 use super::key::NUMBERS;
 use super::text::{Part, only_part};
 
-/// What replaces a FILETIME or SYSTEMTIME that is none: that of 0.
+/// The time that replaces an invalid FILETIME or SYSTEMTIME: the one with the value 0.
 pub(super) const NO_TIME: &str = "1601-01-01T00:00:00.0000000Z";
 
 /// The table of status codes.
