@@ -40,6 +40,12 @@ CHECKED := $(OUT)/checked/extension/$(NAME)/$(NAME).duckdb_extension
 CARGO := cargo
 CARGO_RUN := $(CARGO) --locked
 MANIFEST := --manifest-path rust/Cargo.toml
+# Cargo's output folder, which CARGO_TARGET_DIR or a configuration of Cargo may name. Cargo is asked once, and only by targets that need it.
+TARGET = $(eval TARGET := $(or $(shell $(CARGO) metadata --no-deps --format-version 1 --offline $(MANIFEST) | \
+  sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p' | sed 's|\\\\|/|g'),$(error Cargo does not name its output folder)))$(TARGET)
+.PHONY: print-target
+print-target:
+	@echo $(TARGET)
 CPP_SOURCES := $(wildcard src/*.cpp) $(wildcard src/include/*.hpp)
 # DuckDB's build files build the extension. They need the headers, but do not compile DuckDB.
 CMAKE_FLAGS := -DDUCKDB_EXTENSION_CONFIGS=$(CURDIR)/extension_config.cmake -DOVERRIDE_GIT_DESCRIBE=v$(DUCKDB) \
@@ -144,12 +150,19 @@ PORTABLE := $(BUILD)/portable/$(NAME).duckdb_extension
 PORTABLE_CHECKED := $(BUILD)/checked/portable/$(NAME).duckdb_extension
 portable: $(DUCKDB_SOURCE)/.pin
 	@$(CARGO_RUN) build --release $(MANIFEST) -p evtx-duckdb-stable
-	@$(call finish_portable,rust/target/release,$(PORTABLE),$(PLATFORM))
+	@$(call finish_portable,"$(TARGET)/release",$(PORTABLE),$(PLATFORM))
 
 # The same for the tests.
 portable_checked: $(DUCKDB_SOURCE)/.pin
 	@$(BUILD_CHECKED) -p evtx-duckdb-stable
-	@$(call finish_portable,rust/target/debug,$(PORTABLE_CHECKED),$(PLATFORM))
+	@$(call finish_portable,"$(TARGET)/debug",$(PORTABLE_CHECKED),$(PLATFORM))
+
+# The package evtx-sql for this machine, in build/evtx-sql.
+.PHONY: sql-wheel
+sql-wheel: release portable $(VENV)/.test
+	@rm -rf $(BUILD)/evtx-sql
+	@for file in $(EXTENSION) $(PORTABLE); do $(VENV_PYTHON) tools/make_repository.py $$file $(BUILD)/evtx-sql >/dev/null || exit 1; done
+	@$(VENV_PYTHON) tools/make_wheel.py sql $(BUILD)/evtx-sql $(PLATFORM)
 
 # Copies the library in folder 1 to file 2, and appends what DuckDB reads before it loads an extension, such as platform 3.
 define finish_portable
@@ -178,7 +191,7 @@ PACKAGE := $(BUILD)/package
 package:
 	@$(BUILD_CHECKED) -p evtx-python
 	@mkdir -p $(PACKAGE) && cp -R python/evtx_arrow $(PACKAGE)
-	@cp rust/target/debug/*_native.$(SHARED) $(PACKAGE)/evtx_arrow/_native.$(MODULE)
+	@cp "$(TARGET)"/debug/*_native.$(SHARED) $(PACKAGE)/evtx_arrow/_native.$(MODULE)
 
 ## Use
 
@@ -208,7 +221,8 @@ repository: release | $(VENV)/.created
 include make/test.mk make/platforms.mk make/search.mk make/bench.mk make/lint.mk make/web.mk
 
 clean:
-	rm -rf $(BUILD)/release $(BUILD)/checked $(BUILD)/sanitized $(BUILD)/v* $(BUILD)/package $(BUILD)/set_duckdb_version $(BUILD)/configure.log rust/target
+	rm -rf $(BUILD)/release $(BUILD)/checked $(BUILD)/sanitized $(BUILD)/v* $(BUILD)/package $(BUILD)/set_duckdb_version $(BUILD)/configure.log
+	$(CARGO) clean --quiet $(MANIFEST)
 
 distclean: clean
 	rm -rf $(BUILD) duckdb/source

@@ -4,6 +4,7 @@
 The Python of its builds is old: 3.6 on Linux.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -40,7 +41,8 @@ def release():
     target = TARGETS.get(PLATFORM, "")
     options = ["--target", target] if target else []
     run("cargo", "build", "--release", "--locked", "--manifest-path", "rust/Cargo.toml", "-p", "evtx-duckdb-stable", *options)
-    folder = ROOT / "rust/target" / target / "release"
+    described = run("cargo", "metadata", "--no-deps", "--format-version", "1", "--offline", "--manifest-path", "rust/Cargo.toml", stdout=subprocess.PIPE)
+    folder = pathlib.Path(json.loads(described.stdout)["target_directory"], target, "release")
     library, = [path for path in folder.glob("*evtx_duckdb_stable.*") if path.suffix in (".so", ".dylib", ".dll")]
     EXTENSION.parent.mkdir(parents=True, exist_ok=True)
     # The version of DuckDB is that of the C API that the file needs. Newer ones load it, too.

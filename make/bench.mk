@@ -6,7 +6,7 @@ $(BUILD)/tools/bin/evtx_dump:
 
 bench-logs:
 	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-samples
-	@$(PYTHON) bench/logs.py $(BUILD)/bench/logs rust/target/release/make_samples
+	@$(PYTHON) bench/logs.py $(BUILD)/bench/logs "$(TARGET)/release/make_samples"
 
 # Alternates with evtx_dump, prints the table, and writes a report. BENCH passes options, such as BENCH="--log security --query all".
 # BENCH="--against OTHER.duckdb_extension" compares with another build instead: use it to judge a change.

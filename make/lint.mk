@@ -8,10 +8,24 @@ lint: checked $(VENV)/.lint
 	$(CARGO) fmt --all $(MANIFEST) --check
 	$(CARGO_RUN) clippy --quiet $(MANIFEST) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO_RUN) doc --quiet $(MANIFEST) --workspace --no-deps
+	@! git grep -n 'rust/target' -- . ':!*.md' ':!.gitignore' ':!make/lint.mk' || { echo "Cargo's output folder is \$$(TARGET)"; exit 1; }
 	$(VENV_PYTHON) tools/module_order.py $(wildcard rust/*/*/src/lib.rs rust/tools/*/src/main.rs)
 	$(VENV_PYTHON) tools/crate_order.py rust
 	$(VENV)/bin/clang-format --dry-run --Werror $(CPP_SOURCES)
 	$(VENV)/bin/clang-tidy --quiet -p $(OUT)/checked $(wildcard src/*.cpp)
+
+## Workflows
+
+# zizmor finds security problems, actionlint mistakes. The latter is built with Go: its package on PyPI downloads a program from elsewhere.
+ACTIONLINT := $(BUILD)/tools/bin/actionlint
+$(ACTIONLINT):
+	@GOBIN=$(abspath $(@D)) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+.PHONY: lint-workflows
+lint: lint-workflows
+lint-workflows: $(VENV)/.lint
+	$(VENV)/bin/zizmor --offline --quiet .github
+	@if command -v go >/dev/null && $(MAKE) $(ACTIONLINT); then $(ACTIONLINT) -shellcheck $(VENV)/bin/shellcheck; \
+	else echo "mistakes in workflows NOT CHECKED: actionlint needs Go, and once its proxy"; fi
 
 ## Third-party code
 

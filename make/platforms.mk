@@ -3,12 +3,19 @@
 # The platforms by DuckDB's names. Each has a toolchain file in cmake/, and tools/for_platform.sh runs cargo for it.
 PLATFORMS ?= linux_amd64 linux_arm64 windows_amd64 windows_arm64 osx_arm64 osx_amd64
 DIST := $(BUILD)/dist
-# What `INSTALL evtx FROM` and `pip install --find-links` accept, with checksums.
+# What `INSTALL evtx FROM` and `pip install --find-links` accept, an SBOM, and checksums.
 dist:
 	@rm -rf $(DIST)
 	@$(MAKE) $(foreach platform,$(PLATFORMS),wheel-$(platform) sql-wheel-$(platform)) web
 	@$(VENV_PYTHON) tools/release.py pack $(WEB) $(DIST)/$(NAME)-web.zip
+	@$(VENV_PYTHON) tools/sbom.py $(WEB) $(DIST)/$(NAME).cdx.json
+	@$(MAKE) sdist
 	@cd $(DIST) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && cat SHA256SUMS
+
+# The sources of evtx_arrow, with every crate that it needs.
+.PHONY: sdist
+sdist: $(VENV)/.test
+	@cd python && $(abspath $(VENV_PYTHON)) -m maturin sdist --out $(abspath $(DIST)) >$(abspath $(BUILD))/sdist.log 2>&1 || { cat $(abspath $(BUILD))/sdist.log; exit 1; }
 
 dist-tools: | $(VENV)/.dist
 	@tools/check_tools.sh $(VENV_PYTHON) dist
@@ -17,6 +24,10 @@ EACH_PLATFORM = $(PLATFORMS:%=$1-%)
 .PHONY: dist dist-tools $(foreach target,core extension extensions portable wheel sql-wheel,$(PLATFORMS:%=$(target)-%))
 # All that is shipped, in one call, so that Cargo compiles once what the files share.
 SHIPPED := -p evtx-duckdb -p evtx-duckdb-stable -p evtx-python
+# Whether the compiler takes all of it, and the page: CI asks the oldest Rust.
+.PHONY: check-shipped
+check-shipped:
+	$(CARGO_RUN) check $(MANIFEST) $(SHIPPED) -p evtx-web
 $(call EACH_PLATFORM,core): core-%: | dist-tools
 	@echo "== the core for $*"
 	@tools/for_platform.sh $* cargo build --release --locked $(MANIFEST) $(SHIPPED)
@@ -27,10 +38,10 @@ $(call EACH_PLATFORM,extension): extension-%: core-% $(OUT)/%/CMakeCache.txt
 $(call EACH_PLATFORM,extensions): extensions-%: core-%
 	@for version in $(DUCKDBS); do $(MAKE) DUCKDB=$$version extension-$* || exit 1; done
 $(call EACH_PLATFORM,portable): portable-%: core-% $(DUCKDB_SOURCE)/.pin
-	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/portable-$*/$(NAME).duckdb_extension,$*)
+	@$(call finish_portable,"$(TARGET)/$$(tools/for_platform.sh $*)/release",$(BUILD)/portable-$*/$(NAME).duckdb_extension,$*)
 	@$(call publish,$(BUILD)/portable-$*/$(NAME).duckdb_extension,$*,$(NAME)_init_c_api)
 $(call EACH_PLATFORM,wheel): wheel-%: core-%
-	@library=$$(find rust/target/$$(tools/for_platform.sh $*)/release -maxdepth 1 -name '*_native.*' | grep -E '(so|dll|dylib)$$') && \
+	@library=$$(find "$(TARGET)/$$(tools/for_platform.sh $*)/release" -maxdepth 1 -name '*_native.*' | grep -E '(so|dll|dylib)$$') && \
 	  $(VENV_PYTHON) tools/make_wheel.py arrow $(DIST) $* $$library
 $(call EACH_PLATFORM,sql-wheel): sql-wheel-%: extensions-% portable-%
 	@$(VENV_PYTHON) tools/make_wheel.py sql $(DIST) $*

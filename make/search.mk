@@ -22,7 +22,7 @@ soak: checked $(VENV)/.test
 campaign: checked $(VENV)/.test
 	$(VENV_PYTHON) tools/campaign.py $(CHECKED) $(LONG_SECONDS) --seed $(SEED)
 
-# Other stories than `make test`, and more of them, 10,200 in `make test-long`: see test/python/stories.py.
+# Other stories than `make test`, and more of them, 10,200 in `make test-long`: see test/python/stories.
 STORIES ?= $(shell expr 17 \* $(LONG_SECONDS))
 stories: checked package $(VENV)/.test
 	@echo "seed $(SEED)"

@@ -3,10 +3,10 @@
 WEB := $(BUILD)/web
 # `web` is published; `web-checked` has all checks, and is built sooner.
 WEB_PROFILE ?= web
-WEB_CORE := rust/target/wasm32-unknown-unknown/$(WEB_PROFILE)/evtx_web.wasm
+WEB_CORE = $(TARGET)/wasm32-unknown-unknown/$(WEB_PROFILE)/evtx_web.wasm
 .PHONY: web web-core test-web
 web: web-core web/node_modules/.created
-	@cd web && node build.mjs ../$(WEB_CORE) ../$(WEB)
+	@cd web && node build.mjs "$(WEB_CORE)" ../$(WEB)
 	@echo "The page is $(WEB)/index.html."
 web-core:
 	@tools/check_tools.sh $(VENV_PYTHON) web

@@ -66,6 +66,9 @@ void RegisterScalarFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Con
 		Describe(function, known.function);
 		function.SetInitCallback(Init).SetExecCallback(Exec).SetUserData<std::size_t>(number++).SetNullHandling(
 		    duckdb::cxx::FunctionNullHandling::SPECIAL);
+		if (known.is_volatile) {
+			function.SetStability(duckdb::cxx::FunctionStability::VOLATILE);
+		}
 		auto signature = function.GetSignature();
 		for (const auto &parameter : known.parameters) {
 			signature.AddParameter(GetText(parameter.name), type(parameter.type_name));

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Installs what `make dist` built, as its users do, and reads the samples. usage: tools/check_release.py [FOLDER]
+"""Installs what `make dist` built, as its users do, and asks about the samples. usage: tools/check_release.py [FOLDER]
 
 Runs on each system that a release has files for. Every version of DuckDB in the folder gets a virtual environment of its own, and so does each
-wheel. All must return the same: the rows of the samples, and as much JSON.
+wheel. All must return what the lists below say: of events, facts, the time line, matches of rules, and a Parquet file.
 """
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -15,29 +16,39 @@ import release
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = "samples/*.evtx"
-ROWS = 414
+# Each query with its row. Lengths stand for the texts themselves. Paths are left out: Windows writes others.
+CHECKS = [
+    (f"SELECT count(*), sum(length(json)) FROM read_evtx('{LOGS}', json := true)", [414, 318802]),
+    (f"SELECT count(*), sum(length(concat_ws(' ', level, fact, first, account, source, target, detail))) FROM evtx_facts('{LOGS}')", [42, 4045]),
+    (f"SELECT count(*), sum(length(concat_ws(' ', time_created, event, user_name, process, details))) FROM evtx_timeline('{LOGS}')", [414, 66206]),
+    (f"SELECT count(*), sum(length(concat_ws(' ', rule_title, time_created, array_to_string(map_values(matched), ' ')))) FROM evtx_sigma('{LOGS}', rules := 'samples/rules')", [56, 3629]),
+    # `{}` is a folder for what a check writes.
+    (f"COPY (SELECT * EXCLUDE (filename) FROM read_evtx('{LOGS}')) TO '{{}}/events.parquet'", [414]),
+    ("SELECT count(*), sum(length(concat_ws(' ', time_created, provider, array_to_string(map_values(event_data), ' ')))) FROM '{}/events.parquet'", [414, 43927]),
+]
+
+ANSWERS = """
+con.execute("SET enable_progress_bar = false")
+print(json.dumps([con.execute(query).fetchone() for query in json.loads(sys.argv[1])]))
+"""
 
 IN_DUCKDB = """
-import sys, duckdb
-folder, extensions, logs = sys.argv[1:]
+import json, sys, duckdb
+folder, extensions = sys.argv[2:]
 con = duckdb.connect(config={"allow_unsigned_extensions": "true", "extension_directory": extensions})
 con.execute(f"INSTALL evtx FROM '{folder}'")
 con.execute("LOAD evtx")
-con.execute("SET enable_progress_bar = false")
-print(*con.execute("SELECT count(*), sum(length(json)) FROM read_evtx(?, json := true)", [logs]).fetchone())
-"""
+""" + ANSWERS
 
 IN_PACKAGE = """
-import sys, evtx_sql
+import json, sys, evtx_sql
 con = evtx_sql.connect()
-con.execute("SET enable_progress_bar = false")
-print(*con.execute("SELECT count(*), sum(length(json)) FROM read_evtx(?, json := true)", [sys.argv[1]]).fetchone())
-"""
+""" + ANSWERS
 
 IN_POLARS = """
-import sys, evtx_arrow, polars
+import json, sys, evtx_arrow, polars
 frame = polars.DataFrame(evtx_arrow.scan(sys.argv[1], json=True))
-print(frame.height, frame["json"].str.len_chars().sum())
+print(json.dumps([(frame.height, frame["json"].str.len_chars().sum())]))
 """
 
 
@@ -60,6 +71,10 @@ def wheel(name, dist, folder):
     return next(folder.glob("*.whl"))
 
 
+def queries(folder):
+    return json.dumps([query.replace("{}", pathlib.Path(folder).as_posix()) for query, _ in CHECKS])
+
+
 def answers(dist, work):
     """What each part of the release says about the samples."""
     versions = sorted(path.name.removeprefix("v") for path in dist.glob("v*"))
@@ -68,15 +83,15 @@ def answers(dist, work):
     evtx_sql = wheel("evtx-sql", dist, work / "evtx-sql")
     for version in versions:
         executable = python(work / version, f"duckdb=={version}")
-        yield f"DuckDB {version}", run(executable, "-c", IN_DUCKDB, dist.as_posix(), work / f"extensions-{version}", LOGS)
+        yield f"DuckDB {version}", run(executable, "-c", IN_DUCKDB, queries(work), dist.as_posix(), work / f"extensions-{version}")
         run(executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", evtx_sql)
-        yield f"evtx-sql with DuckDB {version}", run(executable, "-c", IN_PACKAGE, LOGS)
-    query = f"SELECT count(*) FROM read_evtx('{LOGS}')"
+        yield f"evtx-sql with DuckDB {version}", run(executable, "-c", IN_PACKAGE, queries(work))
+    (query, (rows, _)), *_ = CHECKS
     # The command line from PyPI finds the extension in the package.
     for command in ["evtx-sql", query], ["duckdb", "-unsigned", "-c", f"LOAD evtx; {query}"]:
         printed = run(next(executable.parent.glob(f"{command[0]}*")), *command[1:])
-        if str(ROWS) not in printed:
-            raise SystemExit(f"{command[0]} should print {ROWS}, and printed:\n{printed}")
+        if str(rows) not in printed:
+            raise SystemExit(f"{command[0]} should print {rows}, and printed:\n{printed}")
     # polars reads Arrow without pyarrow, which has no wheels for Windows on ARM.
     executable = python(work / "arrow", wheel("evtx-arrow", dist, work / "evtx-arrow"), "polars")
     yield "evtx-arrow", run(executable, "-c", IN_POLARS, LOGS)
@@ -84,14 +99,13 @@ def answers(dist, work):
 
 def main():
     dist = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/dist").resolve()
-    expected = None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
-        for name, answer in answers(dist, pathlib.Path(work)):
-            rows, characters = map(int, answer.split())
-            print(f"{name}: {rows} rows, {characters} characters of JSON", flush=True)
-            expected = expected or (ROWS, characters)
-            if (rows, characters) != expected:
-                raise SystemExit(f"{name} should return {expected[0]} rows and {expected[1]} characters")
+        for name, printed in answers(dist, pathlib.Path(work)):
+            answer = json.loads(printed)
+            print(f"{name}: {answer}", flush=True)
+            for (query, expected), row in zip(CHECKS, answer):
+                if row != expected:
+                    raise SystemExit(f"{name} should return {expected} for {query}")
 
 
 if __name__ == "__main__":

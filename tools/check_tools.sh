@@ -19,7 +19,7 @@ need "a C++17 compiler" 'command -v c++ || command -v g++ || command -v clang++'
   "apt-get install g++ (Debian, Ubuntu), xcode-select --install (macOS)"
 need "CMake 3.21 or newer" 'cmake --version | grep -qE "version (3\.(2[1-9]|[3-9][0-9])|[4-9])"' \
   "apt-get install cmake, brew install cmake, or pip install cmake"
-need "Rust 1.88 or newer" 'cargo --version | grep -qE "cargo (1\.(8[89]|9[0-9]|[1-9][0-9]{2})|[2-9])"' \
+need "Rust 1.89 or newer" 'cargo --version | grep -qE "cargo (1\.(89|9[0-9]|[1-9][0-9]{2})|[2-9])"' \
   "rustup (https://rustup.rs), then rustup update stable"
 need "Python 3.11 or newer" '"$python" -c "import sys; sys.exit(sys.version_info < (3, 11))"' \
   "apt-get install python3, brew install python, or name another with make PYTHON=..."

@@ -32,27 +32,10 @@ KNOWN = ROOT / "tools/parsers/known_differences.txt"
 # What a difference of the field "record" says, if not an error.
 READ, MISSING = "read", "missing"
 
-# Our columns for the places in `System`.
+# Our columns for the places in `System`, such as `Provider.Name`, as the documentation lists them.
 COLUMNS = {
-    "Provider.Name": "provider",
-    "Provider.Guid": "provider_guid",
-    "Provider.EventSourceName": "event_source_name",
-    "EventID": "event_id",
-    "EventID.Qualifiers": "qualifiers",
-    "Version": "version",
-    "Level": "level",
-    "Task": "task",
-    "Opcode": "opcode",
-    "Keywords": "keywords",
-    "TimeCreated.SystemTime": "time_created",
-    "EventRecordID": "event_record_id",
-    "Correlation.ActivityID": "activity_id",
-    "Correlation.RelatedActivityID": "related_activity_id",
-    "Execution.ProcessID": "process_id",
-    "Execution.ThreadID": "thread_id",
-    "Channel": "channel",
-    "Computer": "computer",
-    "Security.UserID": "user_sid",
+    path.replace("/@", "."): column
+    for column, path in re.findall(r"^- `(\w+)` \w+ \(`System/(.+?)`\)", (ROOT / "docs/columns.md").read_text(encoding="utf-8"), re.MULTILINE)
 }
 
 # Characters that XML cannot contain, or changes. Others stand for them while the XML of a parser is read.

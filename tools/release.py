@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Prepares a release. usage:
-  tools/release.py files DIST FOLDER  copies what `make dist` built to FOLDER, under names that say version and platform, with licences and SHA256SUMS
-  tools/release.py pack FOLDER ZIP    packs the page in the browser; the same files always give the same ZIP
-  tools/release.py notes TAG URL      prints what CHANGELOG.md says about the version of the tag. URL is that of the repository.
+  tools/release.py files DIST FOLDER URL  copies what `make dist` built to FOLDER, under names that say version and platform, with licences, the
+                                          recipes for Homebrew and Scoop, and SHA256SUMS. URL is that of the repository.
+  tools/release.py pack FOLDER ZIP        packs the page in the browser; the same files always give the same ZIP
+  tools/release.py notes TAG URL          prints what CHANGELOG.md says about the version of the tag
 """
 
 import hashlib
@@ -25,7 +26,11 @@ def pinned():
     return re.findall(r"^duckdb==(\S+)", (ROOT / "duckdb/pin.txt").read_text("utf-8"), re.MULTILINE)
 
 
-def copy(dist, folder):
+def digest(file):
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def copy(dist, folder, url):
     folder.mkdir(parents=True)
     for extension in sorted(dist.glob("v*/*/*.duckdb_extension.gz")):
         duckdb, platform = extension.parts[-3:-1]
@@ -33,15 +38,21 @@ def copy(dist, folder):
         # The portable file is for every other version, so its name has none.
         kind = f"{duckdb}." if duckdb.removeprefix("v") in pinned() else ""
         shutil.copy(extension, folder / f"{name}.{kind}{platform}.{rest}")
-    for wheel in dist.glob(f"*-{version()}-*.whl"):
-        shutil.copy(wheel, folder)
+    for package in [*dist.glob(f"*-{version()}-*.whl"), *dist.glob(f"*-{version()}.tar.gz")]:
+        shutil.copy(package, folder)
     for page in dist.glob("*-web.zip"):
         shutil.copy(page, folder / f"{page.stem}-{version()}.zip")
+    for sbom in dist.glob("*.cdx.json"):
+        shutil.copy(sbom, folder / f"evtx-{version()}.cdx.json")
+    values = {"URL": url, "VERSION": version(), **{file.name: digest(file) for file in folder.iterdir()}}
+    for recipe in "evtx.rb", "evtx.json":
+        text = (ROOT / "packaging" / recipe).read_text("utf-8")
+        (folder / recipe).write_text(re.sub(r"\{\{(.*?)\}\}", lambda mark: values.get(mark[1]) or sys.exit(f"{recipe} needs {mark[1]}"), text), "utf-8", newline="\n")
     # The licences of the code in the extension, which has no room for them.
     for text in "LICENSE", "THIRD-PARTY-NOTICES.txt":
         shutil.copy(ROOT / text, folder)
     files = sorted(folder.iterdir())
-    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
+    sums = [f"{digest(file)}  {file.name}\n" for file in files]
     (folder / "SHA256SUMS").write_text("".join(sums), "utf-8", newline="\n")
     print(*sums, sep="", end="")
 
@@ -68,8 +79,8 @@ def notes(tag, url):
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["files", dist, folder]:
-            copy(pathlib.Path(dist), pathlib.Path(folder))
+        case ["files", dist, folder, url]:
+            copy(pathlib.Path(dist), pathlib.Path(folder), url)
         case ["pack", folder, path]:
             pack(pathlib.Path(folder), pathlib.Path(path))
         case ["notes", tag, url]:

@@ -6,10 +6,8 @@ import os
 import pathlib
 import re
 from importlib.metadata import version as _version
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import duckdb
+import duckdb
 
 __version__ = _version("evtx-sql")
 
@@ -42,10 +40,11 @@ def connect(
 
     The connection allows unsigned extensions, and so does every other one of this process to the same database.
     """
-    # The command does without DuckDB for Python.
-    import duckdb
-
     file = extension(duckdb.__version__)
     connection = duckdb.connect(database, read_only, {"allow_unsigned_extensions": "true", **(config or {})})
     connection.load_extension(str(file))
+    # The portable file keeps its macros out of a database on disk, in another one.
+    macros = connection.execute("SELECT database_name FROM duckdb_functions() WHERE function_name = 'evtx_hex' AND database_name NOT IN ('system', current_database())")
+    if found := macros.fetchone():
+        connection.execute(f"SET search_path = 'main,{found[0]}'")
     return connection

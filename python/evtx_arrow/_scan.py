@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -18,8 +19,11 @@ Types = Literal["plain", "native", "spark"]
 
 _MAX_THREADS = 16
 
-# The arguments of `scan` that the core does not take by name.
-_NO_OPTIONS = {"files", "columns", "where", "threads", "filesystem", "types", "_fields"}
+# The arguments of `read_evtx` that a scan takes: for each its kind, its default, and what it does.
+ARGUMENTS: dict[str, tuple[str, Any, str]] = {
+    name: (kind, default == "true" if kind == "flag" else default, about)
+    for name, kind, default, about in _native.scan_arguments()
+}
 
 
 def scan(
@@ -27,26 +31,11 @@ def scan(
     *,
     columns: Sequence[str] | None = None,
     where: Iterable[Condition] | Condition | None = None,
-    event_id: int | Sequence[int] | None = None,
-    provider: str | Sequence[str] | None = None,
-    on_error: Literal["report", "skip", "fail"] = "report",
-    verify: bool = False,
-    xml: bool = False,
-    json: bool = False,
-    text: bool = False,
-    fields: bool = False,
-    insertions: bool = False,
-    message_source: bool = False,
-    location: bool = False,
-    record: bool = False,
-    recover: bool = False,
-    messages: str | os.PathLike[str] | None = None,
-    password: str | None = None,
-    sample_size: int | None = None,
     threads: int | None = None,
     filesystem: Any = None,
     types: Types = "plain",
     _fields: list[Any] | None = None,
+    **options: Any,
 ) -> Scan:
     """A scan of Windows event logs. It finds the files now, and reads them when you read it.
 
@@ -59,28 +48,12 @@ def scan(
             ``starts_with``, ``ends_with``, ``contains``, ``like``, ``not like``, ``ilike``, ``not ilike``. As in SQL,
             only ``is null`` is true of a missing value. Times are ``datetime`` (UTC if they have no zone) or text.
             For an entry of ``event_data`` the column is a pair: ``("event_data", "IpAddress")``.
-        event_id: only the records of this event, or of a list of events, with a column for each of their fields.
-        provider: only the records of this provider, or of a list of providers.
-        on_error: what happens to damage: a row with ``error`` set, no row, or an error.
-        verify: verifies checksums; a mismatch is damage.
-        xml: adds a column with the whole event as XML.
-        json: adds a column with the whole event as JSON.
-        text: adds a column with all values of the event, a line for each.
-        fields: adds a column with all values of the event, each with its name.
-        insertions: adds a column with the values that fill the message, as a list.
-        message_source: adds a column that says where the message is from.
-        location: adds ``chunk_index`` and ``record_offset``: where in the file a record is.
-        record: adds a column with each record as it is stored.
-        recover: adds records from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
-        messages: the path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative
-            to its folder, in which ``{log}`` is the log's name.
-        password: the password of encrypted entries of ZIP and 7z archives.
-        sample_size: with ``event_id``, how many files are read to find the fields, -1 for all.
         threads: how many threads read local files, at most 16; by default one for each CPU. Other file systems are read
             by the thread that reads the stream.
         filesystem: a ``pyarrow.fs.FileSystem`` or a file system of fsspec that has the files.
         types: ``plain`` types, which all libraries read; ``native`` types with dictionaries and string views, as for
             DuckDB; or the types of ``spark``.
+        {options}
 
     Raises:
         FileNotFoundError: a path or glob matches no file.
@@ -89,11 +62,14 @@ def scan(
         TypeError: a value of the wrong type, or a condition on a column that cannot be compared.
         EvtxError: an archive that you named is damaged.
     """
-    options = {name: value for name, value in locals().items() if name not in _NO_OPTIONS}
-    options |= {"event_id": _list(event_id), "provider": _list(provider), "messages": None if messages is None else os.fspath(messages)}
     for name, value in options.items():
-        if value is None and scan.__kwdefaults__[name] is not None:
+        kind, default, _ = ARGUMENTS.get(name, ("", None, ""))
+        if value is None and default is not None:
             raise TypeError(f"{name} cannot be None")
+        if isinstance(value, os.PathLike):
+            options[name] = os.fspath(value)
+        elif kind == "list":
+            options[name] = _list(value)
     columns = _names(columns)
     if not isinstance(types, str):
         raise TypeError(f"types must be text, not {types!r}")
@@ -101,6 +77,22 @@ def scan(
     stated = conditions(where)
     native = _native.open(paths, [], options, columns, stated, types, _threads(threads), found, _fields)
     return Scan(native, options, stated, found, _threads(threads))
+
+
+def _describe() -> None:
+    """Adds the arguments of ``read_evtx`` to the signature of ``scan`` and to its text."""
+    known = {"flag": bool, "text": str, "integer": int, "list": str | int | Sequence[str | int]}
+    signature = inspect.signature(scan)
+    parameters = [value for name, value in signature.parameters.items() if name not in ("_fields", "options")]
+    for name, (kind, default, _) in ARGUMENTS.items():
+        annotation = known[kind] if default is not None else known[kind] | None
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+    scan.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    lines = [f"{name}: {about}" for name, (_, _, about) in ARGUMENTS.items()]
+    scan.__doc__ = (scan.__doc__ or "").replace("{options}", "\n        ".join(lines).replace("`", "``"))
+
+
+_describe()
 
 
 def _names(columns: Any) -> list[str] | None:
@@ -231,7 +223,7 @@ class Partition:
         return self._open().stream_capsule()
 
     def _open(self) -> _native.NativeScan:
-        fields = self._fields if self._options["event_id"] is not None else None
+        fields = self._fields if self._options.get("event_id") is not None else None
         return _native.open(
             [], self._pieces, self._options, self._columns, self._where, self._types, self._threads, self._files, fields
         )

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._conditions import Condition, conditions
 from ._files import resolve
-from ._scan import Scan, _names, scan
+from ._scan import ARGUMENTS, Scan, _names, scan
 from ._sigma import Matches, _arguments
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ try:
 except ImportError:  # Spark 3.5 has no data sources in Python. decode() works without.
     DataSource = DataSourceReader = InputPartition = object  # type: ignore[assignment,misc]
 
-_FLAGS = ("verify", "xml", "json", "text", "fields", "insertions", "message_source", "location", "record", "recover")
-_TEXTS = ("on_error", "messages", "password")
 _TARGET = 64 << 20
 # Options that are not arguments of a scan.
 _OF_SPARK = ("path", "paths", "target_bytes")
@@ -70,15 +68,16 @@ def _options(options: dict[str, str]) -> dict[str, Any]:
     known: dict[str, Any] = {}
     for name, text in options.items():
         name = name.lower()
-        if name in _FLAGS:
+        kind = "list" if name == "columns" else ARGUMENTS.get(name, ("",))[0]
+        if kind == "flag":
             if text.lower() not in ("true", "false"):
                 raise ValueError(f"the option {name} must be true or false, not {text!r}")
             known[name] = text.lower() == "true"
-        elif name in _TEXTS:
+        elif kind == "text":
             known[name] = text
-        elif name in ("event_id", "provider", "columns"):
+        elif kind == "list":
             known[name] = _list(name, text)
-        elif name == "sample_size":
+        elif kind == "integer":
             known[name] = _int(name, text)
         elif name == "where":
             try:
@@ -117,7 +116,7 @@ def _list(name: str, text: str) -> list[str]:
 
 class EvtxDataSource(DataSource):
     """The data source ``evtx``. Its options are the arguments of :func:`evtx_arrow.scan` as texts, with commas between
-    the values of ``columns``, ``event_id`` and ``provider``, and ``where`` as JSON. There is also ``target_bytes``."""
+    the values of a list, and ``where`` as JSON. There is also ``target_bytes``."""
 
     _known: tuple[list[Any], list[str]] | None = None
 
@@ -256,11 +255,10 @@ def decode(
     Spark holds each file in memory as a whole. Use the data source for files of more than 2 GiB.
     """
     paths, files = ([], None) if sample is None else resolve(sample, options.pop("filesystem", None))
-    names = ("provider", "on_error", *_FLAGS, "messages", "password", "sample_size")
-    unknown = set(options) - set(names)
+    unknown = set(options) - set(ARGUMENTS)
     if unknown:
         raise TypeError(f"decode() has no argument {sorted(unknown)[0]}")
-    known = {"event_id": event_id, **{name: options.get(name) for name in names}}
+    known = {"event_id": event_id, **options}
     stated = conditions(where)
     native = _native.open(paths, [], known, _names(columns), stated, "spark", 1, files, None)
     fields = native.fields if event_id is not None else None

@@ -85,7 +85,7 @@ def test_a_file_of_settings_loads_it(tmp_path):
 
 
 def test_a_report_is_written(tmp_path):
-    query = f"LOAD '{EXTENSION}'; COPY (FROM evtx_sigma_report('{LOGS}', 'samples/rules')) TO '{tmp_path}/report.html' (FORMAT blob)"
+    query = f"LOAD '{EXTENSION}'; COPY (FROM evtx_case_report('{LOGS}', rules := 'samples/rules')) TO '{tmp_path}/report.html' (FORMAT blob)"
     assert cli("-unsigned", "-c", query)[1] == ""
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>\n") and page.endswith("</html>\n") and '"Security Log Cleared"' in page
@@ -142,6 +142,8 @@ assert rows == connect().execute("FROM evtx_timeline('{LOGS}') ORDER BY ALL").fe
 assert con.execute("SELECT evtx_macros.evtx_status('0xc000006a')").fetchall() == [("STATUS_WRONG_PASSWORD",)]
 con.execute("CREATE TABLE events AS FROM read_evtx('{LOGS}')")
 assert con.execute("FROM evtx_macros.evtx_timeline_of('events') ORDER BY ALL").fetchall() == rows
+con.execute("SET search_path = 'main,evtx_macros'")
+assert con.execute("FROM evtx_timeline_of('events') ORDER BY ALL").fetchall() == rows
 con.close()
 con = duckdb.connect(path)
 assert con.execute("SELECT count(*) FROM duckdb_functions() WHERE function_name LIKE 'evtx%'").fetchall() == [(0,)]
@@ -162,7 +164,7 @@ print(counts == [3 if duckdb.__version__ < "2" else 10, 3])
 def test_a_second_path_is_an_error_that_shows_the_list_to_write(python):
     signatures = [file.read_text(encoding="utf-8").split("\n")[0] for file in (ROOT / "rust/frontends/evtx-ffi/sql").glob("*.sql")]
     tables = [line[3:].split("(")[0] for line in signatures if re.search(r"\((files|table_name|exports)(, \w+ := .*)?\)$", line)]
-    searches = ["evtx_search", "evtx_search_of", "evtx_sigma_timeline", "evtx_sigma_summary", "evtx_sigma_report", "evtx_sigma_of"]
+    searches = ["evtx_search", "evtx_search_of", "evtx_sigma_timeline", "evtx_sigma_summary", "evtx_sigma_of"]
     assert len(tables) > 15
     assert python(f"""
 con = connect()
@@ -260,9 +262,11 @@ print([(str(day), host, count) for day, host, count, _ in rows])
 def test_a_report_of_a_table_is_written(python):
     assert python(f"""
 con = connect()
-con.execute("CREATE TABLE matches AS FROM evtx_sigma('{LOGS}', rules := 'samples/rules')")
-con.execute(f"COPY (FROM evtx_sigma_report_of('matches')) TO '{{folder}}/report.html' (FORMAT blob)")
-print(open(folder + "/report.html", "rb").read() == con.execute("FROM evtx_sigma_report_of('matches')").fetchone()[0])
+con.execute("CREATE TABLE events AS FROM read_evtx('{LOGS}')")
+con.execute("CREATE TABLE matches AS FROM evtx_sigma_of('events', 'samples/rules')")
+con.execute(f"COPY (FROM evtx_case_report_of('events', table_of_matches := 'matches')) TO '{{folder}}/report.html' (FORMAT blob)")
+page = open(folder + "/report.html", "rb").read()
+print(page.startswith(b"<!doctype html>") and page.endswith(b"</html>\\n") and b'"Security Log Cleared"' in page)
 """) == "True"
 
 

@@ -10,6 +10,7 @@ from structures import CHUNK, CHUNK_HEADER, FILE_HEADER
 
 SECURITY, SYSMON, SCRIPTS, SERVICES = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon", "Microsoft-Windows-PowerShell", "Service Control Manager"
 SESSIONS, KERNEL = "Microsoft-Windows-TerminalServices-LocalSessionManager", "Microsoft-Windows-Kernel-General"
+GATEWAY = "Microsoft-Windows-TerminalServices-Gateway"
 STRING, UINT8, UINT16, UINT64, FILETIME, SID = 1, 4, 6, 10, 17, 19
 FORMATS = {UINT8: "<B", UINT16: "<H", UINT64: "<Q", FILETIME: "<Q"}
 EPOCH, SECOND = datetime.datetime(1601, 1, 1), 10_000_000
@@ -150,6 +151,14 @@ KINDS = {
     "failure": lambda x: (SECURITY, 4625, "Security", {
         "TargetUserName": f"u{x('user')}", "TargetDomainName": "D", "Status": "0xc000006d", "SubStatus": f"0xc{x('status'):07x}", "LogonType": "3", "IpAddress": f"10.1.{x('host')}"}),
     "logoff": lambda x: (SECURITY, 4634, "Security", {"TargetUserSid": account(x("sid")), "TargetUserName": f"u{x('user')}", "TargetLogonId": x("id")}),
+    "desktop": lambda x: (SECURITY, 4624, "Security", {
+        "TargetUserSid": account(x("sid")), "TargetUserName": f"u{x('user')}", "TargetLogonId": x("id"), "LogonType": str((7, 10)[x("number") % 2]), "IpAddress": f"10.4.{x('host')}"}),
+    "return": lambda x: (SECURITY, 4778, "Security", {
+        "AccountName": f"u{x('user')}", "AccountDomain": "D", "LogonID": x("id"), "ClientName": f"W{x('host')}", "ClientAddress": f"10.5.{x('host')}"}),
+    "ssh": lambda x: ("OpenSSH", 4, "OpenSSH/Operational", {
+        "process": "sshd", "payload": f"{('Accepted password for', 'Disconnected from user')[x('number') % 2]} u{x('user')} {('from ', '')[x('number') % 2]}10.6.{x('host')} port {x('id')}{(' ssh2', '')[x('number') % 2]}"}),
+    "gateway": lambda x: (GATEWAY, 302 + x("number") % 2, "Gateway", {"Username": f"D\\u{x('user')}", "IpAddress": f"10.7.{x('host')}", "Resource": f"r{x('text')}"}),
+    "winrm": lambda x: ("Microsoft-Windows-WinRM", 169, "WinRM", {"username": f"D\\u{x('user')}", "authenticationMechanism": "NTLM"}),
     "process": lambda x: (SECURITY, 4688, "Security", {
         "SubjectUserSid": account(x("sid")), "SubjectUserName": f"u{x('user')}", "NewProcessId": x("id") + 1, "ProcessId": x("id"), "NewProcessName": f"C:\\p{x('text')}.exe"}),
     "sysmon": lambda x: (SYSMON, 1, "Microsoft-Windows-Sysmon/Operational", {
@@ -158,7 +167,7 @@ KINDS = {
     "renamed": lambda x: (SECURITY, 4781, "Security", {
         "TargetSid": account(x("sid")), "OldTargetUserName": f"u{x('user')}", "NewTargetUserName": f"u{x('user') + 1}", "TargetDomainName": "D"}),
     "service": lambda x: (SERVICES, 7045, "System", {"ServiceName": f"s{x('service')}", "ImagePath": f"C:\\s{x('text')}.exe"}),
-    "session": lambda x: (SESSIONS, 21, "Sessions", {"User": f"D\\u{x('user')}", "SessionID": "1", "Address": f"10.2.{x('host')}"}),
+    "session": lambda x: (SESSIONS, (21, 24, 25, 23)[x("number") % 4], "Sessions", {"User": f"D\\u{x('user')}", "SessionID": str(x("id") % 3), "Address": f"10.2.{x('host')}"}),
     "zone": lambda x: ("EventLog", 6013, "System", {"param7": f"{x('bias') % 1000} Zone {x('text')}"}),
     "clock": lambda x: (KERNEL, 1, "System", {
         "NewTime": f"2024-01-{x('time') % 28 + 1:02}T00:00:00Z", "OldTime": "2023-01-01T00:00:00Z", "Reason": "1", "ProcessName": f"p{x('text')}"}),

@@ -37,7 +37,7 @@ SETTINGS = {
     "late_materialization_max_rows": "1000", "dynamic_or_filter_threshold": "2", "nested_loop_join_threshold": "0", "merge_join_threshold": "0",
 }
 # The user's own types, named like the types of columns.
-OWN_TYPES = ["evtx_level", "varchar", "ubigint", "uinteger", "utinyint", "usmallint", "timestamp_ns", "uuid", "date", "bigint", "json"]
+OWN_TYPES = ["evtx_level", "evtx_fact_level", "varchar", "ubigint", "uinteger", "utinyint", "usmallint", "timestamp_ns", "uuid", "date", "bigint", "json"]
 # The prefix of paths in a file system that is registered in Python.
 OWN_FILES = "dir://"
 

@@ -82,24 +82,27 @@ def test_the_timeline_says_who_installed_a_service(con):
     assert installed == ("C137\\Administrator", "S-1-5-21-2232410529-1445159330-2725690660-500", "Service installed", "C:\\Windows\\System32\\coreupdater.exe")
 
 
-def test_the_summary_finds_the_attack(con):
-    summaries = {row[0]: row[1:] for row in con.execute(f"""
-        SELECT computer, failed_logons, [service.service FOR service IN new_services], [logon.source FOR logon IN remote_logons], len(boots), time_zones, clock_changes, unused_logs
-        FROM evtx_case_summary('{FOLDER}/**/*.evtx')""").fetchall()}
-    (attack, _), services, sources, boots, _, _, unused = summaries[SZECHUAN]
-    assert (attack["source"], attack["account"], attack["failures"], attack["most_in_a_minute"]) == ("kali", "Administrator", 95, 95)
-    assert "coreupdater" in services
-    assert attack["success"]["account"].endswith("Administrator") and attack["success"]["time"] - attack["last"] < timedelta(milliseconds=218)
-    assert "194.61.24.102" in sources
+def test_facts_tell_of_the_attack(con):
+    con.execute(f"CREATE TABLE facts AS SELECT * REPLACE (topic::VARCHAR AS topic) FROM evtx_facts('{FOLDER}/**/*.evtx') WHERE computer IN ('{SZECHUAN}', '{RATHBUN}')")
+    def of(topic, columns, computer=SZECHUAN, rest="true"):
+        return con.execute(f"SELECT {columns} FROM facts WHERE topic = $1 AND computer = $2 AND {rest} ORDER BY first", [topic, computer]).fetchall()
+
+    # 1.5 seconds of failures, whose address the log of Remote Desktop has, and a logon.
+    [(level, fact, events, account, source, detail, span)] = of("failed logons", "level, fact, events, account, source, detail, epoch(last) - epoch(first)", rest="level = 'high'")
+    assert (level, fact, events, source) == ("high", "95 failed logons, then a logon of the same account", 95, "194.61.24.102")
+    assert account.endswith("Administrator") and "WRONG_PASSWORD" in detail and span < 60, (account, detail, span)
+    assert ("coreupdater",) in of("services", "target")
+    assert ("194.61.24.102",) in of("logons from elsewhere", "source")
+    assert len(of("starts", "fact", rest="fact = 'Windows started'")) == 11
     # All of the machine's names.
-    assert (boots, len(unused) > 20) == (11, True)
-    attacks, _, _, _, zones, clocks, _ = summaries[RATHBUN]
-    assert (attacks, [zone["zone"] for zone in zones][-1], len(clocks) > 5) == ([], "America/New_York", True)
+    assert len(of("identities", "target")) > 0
+    assert of("failed logons", "fact", RATHBUN, "level <> 'info'") == []
+    zones = of("clock", "detail", RATHBUN, "fact = 'Time zone reported'")
+    assert "America/New_York" in zones[-1][0] and len(of("clock", "fact", RATHBUN, "fact LIKE 'Clock set%'")) > 5
 
 
 def test_the_query_of_the_readme_finds_the_attack(con):
     queries = re.findall(r"```sql\n(SELECT[^`]*)```\n\n\|", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert len(queries) == 1
-    for sql in queries:
-        rows = con.execute(sql.replace("'samples'", f"'{FOLDER}/**/*.evtx'")).fetchall()
-        assert rows[0][:2] == (SZECHUAN, "kali")
+    assert len(queries) == 2
+    rows = con.execute(queries[0].replace("'samples'", f"'{FOLDER}/**/*.evtx'")).fetchall()
+    assert rows[0][:2] == (SZECHUAN, "kali")

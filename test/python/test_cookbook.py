@@ -9,12 +9,16 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import zipfile
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import openpyxl
 import pytest
 from conftest import ROOT, SAMPLES
+from markdown_it import MarkdownIt
+from openpyxl.utils.escape import unescape
 
 COOKBOOK = ROOT / "docs" / "cookbook.md"
 # A query, with its question and an optional table after it.
@@ -90,24 +94,14 @@ def test_no_query_takes_damage_for_an_event(case):
             rows = case.sql(sql).fetchall()
             assert all(row[0] is not None for row in rows), found["question"]
             run += 1
-    assert run >= 30
-
-
-def test_the_first_query_counts_every_layout_of_an_event(case):
-    """Two records of one event without a template, with different fields: their rows of evtx_schema differ only in the fields."""
-    records = "read_evtx('samples/oddities.evtx', location := true) WHERE provider = 'Northwind-Oddities' AND event_id = 9"
-    data, offset = bytearray((SAMPLES / "oddities.evtx").read_bytes()), case.execute(f"SELECT record_offset FROM {records}").fetchall()[0][0]
-    data[data.index(b"\x09\0", offset)] = 4
-    Path("layouts.evtx").write_bytes(data)
-    sql = recipe("Which events are in the logs?").replace("LIMIT  4", "").replace("NOT LIKE", "LIKE").replace("samples/*.evtx", "layouts.evtx")
-    assert ("Northwind-Oddities", 4, "Northwind-Oddities/Debug", 2) in case.sql(sql).fetchall()
+    assert run >= 18
 
 
 def test_one_of_the_records_that_say_the_same_is_kept_and_all_damage(case):
     """By the one key of all pages. For each column that says something, a record with another value there is no copy."""
     pages = [path.read_text(encoding="utf-8") for pattern in ("*.md", "*.ipynb") for path in (ROOT / "docs").glob(pattern)]
     keys = [key for page in pages for key in re.findall(r"SELECT DISTINCT ON (\(.*\)) (?:\*|filename)", page)]
-    assert len(keys) >= 7 and len(set(keys)) == 1
+    assert len(keys) >= 6 and len(set(keys)) == 1
     case.execute("CREATE TABLE events AS SELECT * FROM read_evtx('samples')")
     columns = [name for name, *_ in case.execute("DESCRIBE events").fetchall()]
     of_copies = {"record_id", "message", "filename"}
@@ -120,31 +114,6 @@ def test_one_of_the_records_that_say_the_same_is_kept_and_all_damage(case):
         count = 1 if column in of_copies else 2
         if case.execute(f"SELECT count(*) FROM {one}").fetchone() == (1,):
             assert case.execute(f"{kept} (FROM {one} UNION ALL SELECT * REPLACE (NULL AS {column}) FROM {one}))").fetchone()[0] == count, column
-
-
-def encoded_command():
-    """The regular expression that extracts an encoded command."""
-    return re.search(r"regexp_extract\(concat_ws\(' ', process, details\), '(.*)', 1\)", recipe("What do encoded commands say?"))[1].replace("''", "'")
-
-
-ENCODED = "SQBFAFgAIAAoACcAYQAnACkA"  # IEX ('a')
-
-
-@pytest.mark.parametrize("options", [
-    "-e", "-ec", "-en", "-enc", "-EncodedCommand", "/enc", "–enc", "-ExecutionPolicy Unrestricted -EncodedCommand", "-ep RemoteSigned -nop -enc", "-EXECUTIONPOLICY AllSigned -e",
-    "-exec bypass -ex bypassed -ec",
-])
-def test_encoded_commands_are_found_behind_other_options(case, options):
-    pattern = encoded_command()
-    for quote in ("", '"', "'"):
-        command = f"powershell.exe -nop {options}  {quote}{ENCODED}{quote}"
-        assert case.execute("SELECT evtx_decode_base64(regexp_extract(?, ?, 1))", [command, pattern]).fetchone() == ("IEX ('a')",)
-
-
-def test_other_options_are_no_encoded_commands(case):
-    pattern = encoded_command()
-    commands = ["powershell.exe -ExecutionPolicy Unrestricted -File a.ps1", "powershell -ep RemoteSigned", "a.exe -export everything"]
-    assert case.execute("SELECT DISTINCT regexp_extract(unnest(?), ?, 1)", [commands, pattern]).fetchall() == [("",)]
 
 
 def test_every_python_example_of_the_cookbook_runs(case, capsys):
@@ -168,7 +137,7 @@ def test_every_query_of_the_other_pages_gives_rows(case):
 def test_the_readme_shows_what_its_query_gives(case):
     shown = re.findall(r"```sql\n([^`]*)```\n(\n(?:\|.*\n)+)", (ROOT / "README.md").read_text(encoding="utf-8"))
     results = [(sql, text) for sql, text in shown if sql.startswith("SELECT")]
-    assert len(results) == 1
+    assert len(results) == 2
     for sql, text in results:
         assert table(case, sql) == text
 
@@ -208,7 +177,7 @@ def fixture_hostile_case(case):
 
 
 def over_matches(question):
-    return recipe(question).replace("evtx_sigma_timeline('samples', 'samples/rules')", "evtx_sigma_timeline_of('matches')").replace("evtx_sigma('samples', rules := 'samples/rules')", "matches")
+    return recipe(question).replace("evtx_sigma_timeline('samples', rules := 'samples/rules')", "evtx_sigma_timeline_of('matches')").replace("evtx_sigma('samples', rules := 'samples/rules')", "matches")
 
 
 def test_the_file_for_hayabusa_has_its_columns_and_no_formula(hostile_case):
@@ -248,6 +217,111 @@ def test_the_matches_for_timesketch_have_its_fields(hostile_case):
         assert event["timestamp_desc"] and event["message"].startswith(event["title"])
     assert ["critical", "defense-evasion", "T1070.001"] in [event["tag"] for event in events]
     assert sum(HOSTILE in event["message"] for event in events) == 5
+
+
+# The values of an attacker: markup, separators, codes of mactime, and a formula.
+PLANTED = "=cmd|' /C calc'!A0 %41%7c | a,b\r\n**x** [y](http://evil.example) <img src=x> `z` &lt; \\| _e_ ~~s~~ a@b.example"
+
+
+@pytest.fixture(name="planted")
+def fixture_planted(case):
+    """Runs a recipe over the samples, with values of an attacker in the events of a computer of theirs."""
+    case.execute("CREATE TABLE planted AS FROM read_evtx('samples')")
+    case.execute("""INSERT INTO planted SELECT * REPLACE (900 AS record_id, 'evil.evtx' AS filename, $1 AS computer, MAP {'ServiceName': $1, 'ImagePath': 'cmd.exe /c ' || $1, 'AccountName': $1} AS event_data)
+        FROM read_evtx('samples') WHERE event_id = 7045""", [PLANTED])
+
+    def run(question):
+        sql = re.sub(r"(evtx_\w+)\('samples'\)", r"\1_of('planted')", recipe(question)).replace("read_evtx('samples')", "planted")
+        assert "planted" in sql
+        return case.execute(sql)
+
+    return run
+
+
+def test_the_file_for_log2timeline_has_its_columns(case, planted):
+    """As plaso/output/l2t_csv.py of plaso writes them: 17 columns, no quotes, and a dash for nothing."""
+    planted("How do I write a time line for log2timeline (l2t_csv)?")
+    text = Path("l2t.csv").read_text(encoding="utf-8")
+    header, *lines = text.splitlines()
+    assert header == "date,time,timezone,MACB,source,sourcetype,type,user,host,short,desc,version,filename,inode,notes,format,extra"
+    assert len(lines) == case.execute("SELECT count(*) FROM planted WHERE time_created IS NOT NULL").fetchone()[0]
+    rows = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
+    for row in rows:
+        datetime.strptime(f"{row['date']} {row['time']}", "%m/%d/%Y %H:%M:%S")
+        assert (row["timezone"], row["MACB"], row["version"]) == ("UTC", "M...", "2") and all(row.values()) and len(row["short"]) <= 80
+    assert sum("calc" in row["host"] for row in rows) >= 1 and not any(row["host"].startswith("=") for row in rows)
+
+
+def test_the_body_file_is_one(case, planted):
+    """As mactime of The Sleuth Kit reads it, if that is installed, or by its documented format: https://wiki.sleuthkit.org/Body_file."""
+    planted("How do I write a body file for mactime?")
+    lines = Path("events.body").read_text(encoding="utf-8").splitlines()
+    fields = [line.split("|") for line in lines]
+    assert len(lines) == case.execute("SELECT count(*) FROM planted WHERE time_created IS NOT NULL").fetchone()[0]
+    assert all(len(line) == 11 and all(re.fullmatch(r"-?\d+", number) for number in (line[0], line[2], *line[4:])) for line in fields)
+    expected = {(datetime.fromtimestamp(int(line[8]), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), line[2], re.sub("%(..)", lambda code: chr(int(code[1], 16)), line[1])) for line in fields}
+    assert sum(" ".join(re.split("[\r\n]+", PLANTED)) in name for _, _, name in expected) >= 1
+    if mactime := shutil.which("mactime"):
+        output = subprocess.run([mactime, "-d", "-y", "-z", "UTC", "-b", "events.body"], check=True, capture_output=True).stdout.decode("utf-8", "replace")
+        header, *rows = csv.reader(io.StringIO(output))
+        assert header == ["Date", "Size", "Type", "Mode", "UID", "GID", "Meta", "File Name"]
+        assert {(row[0], row[6], row[7]) for row in rows} == expected
+        assert {tuple(row[2:4]) for row in rows} == {("m...", "evtx")}
+
+
+def test_the_events_for_elasticsearch_are_those_of_the_logs(case):
+    """Read again, as events of Winlogbeat, they are the same; and the fields outside of winlog are those of ECS."""
+    case.execute(recipe("How do I load it into Elasticsearch?"))
+    columns = "time_created, event_id, provider, channel, computer, event_data, provider_guid, process_id, thread_id, user_sid, event_record_id, version, task, opcode, activity_id"
+    case.execute("CREATE TABLE again AS FROM evtx_from('ecs.ndjson')")
+    logged = f"SELECT {columns} FROM read_evtx('samples') WHERE event_id IS NOT NULL AND time_created IS NOT NULL AND error IS NULL AND event_data IS NOT NULL AND channel IS NOT NULL AND provider IS NOT NULL"
+    assert case.execute(f"SELECT count(*) FROM ({logged})").fetchone()[0] > 380
+    assert case.execute(f"SELECT count(*) FROM ({logged} EXCEPT ALL SELECT {columns} FROM again)").fetchone() == (0,)
+    known = {"@timestamp", "ecs.version", "message", "event.code", "event.kind", "event.provider", "host.name", "log.level", "log.file.path", "winlog"}
+
+    def fields(event, path=""):
+        for name, value in event.items():
+            yield from fields(value, f"{path}{name}.") if isinstance(value, dict) and name != "winlog" else [path + name]
+
+    for line in Path("ecs.ndjson").read_text(encoding="utf-8").splitlines():
+        assert set(fields(json.loads(line))) == known
+
+
+def test_the_facts_in_markdown_are_cells_of_a_table(case, planted):
+    """By a parser of CommonMark with tables: the text of each cell is the value, and nothing else is in it."""
+    planted("How do I put facts into a Markdown report?")
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    tokens = parser.parse(Path("facts.md").read_text(encoding="utf-8"))
+    assert [token.type for token in tokens if token.level == 0] == ["table_open", "table_close"]
+    cells = [token for token in tokens if token.type == "inline"]
+    assert all(child.type in ("text", "text_special") for cell in cells for child in cell.children)
+    found = [cell.content if not cell.children else "".join(child.content for child in cell.children) for cell in cells]
+    rows = case.execute("""SELECT strftime(first, '%Y-%m-%d %H:%M:%S'), computer, level::VARCHAR, fact, account, source, target, detail
+        FROM evtx_facts_of('planted') WHERE level >= 'medium'""").fetchall()
+    expected = [" ".join((value or "").split()) for row in rows for value in row]
+    assert found[:8] == ["first", "computer", "level", "fact", "account", "source", "target", "detail"]
+    assert sorted(found[8:]) == sorted(expected) and " ".join(PLANTED.split()) in expected
+
+
+def test_the_workbook_has_the_time_line_and_no_formula(case, planted):
+    """By openpyxl, which did not write it."""
+    case.execute("CREATE TABLE timeline AS FROM evtx_timeline_of('planted')")
+    code = COOKBOOK.read_text(encoding="utf-8").split("For a workbook")[1].split("```python\n")[1].split("```")[0]
+    exec(code.replace("evtx_timeline('samples')", "timeline"), {"con": case})  # pylint: disable=exec-used
+    sheet = openpyxl.load_workbook("timeline.xlsx").active
+    header, *rows = sheet.iter_rows()
+    names = [cell.value for cell in header]
+    expected = case.execute("SELECT time_created, computer, event_id, details FROM timeline WHERE time_created IS NOT NULL").fetchall()
+    assert len(rows) == len(expected) and not any(cell.data_type == "f" for row in rows for cell in row)
+    place = [names.index(name) for name in ("time_created", "computer", "event_id", "details")]
+    found = [tuple(row[index].value for index in place) for row in rows]
+
+    def key(row):
+        # Excel has 15 digits of a time, and writes line breaks and control characters as codes.
+        time, *others = row
+        return time.isoformat()[:16], [unescape(value).replace("\r", "") if isinstance(value, str) else value for value in others]
+
+    assert sorted(map(key, found), key=repr) == sorted(map(key, expected), key=repr)
 
 
 @pytest.mark.parametrize("rules", ["'samples/rules'", "'samples/rules', min_level := 'critical', exclude := '0c5e7f52-3f5a-4c1e-9d7b-2b1a6f0e4c03'"])

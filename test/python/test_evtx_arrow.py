@@ -375,8 +375,11 @@ def test_the_parameters_are_the_documented_arguments():
     table = re.search(r"<!-- arguments -->(.*)<!-- /arguments -->", page, re.S)[1]
     documented = dict(re.findall(r"^\| `(\w+)` \| (?:`'?(.*?)'?`)? \|", table, re.M))
     assert len(documented) > 10 and documented.pop("hive_partitioning") == "false"
+    own = {"files", "columns", "where", "threads", "filesystem", "types"}
+    assert parameters.keys() == own | documented.keys()
     for name, default in documented.items():
-        assert name == "messages" or str(parameters[name].default).lower() == (default or "none")
+        assert str(parameters[name].default).lower() == (default or "none").lower()
+    for name in parameters:
         assert f"        {name}: " in evtx.scan.__doc__
 
 

@@ -6,16 +6,16 @@ import random
 import duckdb
 import pytest
 from client import quoted
-from conftest import SAMPLES, loaded, rows_with_and_without_pushdown
+from conftest import DOCUMENTED, SAMPLES, loaded, rows_with_and_without_pushdown
 
 ALL_LOGS = f"read_evtx('{SAMPLES}/*.evtx')"
 LOGS = f"read_evtx('{SAMPLES}/*.evtx', location := true, text := true)"
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
 # Columns whose predicates are pushed down.
-NUMBERS = ["record_id", "event_id", "level", "task", "opcode", "keywords", "version", "qualifiers", "process_id", "thread_id",
-           "event_record_id", "chunk_index", "record_offset"]  # fmt: skip
-TEXTS = ["provider", "channel", "computer", "event_source_name", "user_sid", "filename"]
-OTHERS = ["time_created", "provider_guid", "activity_id"]
+COLUMNS = [(name, kind) for name, kind, path in DOCUMENTED if name in ("filename", "record_id", "chunk_index", "record_offset") or path.startswith("System/")]
+NUMBERS = [name for name, kind in COLUMNS if kind in ("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")]
+TEXTS = [name for name, kind in COLUMNS if kind == "VARCHAR"]
+OTHERS = [name for name, kind in COLUMNS if kind in ("TIMESTAMP_NS", "UUID")]
 # Characters with unusual case mappings, and ordinary letters that they map to.
 ODD = ["\u00df", "\u1e9e", "\u0130", "\u0131", "\u017f", "\u212a", "\u03a3", "\u03c2", "\u03c3", "k", "K", "i", "I", "s", "\U00010400"]
 KEYS = ["TargetUserName", "IpAddress", "LogonType", "param1", "Image", "no such key"]

@@ -30,7 +30,7 @@ def functions(con):
 def test_no_optional_argument_goes_by_position(con):
     calls, kinds = 0, set()
     for name, kind, parameters, required in functions(con):
-        given = ["'no such place'"] * required
+        given = ["'no such place'" + "::BLOB" * (parameter == "content") for parameter in parameters[:required]]
         for more in TOO_MANY:
             call = f"{name}({', '.join([*given, more])})"
             with pytest.raises(duckdb.Error) as error:
@@ -56,13 +56,13 @@ def test_optional_arguments_go_by_name(con):
     for name, kind, parameters, required in functions(con):
         if kind != "table_macro" or len(parameters) == required or name.endswith("_of") and name.startswith("evtx_sigma"):
             continue
-        values = {"files": log, "table_name": "events", "pattern": "svc", "rules": str(SAMPLES / "rules")}
+        values = {"files": log, "content": (SAMPLES / "dirty.evtx").read_bytes(), "table_name": "events", "pattern": "svc", "rules": str(SAMPLES / "rules")}
         wanted = [values[parameter] for parameter in parameters[:required]]
         places = ", ".join("?" for _ in wanted)
         plain = con.execute(f"SELECT count(*) FROM {name}({places})", wanted).fetchone()
         if "password := NULL" in parameters:
             assert con.execute(f"SELECT count(*) FROM {name}({places}, password := ?)", [*wanted, "x"]).fetchone() == plain
-        listed = [[value] if parameter != "pattern" else value for parameter, value in zip(parameters, wanted, strict=False)]
+        listed = [value if parameter in ("pattern", "content") else [value] for parameter, value in zip(parameters, wanted, strict=False)]
         assert con.execute(f"SELECT count(*) FROM {name}({places})", listed).fetchone() == plain
 
 

@@ -21,7 +21,7 @@ import duckdb
 import evtx
 import pytest
 from client import quoted
-from conftest import SAMPLES, interrupted, write_zip
+from conftest import DOCUMENTED, SAMPLES, interrupted, write_zip
 
 FOLDERS = [SAMPLES, *(os.environ[name] for name in ("EVTX_CORPUS", "EVTX_VARIED", "EVTX_COLLECTIONS") if os.environ.get(name))]
 LOGS = [log for folder in FOLDERS for log in sorted(pathlib.Path(folder).rglob("*.[eE][vV][tT][xX]"))]
@@ -167,6 +167,42 @@ def event(nth, data=None, more=""):
 
 def read(con, path, columns="event_record_id, error", options=""):
     return con.execute(f"SELECT {columns} FROM read_evtx_xml({quoted(path)}{options})").fetchall()
+
+
+# Content of RenderingInfo, and why it cannot be read. Its end tag is missing in the last ones.
+BROKEN = [
+    ("<Message>a < b</Message></RenderingInfo>", "it has a `<` that starts no tag"),
+    ("<Message>a & b</Message></RenderingInfo>", "a `&` in it starts no reference"),
+    ("<Message>a</Level></RenderingInfo>", "expected `</Message>`, but `</Level>` was found"),
+    ("<Message b='<'>a</Message></RenderingInfo>", "the value of an attribute does not end"),
+    ("<Message><Message>a</Message></RenderingInfo>", "expected `</Message>`, but `</RenderingInfo>` was found"),
+    ("<Message>a</RenderingInfo><x>", "expected `</Message>`, but `</RenderingInfo>` was found"),
+    ("<Message>a", "expected `</Message>`, but `</Event>` was found"),
+    ("<Message><![CDATA[<Event><System/></Event>]]> & </Message></RenderingInfo>", "a `&` in it starts no reference"),
+]
+
+
+@pytest.mark.parametrize(("content", "why"), BROKEN)
+def test_a_broken_rendering_hides_no_event(con, tmp_path, content, why):
+    """The values of its event, and the events around it."""
+    path = tmp_path / "export.xml"
+    broken = event(2, more=f"<RenderingInfo Culture='en-US'>{content}").replace("<x>", "")
+    path.write_text(f"<Events>{event(1)}{broken}{event(3)}</Events>")
+    found = read(con, path, "event_record_id, event_data, computer, message, error")
+    at = path.read_text().index("<Event xmlns", 20)
+    assert found == [(1, {"Nth": "1"}, "PC", None, None), (2, {"Nth": "2"}, "PC", None, f"{path}: cannot read RenderingInfo ({why}) of the event at byte {at}"),
+                     (3, {"Nth": "3"}, "PC", None, None)]
+    # A sound one before it, and one that ends with the file, or where another event starts.
+    whole = event(2, more="<RenderingInfo><Message>text</Message></RenderingInfo>")
+    for cut in range(whole.index("<Message>"), len(whole) - len("</Event>"), 3):
+        for after in ("", event(3)):
+            path.write_text(event(1) + whole[:cut] + after)
+            rows = read(con, path, "event_record_id, event_data, error")
+            is_whole = "</RenderingInfo>" in whole[:cut]
+            # Without its own end tag, only the file can be at fault.
+            assert is_whole or [row[:2] for row in rows[-3:] if row[0]][:2] == [(1, {"Nth": "1"}), (2, {"Nth": "2"})], (cut, rows)
+            assert is_whole or [row[0] for row in rows if "cannot read RenderingInfo (" in (row[2] or "")] == [2], (cut, rows)
+            assert (rows[-1][0] == 3) == (after != ""), (cut, rows)
 
 
 def random_event(random, nth):
@@ -841,20 +877,11 @@ def test_text_beside_elements_has_a_column(con, tmp_path):
         assert found == [(name.removesuffix("_1"),)]
 
 
-PARTS = {
-    ("EventID", None): 32, ("EventID", "Qualifiers"): 16, ("Version", None): 8, ("Level", None): 8, ("Task", None): 16, ("Opcode", None): 8,
-    ("Keywords", None): 64, ("EventRecordID", None): 64, ("Execution", "ProcessID"): 32, ("Execution", "ThreadID"): 32,
-    ("TimeCreated", "SystemTime"): "time", ("Provider", "Guid"): "guid", ("Correlation", "ActivityID"): "guid",
-    ("Correlation", "RelatedActivityID"): "guid", ("Channel", None): "text", ("Computer", None): "text", ("Security", "UserID"): "text",
-    ("Provider", "Name"): "text", ("Execution", "ProcessorID"): "text",
-}
-PART_COLUMNS = {
-    ("EventID", None): "event_id", ("EventID", "Qualifiers"): "qualifiers", ("Version", None): "version", ("Level", None): "level", ("Task", None): "task",
-    ("Opcode", None): "opcode", ("Keywords", None): "keywords", ("EventRecordID", None): "event_record_id", ("Execution", "ProcessID"): "process_id",
-    ("Execution", "ThreadID"): "thread_id", ("TimeCreated", "SystemTime"): "time_created", ("Provider", "Guid"): "provider_guid",
-    ("Correlation", "ActivityID"): "activity_id", ("Correlation", "RelatedActivityID"): "related_activity_id", ("Channel", None): "channel",
-    ("Computer", None): "computer", ("Security", "UserID"): "user_sid", ("Provider", "Name"): "provider",
-}
+KINDS = {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64, "TIMESTAMP_NS": "time", "UUID": "guid", "VARCHAR": "text"}
+# The columns of System: the element and the attribute of each, and the kind of value.
+SYSTEM = {name: ((*path[len("System/"):].split("/@"), None)[:2], KINDS[kind]) for name, kind, path in DOCUMENTED if path.startswith("System/")}
+PARTS = {("Execution", "ProcessorID"): "text"} | dict(SYSTEM.values())
+PART_COLUMNS = {part: name for name, (part, _) in SYSTEM.items()}
 TEXTS = ["", " ", "0", "7", " 7 ", "255", "256", "65535", "65536", "4294967295", "4294967296", "18446744073709551615", "18446744073709551616", "-1",
          "+7", "4624.5", "7.0", "0x10", "0X1F", "0x", "0x1ffffffffffffffff", "x", "garbage", "infinity", "epoch", "2024-03-05T08:00:00Z",
          "2024-03-05T08:00:00.1234567+01:00", "2024-03-05 08:00:00", "1601-01-01T00:00:00Z", "2300-01-01T00:00:00Z", "99999-01-01T00:00:00Z", "2024-13-01T00:00:00Z",

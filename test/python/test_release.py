@@ -1,7 +1,10 @@
 """What a release needs before a tag can be pushed: one version everywhere, notes of its own, and workflows that cannot change by themselves."""
 
 import hashlib
+import importlib
+import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -18,6 +21,7 @@ def release(*arguments):
     return subprocess.run([sys.executable, ROOT / "tools/release.py", *arguments], capture_output=True, text=True, encoding="utf-8")
 
 
+PINNED = re.search(r"^duckdb==(\S+)", read("duckdb/pin.txt"), re.MULTILINE)[1]
 VERSION = re.search(r"EXTENSION_VERSION (\S+)", read("extension_config.cmake"))[1]
 
 
@@ -25,6 +29,7 @@ def test_every_part_has_the_same_version():
     assert evtx_arrow.__version__ == VERSION
     assert re.search(r'^version = "(.*)"', read("rust/Cargo.toml"), re.MULTILINE)[1] == VERSION
     assert re.search(r"^  version: (.*)", read("community/description.yml"), re.MULTILINE)[1] == VERSION
+    assert re.search(r"^version: (.*)", read("CITATION.cff"), re.MULTILINE)[1] == VERSION
 
 
 def test_the_community_repository_builds_the_name_of_its_descriptor():
@@ -45,24 +50,56 @@ def test_a_tag_of_another_version_is_refused():
     assert done.returncode != 0 and "v99.0.0" in done.stderr
 
 
-def test_files_say_for_which_duckdb_and_platform_they_are(tmp_path):
-    pinned = re.search(r"^duckdb==(\S+)", read("duckdb/pin.txt"), re.MULTILINE)[1]
-    dist = tmp_path / "dist"
-    for version in [pinned, "1.5.6"]:
-        folder = dist / f"v{version}" / "linux_arm64"
-        folder.mkdir(parents=True)
-        (folder / "evtx.duckdb_extension.gz").write_text(version)
-    (dist / f"evtx_arrow-{VERSION}-cp311-abi3-win_amd64.whl").write_text("wheel")
-    (dist / "evtx_arrow-0.0.1-cp311-abi3-win_amd64.whl").write_text("an older one")
-    done = release("files", dist, tmp_path / "release")
+@pytest.fixture
+def dist(tmp_path):
+    """What `make dist` builds, with the names of the files as their contents."""
+    platforms = re.search(r"^PLATFORMS \?= (.*)", read("make/platforms.mk"), re.MULTILINE)[1].split()
+    extensions = [f"{version}/{platform}/evtx.duckdb_extension.gz" for version in [f"v{PINNED}", "v1.5.6"] for platform in platforms]
+    packages = [f"evtx_arrow-{VERSION}-cp311-abi3-win_amd64.whl", f"evtx_arrow-{VERSION}.tar.gz", "evtx_arrow-0.0.1-cp311-abi3-win_amd64.whl"]
+    for name in [*extensions, *packages, "evtx-web.zip", "evtx.cdx.json"]:
+        (tmp_path / "dist" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "dist" / name).write_text(name)
+    return tmp_path / "dist"
+
+
+def digest(text):
+    return hashlib.sha256(text if isinstance(text, bytes) else text.encode()).hexdigest()
+
+
+def test_files_say_for_which_duckdb_and_platform_they_are(dist, tmp_path):
+    done = release("files", dist, tmp_path / "release", "https://host.example/owner/name")
     assert done.returncode == 0, done.stderr
     sums = dict(reversed(line.split("  ")) for line in (tmp_path / "release/SHA256SUMS").read_text().splitlines())
-    assert sums == {
-        f"evtx.v{pinned}.linux_arm64.duckdb_extension.gz": hashlib.sha256(pinned.encode()).hexdigest(),
-        "evtx.linux_arm64.duckdb_extension.gz": hashlib.sha256(b"1.5.6").hexdigest(),
-        f"evtx_arrow-{VERSION}-cp311-abi3-win_amd64.whl": hashlib.sha256(b"wheel").hexdigest(),
-        **{text: hashlib.sha256((ROOT / text).read_bytes()).hexdigest() for text in ["LICENSE", "THIRD-PARTY-NOTICES.txt"]},
-    }
+    assert sums[f"evtx.v{PINNED}.linux_arm64.duckdb_extension.gz"] == digest(f"v{PINNED}/linux_arm64/evtx.duckdb_extension.gz")
+    assert sums["evtx.linux_arm64.duckdb_extension.gz"] == digest("v1.5.6/linux_arm64/evtx.duckdb_extension.gz")
+    assert sums[f"evtx-{VERSION}.cdx.json"] == digest("evtx.cdx.json")
+    assert sums["LICENSE"] == digest((ROOT / "LICENSE").read_bytes())
+    # Of an older package, nothing.
+    assert [name for name in sums if name.startswith("evtx_arrow")] == [f"evtx_arrow-{VERSION}-cp311-abi3-win_amd64.whl", f"evtx_arrow-{VERSION}.tar.gz"]
+    assert len(sums) == len(list((tmp_path / "release").iterdir())) - 1 == 12 + 2 + 2 + 2 + 2
+
+
+def test_recipes_name_the_files_of_the_release(dist, tmp_path):
+    """Those for Homebrew and Scoop: each URL is a file of the release, and its checksum follows."""
+    assert release("files", dist, tmp_path / "release", "https://host.example/owner/name").returncode == 0
+    named = []
+    for recipe in "evtx.rb", "evtx.json":
+        text = (tmp_path / "release" / recipe).read_text(encoding="utf-8")
+        assert "{{" not in text
+        for url, checksum in re.findall(r'"?url"?:? "(.*?)(?:#.*?)?",?\n.*"([0-9a-f]{64})"', text):
+            name = url.removeprefix(f"https://host.example/owner/name/releases/download/v{VERSION}/")
+            assert digest((tmp_path / "release" / name).read_bytes()) == checksum
+            named.append(name)
+    json.loads(text)
+    if ruby := shutil.which("ruby"):
+        subprocess.run([ruby, "-wc", tmp_path / "release/evtx.rb"], check=True)
+    assert sorted(named) == sorted(path.name for path in (tmp_path / "release").glob("evtx.[!v]*.gz"))
+
+
+def test_a_recipe_for_a_file_that_is_missing_is_refused(dist, tmp_path):
+    (dist / "v1.5.6/osx_arm64/evtx.duckdb_extension.gz").unlink()
+    done = release("files", dist, tmp_path / "release", "https://host.example/owner/name")
+    assert done.returncode != 0 and "evtx.rb needs evtx.osx_arm64.duckdb_extension.gz" in done.stderr
 
 
 def test_published_files_have_the_licences_of_the_crates_in_them():
@@ -78,6 +115,13 @@ def test_published_files_have_the_licences_of_the_crates_in_them():
     assert len(crates) > 50 and crates - named == set()
     for project in ["evtx-sql/pyproject.toml", "python/pyproject.toml"]:
         assert re.search(r'^license-files = .*"THIRD-PARTY-NOTICES.txt"', read(project), re.MULTILINE), project
+
+
+def test_what_each_system_of_a_release_is_asked_is_what_the_samples_say(con, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    monkeypatch.chdir(ROOT)
+    check = importlib.import_module("check_release")
+    assert [list(con.execute(query).fetchone()) for query in json.loads(check.queries(tmp_path))] == [row for _, row in check.CHECKS]
 
 
 @pytest.mark.parametrize("workflow", sorted(ROOT.glob(".github/workflows/*.yml")), ids=lambda path: path.name)

@@ -8,7 +8,7 @@ import pytest
 from conftest import SAMPLES
 
 pytest_plugins = "pages"
-pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
 
 
 def test_rows_are_those_of_the_extension_over_the_samples(samples, same):

@@ -9,7 +9,7 @@ import pytest
 from client import promised
 from conftest import SAMPLES
 
-pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
 
 LOG = SAMPLES / "DC01-Security.evtx"
 GIGABYTES = 3

@@ -7,7 +7,7 @@ import pytest
 from conftest import SAMPLES, write_log
 
 pytest_plugins = "pages"
-pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
 
 
 def test_a_load(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from conftest import SAMPLES
 
 pytest_plugins = "pages"
-pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
 
 # These take seconds, or more memory than archives may have on the page.
 SLOW = ["names.evtx", "nodes.evtx", "samenames2.evtx", "zstd_seqs.evtx.zst"]

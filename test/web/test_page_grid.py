@@ -4,7 +4,7 @@ import case
 import pytest
 
 pytest_plugins = "pages"
-pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
 
 ROWS = "SELECT range AS i, 'row ' || range AS name, [range, NULL] AS list FROM range(1_000_000)"
 CELLS = "document.querySelectorAll('#grid td').length"

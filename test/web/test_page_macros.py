@@ -8,7 +8,7 @@ import pytest
 from conftest import SAMPLES
 
 pytest_plugins = "pages"
-pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
 
 # What is asked of the page, and of the extension over a folder.
 CALLS = {
@@ -17,6 +17,9 @@ CALLS = {
     "evtx_process_tree": ("evtx_process_tree_of('events')", "evtx_process_tree('{}')"),
     "evtx_script_blocks": ("evtx_script_blocks_of('events')", "evtx_script_blocks('{}')"),
     "evtx_accounts": ("evtx_accounts_of('events')", "evtx_accounts('{}')"),
+    "evtx_metrics": ("evtx_metrics_of('events')", "evtx_metrics('{}')"),
+    "evtx_decoded": ("evtx_decoded_of('events')", "evtx_decoded('{}')"),
+    "evtx_facts": ("evtx_facts_of('events', table_of_files := 'files')", "evtx_facts('{}')"),
     "evtx_case_summary": ("evtx_case_summary_of('events', table_of_files := 'files')", "evtx_case_summary('{}')"),
     "evtx_file_metadata": ("files", "evtx_file_metadata('{}')"),
 }

@@ -12,7 +12,7 @@ from structures import CHUNK, FILE_HEADER, file_header
 
 pytest_plugins = "pages"
 pytestmark = [
-    pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium"),
+    pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed"),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc"),
 ]
 

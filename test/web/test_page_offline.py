@@ -9,7 +9,7 @@ import case
 import pytest
 from conftest import SAMPLES
 
-pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
 
 # What a script that got into the page could try. Each attempt ends with how it failed.
 ATTEMPTS = """

@@ -6,7 +6,7 @@ from conftest import SAMPLES
 from structures import FILE_HEADER, file_header
 
 pytest_plugins = "pages"
-pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
 
 COLUMNS = "SELECT string_agg(column_name, ' ') FROM (DESCRIBE events)"
 

@@ -4,7 +4,7 @@ import case
 import pytest
 
 pytest_plugins = "pages"
-pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="there is no Chromium")
+pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
 
 
 def test_recipes_run(samples):
@@ -24,5 +24,5 @@ def test_recipes_run(samples):
 
     found, errors = samples(steps)
     assert errors == {}
-    assert len(found) > 20
-    assert sum(count > 0 for count in found.values()) > 12
+    assert len(found) >= 10
+    assert sum(count > 0 for count in found.values()) > len(found) / 2

@@ -237,17 +237,14 @@ async function parquet() {
   return new Blob(parts, { type: "application/vnd.apache.parquet" });
 }
 
-/** A value for JSON. */
-const plain = (_, value) => (typeof value === "bigint" ? Number(value) : value);
+/** A value for JSON. DuckDB-Wasm has bytes in place of booleans in structs. */
+const plain = (key, value) => (key.startsWith("has_") ? Boolean(value) : typeof value === "bigint" ? Number(value) : value);
 
-/** The report on the matches of rules: the page of the macro evtx_sigma_report_of. */
+/** The report on the case: the page of the macro evtx_case_report_of. */
 async function report() {
-  const items = rows(await run("FROM evtx_sigma_report_rows('matches', 'events')"));
-  const all = (name) => items.map((item) => item[name]).filter((value) => value !== null);
-  const lists = (name) => all(name).map((row) => Object.values(row.toJSON()));
-  const rules = lists("rule").sort(([one], [other]) => Number(one - other)).map(([, ...rule]) => rule);
-  const [figures] = all("figures");
-  const data = JSON.stringify({ ...figures.toJSON(), rules, groups: lists("kept"), rows: lists("line"), errors: all("damage") }, plain);
+  const hasMatches = rows(await run("FROM duckdb_tables() WHERE table_name = 'matches'")).length > 0;
+  const items = rows(await run(`FROM evtx_case_report_rows('events', ${hasMatches ? "'matches'" : "NULL"}, 'files')`));
+  const data = JSON.stringify({ zone: null, items: items.map((item) => Object.values(item).find((value) => value !== null)) }, plain);
   return new Blob([ask({ do: "report", data })], { type: "text/html" });
 }
 

@@ -38,9 +38,6 @@ export function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
 
-/** Lets the browser do other work. */
-export const pause = () => new Promise((resolve) => { setTimeout(resolve); });
-
 /** A table of objects, whose keys are its headings; `cell(key, row)` may make the content of a cell. */
 export function table(rows, cell = () => null) {
   const keys = Object.keys(rows[0] ?? {});

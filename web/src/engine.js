@@ -230,7 +230,7 @@ export class Engine extends EventTarget {
     return this.#db.call({ name: "all", sql });
   }
 
-  /** The result as a Blob: `csv` or `parquet`; or the HTML `report` of the matches. */
+  /** The result as a Blob: `csv` or `parquet`; or the HTML `report` on the case. */
   save(format) {
     return this.#db.call({ name: "save", format });
   }

@@ -1,5 +1,5 @@
-// The functions that the macros need and that DuckDB-Wasm does not have: those of the extension, and of DuckDB's extensions
-// json and icu, which are not among the files of DuckDB-Wasm. A function takes and returns texts.
+// The functions that the macros need and that DuckDB-Wasm does not have: those of the extension, and of DuckDB's extension json,
+// which is not among the files of DuckDB-Wasm. A function takes and returns texts.
 
 import { ofTexts } from "./udf.js";
 
@@ -28,18 +28,27 @@ function typeOf(value) {
   return { object: "OBJECT", string: "VARCHAR", boolean: "BOOLEAN", number: Number.isInteger(value) ? "BIGINT" : "DOUBLE" }[typeof value];
 }
 
-/** How many seconds a time zone is ahead of UTC at a time, in seconds since 1970-01-01 UTC. */
-function offset(zone, seconds) {
-  const parts = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" }).formatToParts(Number(seconds) * 1000);
-  const found = /GMT(?:([+-])(\d+):(\d+)(?::(\d+))?)?/.exec(parts.find(({ type }) => type === "timeZoneName").value);
-  const [, sign, ...numbers] = found;
-  const [hours, minutes, rest] = numbers.map((text) => Number(text ?? 0));
-  return (sign === "-" ? -1 : 1) * (hours * 3600 + minutes * 60 + rest);
-}
-
 // Each item of a list is its length in bytes, a colon and its text; NULL is a hyphen.
 const packed = (list, item) => `array_to_string(list_transform(${list}, lambda x: ${item}), '')`;
 const packedText = (text) => `coalesce(strlen(${text}) || ':' || ${text}, '-')`;
+
+// The texts of what an event says about a logon session, and of a session.
+const STEP = ["kind", "act", "session", "account", "domain", "sid", "address", "workstation", "method", "process", "privileges"];
+const SESSION = ["kind", "computer", "user_name", "user_sid", "remote_host", "workstation", "authentication", "process", "logon_id", "privileges"];
+const texts = (names) => names.map((name) => `${name} VARCHAR`);
+const EVENT = [
+  ...["x.event_id", "x.number", "epoch_ns(x.time)", "epoch_ns(x.log_time)", "x.digest", "x.is_contested::INTEGER", "x.computer"],
+  ...[...STEP, "step", "logon_type"].map((name) => `x.step.${name}`),
+];
+// The names of computers in a file, and uses of names of accounts.
+const COMPUTER = [
+  ...["x.file", "x.computer", "x.channel", "x.records", "x.first_number", "x.last_number", "epoch_ns(x.first)", "epoch_ns(x.last)"],
+  ...["x.least", "x.most", "x.old_host", "x.new_host", "x.own_sid"],
+];
+const USE = [
+  ...["x.computer", "x.sid", "x.domain", "x.name", "x.evidence", "x.log", "x.last_log", "x.place"],
+  "array_to_string(list_transform(x.times, lambda y: epoch_ns(y)), ',')",
+];
 
 /** Macros in place of those of the extension, and of its functions. */
 const MACROS = [
@@ -49,17 +58,42 @@ const MACROS = [
   "evtx_code_names(source, code) AS CAST(evtx_web_code('names', source, code::VARCHAR) AS VARCHAR[])",
   "evtx_code_meaning(source, code) AS evtx_web_code('meaning', source, code::VARCHAR)",
   "evtx_code_text(source, code) AS evtx_web_code('text', source, code::VARCHAR)",
-  `evtx_event_details(provider, event_id, fields, root, shown) AS evtx_web_details(
-     provider, event_id::VARCHAR, ${packed("fields", `${packedText("x.key")} || ${packedText("x.value")}`)},
-     root, ${packed("shown", packedText("x"))})`,
-  `evtx_data_rows(table_name) AS TABLE
-   SELECT * EXCLUDE content, CASE WHEN user_data IS NULL THEN event_data ELSE content.fields END AS data,
-     content.attributes AS attributes, content.element AS element
-   FROM (SELECT *, CAST(evtx_web_user_data(user_data::VARCHAR) AS
-           STRUCT(element VARCHAR, attributes MAP(VARCHAR, VARCHAR), fields MAP(VARCHAR, VARCHAR))) AS content
-         FROM query_table(table_name))`,
-  `evtx_offset_rows(table_name) AS TABLE
-   SELECT *, evtx_web_offset(zone, epoch(time)::BIGINT::VARCHAR)::DOUBLE AS utc_offset_seconds FROM query_table(table_name)`,
+  `evtx_event_roles(provider, event_id, event_data, user_data, computer, user_sid) AS CAST(evtx_web_roles(
+     provider, event_id::VARCHAR, ${packed("map_entries(event_data)", `${packedText("x.key")} || ${packedText("x.value")}`)},
+     user_data::VARCHAR, computer, user_sid) AS STRUCT(
+       event VARCHAR, topic VARCHAR, level VARCHAR, account VARCHAR, domain VARCHAR, user_sid VARCHAR, remote_host VARCHAR,
+       process VARCHAR, target VARCHAR, detail VARCHAR, details VARCHAR, claims_own_name BOOLEAN, is_windows BOOLEAN))`,
+  `evtx_user_data_fields(user_data) AS CAST(evtx_web_user_data(user_data::VARCHAR) AS
+     STRUCT(element VARCHAR, attributes MAP(VARCHAR, VARCHAR), fields MAP(VARCHAR, VARCHAR)))`,
+  `evtx_decoded_texts(fields) AS CAST(evtx_web_decoded(
+     ${packed("map_entries(fields)", `${packedText("x.key")} || ${packedText("x.value")}`)}) AS STRUCT(field VARCHAR, encoding VARCHAR, text VARCHAR)[])`,
+  "evtx_other_machine(host, computer, written_by) AS evtx_web_machine(host::VARCHAR, computer::VARCHAR, written_by::VARCHAR)",
+  `evtx_log_times(logs, numbers, times, old_times, new_times, is_late) AS list_transform(CAST(evtx_web_log_times(array_to_string(list_transform(
+     list_zip(logs, numbers, times, old_times, new_times, is_late),
+     lambda x: concat(x[1], ',', x[2], ',', epoch_ns(x[3]), ',', epoch_ns(x[4]), ',', epoch_ns(x[5]), ',', x[6]::INTEGER, ';')), ''))
+     AS BIGINT[]), lambda x: make_timestamp_ns(x))`,
+  `evtx_logon_step(provider, event_id, data, user_sid) AS CAST(evtx_web_logon_step(
+     provider, event_id::VARCHAR, ${packed("map_entries(data)", `${packedText("x.key")} || ${packedText("x.value")}`)}, user_sid)
+     AS STRUCT(${texts(STEP)}, step UTINYINT, logon_type INTEGER))`,
+  `evtx_logon_sessions(events, all_accounts) AS list_transform(CAST(evtx_web_logon_sessions(
+     ${packed("events", EVENT.map((value) => packedText(`(${value})::VARCHAR`)).join(" || "))}, all_accounts::INTEGER::VARCHAR)
+     AS STRUCT(${texts(SESSION)}, logon_time BIGINT, logoff_time BIGINT, logon_log_time BIGINT, logoff_log_time BIGINT,
+       logon_number UBIGINT, logoff_number UBIGINT, logon_type INTEGER, claims_own_name BOOLEAN,
+       connections STRUCT(connected BIGINT, disconnected BIGINT, remote_host VARCHAR)[], other_logon_ids VARCHAR[], is_accepted BOOLEAN,
+       is_contested BOOLEAN)[]),
+     lambda x: {${SESSION.map((name) => `${name}: x.${name}`)}, logon_time: make_timestamp_ns(x.logon_time), logoff_time: make_timestamp_ns(x.logoff_time),
+       logon_log_time: make_timestamp_ns(x.logon_log_time), logoff_log_time: make_timestamp_ns(x.logoff_log_time),
+       logon_number: x.logon_number, logoff_number: x.logoff_number,
+       logon_type: x.logon_type, claims_own_name: x.claims_own_name, connections: list_transform(x.connections, lambda y: {
+         connected: make_timestamp_ns(y.connected), disconnected: make_timestamp_ns(y.disconnected), remote_host: y.remote_host}),
+       other_logon_ids: x.other_logon_ids, is_accepted: x.is_accepted, is_contested: x.is_contested})`,
+  `evtx_machines(names) AS CAST(evtx_web_machines(${packed("names", COMPUTER.map((value) => packedText(`(${value})::VARCHAR`)).join(" || "))}) AS VARCHAR[])`,
+  `evtx_account_names(uses) AS list_transform(CAST(evtx_web_account_names(
+     ${packed("uses", USE.map((value) => packedText(`(${value})::VARCHAR`)).join(" || "))}) AS STRUCT(
+       computer VARCHAR, user_sid VARCHAR, user_name VARCHAR, first_seen BIGINT, last_seen BIGINT, is_renamed BOOLEAN, name_source VARCHAR,
+       log UBIGINT, place UBIGINT)[]),
+     lambda x: {computer: x.computer, user_sid: x.user_sid, user_name: x.user_name, first_seen: make_timestamp_ns(x.first_seen),
+       last_seen: make_timestamp_ns(x.last_seen), is_renamed: x.is_renamed, name_source: x.name_source, log: x.log, place: x.place})`,
 ];
 
 /**
@@ -67,10 +101,9 @@ const MACROS = [
  * rows, `ask` runs a command of the core, and `run` a statement.
  */
 export function defineFunctions(define, ask, run) {
-  for (const name of ["code", "details", "user_data"]) {
+  for (const name of ["code", "roles", "log_times", "logon_step", "logon_sessions", "machines", "account_names", "user_data", "machine", "decoded"]) {
     define(`evtx_web_${name}`, (bytes, rows, count) => ask({ do: "function", name, count }, bytes));
   }
-  define("evtx_web_offset", ofTexts((zone, seconds) => String(offset(zone, seconds))));
   define("json_extract", ofTexts((json, path) => JSON.stringify(valueAt(json, path))));
   define("json_extract_string", ofTexts((json, path) => {
     const value = valueAt(json, path) ?? null;

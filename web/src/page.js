@@ -2,17 +2,17 @@
 //
 // IDs that tests use: #drop, #files, #files-input, #folder, #folder-input, #options, #reset, #engine (the state of the database);
 // #loading, #progress, #cancel, #loaded, #reading-list; #choose (the dialog), #choose-why, #choose-events, #choose-providers,
-// #choose-password, #choose-columns, #choose-read; #timeline, #time-all; #tabs with #tab-summary, #tab-events, #tab-matches and
-// #tab-damage for #summary, #events, #matches and #damage; #sql (editable text), #run, #stop, #recipes, #status, #error, #grid,
+// #choose-password, #choose-columns, #choose-read; #timeline, #time-all; #tabs with #tab-facts, #tab-events, #tab-matches and
+// #tab-damage for #facts, #events, #matches and #damage; #sql (editable text), #run, #stop, #recipes, #status, #error, #grid,
 // #detail, #save-parquet, #save-csv, #save-report. `document.body.dataset.state` is starting, ready, loading or loaded.
 
 import { $, download, element, number, quote, size, some, table, visible } from "./dom.js";
 import { chosen, dropped } from "./drop.js";
 import { makeEditor } from "./editor.js";
 import { Engine } from "./engine.js";
+import { showFacts } from "./facts.js";
 import { makeGrid } from "./grid.js";
 import recipes from "./recipes.js";
-import { showSummary } from "./summary.js";
 import { makeTimeline, timeText } from "./timeline.js";
 
 // The columns that most macros need.
@@ -216,14 +216,14 @@ async function show(result) {
   const isUntouched = editor.text().trim() === START;
   $("case").hidden = false;
   $("tab-matches").hidden = result.matches === null;
-  if (isUntouched) select("summary");
+  if (isUntouched) select("facts");
   // One after the other: DuckDB has one worker.
   const steps = [
     () => shown && run(shown),
     () => timeline.show("(SELECT min(time_created) AS first, max(time_created) AS last FROM events)"),
     async () => {
-      const machines = await showSummary($("summary"), engine, query).catch((error) => {
-        $("summary").replaceChildren();
+      const machines = await showFacts($("facts-list"), engine, query).catch((error) => {
+        $("facts-list").replaceChildren();
         throw error;
       });
       $("about").textContent = `${some(machines, "machine")}, ${read(result)}. Nothing leaves this machine.`;
@@ -236,7 +236,7 @@ async function show(result) {
     await step()?.catch((error) => {
       const missing = FEW.filter((name) => options.columns && !options.columns.includes(name));
       const text = missing.length ? `Not shown without the columns ${missing.join(", ")}` : `Not shown: ${error.message}`;
-      $("summary").append(element("p", text, { className: "error lines" }));
+      $("facts-list").append(element("p", text, { className: "error lines" }));
     });
   }
 }

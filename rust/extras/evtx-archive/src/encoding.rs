@@ -7,7 +7,7 @@ use memchr::memmem;
 const DECLARATION: usize = 256;
 
 /// How many bytes a text in UTF-8 has in a file with this encoding; `None` for UTF-8, whose bytes are those of the file.
-pub(crate) fn len_in_file(text: &[u8], encoding: Option<&'static Encoding>) -> u64 {
+pub fn len_in_file(text: &[u8], encoding: Option<&'static Encoding>) -> u64 {
     let Some(encoding) = encoding else {
         return text.len() as u64;
     };
@@ -18,7 +18,7 @@ pub(crate) fn len_in_file(text: &[u8], encoding: Option<&'static Encoding>) -> u
 }
 
 /// The encoding of a text by its first bytes, and the length of its byte order mark.
-pub(crate) fn encoding(bytes: &[u8]) -> (&'static Encoding, usize) {
+pub fn encoding(bytes: &[u8]) -> (&'static Encoding, usize) {
     if let Some(marked) = Encoding::for_bom(bytes) {
         return marked;
     }

@@ -24,10 +24,9 @@ mod entry;
 mod storage;
 mod encoding;
 mod xml;
-mod lines;
 
+pub use encoding::{encoding, len_in_file};
 pub use formats::NESTING;
 pub use limits::Archives;
-pub use lines::{LINE_FILES, LineScan};
 pub use storage::ArchiveStorage;
-pub use xml::{EXPORT_FILES, XmlExport};
+pub use xml::{EXPORT_FILES, XmlExport, log_of_texts};

@@ -15,7 +15,11 @@ use evtx_scan::{Call, FileKind, Holds, NestedFile, OpenFile, OtherFiles, ScanPat
 use crate::formats::NESTING;
 use crate::limits::Archives;
 use crate::memory::unusable;
-use convert::convert;
+use convert::{RenderingEnd, convert, end_of_rendering};
+use event::Parser;
+use evtx_writer::LogWriter;
+use markup::{Lexed, Unended, lex};
+use scopes::Scopes;
 
 /// Exports of events as XML.
 pub const EXPORT_FILES: FileKind = FileKind::Other(&OtherFiles {
@@ -63,5 +67,64 @@ impl NestedFile for XmlExport {
             return opened.failure.map_or_else(|| unusable("the file is empty"), Err);
         }
         convert(opened, &self.shared, call.interrupt)
+    }
+}
+
+/// The events in texts of XML, one in each, as a log whose record IDs are the numbers of the texts, from 1. Then why the event of each
+/// text cannot be read, or not as a whole.
+pub fn log_of_texts<'t>(texts: impl Iterator<Item = &'t str>) -> (Vec<u8>, Vec<Option<String>>) {
+    let (mut log, mut parser) = (LogWriter::new(1), Parser::default());
+    let reasons = texts.zip(1..).map(|(text, id)| {
+        let rest = match read(text, &mut parser) {
+            Ok(len) => &text[len..],
+            Err(why) => return Some(why),
+        };
+        let written = parser
+            .event
+            .take()
+            .map(|event| log.write_spelled(id, parser.head.written, event));
+        let misfits = parser.misfits.join(", ");
+        match written {
+            Some(Err(why)) => Some(why.to_string()),
+            _ if !rest.trim().is_empty() => Some("text follows its event".to_owned()),
+            _ => (!misfits.is_empty()).then(|| format!("cannot read {misfits}")),
+        }
+    });
+    let reasons = reasons.collect();
+    (log.finish(), reasons)
+}
+
+/// Reads the event in a text. Returns where it ends.
+fn read(text: &str, parser: &mut Parser) -> Result<usize, String> {
+    let (mut scopes, mut at) = (Scopes::default(), text.find("<Event").unwrap_or_default());
+    let mut rendering = at;
+    parser.begin();
+    loop {
+        let was_rendering = parser.is_rendering();
+        let failure = match lex(&text.as_bytes()[at..], Unended::default()) {
+            Lexed::Token(token, len) => match parser.take(&token, &mut scopes) {
+                Ok(true) => return Ok(at + len),
+                Ok(false) => {
+                    at += len;
+                    rendering = if was_rendering { rendering } else { at };
+                    continue;
+                }
+                Err(why) => why,
+            },
+            Lexed::Broken(why) => why.to_owned(),
+            _ => "it ends before its event does".to_owned(),
+        };
+        let (end, is_end) = match end_of_rendering(text.as_bytes(), rendering, Unended::default()) {
+            _ if !was_rendering => return Err(failure),
+            RenderingEnd::Unknown => return Err(failure),
+            RenderingEnd::At(end, is_end) => (end, is_end),
+            // The text is cut.
+            RenderingEnd::After(_) => (text.len(), true),
+        };
+        parser.leave_rendering(&failure, is_end, &mut scopes);
+        at = end;
+        if is_end {
+            return Ok(at);
+        }
     }
 }

@@ -35,6 +35,11 @@ fn class(pattern: &str) -> Regex {
 
 /// Decodes base64, also of the URL-safe alphabet, to a text in UTF-8 or UTF-16LE. `None` if it does not look like one.
 pub(crate) fn decode(base64: &str) -> Option<String> {
+    text(&bytes(base64)?).map(|(text, _)| text)
+}
+
+/// The bytes within base64, also of the URL-safe alphabet.
+pub(crate) fn bytes(base64: &str) -> Option<Vec<u8>> {
     let mut plain: Vec<u8> = base64.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     while plain.last() == Some(&b'=') {
         plain.pop();
@@ -46,12 +51,13 @@ pub(crate) fn decode(base64: &str) -> Option<String> {
             _ => *byte,
         };
     }
-    text(&BASE64.decode(plain).ok()?)
+    BASE64.decode(plain).ok()
 }
 
-/// The bytes as a text in UTF-8 or UTF-16LE. `None` if they do not look like one.
-pub(crate) fn text(bytes: &[u8]) -> Option<String> {
-    utf8(bytes).map(str::to_owned).or_else(|| utf16(bytes))
+/// The bytes as a text in UTF-8 or UTF-16LE, and whether it is UTF-16LE. `None` if they do not look like one.
+pub(crate) fn text(bytes: &[u8]) -> Option<(String, bool)> {
+    let utf8 = utf8(bytes).map(|text| (text.to_owned(), false));
+    utf8.or_else(|| utf16(bytes).map(|text| (text, true)))
 }
 
 /// The bytes as UTF-8, without trailing zeros. Unused control characters mean that they are UTF-16. So does white space

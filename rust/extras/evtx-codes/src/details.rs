@@ -2,10 +2,9 @@
 
 use crate::base64;
 use crate::code::Code;
+use crate::events::{Fields, Source};
 use crate::table::{RIGHTS, Table, table, table_of_rights};
 use crate::text::replace;
-
-const SECURITY: &str = "Microsoft-Windows-Security-Auditing";
 
 /// Fields of other providers that contain a status, without spaces and in small letters.
 const STATUSES: [&str; 9] = [
@@ -23,19 +22,42 @@ const STATUSES: [&str; 9] = [
 /// The longest value that is read for codes, in bytes. A record of a log has no longer one.
 const LONGEST: usize = 1 << 16;
 
-/// An event, to write its details.
+/// A provider whose events have codes of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Security,
+    /// Its numbers are in the table with this name.
+    Numbers(&'static str),
+    /// Its own account did not cause its events.
+    Sysmon,
+    Other,
+}
+
+impl Kind {
+    pub(crate) fn of(provider: &str) -> Self {
+        match &*provider.to_ascii_lowercase() {
+            "microsoft-windows-security-auditing" => Kind::Security,
+            "microsoft-windows-windows defender" => Kind::Numbers("defender_parameter"),
+            "microsoft-windows-grouppolicy" => Kind::Numbers("group_policy_parameter"),
+            "service control manager" | "netlogon" => Kind::Numbers("status"),
+            "microsoft-windows-sysmon" => Kind::Sysmon,
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// The fields of an event, to write them as one line.
 #[derive(Debug, Clone, Copy)]
-pub struct Event<'a> {
-    /// Its provider.
-    pub provider: &'a str,
-    /// Its ID.
-    pub event_id: u32,
+pub(crate) struct Details<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) event_id: u32,
     /// The name for a field `#text`, which is the text of the element that contains the fields; empty without one.
-    pub root: &'a str,
-    /// The keys and values.
-    pub fields: &'a [(&'a str, &'a str)],
+    pub(crate) root: &'a str,
+    pub(crate) fields: &'a Fields<'a>,
     /// Values that the reader sees elsewhere.
-    pub shown: &'a [&'a str],
+    pub(crate) shown: &'a [&'a str],
+    /// The field in which another machine has the name of this one.
+    pub(crate) claim: Option<&'a str>,
 }
 
 /// Whether a text is only `%%nnnn`.
@@ -57,7 +79,8 @@ fn text_of_hex(hex: &str) -> Option<String> {
     let byte = |[high, low]: &[u8; 2]| Some(digit(*high)? << 4 | digit(*low)?);
     let bytes: Vec<u8> = pairs.iter().map(byte).collect::<Option<_>>()?;
     let is_visible = |three: &[u8]| three.iter().all(u8::is_ascii_graphic);
-    base64::text(&bytes).filter(|text| text.as_bytes().windows(3).any(is_visible))
+    let (text, _) = base64::text(&bytes)?;
+    text.as_bytes().windows(3).any(is_visible).then_some(text)
 }
 
 /// The name of a code in a table.
@@ -65,24 +88,23 @@ fn name(of: &str, code: &str) -> Option<String> {
     Some(table(of)?.find(Code::Text(code))?.name.to_owned())
 }
 
-impl Event<'_> {
+impl Details<'_> {
     fn value(&self, key: &str) -> Option<&str> {
         Some(self.fields.iter().find(|(known, _)| *known == key)?.1)
     }
 
     /// A value as the name of the code that it is, if the provider writes codes in this form.
     fn replaced(&self, value: &str) -> Option<String> {
-        let parameters = match self.provider {
-            SECURITY => {
+        let parameters = match self.kind {
+            Kind::Security => {
                 let start = value.trim_ascii_start();
                 let has_codes = start.starts_with(['%', '{']) || start.starts_with("---");
-                return has_codes.then(|| table("parameters").map(|table| replace(table, value)))?;
+                let replaced = has_codes.then(|| table("parameters").map(|table| replace(table, value)))?;
+                return replaced.filter(|replaced| replaced != value);
             }
             // These have numbers of their own in the same form, or Win32 errors.
-            "Microsoft-Windows-Windows Defender" => "defender_parameter",
-            "Microsoft-Windows-GroupPolicy" => "group_policy_parameter",
-            "Service Control Manager" | "NETLOGON" => "status",
-            _ => return None,
+            Kind::Numbers(table) => table,
+            Kind::Sysmon | Kind::Other => return None,
         };
         is_parameter(value).then(|| name(parameters, value).unwrap_or_else(|| value.to_owned()))
     }
@@ -95,7 +117,7 @@ impl Event<'_> {
         {
             return Some(text);
         }
-        if self.provider != SECURITY {
+        if self.kind != Kind::Security {
             // Small numbers can be codes of the provider's own.
             let key = || {
                 key.bytes()
@@ -130,30 +152,30 @@ impl Event<'_> {
 
     /// The fields as one line, with the names of codes. It starts with the command line and ends with the IDs and the
     /// account that caused the event. Returns `None` if no field is left to show.
-    pub fn details(&self) -> Option<String> {
+    pub(crate) fn line(&self) -> Option<String> {
         let mut line = String::with_capacity(self.fields.iter().map(|(key, value)| key.len() + value.len() + 8).sum());
-        let mut push = |key: &str, value: &str, names: Option<String>| {
-            let separator = if line.is_empty() { "" } else { " ¦ " };
-            for text in [separator, key, ": ", value] {
-                line.push_str(text);
-            }
-            if let Some(names) = names {
-                for text in [" (", &names, ")"] {
-                    line.push_str(text);
-                }
-            }
-        };
+        let mut push = |key: &str, value: &str, names: Option<String>| push(&mut line, key, value, names);
         const COMMAND: &str = "CommandLine";
         if let Some(command) = self.value(COMMAND).filter(|command| !command.is_empty()) {
             push(COMMAND, command, None);
         }
         let object_type = self.value("ObjectType");
+        // Most values have another length than each that is shown.
+        let length = |text: &str| 1 << (text.len() % 64);
+        let lengths: u64 = self.shown.iter().fold(0, |lengths, text| lengths | length(text));
         for last in [false, true] {
             for (key, value) in self.fields {
-                let is_last = ["Id", "id", "ID"].iter().any(|end| key.ends_with(end))
-                    || key.starts_with("Subject")
-                    || *key == "UtcTime";
-                if is_last != last || [COMMAND, "#attributes"].contains(key) || self.shown.contains(value) {
+                let ends_in_id = matches!(key.as_bytes(), [.., b'I', b'd' | b'D'] | [.., b'i', b'd']);
+                // The first letter decides most calls of a comparison.
+                let is_subject = key.starts_with('S') && key.starts_with("Subject");
+                let is_last = ends_in_id || is_subject || *key == "UtcTime";
+                let is_claim = self.claim == Some(*key);
+                let is_elsewhere = lengths & length(value) != 0 && self.shown.contains(value) && !is_claim;
+                if is_last != last || [COMMAND, "#attributes"].contains(key) || is_elsewhere {
+                    continue;
+                }
+                if is_claim {
+                    push(key, value, Some("claims to be this machine".to_owned()));
                     continue;
                 }
                 let shown = match *key {
@@ -171,14 +193,63 @@ impl Event<'_> {
                 }
             }
         }
-        // Without an exit, the loop is compiled to vector instructions.
-        if line
-            .bytes()
-            .fold(false, |found, byte| found | matches!(byte, b'\t' | b'\n' | b'\r'))
-        {
-            line = on_one_line(&line);
+        finished(line)
+    }
+
+    /// The fields of some sources as one line, with the names of codes. What a pattern takes out of a field stands alone.
+    /// Attributes that an account does not have are left out.
+    pub(crate) fn joined(&self, sources: &[Source]) -> Option<String> {
+        let mut line = String::new();
+        for source in sources {
+            const NOT_SET: &str = "%%1793";
+            let Some(value) = source.value(self.fields).filter(|value| *value != NOT_SET) else {
+                continue;
+            };
+            let replaced = self.replaced(value);
+            let names = match replaced {
+                Some(_) => None,
+                None => self.names(source.field, value, self.value("ObjectType")),
+            };
+            let key = if source.takes_all() { source.field } else { "" };
+            push(&mut line, key, replaced.as_deref().unwrap_or(value), names);
         }
-        (!line.is_empty()).then_some(line)
+        finished(line)
+    }
+}
+
+/// A line on one line, if it has any field.
+fn finished(mut line: String) -> Option<String> {
+    // Without an exit, the loop is compiled to vector instructions.
+    if line
+        .bytes()
+        .fold(false, |found, byte| found | matches!(byte, b'\t' | b'\n' | b'\r'))
+    {
+        line = on_one_line(&line);
+    }
+    (!line.is_empty()).then_some(line)
+}
+
+/// Adds a field to a line. An empty key is left out.
+fn push(line: &mut String, key: &str, value: &str, names: Option<String>) {
+    let separator = if line.is_empty() { "" } else { " ¦ " };
+    line.push_str(separator);
+    if !key.is_empty() {
+        push_escaped(line, key);
+        line.push_str(": ");
+    }
+    push_escaped(line, value);
+    if let Some(names) = names {
+        line.push_str(" (");
+        push_escaped(line, &names);
+        line.push(')');
+    }
+}
+
+/// Adds a text, with each ¦ twice: alone, it is the end of a field.
+fn push_escaped(line: &mut String, text: &str) {
+    match !text.is_ascii() && text.contains('¦') {
+        true => line.push_str(&text.replace('¦', "¦¦")),
+        false => line.push_str(text),
     }
 }
 
@@ -199,16 +270,19 @@ fn on_one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const SECURITY: &str = "microsoft-windows-Security-Auditing";
+
     fn details(provider: &str, event_id: u32, fields: &[(&str, &str)]) -> Option<String> {
-        let (root, shown) = ("Root", &["", "-"]);
-        let event = Event {
-            provider,
+        let (kind, root, shown, claim) = (Kind::of(provider), "Root", &["", "-"][..], Some("Claim"));
+        Details {
+            kind,
             event_id,
             root,
             fields,
             shown,
-        };
-        event.details()
+            claim,
+        }
+        .line()
     }
 
     #[test]
@@ -225,16 +299,25 @@ mod tests {
         let expected = "CommandLine: c ¦ B: two lines ¦ Root: t ¦ SubjectUserName: a ¦ ProcessId: 1";
         assert_eq!(details("P", 1, &fields).as_deref(), Some(expected));
         assert_eq!(details("P", 1, &[("CommandLine", ""), ("Empty", "-")]), None);
-        let event = Event {
-            provider: "P",
+        let fields = [("#text", "t")];
+        let event = Details {
+            kind: Kind::Other,
             event_id: 1,
             root: "",
-            fields: &[("#text", "t")],
+            fields: &fields,
             shown: &[],
+            claim: None,
         };
-        assert_eq!(event.details(), None);
+        assert_eq!(event.line(), None);
         let long = "%%1541 ".repeat(10_000);
         assert_eq!(details(SECURITY, 1, &[("A", &long)]), Some(format!("A: {long}")));
+    }
+
+    #[test]
+    fn values_cannot_look_like_other_fields() {
+        let fields = [("A", "x ¦ B: y"), ("C¦", "¦"), ("Claim", "-")];
+        let expected = "A: x ¦¦ B: y ¦ C¦¦: ¦¦ ¦ Claim: - (claims to be this machine)";
+        assert_eq!(details("P", 1, &fields).as_deref(), Some(expected));
     }
 
     #[test]
@@ -261,6 +344,12 @@ mod tests {
                 "AccessList: SYNCHRONIZE, ReadData (or ListDirectory)",
             ),
             (SECURITY, 4656, ("Name", "100%"), "Name: 100%"),
+            (
+                SECURITY,
+                4719,
+                ("SubcategoryGuid", "{0cce922b-69ae-11d9-bed3-505054503030}"),
+                "SubcategoryGuid: {0cce922b-69ae-11d9-bed3-505054503030} (Detailed Tracking: Process Creation)",
+            ),
             (
                 SECURITY,
                 4656,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::base64;
 use crate::code::Code;
+use crate::events;
 use crate::table::{RIGHTS, Table, table, table_of_rights, tables};
 use crate::text::replace;
 
@@ -29,6 +30,8 @@ pub enum Source {
     UnknownRights,
     /// All lines of all tables, whatever the code.
     AllLines,
+    /// All lines of the list of events, whatever the code.
+    Events,
     /// The text within base64.
     Base64,
 }
@@ -56,13 +59,15 @@ impl Lookup {
     }
 
     /// The source with this name: that of a table; of [`Lookup::Names`] also `access_` with a type of object as events
-    /// name it, known or not, and `*` for all lines of all tables; of [`Lookup::Text`] also `base64`.
+    /// name it, known or not, `*` for all lines of all tables, and `*events` for
+    /// those of the list of events; of [`Lookup::Text`] also `base64`.
     ///
     /// # Errors
     /// A text that lists the tables if there is none with this name.
     pub fn source(self, name: &str) -> Result<Source, String> {
         match (self, name) {
             (Lookup::Names, "*") => return Ok(Source::AllLines),
+            (Lookup::Names, "*events") => return Ok(Source::Events),
             (Lookup::Text, "base64") => return Ok(Source::Base64),
             _ => {}
         }
@@ -84,6 +89,7 @@ impl Lookup {
             Source::Table(table) => table,
             Source::UnknownRights => return Answer::Null,
             Source::AllLines => return Answer::List(lines()),
+            Source::Events => return Answer::List(events::lines().map(Cow::Borrowed).collect()),
             Source::Base64 => {
                 let decoded = match code {
                     Code::Text(text) => base64::decode(text),

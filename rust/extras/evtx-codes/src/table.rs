@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::code::{Code, bare};
+use crate::events::{Listed, SOURCE as SOURCE_OF_EVENTS, events, folded};
 
 /// The most numbers of a SID after its authority (MS-DTYP, 2.4.2).
 const SUB_AUTHORITIES: usize = 15;
@@ -37,6 +38,8 @@ enum CodeKind {
     Guids,
     /// Words in any case. Numbers among them are decimal.
     Words,
+    /// Events, as PROVIDER/ID.
+    Events,
 }
 
 /// A line of a table.
@@ -68,10 +71,10 @@ pub struct Table {
 pub fn tables() -> &'static [Table] {
     static TABLES: OnceLock<Vec<Table>> = OnceLock::new();
     TABLES.get_or_init(|| {
-        SOURCES
-            .iter()
-            .filter_map(|(name, text)| Table::parse(name, text))
-            .collect()
+        let parsed = SOURCES.iter().filter_map(|(name, text)| Table::parse(name, text));
+        let mut tables: Vec<_> = parsed.chain([Table::of_events()]).collect();
+        tables.sort_unstable_by_key(|table| table.name);
+        tables
     })
 }
 
@@ -147,6 +150,29 @@ impl Table {
         Some(table)
     }
 
+    /// The names of the list of events.
+    fn of_events() -> Table {
+        let entry = |listed: &Listed| Entry {
+            code: listed.code,
+            name: listed.name,
+            meaning: None,
+        };
+        let entries: Vec<_> = events().all.iter().map(entry).collect();
+        Table {
+            name: "event_name",
+            source: SOURCE_OF_EVENTS,
+            kind: CodeKind::Events,
+            prefix: None,
+            numbers: Vec::new(),
+            words: entries
+                .iter()
+                .enumerate()
+                .map(|(index, entry)| (folded(entry.code), index))
+                .collect(),
+            entries,
+        }
+    }
+
     /// The entry for a code.
     pub(crate) fn find(&self, code: Code<'_>) -> Option<&Entry> {
         let index = match (self.kind, code) {
@@ -156,6 +182,7 @@ impl Table {
             (CodeKind::Guids | CodeKind::Words, Code::Text(text)) => {
                 self.words.get(&bare(text).to_ascii_lowercase()).copied()
             }
+            (CodeKind::Events, Code::Text(text)) => self.words.get(&folded(text)).copied(),
         };
         index.map(|index| &self.entries[index])
     }
@@ -204,7 +231,9 @@ impl Table {
     /// of texts, the names of the codes in a list; unknown codes stay as they are. `None` if nothing is known.
     pub(crate) fn find_all(&self, code: Code<'_>) -> Option<Vec<Cow<'static, str>>> {
         match (self.kind, code) {
-            (CodeKind::Sids | CodeKind::Guids | CodeKind::Words, Code::Text(list)) => self.find_list(list),
+            (CodeKind::Sids | CodeKind::Guids | CodeKind::Words | CodeKind::Events, Code::Text(list)) => {
+                self.find_list(list)
+            }
             _ => self.find_bits(code),
         }
     }
@@ -256,7 +285,7 @@ mod tests {
 
     #[test]
     fn every_file_is_a_table_with_a_source() {
-        assert_eq!(tables().len(), SOURCES.len());
+        assert_eq!(tables().len(), SOURCES.len() + 1);
         assert!(tables().is_sorted_by_key(|table| table.name));
         for table in tables() {
             let name = table.name;
@@ -287,7 +316,7 @@ mod tests {
                     CodeKind::Sids => {
                         code.starts_with("S-1-") && all(&|byte| byte.is_ascii_digit() || b"-*S".contains(&byte))
                     }
-                    CodeKind::Numbers | CodeKind::Words => true,
+                    CodeKind::Numbers | CodeKind::Words | CodeKind::Events => true,
                 };
                 assert!(is_of_kind, "{}: {code}", table.name);
             }

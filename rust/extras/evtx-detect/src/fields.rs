@@ -7,16 +7,19 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use evtx_sigma::Level;
 
 /// The enums: the names of their types, and their values in order, from number 0 on.
-pub const ENUMS: [(&str, [&str; 5]); 1] = [(
-    "evtx_level",
-    [
-        Level::ALL[0].1,
-        Level::ALL[1].1,
-        Level::ALL[2].1,
-        Level::ALL[3].1,
-        Level::ALL[4].1,
-    ],
-)];
+pub const ENUMS: [(&str, &[&str]); 2] = [
+    (
+        "evtx_level",
+        &[
+            Level::ALL[0].1,
+            Level::ALL[1].1,
+            Level::ALL[2].1,
+            Level::ALL[3].1,
+            Level::ALL[4].1,
+        ],
+    ),
+    ("evtx_fact_level", &evtx_codes::LEVELS),
+];
 
 /// The key of metadata that names the type of an enum.
 const ENUM: &str = "evtx:enum";

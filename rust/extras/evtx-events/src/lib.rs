@@ -4,6 +4,11 @@
 //! the logs, and in the catalog of what Windows' providers declare.
 #![forbid(unsafe_code)]
 
+mod unknown;
+mod accounts;
+mod clock;
+mod machines;
+mod sessions;
 mod unify;
 mod slots;
 mod collected;
@@ -14,11 +19,15 @@ mod settings;
 mod advice;
 mod sent;
 
+pub use accounts::{AccountName, Evidence, NameUse, account_names};
 pub use advice::advice;
+pub use clock::{Stamp, log_times};
 pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key};
 pub use collector::EventCollector;
+pub use machines::{ComputerName, machines};
 pub use sample::SampleSize;
 pub use sent::{EventFieldTuple, from_tuple, to_tuple};
+pub use sessions::{Connection, LogonEvent, LogonSession, Moment, logon_sessions};
 pub use settings::{EventSettings, OF_CERTAIN_EVENTS, Planned};
 pub use slots::{Slots, SlotsError, TooManyEvents};
 pub use unify::column_field;

@@ -81,7 +81,7 @@ impl EventSettings {
     pub fn plan(
         &self,
         options: Options,
-        extras: &[&str],
+        extras: &[String],
         paths: &[ScanPath],
         threads: usize,
         storage: &dyn Storage,
@@ -102,7 +102,8 @@ impl EventSettings {
                 Some(fields) => (fields.clone(), None),
                 None => read_sample(events.clone(), storage, paths, self.sample_size, threads, interrupt)?,
             };
-            Table::of_events(options, events, &fields, extras)
+            let extras: Vec<_> = extras.iter().map(String::as_str).collect();
+            Table::of_events(options, events, &fields, &extras)
         };
         Ok(Planned { table, fields, warning })
     }

@@ -14,4 +14,4 @@ mod settings;
 pub use beside::{MessageFile, MessageFiles, SavedBeside};
 pub use finder::MessageCatalog;
 pub use settings::{ExtraSettings, OF_EXTRAS};
-pub use table::{EXTRAS, Extras, reference};
+pub use table::{Extras, reference};

@@ -31,9 +31,6 @@ macro_rules! columns {
             pub const ALL: Extras = Extras { $($name: true,)* };
         }
 
-        /// The names of the columns. No other column may have them.
-        pub const EXTRAS: &[&str] = &[$(stringify!($name)),*];
-
         const COLUMNS: &[Row] = &[$(Row {
             name: stringify!($name),
             after: $after,

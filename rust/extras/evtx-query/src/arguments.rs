@@ -6,12 +6,12 @@ use std::thread::available_parallelism;
 
 use evtx_arrow::EventField;
 use evtx_detect::{Rules, table_of_matches};
-use evtx_extras::{EXTRAS, reference};
 use evtx_format::Interrupt;
 use evtx_recovery::recover;
 use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Password, ScanError, ScanPath, Storage};
 
 use crate::call::ScanCall;
+use crate::columns::{extras, reference};
 use crate::folders::folder_columns;
 use crate::query::Query;
 use crate::settings::CallSettings;
@@ -94,7 +94,9 @@ impl Arguments {
         function: &str,
         interrupt: Interrupt<'_>,
     ) -> Result<ScanCall, ScanError> {
-        let mut call = ScanCall::new(self.settings.scan.options, paths, self.settings.lines.types.clone());
+        let mut call = ScanCall::new(self.settings.scan.options, paths);
+        call.types = self.settings.lines.types.clone();
+        call.sources = self.settings.sources.clone();
         if self.query == Query::Rules {
             let rules = self.settings.rules.load(&call.paths, threads, storage, interrupt)?;
             call.rules = rules.rows;
@@ -107,7 +109,7 @@ impl Arguments {
         let mut planned = self
             .settings
             .events
-            .plan(options, EXTRAS, &call.paths, threads, storage, interrupt)?;
+            .plan(options, &extras(), &call.paths, threads, storage, interrupt)?;
         if self.recovers() {
             planned.table = recover(planned.table);
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use evtx_arrow::{EventField, Expression, Options, Predicate, Scan, Table};
 use evtx_detect::RuleRow;
 use evtx_events::advice;
+use evtx_exports::SourceSettings;
 use evtx_extras::MessageFiles;
 use evtx_recovery::read_logs;
 use evtx_reports::JsonTypes;
@@ -35,10 +36,12 @@ pub struct ScanCall {
     pub providers: Option<(&'static str, Vec<String>)>,
     /// The types that the values of lines should have.
     pub types: JsonTypes,
+    /// How events of other tools are read.
+    pub sources: SourceSettings,
 }
 
 impl ScanCall {
-    pub(crate) fn new(options: Options, paths: Vec<ScanPath>, types: JsonTypes) -> Self {
+    pub(crate) fn new(options: Options, paths: Vec<ScanPath>) -> Self {
         ScanCall {
             table: Table::from(options),
             paths,
@@ -49,7 +52,8 @@ impl ScanCall {
             warning: None,
             rules: Arc::default(),
             providers: None,
-            types,
+            types: JsonTypes::default(),
+            sources: SourceSettings::default(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! [`Arguments`] are the values of a call, and a [`ScanCall`] is planned from them and the files.
 #![forbid(unsafe_code)]
 
+mod columns;
 mod folders;
 mod partitions;
 mod settings;
@@ -13,6 +14,7 @@ mod arguments;
 
 pub use arguments::{Arguments, rules_of_rows};
 pub use call::ScanCall;
+pub use columns::reference;
 pub use folders::FolderColumn;
 pub use partitions::{ScanTask, partitions};
 pub use query::Query;

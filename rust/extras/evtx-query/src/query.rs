@@ -1,8 +1,9 @@
 //! What calls ask for.
 
-use evtx_archive::{EXPORT_FILES, LINE_FILES};
+use evtx_archive::EXPORT_FILES;
 use evtx_detect::{OF_MATCHES, OF_RULES, RULE_FILES};
 use evtx_events::OF_CERTAIN_EVENTS;
+use evtx_exports::{LINE_FILES, OF_SOURCES, SOURCE_FILES};
 use evtx_extras::OF_EXTRAS;
 use evtx_recovery::OF_RECOVERY;
 use evtx_reports::{OF_LINES, PROVIDER_FILES};
@@ -31,13 +32,15 @@ pub enum Query {
     Exports,
     /// A row per line of an export as JSON.
     Lines,
+    /// A row per event of an export of another tool.
+    Sources,
     /// A row per field of each declared event. It reads no files.
     DeclaredEvents,
 }
 
 impl Query {
     /// All queries.
-    pub const ALL: [Query; 10] = [
+    pub const ALL: [Query; 11] = [
         Query::Records,
         Query::Matches,
         Query::Rules,
@@ -47,6 +50,7 @@ impl Query {
         Query::Messages,
         Query::Exports,
         Query::Lines,
+        Query::Sources,
         Query::DeclaredEvents,
     ];
 
@@ -57,6 +61,7 @@ impl Query {
             Query::Messages => Some(PROVIDER_FILES),
             Query::Exports => Some(EXPORT_FILES),
             Query::Lines => Some(LINE_FILES),
+            Query::Sources => Some(SOURCE_FILES),
             Query::DeclaredEvents => None,
             Query::Files => Some(FileKind::Evidence),
             Query::Records | Query::Matches | Query::Fields | Query::Chunks => Some(FileKind::Logs),
@@ -65,7 +70,7 @@ impl Query {
 
     /// The lists of its arguments besides the files.
     pub(crate) fn lists(self) -> &'static [List] {
-        use List::{Events, Extras, Lines, Recovery, Rules, Scan};
+        use List::{Events, Extras, Lines, Recovery, Rules, Scan, Sources};
         match self {
             Query::Records => &[
                 Scan(OF_FILES),
@@ -93,6 +98,7 @@ impl Query {
             ],
             Query::Rules => &[Scan(OF_FILES), Rules(OF_RULES)],
             Query::Lines => &[Scan(OF_FILES), Lines(OF_LINES)],
+            Query::Sources => &[Scan(OF_FILES), Sources(OF_SOURCES)],
             Query::Fields | Query::Files | Query::Chunks | Query::Messages => &[Scan(OF_FILES)],
             Query::DeclaredEvents => &[],
         }

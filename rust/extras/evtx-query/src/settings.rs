@@ -2,6 +2,7 @@
 
 use evtx_detect::RuleSettings;
 use evtx_events::EventSettings;
+use evtx_exports::SourceSettings;
 use evtx_extras::ExtraSettings;
 use evtx_recovery::RecoverySettings;
 use evtx_reports::LineSettings;
@@ -55,4 +56,5 @@ settings! {
     Extras, extras: ExtraSettings;
     Rules, rules: RuleSettings;
     Lines, lines: LineSettings;
+    Sources, sources: SourceSettings;
 }

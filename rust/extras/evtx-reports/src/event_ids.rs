@@ -83,6 +83,38 @@ impl EventIdReader {
     }
 }
 
+/// Reads whether a chunk starts with the event that says that its log was cleared.
+pub(crate) struct ClearReader(RecordScan);
+
+impl ClearReader {
+    pub(crate) fn new() -> Self {
+        let paths = [EventPath::PROVIDER, EventPath::EVENT_ID];
+        ClearReader(RecordScan::new(Requirements::of_paths(&paths), None))
+    }
+
+    /// Whether the first record of a chunk is event 104 or 1102 of the event log itself.
+    pub(crate) fn starts_cleared(
+        &mut self,
+        chunk: &[u8],
+        promised: PromisedIds,
+        interrupt: Interrupt<'_>,
+    ) -> Result<bool, Interrupted> {
+        let [provider, event_id] = [EventPath::PROVIDER, EventPath::EVENT_ID].map(|path| self.0.path(path));
+        let mut first = None;
+        self.0.read(chunk, promised, interrupt, |record| {
+            first.get_or_insert_with(|| {
+                let at = |path: Option<PathId>| record.value_at(path?);
+                let id = at(event_id).and_then(|id| id.number());
+                let provider = at(provider).and_then(|provider| provider.text());
+                matches!(id, Some(104 | 1102))
+                    && provider.is_some_and(|name| name.eq_ignore_ascii_case("Microsoft-Windows-Eventlog"))
+            });
+            Ok(())
+        })?;
+        Ok(first.unwrap_or_default())
+    }
+}
+
 impl EventIds {
     /// The log with a key, which is added if it is new. `None` if there are too many.
     fn log(&mut self, key: &[u8], new: impl FnOnce() -> LogSpan) -> Option<&mut (LogSpan, IdRanges)> {

@@ -4,7 +4,7 @@ use evtx_events::{Slots, SlotsError};
 use evtx_format::container::header::FileHeader;
 use evtx_format::{Interrupt, printable};
 
-use crate::event_ids::{EventIdReader, EventIds, LogSpan};
+use crate::event_ids::{ClearReader, EventIdReader, EventIds, LogSpan};
 use crate::id_ranges::Span;
 use crate::report::Report;
 use crate::summary::{ChunkSummary, RecordSummary};
@@ -12,6 +12,9 @@ use crate::table::{Row, columns};
 
 /// The column for which events are read, and not only the frames of their records.
 const EVENT_RECORD_IDS: &str = "event_record_ids";
+
+/// The column for which the events of the first chunk are read.
+const IS_WRAPPED: &str = "is_wrapped";
 
 /// A report on files, with one row for each.
 #[derive(Default)]
@@ -21,14 +24,20 @@ pub struct FileReport {
     is_open: bool,
     /// Whether events are read.
     reads_events: bool,
+    /// Whether it is told if a log starts with the event of its clearing.
+    reads_clears: bool,
 }
 
 impl FileReport {
     /// A report for the columns with these indexes. Events are read only if one of the columns needs them.
     pub fn of_columns(columns: &[usize]) -> Self {
-        let mut columns = columns.iter().filter_map(|&column| FileRow::COLUMNS.get(column));
+        let reads = |name| {
+            let mut columns = columns.iter().filter_map(|&column| FileRow::COLUMNS.get(column));
+            columns.any(|column| column.name == name)
+        };
         FileReport {
-            reads_events: columns.any(|column| column.name == EVENT_RECORD_IDS),
+            reads_events: reads(EVENT_RECORD_IDS),
+            reads_clears: reads(IS_WRAPPED),
             ..FileReport::default()
         }
     }
@@ -70,6 +79,8 @@ struct ChunkOrder {
     span: Option<(u64, u64)>,
     /// Whether a chunk has lower IDs than the one before it.
     falls: bool,
+    /// Whether slot 0 starts with the event that says that the log was cleared.
+    starts_cleared: bool,
 }
 
 impl ChunkOrder {
@@ -82,7 +93,7 @@ impl ChunkOrder {
         ChunkOrder {
             start: first.filter(|_| index == 0),
             span: first.map(|first| (first, first)),
-            falls: false,
+            ..ChunkOrder::default()
         }
     }
 
@@ -90,6 +101,7 @@ impl ChunkOrder {
     fn add(&mut self, next: ChunkOrder) {
         self.start = self.start.or(next.start);
         self.falls |= next.falls;
+        self.starts_cleared |= next.starts_cleared;
         self.span = match (self.span, next.span) {
             (Some((first, last)), Some((next, end))) => {
                 self.falls |= next < last;
@@ -99,8 +111,10 @@ impl ChunkOrder {
         };
     }
 
-    fn has_wrapped(&self) -> bool {
-        self.falls || self.start.is_some_and(|id| id > 1)
+    /// Whether the newest records have replaced the oldest. The IDs of a log go on after it was cleared, and a log with unused
+    /// chunks had room.
+    fn has_wrapped(&self, unused: u64) -> bool {
+        self.falls || self.start.is_some_and(|id| id > 1) && unused == 0 && !self.starts_cleared
     }
 }
 
@@ -122,11 +136,14 @@ impl Report for FileReport {
     type BlockResult = FileBlocks;
 
     fn worker(&self) -> FileWorker {
-        FileWorker(self.reads_events.then(EventIdReader::new))
+        FileWorker {
+            ids: self.reads_events.then(EventIdReader::new),
+            clears: self.reads_clears.then(ClearReader::new),
+        }
     }
 
     fn look(
-        FileWorker(reader): &mut FileWorker,
+        FileWorker { ids, clears }: &mut FileWorker,
         slots: Slots<'_>,
         interrupt: Interrupt<'_>,
     ) -> Result<FileBlocks, SlotsError> {
@@ -138,12 +155,16 @@ impl Report for FileReport {
                 block.unused += 1;
                 continue;
             }
-            if let Some(reader) = reader {
+            if let Some(reader) = ids {
                 reader.read(chunk, promised, &mut block.event_ids, interrupt)?;
             }
             let summary = ChunkSummary::of(chunk, index, promised, interrupt)?;
             block.damaged += u64::from(summary.records.error.is_some());
-            block.order.add(ChunkOrder::of(&summary, index));
+            let mut order = ChunkOrder::of(&summary, index);
+            if let (Some(reader), 0) = (clears.as_mut(), index) {
+                order.starts_cleared = reader.starts_cleared(chunk, promised, interrupt)?;
+            }
+            block.order.add(order);
             block.records.join(summary.records);
         }
         Ok(block)
@@ -193,7 +214,10 @@ impl Report for FileReport {
 }
 
 /// What a thread needs to look at blocks for a [`FileReport`].
-pub struct FileWorker(Option<EventIdReader>);
+pub struct FileWorker {
+    ids: Option<EventIdReader>,
+    clears: Option<ClearReader>,
+}
 
 columns! { FileRow:
     /// The path of the file.
@@ -208,9 +232,9 @@ columns! { FileRow:
     is_dirty: Bool(|row| row.header.map(|header| header.is_dirty()));
     /// Whether the header says that the log has reached its maximum size. Not set in every log that has wrapped.
     is_full: Bool(|row| row.header.map(|header| header.is_full()));
-    /// Whether the newest records have replaced the oldest: the first chunk starts above record ID 1, or a chunk has lower
-    /// IDs than the one before it.
-    is_wrapped: Bool(|row| row.header.map(|_| row.blocks.order.has_wrapped()));
+    /// Whether the newest records have replaced the oldest: a chunk has lower IDs than the one before it, or the first one starts
+    /// above record ID 1, and neither was the log cleared there (events 104 and 1102) nor has it unused chunks.
+    is_wrapped: Bool(|row| row.header.map(|_| row.blocks.order.has_wrapped(row.blocks.unused)));
     /// The index of the oldest chunk, according to the header.
     first_chunk: UInt64(|row| row.header.map(|header| header.first_chunk));
     /// The index of the newest chunk, according to the header.

@@ -2,27 +2,22 @@
 //! reader of the text expects. One pass, which keeps only the names of open objects.
 
 use std::borrow::Cow;
-use std::fmt::Write;
-use std::hash::BuildHasher;
+use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
 
 use evtx_format::{Interrupt, Interrupted};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashSet;
 use jiff::civil::Date;
+use serde_core::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-/// How deep values may be nested. Exports have some ten levels.
-const MAX_DEPTH: usize = 1000;
-
-/// How many bytes are read between two checks for an interrupt.
-const UNCHECKED: usize = 1 << 16;
+/// How deep `serde_json` lets values be nested. Exports have some ten levels.
+const MAX_DEPTH: usize = 127;
 
 /// How many characters of a name are in an error.
 const MAX_NAME: usize = 100;
-
-/// Objects with fewer names compare each with all others.
-const FEW: usize = 16;
 
 /// The objects with the fields of an event. An event can have several fields of one name, and readers number them.
 const FIELDS: [&str; 2] = ["EventData", "event_data"];
@@ -45,7 +40,7 @@ const NO_TIME: &[u8] = b"1601-01-01T00:00:00";
 const NO_SECONDS: f64 = -11_644_473_600.0;
 
 /// The types that the values of a JSON document should have. They are those that `from_json` takes, as in
-/// `{"Version": "UTINYINT"}`, and some that [`JsonTypes::columns`] replaces:
+/// `{"Version": "UTINYINT"}`, and some more:
 ///
 /// - `TIMESTAMP_NS` is a time, as a text. `SECONDS` is one as a number since 1970.
 /// - `HEX` is a whole number of 64 bits, in decimal, or in hexadecimal after `0x`.
@@ -93,34 +88,6 @@ impl FromStr for JsonTypes {
     }
 }
 
-impl JsonTypes {
-    /// The same types for `from_json`. It gets texts where it would convert otherwise, and JSON where a value has one of
-    /// several types.
-    ///
-    /// # Errors
-    /// Why the text is not JSON.
-    pub fn columns(text: &str) -> Result<String, String> {
-        let types: Value = serde_json::from_str(text).map_err(|why| why.to_string())?;
-        Ok(columns(&types).to_string())
-    }
-}
-
-fn columns(types: &Value) -> Value {
-    match types {
-        Value::Object(members) => {
-            let member = |(name, own): (&String, &Value)| (name.trim_end_matches(ALWAYS).to_owned(), columns(own));
-            members.iter().map(member).collect()
-        }
-        Value::Array(all) => match all.iter().any(Value::is_object) {
-            true => "JSON".into(),
-            false => "VARCHAR".into(),
-        },
-        Value::String(name) if ["TIMESTAMP_NS", "SECONDS", "NAME"].contains(&name.as_str()) => "VARCHAR".into(),
-        Value::String(name) if name == "HEX" => "UBIGINT".into(),
-        other => other.clone(),
-    }
-}
-
 impl Type {
     fn of(name: &str, value: &Value) -> Result<Type, String> {
         Ok(match value {
@@ -157,12 +124,12 @@ impl Type {
     }
 
     /// The type of a member.
-    fn member(&self, name: &[u8]) -> &Type {
+    fn member(&self, name: &str) -> &Type {
         let members = match self {
             Type::Object(members) => &members[..],
             _ => &[],
         };
-        let found = members.iter().find(|(known, _)| known.as_bytes() == name);
+        let found = members.iter().find(|(known, _)| **known == *name);
         found.map_or(&Type::Any, |(_, own)| own)
     }
 
@@ -190,7 +157,7 @@ impl Type {
         match (self, value) {
             (Type::Always(own), value) => own.mismatch(value),
             (_, Found::Null) => None,
-            (_, Found::Text(text)) if text.is_empty() => None,
+            (_, Found::Text("")) => None,
             (own, value) => own.mismatch(value),
         }
     }
@@ -212,14 +179,16 @@ impl Type {
             (Type::Guid, Found::Text(text)) => (is_guid(text), "not a GUID"),
             (Type::Guid, _) => (false, "not a GUID"),
             (Type::Time, Found::Text(text)) => (is_time(text), "not a time"),
-            (Type::Seconds, Found::Number(text)) => (is_seconds(text), "not a time"),
+            (Type::Seconds, Found::Number(seconds, _)) => {
+                (SECONDS.contains(seconds) || *seconds == NO_SECONDS, "not a time")
+            }
             (Type::Time | Type::Seconds, _) => (false, "not a time"),
             (Type::Hex, Found::Text(text)) if is_hex(text) => return None,
             (Type::Whole(_) | Type::Hex, value) => {
                 let most = if let Type::Whole(most) = self { *most } else { u64::MAX };
                 let number = match value {
                     Found::Text(text) => whole(text),
-                    Found::Number(text) => whole(text),
+                    Found::Number(_, whole) => *whole,
                     _ => None,
                 };
                 if number.is_some_and(|number| number > u128::from(most)) {
@@ -232,26 +201,20 @@ impl Type {
     }
 }
 
-fn is_number(text: &[u8]) -> bool {
-    str::from_utf8(text).is_ok_and(|text| text.trim().parse::<f64>().is_ok_and(f64::is_finite))
+fn is_number(text: &str) -> bool {
+    text.trim().parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// Whether a text is a hexadecimal number of 64 bits.
-fn is_hex(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"0x").unwrap_or_default();
-    (1..=16).contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit)
-}
-
-/// Whether a number of seconds since 1970 is a time.
-fn is_seconds(text: &[u8]) -> bool {
-    let seconds = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    seconds.is_some_and(|seconds: f64| SECONDS.contains(&seconds) || seconds == NO_SECONDS)
+fn is_hex(text: &str) -> bool {
+    let digits = text.strip_prefix("0x").unwrap_or_default();
+    (1..=16).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 /// Whether a text is a time such as `2024-03-01 12:00:00.123456789+01:00`. Offsets are those that `jiff` takes in XML.
-fn is_time(text: &[u8]) -> bool {
+fn is_time(text: &str) -> bool {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
-    let Some((start, rest)) = text.split_at_checked(SHAPE.len()) else {
+    let Some((start, rest)) = text.as_bytes().split_at_checked(SHAPE.len()) else {
         return false;
     };
     let is_shaped = start.iter().zip(SHAPE).all(|(byte, shape)| match shape {
@@ -289,8 +252,7 @@ fn is_time(text: &[u8]) -> bool {
 }
 
 /// A whole number: digits, perhaps with a fraction of zeros.
-fn whole(text: &[u8]) -> Option<u128> {
-    let text = str::from_utf8(text).ok()?;
+fn whole(text: &str) -> Option<u128> {
     let (digits, zeros) = text.split_once('.').unwrap_or((text, "0"));
     let is_whole = |text: &str, allowed: fn(u8) -> bool| !text.is_empty() && text.bytes().all(allowed);
     if !is_whole(digits, |byte| byte.is_ascii_digit()) || !is_whole(zeros, |byte| byte == b'0') {
@@ -299,12 +261,12 @@ fn whole(text: &[u8]) -> Option<u128> {
     Some(digits.parse().unwrap_or(u128::MAX))
 }
 
-fn is_guid(text: &[u8]) -> bool {
-    let inner = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}"));
+fn is_guid(text: &str) -> bool {
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     let text = inner.unwrap_or(text);
     text.len() == 36
-        && text.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
             _ => byte.is_ascii_hexdigit(),
         })
 }
@@ -313,9 +275,9 @@ fn is_guid(text: &[u8]) -> bool {
 enum Found<'t> {
     Object,
     List,
-    /// Without quotes and escapes. If its type takes any text, the escapes stay.
-    Text(Cow<'t, [u8]>),
-    Number(&'t [u8]),
+    Text(&'t str),
+    /// A number, and the same if it is whole.
+    Number(f64, Option<u128>),
     Flag,
     Null,
 }
@@ -336,25 +298,38 @@ pub enum JsonCheck {
 /// # Errors
 /// [`Interrupted`].
 pub fn check_json(text: &str, types: Option<&JsonTypes>, interrupt: Interrupt<'_>) -> Result<JsonCheck, Interrupted> {
-    let mut scanner = Scanner {
-        bytes: text.as_bytes(),
-        at: 0,
-        looked: 0,
-        names: Vec::with_capacity(64),
-        unescaped: Vec::new(),
-        open: Vec::with_capacity(16),
-        odd: types.is_none().then(String::new),
+    let mut state = State {
+        values: 0,
+        odd: None,
+        is_done: types.is_none(),
         interrupt,
+        interrupted: None,
     };
-    match scanner.document(types.map_or(&Type::Any, |types| &types.0)) {
-        Ok(()) => Ok(scanner
-            .odd
-            .filter(|odd| !odd.is_empty())
-            .map_or(JsonCheck::Valid, JsonCheck::Odd)),
-        Err(Stop::NotJson) => Ok(JsonCheck::NotJson("it is not JSON".to_owned())),
-        Err(Stop::TooDeep) => Ok(JsonCheck::NotJson(format!("it nests more than {MAX_DEPTH} values"))),
-        Err(Stop::Interrupted(interrupted)) => Err(interrupted),
+    let expected = types.map_or(&Type::Any, |types| &types.0);
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let checked = Checked {
+        state: &mut state,
+        expected,
+    };
+    let read = checked.deserialize(&mut reader).and_then(|()| reader.end());
+    if let Some(interrupted) = state.interrupted {
+        return Err(interrupted);
     }
+    Ok(match (read, state.odd) {
+        (Ok(()), None) => JsonCheck::Valid,
+        (Ok(()), Some(odd)) => JsonCheck::Odd(odd.to_string()),
+        (Err(why), _) if why.to_string().starts_with("recursion limit") => {
+            JsonCheck::NotJson(format!("it nests more than {MAX_DEPTH} values"))
+        }
+        // DuckDB reads such a number. In a raw value, serde_json checks it by the grammar alone.
+        (Err(why), _)
+            if why.to_string().starts_with("number out of range")
+                && serde_json::from_str::<&RawValue>(text).is_ok() =>
+        {
+            JsonCheck::Odd("a number is too large".to_owned())
+        }
+        (Err(_), _) => JsonCheck::NotJson("it is not JSON".to_owned()),
+    })
 }
 
 /// JSON without the escapes of NUL in its texts: readers of logs leave NULs out.
@@ -378,421 +353,215 @@ pub fn without_nuls(json: &str) -> Cow<'_, str> {
     kept.into()
 }
 
-/// Why a scan ends early.
-enum Stop {
-    NotJson,
-    TooDeep,
-    Interrupted(Interrupted),
-}
+/// The members of an object, in order, each with its value as JSON. Empty for any other value.
+pub fn members(json: &str) -> Vec<(Cow<'_, str>, &str)> {
+    struct Members<'t>(Vec<(Cow<'t, str>, &'t str)>);
+    struct OfMembers;
+    impl<'de> Visitor<'de> for OfMembers {
+        type Value = Members<'de>;
 
-/// A name in the text, or among those without their escapes.
-#[derive(Clone, Copy)]
-struct Name {
-    start: u32,
-    len: u32,
-    is_unescaped: bool,
-    /// Its length and some of its letters: names that differ here need no other look.
-    mark: u32,
-}
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
 
-fn mark_of(name: &[u8]) -> u32 {
-    let letter = |at: usize| name.get(at).copied().unwrap_or_default();
-    u32::from_le_bytes([
-        name.len() as u8,
-        letter(0),
-        letter(name.len() / 2),
-        letter(name.len().wrapping_sub(1)),
-    ])
-}
-
-/// How many bytes of a text come before a quote, an escape, or a byte that needs one. All of them if there is none.
-fn plain(text: &[u8]) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    let (words, rest) = text.as_chunks();
-    for (at, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let (quote, escape) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5C));
-        // The lowest high bit is that of the first such byte.
-        let found = quote.wrapping_sub(ONES) & !quote
-            | escape.wrapping_sub(ONES) & !escape
-            | word.wrapping_sub(ONES * 0x20) & !word;
-        let found = found & (ONES << 7);
-        if found != 0 {
-            return at * 8 + found.trailing_zeros() as usize / 8;
+        fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Members<'de>, A::Error> {
+            let mut members = Vec::new();
+            while let Some((Name(name), value)) = object.next_entry::<_, &RawValue>()? {
+                members.push((name, value.get()));
+            }
+            Ok(Members(members))
         }
     }
-    let is_other = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
-    words.len() * 8 + rest.iter().position(is_other).unwrap_or(rest.len())
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let read = reader.deserialize_map(OfMembers);
+    read.and_then(|members| reader.end().map(|()| members.0))
+        .unwrap_or_default()
 }
 
-/// An open object or list.
-struct Level<'y> {
-    /// The type of an object; `None` for a list.
-    object: Option<&'y Type>,
-    /// The index of its first name.
-    first: usize,
-}
-
-struct Scanner<'t, 'y, 'i> {
-    bytes: &'t [u8],
-    at: usize,
-    /// Where the interrupt was checked.
-    looked: usize,
-    /// The names of the open objects, one after the other.
-    names: Vec<Name>,
-    /// The names that are written with escapes, without these.
-    unescaped: Vec<u8>,
-    open: Vec<Level<'y>>,
+/// What a check has found so far.
+struct State<'i> {
+    /// How many values were read.
+    values: usize,
     /// The first thing that is wrong with names and values. Then no more is looked for.
-    odd: Option<String>,
+    odd: Option<Odd>,
+    is_done: bool,
     interrupt: Interrupt<'i>,
+    interrupted: Option<Interrupted>,
 }
 
-impl<'t, 'y> Scanner<'t, 'y, '_> {
-    fn document(&mut self, types: &'y Type) -> Result<(), Stop> {
-        let mut expected = types;
-        loop {
-            self.space();
-            let mut is_closed = true;
-            let value = match self.peek() {
-                Some(open @ (b'{' | b'[')) => {
-                    is_closed = false;
-                    self.at += 1;
-                    if open == b'{' { Found::Object } else { Found::List }
-                }
-                Some(b'"') => {
-                    let start = self.at + 1;
-                    let (text, has_escapes) = self.text()?;
-                    let is_any = self.odd.is_some() || matches!(expected, Type::Any | Type::Text);
-                    Found::Text(if is_any || !has_escapes {
-                        text.into()
-                    } else {
-                        self.unescaped(start, text.len())?.into()
-                    })
-                }
-                Some(b'-' | b'0'..=b'9') => Found::Number(self.number()?),
-                Some(b't') => self.word(b"true", Found::Flag)?,
-                Some(b'f') => self.word(b"false", Found::Flag)?,
-                Some(b'n') => self.word(b"null", Found::Null)?,
-                _ => return Err(Stop::NotJson),
-            };
-            if self.odd.is_none()
-                && let Some(why) = expected.rejection(&value)
-            {
-                let path = self.path();
-                let path = if path.is_empty() { "it" } else { &path };
-                self.odd = Some(format!("{path} is {why}"));
-            }
-            if self.at - self.looked >= UNCHECKED {
-                self.looked = self.at;
-                self.interrupt.check().map_err(Stop::Interrupted)?;
-            }
-            if !is_closed {
-                if self.open.len() == MAX_DEPTH {
-                    return Err(Stop::TooDeep);
-                }
-                let is_object = matches!(value, Found::Object);
-                expected = expected.of_value(&value);
-                self.open.push(Level {
-                    object: is_object.then_some(expected),
-                    first: self.names.len(),
-                });
-                self.space();
-                match (self.peek(), is_object) {
-                    (Some(b'}'), true) | (Some(b']'), false) => {}
-                    (_, true) => {
-                        expected = self.name(expected)?;
-                        continue;
-                    }
-                    (_, false) => {
-                        expected = &Type::Any;
-                        continue;
-                    }
-                }
-            }
-            // After a value.
-            loop {
-                self.space();
-                let Some(level) = self.open.last() else {
-                    return if self.at == self.bytes.len() {
-                        Ok(())
-                    } else {
-                        Err(Stop::NotJson)
-                    };
-                };
-                let (byte, object) = (self.peek(), level.object);
-                self.at += 1;
-                match (byte, object) {
-                    (Some(b','), Some(object)) => {
-                        self.space();
-                        expected = self.name(object)?;
-                        break;
-                    }
-                    (Some(b','), None) => {
-                        expected = &Type::Any;
-                        break;
-                    }
-                    (Some(b'}'), Some(object)) => self.end_object(object)?,
-                    (Some(b']'), None) => {}
-                    _ => return Err(Stop::NotJson),
-                }
-                self.open.pop();
-            }
+/// What is wrong, and the names that lead to it, from the innermost on.
+struct Odd {
+    names: Vec<String>,
+    what: Wrong,
+}
+
+enum Wrong {
+    /// The value is something.
+    Value(String),
+    /// The object has a name twice.
+    Twice(String),
+    /// The object lacks a name.
+    Missing(String),
+}
+
+impl fmt::Display for Odd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.names.iter().rev().map(String::as_str).collect();
+        let path = names.join(".");
+        match &self.what {
+            Wrong::Value(why) if path.is_empty() => write!(f, "it is {why}"),
+            Wrong::Value(why) => write!(f, "{path} is {why}"),
+            Wrong::Twice(name) if path.is_empty() => write!(f, "the name {name} occurs twice"),
+            Wrong::Twice(name) => write!(f, "the name {name} occurs twice in {path}"),
+            Wrong::Missing(name) if path.is_empty() => write!(f, "{name} is missing"),
+            Wrong::Missing(name) => write!(f, "{path}.{name} is missing"),
         }
     }
+}
 
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+/// The start of a name, for a person.
+fn shown(name: &str) -> String {
+    name.chars().take(MAX_NAME).collect()
+}
+
+impl State<'_> {
+    fn found(&mut self, what: Wrong) {
+        self.is_done = true;
+        self.odd = Some(Odd {
+            names: Vec::new(),
+            what,
+        });
     }
+}
 
-    fn space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
-            self.at += 1;
-        }
-    }
+/// A value that is read, and its type.
+struct Checked<'c, 'y, 'i> {
+    state: &'c mut State<'i>,
+    expected: &'y Type,
+}
 
-    fn word(&mut self, word: &[u8], value: Found<'t>) -> Result<Found<'t>, Stop> {
-        if !self.bytes[self.at..].starts_with(word) {
-            return Err(Stop::NotJson);
+impl Checked<'_, '_, '_> {
+    fn value<E: Error>(&mut self, value: &Found<'_>) -> Result<(), E> {
+        self.state.values += 1;
+        if let Err(interrupted) = self.state.interrupt.check_step(self.state.values) {
+            self.state.interrupted = Some(interrupted);
+            return Err(E::custom("interrupted"));
         }
-        self.at += word.len();
-        Ok(value)
-    }
-
-    fn digits(&mut self) -> Result<(), Stop> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
-        if self.at > start { Ok(()) } else { Err(Stop::NotJson) }
-    }
-
-    fn number(&mut self) -> Result<&'t [u8], Stop> {
-        let start = self.at;
-        self.at += usize::from(self.peek() == Some(b'-'));
-        if self.peek() == Some(b'0') {
-            self.at += 1;
-        } else {
-            self.digits()?;
-        }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
-            self.at += usize::from(matches!(self.peek(), Some(b'-' | b'+')));
-            self.digits()?;
-        }
-        Ok(&self.bytes[start..self.at])
-    }
-
-    /// A text without its quotes, and whether it has escapes.
-    fn text(&mut self) -> Result<(&'t [u8], bool), Stop> {
-        self.at += 1;
-        let (start, mut has_escapes) = (self.at, false);
-        loop {
-            self.at += plain(&self.bytes[self.at..]);
-            match self.peek() {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    has_escapes = true;
-                    self.escape()?;
-                }
-                _ => return Err(Stop::NotJson),
-            }
-        }
-        self.at += 1;
-        Ok((&self.bytes[start..self.at - 1], has_escapes))
-    }
-
-    /// The text that starts there and has this length, without its escapes.
-    fn unescaped(&mut self, start: usize, len: usize) -> Result<Vec<u8>, Stop> {
-        let (after, mut unescaped) = (self.at, Vec::with_capacity(len));
-        self.at = start;
-        while self.at < start + len {
-            if self.bytes[self.at] == b'\\' {
-                let letter = self.escape()?;
-                unescaped.extend(letter.encode_utf8(&mut [0; 4]).as_bytes());
-            } else {
-                unescaped.push(self.bytes[self.at]);
-                self.at += 1;
-            }
-        }
-        self.at = after;
-        Ok(unescaped)
-    }
-
-    /// Passes an escape, and returns its character.
-    fn escape(&mut self) -> Result<char, Stop> {
-        let letter = self.bytes.get(self.at + 1).copied();
-        self.at += 2;
-        Ok(match letter {
-            Some(letter @ (b'"' | b'\\' | b'/')) => letter.into(),
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                let mut units = vec![self.unit()?];
-                if (0xD800..0xDC00).contains(&units[0]) && self.bytes[self.at..].starts_with(b"\\u") {
-                    self.at += 2;
-                    units.push(self.unit()?);
-                }
-                let mut decoded = char::decode_utf16(units);
-                match (decoded.next(), decoded.next()) {
-                    (Some(Ok(letter)), None) => letter,
-                    _ => return Err(Stop::NotJson),
-                }
-            }
-            _ => return Err(Stop::NotJson),
-        })
-    }
-
-    /// The four digits after `\u`.
-    fn unit(&mut self) -> Result<u16, Stop> {
-        let digits = self.bytes.get(self.at..self.at + 4).ok_or(Stop::NotJson)?;
-        self.at += 4;
-        digits.iter().try_fold(0, |unit, digit| {
-            let digit = char::from(*digit).to_digit(16).ok_or(Stop::NotJson)?;
-            Ok(unit << 4 | digit as u16)
-        })
-    }
-
-    /// Passes the name of a member and the colon, and returns the type of its value.
-    fn name(&mut self, object: &'y Type) -> Result<&'y Type, Stop> {
-        if self.peek() != Some(b'"') {
-            return Err(Stop::NotJson);
-        }
-        let start = self.at + 1;
-        let (text, has_escapes) = self.text()?;
-        self.space();
-        if self.peek() != Some(b':') {
-            return Err(Stop::NotJson);
-        }
-        let end = self.at + 1;
-        if self.odd.is_some() {
-            self.at = end;
-            return Ok(&Type::Any);
-        }
-        let mut name = Name {
-            start: start as u32,
-            len: text.len() as u32,
-            is_unescaped: has_escapes,
-            mark: 0,
-        };
-        if has_escapes {
-            let text = self.unescaped(start, text.len())?;
-            name.start = self.unescaped.len() as u32;
-            name.len = text.len() as u32;
-            self.unescaped.extend(text);
-        }
-        name.mark = mark_of(self.letters(name));
-        self.names.push(name);
-        self.at = end;
-        Ok(object.member(self.letters(name)))
-    }
-
-    /// The start of a name, for a person.
-    fn shown(&self, name: Name) -> String {
-        let name = String::from_utf8_lossy(self.letters(name));
-        name.chars().take(MAX_NAME).collect()
-    }
-
-    fn letters(&self, name: Name) -> &[u8] {
-        let text = if name.is_unescaped {
-            &self.unescaped[..]
-        } else {
-            self.bytes
-        };
-        &text[name.start as usize..(name.start + name.len) as usize]
-    }
-
-    /// Forgets the names of an object that ends. Keeps the first one that occurs again.
-    fn end_object(&mut self, object: &Type) -> Result<(), Stop> {
-        let first = self.open.last().map_or(0, |level| level.first);
-        if self.odd.is_none()
-            && let Some(name) = self.repeated(&self.names[first..], matches!(object, Type::Fields))?
+        if !self.state.is_done
+            && let Some(why) = self.expected.rejection(value)
         {
-            let name = self.shown(name);
-            // The last name is not that of an outer object.
-            self.names.truncate(first);
-            let path = self.path();
-            let path = if path.is_empty() { path } else { format!(" in {path}") };
-            self.odd = Some(format!("the name {name} occurs twice{path}"));
-        }
-        if self.odd.is_none()
-            && let Some(name) = object.missing(|name| self.has_name(first, name))
-        {
-            self.names.truncate(first);
-            let path = self.path();
-            let dot = if path.is_empty() { "" } else { "." };
-            self.odd = Some(format!("{path}{dot}{name} is missing"));
-        }
-        self.names.truncate(first);
-        if self.names.is_empty() {
-            self.unescaped.clear();
+            self.state.found(Wrong::Value(why));
         }
         Ok(())
     }
+}
 
-    /// Whether the object whose names start there has a name.
-    fn has_name(&self, first: usize, name: &str) -> bool {
-        let mark = mark_of(name.as_bytes());
-        let is_same = |own: &Name| own.mark == mark && self.letters(*own) == name.as_bytes();
-        self.names[first..].iter().any(is_same)
+impl<'de> DeserializeSeed<'de> for Checked<'_, '_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Checked<'_, '_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
     }
 
-    /// The first name that occurs again. Only parts count if the others are fields.
-    fn repeated(&self, names: &[Name], are_fields: bool) -> Result<Option<Name>, Stop> {
-        let is_part = |name: &Name| PARTS.iter().any(|part| part.as_bytes() == self.letters(*name));
-        if are_fields {
-            let parts: Vec<_> = names.iter().copied().filter(is_part).collect();
-            return self.repeated(&parts, false);
-        }
-        if names.len() <= FEW {
-            let is_again = |&at: &usize| {
-                let own = names[at];
-                let is_same = |other: &Name| other.mark == own.mark && self.letters(*other) == self.letters(own);
-                names[..at].iter().any(is_same)
-            };
-            return Ok((1..names.len()).find(is_again).map(|at| names[at]));
-        }
-        let hasher = DefaultHashBuilder::default();
-        let mut known: HashTable<u32> = HashTable::new();
-        let hash = |&at: &u32| hasher.hash_one(self.letters(names[at as usize]));
-        for (at, name) in names.iter().enumerate() {
-            self.interrupt.check_step(at).map_err(Stop::Interrupted)?;
-            let (own, at) = (self.letters(*name), at as u32);
-            if known
-                .find(hash(&at), |&other| self.letters(names[other as usize]) == own)
-                .is_some()
-            {
-                return Ok(Some(*name));
-            }
-            known.insert_unique(hash(&at), at, hash);
-        }
-        Ok(None)
+    fn visit_bool<E: Error>(mut self, _: bool) -> Result<(), E> {
+        self.value(&Found::Flag)
     }
 
-    /// The names that lead to the value that is read: `Event.System`.
-    fn path(&self) -> String {
-        let mut path = String::new();
-        let ends = self
-            .open
-            .iter()
-            .skip(1)
-            .map(|level| level.first)
-            .chain([self.names.len()]);
-        for (level, end) in self.open.iter().zip(ends) {
-            // A list has no names.
-            if let Some(name) = self.names[level.first.min(end)..end].last() {
-                let dot = if path.is_empty() { "" } else { "." };
-                _ = write!(path, "{dot}{}", self.shown(*name));
+    fn visit_unit<E: Error>(mut self) -> Result<(), E> {
+        self.value(&Found::Null)
+    }
+
+    fn visit_u64<E: Error>(mut self, number: u64) -> Result<(), E> {
+        self.value(&Found::Number(number as f64, Some(number.into())))
+    }
+
+    fn visit_i64<E: Error>(mut self, number: i64) -> Result<(), E> {
+        self.value(&Found::Number(number as f64, None))
+    }
+
+    fn visit_f64<E: Error>(mut self, number: f64) -> Result<(), E> {
+        let is_whole = number >= 0.0 && number.fract() == 0.0;
+        self.value(&Found::Number(number, is_whole.then_some(number as u128)))
+    }
+
+    fn visit_str<E: Error>(mut self, text: &str) -> Result<(), E> {
+        self.value(&Found::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        self.value(&Found::List)?;
+        let expected = &Type::Any;
+        while let Some(()) = list.next_element_seed(Checked {
+            state: &mut *self.state,
+            expected,
+        })? {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut object: A) -> Result<(), A::Error> {
+        self.value(&Found::Object)?;
+        let own = self.expected.of_value(&Found::Object);
+        let mut names: Vec<Cow<'de, str>> = Vec::new();
+        while let Some(Name(name)) = object.next_key()? {
+            let (was_done, state) = (self.state.is_done, &mut *self.state);
+            let expected = own.member(&name);
+            object.next_value_seed(Checked { state, expected })?;
+            match &mut self.state.odd {
+                Some(odd) if !was_done => odd.names.push(shown(&name)),
+                _ => {}
+            }
+            names.push(name);
+        }
+        if !self.state.is_done {
+            let are_fields = matches!(own, Type::Fields);
+            if let Some(name) = repeated(&names, are_fields) {
+                self.state.found(Wrong::Twice(shown(name)));
+            } else if let Some(name) = own.missing(|name| names.iter().any(|known| known == name)) {
+                self.state.found(Wrong::Missing(name.to_owned()));
             }
         }
-        path
+        Ok(())
+    }
+}
+
+/// The first name that occurs again. Only parts count if the others are fields.
+fn repeated<'n>(names: &'n [Cow<'_, str>], are_fields: bool) -> Option<&'n str> {
+    let mut names = names.iter().map(|name| &**name);
+    let counts = |name: &&str| !are_fields || PARTS.contains(name);
+    let mut known = HashSet::new();
+    names.find(|name| counts(name) && !known.insert(*name))
+}
+
+/// The name of a member, which borrows from the text unless it has escapes.
+struct Name<'t>(Cow<'t, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct OfName;
+        impl<'de> Visitor<'de> for OfName {
+            type Value = Name<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name<'de>, E> {
+                Ok(Name(name.into()))
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Name<'de>, E> {
+                Ok(Name(name.to_owned().into()))
+            }
+        }
+        reader.deserialize_str(OfName)
     }
 }
 
@@ -860,6 +629,15 @@ mod tests {
             let grammar = check_json(text, None, Interrupt::NEVER).expect("no interrupt");
             assert_eq!(grammar == JsonCheck::Valid, theirs, "{text}");
         }
+        for (text, is_json) in [("{\"a\":1e400}", true), ("{\"a\":1e400,}", false), ("1e400 2", false)] {
+            let found = checked(text, "{}");
+            assert_eq!(
+                found == JsonCheck::Odd("a number is too large".to_owned()),
+                is_json,
+                "{text}"
+            );
+            assert_eq!(matches!(found, JsonCheck::NotJson(_)), !is_json, "{text}");
+        }
         let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(matches!(checked(&deep(MAX_DEPTH), "\"JSON\""), JsonCheck::Valid));
         assert!(matches!(
@@ -919,7 +697,7 @@ mod tests {
             ),
             ("{\"n\":\"7.0\",\"g\":null,\"t\":false,\"UserData\":\"\"}", None),
             ("{\"n\":256}", Some("o.n is larger than 255")),
-            ("{\"n\":1e400}", Some("o.n is not a whole number")),
+            ("{\"n\":1e40}", Some("o.n is larger than 255")),
             ("{\"n\":-1}", Some("o.n is not a whole number")),
             ("{\"n\":0.5}", Some("o.n is not a whole number")),
             ("{\"n\":true}", Some("o.n is not a whole number")),
@@ -1020,14 +798,6 @@ mod tests {
             let expected = expected.map_or(JsonCheck::Valid, |text: &str| JsonCheck::Odd(text.to_owned()));
             assert_eq!(checked(document, types), expected, "{document}");
         }
-    }
-
-    #[test]
-    fn from_json_gets_types_that_it_has() {
-        let types = "{\"a!\":{\"b\":\"TIMESTAMP_NS\",\"c\":\"HEX\"},\"d\":[\"VARCHAR\",null],\"e\":[\"UINTEGER\",{\"f\":\"UUID\"}],\"g\":\"UUID\"}";
-        let columns = JsonTypes::columns(types).expect("types");
-        let expected = "{\"a\":{\"b\":\"VARCHAR\",\"c\":\"UBIGINT\"},\"d\":\"VARCHAR\",\"e\":\"JSON\",\"g\":\"UUID\"}";
-        assert_eq!(columns, expected);
     }
 
     #[test]

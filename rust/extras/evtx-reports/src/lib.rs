@@ -25,7 +25,7 @@ mod settings;
 pub use chunks::ChunkReport;
 pub use declared::DeclaredEventReport;
 pub use files::FileReport;
-pub use json::{JsonCheck, JsonTypes, check_json, without_nuls};
+pub use json::{JsonCheck, JsonTypes, check_json, members, without_nuls};
 pub use lines::{LineRow, line_batch, line_schema};
 pub use log::{LogMarks, LogOptions, LogRows, LogSegment};
 pub use messages::{CatalogRow, CatalogRows, message_batch, message_schema};

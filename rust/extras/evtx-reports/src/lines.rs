@@ -22,7 +22,7 @@ pub struct LineRow {
 
 impl LineRow {
     /// The start of an error about the line, without a colon.
-    fn place(&self) -> String {
+    pub fn place(&self) -> String {
         let path = printable(&self.filename);
         match self.place {
             Some((line, offset)) => format!("{path}: cannot read line {line} at byte {offset}"),

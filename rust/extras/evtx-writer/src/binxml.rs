@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+/// The least bytes of a run of text that becomes a value. A value takes eight bytes more than its text.
+const LONG_RUN: usize = 64;
+
 /// A template definition: an element with substitutions.
 #[derive(Debug, PartialEq)]
 pub struct Template {
@@ -193,6 +196,11 @@ impl Element {
         self.content(Content::Substitution(substitution))
     }
 
+    /// Gives an element without content an end tag, as `<x></x>`.
+    pub fn with_end_tag(self) -> Self {
+        if self.content.is_empty() { self.text("") } else { self }
+    }
+
     /// Adds any content.
     pub fn content(mut self, content: Content) -> Self {
         self.content.push(content);
@@ -203,5 +211,39 @@ impl Element {
     pub fn depends_on(mut self, index: u16) -> Self {
         self.dependency = Some(index);
         self
+    }
+
+    /// Makes long runs of letters in its texts values, if Latin-1 and the code page of Western Europe have the same byte for
+    /// each. They take half of the bytes.
+    pub(crate) fn narrow(&mut self, values: &mut Vec<Value>) {
+        let is_narrow = |letter: char| u8::try_from(letter).is_ok_and(|byte| !(0x80..0xA0).contains(&byte));
+        for content in std::mem::take(&mut self.content) {
+            let text = match content {
+                Content::Text(text) if text.len() >= LONG_RUN => text,
+                Content::Element(mut child) => {
+                    child.narrow(values);
+                    self.content.push(Content::Element(child));
+                    continue;
+                }
+                other => {
+                    self.content.push(other);
+                    continue;
+                }
+            };
+            let mut rest = &text[..];
+            while let Some(first) = rest.chars().next() {
+                let end = rest.find(|letter| is_narrow(letter) != is_narrow(first));
+                let (run, after) = rest.split_at(end.unwrap_or(rest.len()));
+                self.content.push(if is_narrow(first) && run.len() >= LONG_RUN {
+                    let value = Value::AnsiString(run.chars().map(|letter| letter as u8).collect());
+                    let substitution = Substitution::new(values.len() as u16, value.value_type()).required();
+                    values.push(value);
+                    Content::Substitution(substitution)
+                } else {
+                    Content::Text(run.to_owned())
+                });
+                rest = after;
+            }
+        }
     }
 }

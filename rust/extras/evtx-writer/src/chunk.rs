@@ -1,15 +1,16 @@
 //! A chunk: records, with names and template definitions at their first use.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 use uuid::Uuid;
 
 use crate::binxml::{Content, Element, Event, Fragment, Stream, Substitution, Value};
 use crate::copy::{copy_definition, copy_stream};
 use crate::error::WriteError;
-use crate::record::CutRecord;
+use crate::record::{CutRecord, HEADER};
 use crate::source::Source;
-use crate::spelled::{ANSI_STRING, SpelledEvent};
-use crate::target::{NO_DEPENDENCY, Target, hash};
+use crate::target::{NO_DEPENDENCY, Target, entry};
 use crate::value::utf16;
 
 pub(crate) const CHUNK_SIZE: usize = 65_536;
@@ -62,48 +63,14 @@ impl Chunk {
         self.records
     }
 
+    /// The bytes up to the end of the last record, and where its BinXML is in them.
+    pub(crate) fn last(&self) -> (&[u8], Range<usize>) {
+        (&self.bytes, self.last_record + HEADER..self.bytes.len() - 4)
+    }
+
     /// Writes a record. If it does not fit, returns false and leaves the chunk as it was.
     pub(crate) fn write(&mut self, id: u64, written: u64, stream: &Stream) -> Result<bool, WriteError> {
         self.write_with(id, written, |chunk| chunk.stream(stream))
-    }
-
-    /// The same for an event that is spelled out.
-    pub(crate) fn write_spelled(&mut self, id: u64, written: u64, event: &SpelledEvent) -> Result<bool, WriteError> {
-        self.write_with(id, written, |chunk| {
-            chunk.bytes.extend(FRAGMENT_HEADER);
-            event.write(chunk, None)?;
-            chunk.bytes.push(0);
-            Ok(())
-        })
-    }
-
-    /// The same in fewer bytes: as an instance of a template of its own.
-    pub(crate) fn write_spelled_as_instance(
-        &mut self,
-        id: u64,
-        written: u64,
-        event: &SpelledEvent,
-    ) -> Result<bool, WriteError> {
-        self.write_with(id, written, |chunk| {
-            // Unlike those of all other events.
-            let guid = u128::from(id).to_le_bytes();
-            let template_id = id as u32;
-            chunk.bytes.extend(FRAGMENT_HEADER);
-            chunk.bytes.extend([0x0c, 1]);
-            chunk.push_u32(template_id);
-            let definition = chunk.bytes.len() as u32 + 4;
-            chunk.push_u32(definition);
-            let mut values = Vec::new();
-            chunk.definition_of(guid, template_id, |chunk| event.write(chunk, Some(&mut values)))?;
-            chunk.push_u32(values.len() as u32);
-            for value in &values {
-                let size = u16::try_from(value.len()).map_err(|_| WriteError::ValueSize(value.len()))?;
-                chunk.push_u32(u32::from(size) | u32::from(ANSI_STRING) << 16);
-            }
-            values.iter().for_each(|value| chunk.bytes.extend(value));
-            chunk.bytes.push(0);
-            Ok(())
-        })
     }
 
     /// The same for a record that was cut out of another chunk.
@@ -251,10 +218,15 @@ impl Chunk {
                 let definition = self.bytes.len() as u32 + 4;
                 self.push_u32(definition);
                 self.templates.insert(guid.into(), definition);
-                self.definition_of(guid, id, |chunk| {
-                    chunk.element(&event.template.root, true);
-                    Ok(())
-                })?;
+                let head = TEMPLATE_TABLE + 4 * (id % TEMPLATE_BUCKETS) as usize;
+                self.link(head, definition);
+                self.bytes.extend(guid);
+                self.push_u32(0);
+                let body = self.bytes.len();
+                self.bytes.extend(FRAGMENT_HEADER);
+                self.element(&event.template.root, true);
+                self.bytes.push(0);
+                self.put_u32(body - 4, (self.bytes.len() - body) as u32);
             }
         }
         self.push_u32(event.values.len() as u32);
@@ -271,25 +243,6 @@ impl Chunk {
             let size = u16::try_from(size).map_err(|_| WriteError::ValueSize(size))?;
             self.put_u32(descriptors + 4 * i, u32::from(size) | u32::from(value_type) << 16);
         }
-        Ok(())
-    }
-
-    fn definition_of(
-        &mut self,
-        guid: [u8; 16],
-        id: u32,
-        root: impl FnOnce(&mut Self) -> Result<(), WriteError>,
-    ) -> Result<(), WriteError> {
-        let head = TEMPLATE_TABLE + 4 * (id % TEMPLATE_BUCKETS) as usize;
-        let start = self.bytes.len();
-        self.link(head, start as u32);
-        self.bytes.extend(guid);
-        self.push_u32(0);
-        let body = self.bytes.len();
-        self.bytes.extend(FRAGMENT_HEADER);
-        root(self)?;
-        self.bytes.push(0);
-        self.put_u32(body - 4, (self.bytes.len() - body) as u32);
         Ok(())
     }
 
@@ -366,19 +319,11 @@ impl Chunk {
 
     /// Writes a reference to a name, and the name itself at its first use.
     fn text_name(&mut self, name: &str) {
-        let units = name.encode_utf16().count() as u16;
-        let mut entry: Vec<u8> = [name_hash(name), units]
-            .iter()
-            .flat_map(|number| number.to_le_bytes())
-            .collect();
-        entry.extend(utf16(name));
-        Target::name(self, &entry);
+        Target::name(self, &entry(name));
     }
 }
 
 impl Target for Chunk {
-    type Plan = ();
-
     fn out(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
@@ -418,10 +363,6 @@ fn header_checksum(chunk: &[u8]) -> u32 {
     crc32fast::hash(&[&chunk[..120], &chunk[STRING_TABLE..HEADER_SIZE]].concat())
 }
 
-fn name_hash(name: &str) -> u16 {
-    hash(name.encode_utf16())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -429,9 +370,9 @@ mod tests {
     #[test]
     fn names_hash_as_windows_does() {
         // As logs of Windows hold them.
-        assert_eq!(name_hash("Event"), 0x0cba);
-        assert_eq!(name_hash("System"), 0x546f);
-        assert_eq!(name_hash("Provider"), 0x7bf1);
+        assert_eq!(entry("Event")[..2], 0x0cba_u16.to_le_bytes());
+        assert_eq!(entry("System")[..2], 0x546f_u16.to_le_bytes());
+        assert_eq!(entry("Provider")[..2], 0x7bf1_u16.to_le_bytes());
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use crate::error::WriteError;
 use crate::source::{DEFINITION_HEADER, NAME_HEADER, Result, Source};
-use crate::target::{Content, Edit, Named, Target};
+use crate::target::{Content, Edit, Target};
+use crate::value::from_utf16;
 
 /// How deep BinXML values may contain others. `evtx-format` reads half of it.
 const MAX_NESTING: usize = 32;
@@ -20,19 +21,16 @@ pub(crate) const MAX_RECORD: usize = 1 << 18;
 pub(crate) const BINXML: u8 = 0x21;
 pub(crate) const STRING: u8 = 1;
 
-/// The names of XML's entities in UTF-16LE, and their characters.
-const ENTITIES: &[(&[u8], u8)] = &[
-    (b"a\0m\0p\0", b'&'),
-    (b"l\0t\0", b'<'),
-    (b"g\0t\0", b'>'),
-    (b"q\0u\0o\0t\0", b'"'),
-    (b"a\0p\0o\0s\0", b'\''),
-];
-
-/// The character of one of XML's entities, by the entry of its name.
-pub(crate) fn entity_character(entry: &[u8]) -> Option<u8> {
-    let known = ENTITIES.iter().find(|(name, _)| entry[4..].iter().eq(name.iter()));
-    known.map(|(_, character)| *character)
+/// The character of one of XML's entities.
+pub(crate) fn entity_character(name: &str) -> Option<u8> {
+    Some(match name {
+        "amp" => b'&',
+        "lt" => b'<',
+        "gt" => b'>',
+        "quot" => b'"',
+        "apos" => b'\'',
+        _ => return None,
+    })
 }
 
 /// Copies a definition, after the link to the next one of the template table.
@@ -90,12 +88,12 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                 return Err(WriteError::RecordSize);
             }
             let token = self.source.byte(at, "a token")?;
-            if T::EDITS && at >= run_end {
+            if at >= run_end && self.target.edits().is_some() {
                 let (text, after, is_run) = self.run(at)?;
                 run_end = after;
-                if is_run && let Some(bytes) = self.target.edit_run(&text)? {
-                    let value_type = STRING;
-                    self.put(&Edit { value_type, bytes }, &[], token)?;
+                let run = Content::Run(&text, &self.source.bytes[at..after]);
+                if is_run && let Some(edit) = self.edited(run)? {
+                    self.put(&edit, &[], token)?;
                     at = after;
                     continue;
                 }
@@ -106,15 +104,10 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                     return Ok(at + 1);
                 }
                 0x01 | 0x41 => {
-                    let start = at;
                     at = self.copy(at, if self.has_dependencies { 3 } else { 1 }, "an element")? + 4;
-                    if self.has_dependencies {
-                        let index = self.source.u16(start + 1, "an element")?;
-                        self.target.depend(index as u16);
-                    }
                     open.push(self.target.out().len());
                     self.target.out().extend([0; 4]);
-                    at = self.name(at, Named::Element)?;
+                    at = self.name(at)?;
                     if token & 0x40 != 0 {
                         list = Some(self.target.out().len());
                         at = self.copy(at, 4, "a list of attributes")?;
@@ -125,11 +118,7 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                         patch_size(self.target.out(), list);
                     }
                     at = self.copy(at, 1, "a token")?;
-                    if token != 0x04 {
-                        self.target.end_start();
-                    }
                     if token != 0x02 {
-                        self.target.end()?;
                         let element = open.pop().ok_or_else(|| Source::damaged(at, "no element is open"))?;
                         patch_size(self.target.out(), element);
                     }
@@ -137,8 +126,7 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                 0x05 | 0x45 => at = self.value(at, depth)?,
                 0x06 | 0x46 | 0x0a => {
                     at = self.copy(at, 1, "a token")?;
-                    let named = if token == 0x0a { Named::Other } else { Named::Attribute };
-                    at = self.name(at, named)?;
+                    at = self.name(at)?;
                 }
                 0x07 | 0x47 | 0x0b => {
                     let units = self.source.u16(at + 1, "a text")?;
@@ -150,12 +138,11 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                 }
                 0x09 | 0x49 => at = self.entity(at)?,
                 0x0c if self.has_instances => at = self.instance(at, depth)?,
-                0x0d | 0x0e => {
-                    let index = self.source.u16(at + 1, "a substitution")?;
-                    at = self.copy(at, 4, "a substitution")?;
-                    let content = Content::Substitution(index as u16, token == 0x0e);
-                    self.target.edit_content(content)?;
+                0x0d if self.target.edits().is_some_and(|edits| edits.makes_optional()) => {
+                    self.target.out().push(0x0e);
+                    at = self.copy(at + 1, 3, "a substitution")?;
                 }
+                0x0d | 0x0e => at = self.copy(at, 4, "a substitution")?,
                 0x0f => at = self.copy(at, 4, "a fragment header")?,
                 _ => return Err(Source::damaged(at, "no such token")),
             }
@@ -190,7 +177,7 @@ impl<'s, T: Target> Copy<'_, 's, T> {
                 }
                 0x09 => {
                     let (entry, after) = self.name_at(at + 1)?;
-                    let Some(character) = entity_character(entry) else {
+                    let Some(character) = entity_character(&from_utf16(&entry[4..])) else {
                         break;
                     };
                     text.extend([character, 0]);
@@ -209,6 +196,11 @@ impl<'s, T: Target> Copy<'_, 's, T> {
         Ok(at + count)
     }
 
+    /// What replaces content, if anything does.
+    fn edited(&mut self, content: Content<'_>) -> Result<Option<Edit>> {
+        self.target.edits().map_or(Ok(None), |edits| edits.content(content))
+    }
+
     /// Copies content, or what replaces it. Returns the offset after it. `head` bytes come before the number of units of a
     /// text. Without them, a text becomes a value.
     fn content(
@@ -220,7 +212,7 @@ impl<'s, T: Target> Copy<'_, 's, T> {
         content: impl FnOnce(&'s [u8]) -> Content<'s>,
     ) -> Result<usize> {
         let all = self.source.take(at, count, what)?;
-        match self.target.edit_content(content(all))? {
+        match self.edited(content(all))? {
             Some(edit) => self.put(&edit, &all[..head], all[0])?,
             None => self.target.out().extend(all),
         }
@@ -247,18 +239,18 @@ impl<'s, T: Target> Copy<'_, 's, T> {
     fn entity(&mut self, at: usize) -> Result<usize> {
         let token = self.source.byte(at, "a token")?;
         let (entry, end) = self.name_at(at + 1)?;
-        let Some(edit) = self.target.edit_content(Content::Entity(entry))? else {
+        let Some(edit) = self.edited(Content::Entity(entry))? else {
             let after = self.copy(at, 1, "a token")?;
-            return self.name(after, Named::Other);
+            return self.name(after);
         };
         self.put(&edit, &[], token)?;
         Ok(end)
     }
 
     /// Copies a reference to a name. Returns the offset after it, and after the name if that follows.
-    fn name(&mut self, at: usize, named: Named) -> Result<usize> {
+    fn name(&mut self, at: usize) -> Result<usize> {
         let (entry, after) = self.name_at(at)?;
-        self.target.edit_name(named, entry)?;
+        self.target.name(entry);
         Ok(after)
     }
 
@@ -312,12 +304,9 @@ impl<'s, T: Target> Copy<'_, 's, T> {
         let after = self.stream(stream, depth + 1)?;
         self.has_dependencies = has_dependencies;
         let rest = self.source.take(after, end.saturating_sub(after), "a nested stream")?;
-        let edited = if rest.is_empty() {
-            None
-        } else {
-            self.target.edit_rest(rest)?
-        };
-        self.target.out().extend(edited.as_deref().unwrap_or(rest));
+        // Nobody reads these bytes, so nobody can say what they are.
+        let rest = if self.target.edits().is_some() { &[] } else { rest };
+        self.target.out().extend(rest);
         let size = self.target.out().len() - start;
         let size = u16::try_from(size).map_err(|_| WriteError::ValueSize(size))?;
         self.target.out()[place..place + 2].copy_from_slice(&size.to_le_bytes());
@@ -331,7 +320,7 @@ impl<'s, T: Target> Copy<'_, 's, T> {
             .source
             .base
             .saturating_add(self.source.u32(after, "a template instance")?);
-        let plan = self.target.definition(self.source, definition)?;
+        self.target.definition(self.source, definition)?;
         let inline = if definition == after + 4 {
             self.source.definition(definition)?.1.end - definition
         } else {
@@ -341,45 +330,26 @@ impl<'s, T: Target> Copy<'_, 's, T> {
         let count = self.source.u32(table, "a value table")?;
         let descriptors = self.source.take(table + 4, count.saturating_mul(4), "a value table")?;
         let descriptors = descriptors.as_chunks::<4>().0;
-        let size = |[low, high, ..]: [u8; 4]| usize::from(u16::from_le_bytes([low, high]));
         let written = self.target.out().len() + 4;
         let mut value = self.copy(table, 4 + 4 * count, "a value table")?;
-        let edits = if T::EDITS {
-            self.edits(&plan, value, descriptors)?
-        } else {
-            Vec::new()
-        };
-        let mut edits = edits.into_iter().peekable();
         let mut plain = value;
-        for (index, &descriptor) in descriptors.iter().enumerate() {
-            let end = value + size(descriptor);
-            if T::EDITS
-                && let Some((_, edit)) = edits.next_if(|(edited, _)| *edited == index)
+        for (index, &[low, high, value_type, _]) in descriptors.iter().enumerate() {
+            let size = usize::from(u16::from_le_bytes([low, high]));
+            let (end, place) = (value + size, written + 4 * index);
+            if value_type == BINXML && size > 0 {
+                self.copy(plain, value - plain, "a value")?;
+                self.nested(value..end, place, depth)?;
+                plain = end;
+            } else if let Some(edits) = self.target.edits()
+                && let Some(edit) = edits.value(value_type, self.source.take(value, size, "a value")?)?
             {
                 self.copy(plain, value - plain, "a value")?;
-                self.put_value(&edit, written + 4 * index)?;
-                plain = end;
-            } else if descriptor[2] == BINXML && end > value {
-                self.copy(plain, value - plain, "a value")?;
-                self.nested(value..end, written + 4 * index, depth)?;
+                self.put_value(&edit, place)?;
                 plain = end;
             }
             value = end;
         }
         self.copy(plain, value - plain, "a value")
-    }
-
-    /// What replaces values of an instance. The first value is at an offset.
-    fn edits(&mut self, plan: &T::Plan, first: usize, descriptors: &[[u8; 4]]) -> Result<Vec<(usize, Edit)>> {
-        let mut at = first;
-        let values = descriptors.iter().map(|&[low, high, value_type, _]| {
-            let size = usize::from(u16::from_le_bytes([low, high]));
-            let bytes = self.source.take(at, size, "a value")?;
-            at += size;
-            Ok((value_type, bytes))
-        });
-        let values = values.collect::<Result<Vec<_>>>()?;
-        self.target.edit_values(plan, &values)
     }
 
     /// Appends what replaces a value, whose descriptor is at `place` in the target.
@@ -390,6 +360,9 @@ impl<'s, T: Target> Copy<'_, 's, T> {
             .to_le_bytes();
         let out = self.target.out();
         out.extend(&edit.bytes);
+        if out.len() > MAX_RECORD {
+            return Err(WriteError::RecordSize);
+        }
         out[place..place + 3].copy_from_slice(&[low, high, edit.value_type]);
         Ok(())
     }

@@ -17,7 +17,7 @@ pub enum WriteError {
         /// What is wrong, or what ends too early.
         what: &'static str,
     },
-    /// A record that is redacted has something that cannot be. Holds the field or value, and why.
+    /// A record has something that cannot be replaced, or cannot be read. Holds what it is, and why.
     #[error("{0}")]
-    NotRedacted(Box<str>),
+    NotEdited(Box<str>),
 }

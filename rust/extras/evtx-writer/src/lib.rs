@@ -5,8 +5,6 @@
 //! and template definition of a chunk at its first use, links them into the tables of the chunk header, and computes
 //! the checksums.
 //!
-//! A [`SpelledEvent`] has no template: each of its records spells out all elements and texts.
-//!
 //! A [`Cutter`] cuts records out of a chunk, with all that they refer to. A [`LogWriter`] writes them unchanged to another
 //! log, in which they share names and definitions again. A [`Redactor`] replaces the values of fields in
 //! them before, a [`Pseudonymizer`] all values that are not allowed.
@@ -34,11 +32,10 @@ mod target;
 mod copy;
 mod record;
 mod typed;
+mod chunk;
 mod editor;
 mod redact;
 mod pseudonym;
-mod spelled;
-mod chunk;
 mod log;
 
 pub use binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
@@ -47,4 +44,3 @@ pub use log::LogWriter;
 pub use pseudonym::{Check, Left, Pseudonymizer};
 pub use record::{CutRecord, Cutter, Marks};
 pub use redact::Redactor;
-pub use spelled::SpelledEvent;

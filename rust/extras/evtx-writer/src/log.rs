@@ -1,10 +1,11 @@
 //! A log: the file header and the chunks.
 
-use crate::binxml::{Event, Stream};
+use uuid::Uuid;
+
+use crate::binxml::{Element, Event, Fragment, Stream, Template};
 use crate::chunk::{CHUNK_SIZE, Chunk};
 use crate::error::WriteError;
 use crate::record::CutRecord;
-use crate::spelled::SpelledEvent;
 
 const HEADER_SIZE: usize = 4096;
 const DIRTY: u32 = 1;
@@ -63,16 +64,24 @@ impl LogWriter {
         Ok(id)
     }
 
-    /// Writes an event that is spelled out, as a record with an ID, which must be above those of the records before.
+    /// Writes an event that is spelled out, as a record with an ID, which must be above those of the records before. If it
+    /// does not fit, it becomes an instance of a template of its own, in fewer bytes.
     ///
     /// # Errors
     /// If it does not fit a chunk.
-    pub fn write_spelled(&mut self, id: u64, written: u64, event: &SpelledEvent) -> Result<(), WriteError> {
-        match self.write_with(|chunk| chunk.write_spelled(id, written, event)) {
-            Err(WriteError::RecordSize) => {
-                self.write_with(|chunk| chunk.write_spelled_as_instance(id, written, event))?;
+    pub fn write_spelled(&mut self, id: u64, written: u64, event: Element) -> Result<(), WriteError> {
+        let mut spelled = Stream::new(vec![Fragment::Element(event)]);
+        let outcome = self.write_with(|chunk| chunk.write(id, written, &spelled));
+        match (outcome, spelled.fragments.pop()) {
+            (Err(WriteError::RecordSize), Some(Fragment::Element(mut event))) => {
+                let mut values = Vec::new();
+                event.narrow(&mut values);
+                // Unlike that of all other events.
+                let guid = Uuid::from_bytes_le(u128::from(id).to_le_bytes()).into_bytes();
+                let event = Event::new(&Template::new(guid, event), values).into();
+                self.write_with(|chunk| chunk.write(id, written, &event))?;
             }
-            written => written?,
+            (outcome, _) => outcome?,
         }
         self.next_id = id.saturating_add(1);
         Ok(())
@@ -231,7 +240,6 @@ fn put_header(file: &mut [u8], oldest: u64, newest: u64, next_id: u64, chunks: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::binxml::{Content, Element, Fragment};
 
     /// Finishes a chunk after each `size` records.
     fn write(log: &mut LogWriter, times: std::ops::Range<u64>, size: u64) {
@@ -264,49 +272,6 @@ mod tests {
         }
     }
 
-    /// A spelled event has the same bytes as an [`Element`].
-    #[test]
-    fn tokens_are_those_of_elements() {
-        let text = |text: &str| Content::Text(text.to_owned());
-        let inner = Element::new("Data")
-            .attribute("Name", "n")
-            .attribute("Empty", "")
-            .content(text("caf\u{e9} \u{1f600}"));
-        let root = Element::new("Event")
-            .attribute("xmlns", "x")
-            .child(inner)
-            .child(Element::new("Data"));
-        let root = root
-            .child(Element::new("Other").text(""))
-            .content(Content::EntityRef("entity".to_owned()));
-        let (mut event, mut spelled, mut whole) = (SpelledEvent::default(), LogWriter::new(1), LogWriter::new(1));
-        for id in 1..2000 {
-            event.clear();
-            event.start("Event");
-            event.attribute("xmlns", "x");
-            event.end_start();
-            event.start("Data");
-            event.attribute("Name", "n");
-            event.attribute("Empty", "");
-            event.end_start();
-            event.text("caf\u{e9} \u{1f600}");
-            event.end();
-            event.start("Data");
-            event.close();
-            event.start("Other");
-            event.end_start();
-            event.text("");
-            event.end();
-            event.reference("entity");
-            event.end();
-            spelled.write_spelled(id, 7, &event).expect("it fits");
-            whole
-                .write_stream(7, &Stream::new(vec![Fragment::Element(root.clone())]))
-                .expect("it fits");
-        }
-        assert!(spelled.finish() == whole.finish());
-    }
-
     #[test]
     fn an_event_that_is_too_long_leaves_the_log_as_it_was() {
         let mut log = LogWriter::new(1);
@@ -321,13 +286,9 @@ mod tests {
             ("\u{20ac}", 40_000, false),
             ("x", 10, true),
         ] {
-            let mut event = SpelledEvent::default();
-            event.start("Event");
-            event.end_start();
-            event.text(&text.repeat(len));
-            event.end();
+            let event = Element::new("Event").text(text.repeat(len));
             let id = log.next_id();
-            assert_eq!(log.write_spelled(id, 7, &event).is_ok(), fits, "{len} {text}");
+            assert_eq!(log.write_spelled(id, 7, event).is_ok(), fits, "{len} {text}");
         }
         assert_eq!(log.next_id(), 7);
     }

@@ -19,8 +19,8 @@ use crate::target::Own;
 
 const MAGIC: &[u8; 4] = b"**\0\0";
 const MARKED: &[u8; 4] = b"**\x01\0";
-/// Bytes before the BinXML.
-const HEADER: usize = 24;
+/// Bytes before the BinXML, as in a record of a log.
+pub(crate) const HEADER: usize = 24;
 /// The most bytes of definitions that are known before another record is cut out.
 const MAX_KNOWN: usize = 1 << 20;
 
@@ -93,7 +93,7 @@ impl Cutter {
                 }
             };
             out.extend(bytes);
-            Ok(())
+            Ok(false)
         })?;
         Ok(&record.out)
     }
@@ -109,23 +109,26 @@ pub(crate) fn begin(record: &mut Own, id: u64, written: u64) {
 }
 
 /// Ends a record after its BinXML: appends each definition that it refers to once, which `append` does by its offset in
-/// the source.
-pub(crate) fn finish(record: &mut Own, mut append: impl FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()> {
-    let mut known: Vec<(usize, u32)> = Vec::new();
+/// the source. It returns whether the definition has another GUID, which begins with its ID.
+pub(crate) fn finish(record: &mut Own, mut append: impl FnMut(usize, &mut Vec<u8>) -> Result<bool>) -> Result<()> {
+    let mut known: Vec<(usize, usize, bool)> = Vec::new();
     for (place, at) in std::mem::take(&mut record.pending) {
-        let offset = match known.iter().find(|(known, _)| *known == at) {
-            Some((_, offset)) => *offset,
+        let (offset, is_renamed) = match known.iter().find(|(known, ..)| *known == at) {
+            Some((_, offset, is_renamed)) => (*offset, *is_renamed),
             None => {
-                let offset = record.out.len() as u32;
-                append(at, &mut record.out)?;
+                let offset = record.out.len();
+                let is_renamed = append(at, &mut record.out)?;
                 if record.out.len() > MAX_RECORD {
                     return Err(WriteError::RecordSize);
                 }
-                known.push((at, offset));
-                offset
+                known.push((at, offset, is_renamed));
+                (offset, is_renamed)
             }
         };
-        record.out[place..place + 4].copy_from_slice(&offset.to_le_bytes());
+        if is_renamed {
+            record.out.copy_within(offset + 4..offset + 8, place - 4);
+        }
+        record.out[place..place + 4].copy_from_slice(&(offset as u32).to_le_bytes());
     }
     let size = record.out.len() as u32;
     record.out[4..8].copy_from_slice(&size.to_le_bytes());

@@ -1,31 +1,25 @@
 //! What BinXML is copied to.
 
+use evtx_format::binxml::tree::Element;
 use hashbrown::HashMap;
 
 use crate::source::{Result, Source};
+use crate::value::utf16;
 
 /// The dependency of an element in a definition that depends on no value.
 pub(crate) const NO_DEPENDENCY: u16 = 0xffff;
-
-/// What a name is the name of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Named {
-    Element,
-    Attribute,
-    Other,
-}
 
 /// Content of an element or attribute that is not in a value table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Content<'a> {
     /// A value: its type byte and its bytes. Text is a value, also in a CDATA section or a processing instruction.
     Value(u8, &'a [u8]),
+    /// Several texts and references that follow each other: the UTF-16LE that they show together, and their bytes.
+    Run(&'a [u8], &'a [u8]),
     /// A character reference.
     Character(u16),
     /// An entity reference: the entry of its name.
     Entity(&'a [u8]),
-    /// A substitution: its index, and whether its value can be NULL.
-    Substitution(u16, bool),
 }
 
 /// What replaces a value: a type byte and bytes.
@@ -35,50 +29,36 @@ pub(crate) struct Edit {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// What is replaced in a record.
+pub(crate) trait Edits {
+    /// Looks at an event of the record, before it is copied. The copy passes the same slices as values and texts.
+    fn read(&mut self, event: &Element<'_>) -> Result<()>;
+    /// What replaces the entry of a name.
+    fn name(&mut self, _entry: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+    /// What replaces content; `None` if it stays. A run that stays is followed by its parts. Not for BinXML, whose content
+    /// comes instead.
+    fn content(&mut self, content: Content<'_>) -> Result<Option<Edit>>;
+    /// What replaces a value of an instance: a type byte and bytes. Not for BinXML.
+    fn value(&mut self, value_type: u8, bytes: &[u8]) -> Result<Option<Edit>>;
+    /// Whether substitutions become optional, because a value became NULL.
+    fn makes_optional(&self) -> bool {
+        false
+    }
+}
+
 /// What BinXML is copied to.
 pub(crate) trait Target {
-    /// Whether it replaces parts. Otherwise runs of texts and the values of instances are not looked at.
-    const EDITS: bool = false;
-    /// What is known of a definition.
-    type Plan;
     /// Where to append tokens.
     fn out(&mut self) -> &mut Vec<u8>;
     /// Appends a reference to a name, and perhaps the name. `entry` is its hash, its number of units, and its units.
     fn name(&mut self, entry: &[u8]);
     /// Appends a reference to the definition at an offset of the source, and perhaps the definition.
-    fn definition(&mut self, source: Source<'_>, at: usize) -> Result<Self::Plan>;
-
-    /// Appends a name as [`name`](Self::name) does, or one that replaces it.
-    fn edit_name(&mut self, _named: Named, entry: &[u8]) -> Result<()> {
-        self.name(entry);
-        Ok(())
-    }
-    /// An element follows that is left out if the value with an index is NULL. Most elements have no such value, but an
-    /// index that no value has.
-    fn depend(&mut self, _index: u16) {}
-    /// A start tag ends.
-    fn end_start(&mut self) {}
-    /// An element ends.
-    fn end(&mut self) -> Result<()> {
-        Ok(())
-    }
-    /// What replaces several texts and references that follow each other, by their UTF-16LE together; `None` if each is
-    /// edited alone.
-    fn edit_run(&mut self, _text: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(None)
-    }
-    /// What replaces content; `None` if it stays. Not for BinXML, whose content comes instead.
-    fn edit_content(&mut self, _content: Content<'_>) -> Result<Option<Edit>> {
-        Ok(None)
-    }
-    /// What replaces values of an instance: their indexes, in ascending order. A BinXML value that stays is copied as a
-    /// stream.
-    fn edit_values(&mut self, _plan: &Self::Plan, _values: &[(u8, &[u8])]) -> Result<Vec<(usize, Edit)>> {
-        Ok(Vec::new())
-    }
-    /// What replaces bytes after an end token.
-    fn edit_rest(&mut self, _rest: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(None)
+    fn definition(&mut self, source: Source<'_>, at: usize) -> Result<()>;
+    /// What replaces parts, if anything does.
+    fn edits(&mut self) -> Option<&mut dyn Edits> {
+        None
     }
 }
 
@@ -101,8 +81,6 @@ impl Own {
 }
 
 impl Target for Own {
-    type Plan = ();
-
     fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
@@ -126,10 +104,11 @@ impl Target for Own {
     }
 }
 
-/// The hash by which a chunk finds a name: of its UTF-16 units, the low half of a multiplicative hash.
-pub(crate) fn hash(units: impl Iterator<Item = u16>) -> u16 {
-    let hash = units.fold(0_u32, |hash, unit| {
-        hash.wrapping_mul(65_599).wrapping_add(u32::from(unit))
-    });
-    hash as u16
+/// The entry of a name: the hash by which a chunk finds it, its number of units, and its units in UTF-16. The hash is the low
+/// half of a multiplicative one.
+pub(crate) fn entry(name: &str) -> Vec<u8> {
+    let hash = |hash: u32, unit: u16| hash.wrapping_mul(65_599).wrapping_add(u32::from(unit));
+    let hash = name.encode_utf16().fold(0, hash) as u16;
+    let head = [hash, name.encode_utf16().count() as u16].map(u16::to_le_bytes);
+    head.concat().into_iter().chain(utf16(name)).collect()
 }

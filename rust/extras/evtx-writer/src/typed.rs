@@ -2,6 +2,7 @@
 
 use encoding_rs::WINDOWS_1252;
 use evtx_format::cut;
+use evtx_format::value::parse;
 use evtx_format::value::text::Escaping;
 use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_format::value::{Scalar, Value, ValueType};
@@ -66,8 +67,6 @@ pub(crate) fn ansi(text: &str) -> Option<Vec<u8>> {
 /// The bytes of a single value from a text; `None` if the text is not of the type. `size` is the size of the value that it
 /// replaces, in bytes.
 pub(crate) fn read(scalar: Scalar, text: &str, size: usize) -> Option<Vec<u8>> {
-    let hex = || u64::from_str_radix(text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?, 16).ok();
-    let number = || hex().or_else(|| text.parse().ok());
     Some(match scalar {
         Scalar::String => utf16(text).collect(),
         Scalar::AnsiString => ansi(text)?,
@@ -88,29 +87,16 @@ pub(crate) fn read(scalar: Scalar, text: &str, size: usize) -> Option<Vec<u8>> {
         }
         .to_le_bytes()
         .into(),
-        Scalar::Binary => bytes_of(text)?,
-        Scalar::Guid => Uuid::parse_str(text).ok()?.to_bytes_le().into(),
-        Scalar::SizeT if size == 4 => u32::try_from(number()?).ok()?.to_le_bytes().into(),
-        Scalar::HexInt32 => u32::try_from(number()?).ok()?.to_le_bytes().into(),
-        Scalar::HexInt64 | Scalar::SizeT => number()?.to_le_bytes().into(),
-        Scalar::FileTime => {
-            let nanos = text.parse::<Timestamp>().ok()?.as_nanosecond();
-            unix_nanos_to_filetime(nanos)?.to_le_bytes().into()
-        }
+        Scalar::Binary => parse::bytes(text)?,
+        Scalar::Guid => Uuid::from_bytes(parse::uuid(text)?).to_bytes_le().into(),
+        Scalar::SizeT if size == 4 => u32::try_from(parse::number(text)?).ok()?.to_le_bytes().into(),
+        Scalar::HexInt32 => u32::try_from(parse::number(text)?).ok()?.to_le_bytes().into(),
+        Scalar::HexInt64 | Scalar::SizeT => parse::number(text)?.to_le_bytes().into(),
+        Scalar::FileTime => unix_nanos_to_filetime(parse::instant(text)?)?.to_le_bytes().into(),
         Scalar::SystemTime => system_time(text)?,
         Scalar::Sid => sid(text)?,
         Scalar::Null | Scalar::EvtHandle | Scalar::BinXml | Scalar::EvtXml => return None,
     })
-}
-
-/// Bytes from two hexadecimal digits each.
-fn bytes_of(text: &str) -> Option<Vec<u8>> {
-    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
-        return None;
-    };
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let byte = |&[high, low]: &[u8; 2]| Some((digit(high)? << 4 | digit(low)?) as u8);
-    pairs.iter().map(byte).collect()
 }
 
 /// A SYSTEMTIME: eight u16, from the year to the millisecond.

@@ -71,7 +71,7 @@ fn definition(known: &Macro, macros: &[Macro], place: &str) -> String {
 /// Registers the enums, so that casts know their names.
 pub(crate) fn register_enums(connection: duckdb_connection) -> Result<(), String> {
     for (name, values) in ENUMS {
-        let known = LogicalType::enumeration(name, &values);
+        let known = LogicalType::enumeration(name, values);
         // SAFETY: it is a type with a name.
         let state = unsafe { duckdb_register_logical_type(connection, known.0, std::ptr::null_mut()) };
         registered(state, "type", name)?;

@@ -146,6 +146,9 @@ pub(crate) fn register(connection: duckdb_connection, probe: Option<&Arc<Probe>>
                 }
                 duckdb_scalar_function_set_return_type(function, LogicalType::of(&known.result).0);
                 duckdb_scalar_function_set_special_handling(function);
+                if known.is_volatile() {
+                    duckdb_scalar_function_set_volatile(function);
+                }
                 let probe = probe.cloned();
                 duckdb_scalar_function_set_extra_info(function, boxed(Function { known, probe }), delete::<Function>());
                 duckdb_scalar_function_set_init(function, Some(init));

@@ -4,82 +4,62 @@
 --
 -- SELECT time_created, tree, command_line, user_name FROM evtx_process_tree_of('events') ORDER BY computer, tree_order
 
--- Starts and ends, and boots, after which process IDs begin anew. A record in several copies of a log counts once. One that
--- says anything else is no copy.
 WITH RECURSIVE evtx_process_tree_records AS NOT MATERIALIZED (
-    SELECT computer, channel, time_created, event_record_id, provider, event_id, user_sid, event_data, user_data, filename,
-           event_record_id::HUGEINT - record_id::HUGEINT AS shift
+    SELECT computer, channel, time_created, record_id, event_record_id, provider, event_id, user_sid, event_data, user_data, filename
     FROM query_table(table_name)
 ),
+-- Starts and ends of processes, starts of Windows, after which process IDs begin anew, and changes of the clock.
 evtx_process_tree_events AS NOT MATERIALIZED (
-    SELECT *, md5_number({channel: channel, user_sid: user_sid, event_data: event_data, user_data: user_data}::VARCHAR) AS digest
+    SELECT *, user_sid AS written_by
     FROM evtx_process_tree_records
-    WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing' AND coalesce(lower(channel), 'security') = 'security'
-       OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
+    WHERE event_id IN (4608, 4616, 4688, 4689, 4826) AND lower(provider) = 'microsoft-windows-security-auditing' AND coalesce(lower(channel), 'security') = 'security'
+       OR event_id IN (1, 5) AND lower(provider) = 'microsoft-windows-sysmon'
           AND coalesce(lower(channel), 'microsoft-windows-sysmon/operational') = 'microsoft-windows-sysmon/operational'
-       OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General' AND coalesce(lower(channel), 'system') = 'system'
+       OR (event_id IN (1, 12) AND lower(provider) = 'microsoft-windows-kernel-general' OR event_id = 6005 AND lower(provider) = 'eventlog')
+          AND coalesce(lower(channel), 'system') = 'system'
 ),
-evtx_process_tree_accounts AS (FROM evtx_accounts_of('evtx_process_tree_records')),
--- A log that was cleared has each number again later, and a log of forwarded events has those from before and after. An export
--- numbers records anew. In the other logs, most numbers of records differ from those of their events by the same.
-spans AS (
-    SELECT computer, filename, shift, min(time_created) AS log_start, max(time_created) AS log_end
-    FROM evtx_process_tree_events
-    GROUP BY computer, filename, shift
-    QUALIFY 2 * count(shift) > sum(count(*)) OVER (PARTITION BY computer, filename)
-),
-events AS (
+evtx_process_tree_accounts AS (FROM evtx_names_of('evtx_process_tree_records') WHERE name_source <> 'second name'),
+evtx_process_tree_rows AS NOT MATERIALIZED (
     SELECT
-        rows.computer, lower(channel) AS channel, digest, min(log_start) AS log_start, max(log_end) AS log_end, time_created,
-        event_record_id, event_id,
-        CASE event_id WHEN 1 THEN 'start' WHEN 4688 THEN 'start' WHEN 12 THEN 'boot' ELSE 'end' END AS kind,
+        computer, channel, filename, record_id, event_record_id, time_created, provider, event_id, written_by AS user_sid, event_data, user_data,
+        CASE WHEN event_id = 4616 OR event_id = 1 AND lower(provider) = 'microsoft-windows-kernel-general' THEN 'clock'
+             WHEN event_id IN (4688, 1) THEN 'start' WHEN event_id IN (4689, 5) THEN 'end' ELSE 'boot' END AS kind,
         TRY_CAST(coalesce(event_data['NewProcessId'], event_data['ProcessId']) AS UBIGINT) AS pid,
         TRY_CAST(CASE event_id WHEN 1 THEN event_data['ParentProcessId'] WHEN 4688 THEN event_data['ProcessId'] END
                  AS UBIGINT) AS parent_pid,
         lower(event_data['ProcessGuid']) AS guid, lower(event_data['ParentProcessGuid']) AS parent_guid,
         coalesce(event_data['NewProcessName'], event_data['Image']) AS process,
         nullif(nullif(coalesce(event_data['ParentProcessName'], event_data['ParentImage']), ''), '-') AS parent_process,
-        nullif(event_data['CommandLine'], '') AS command_line, user_name, full_name, user_sid,
+        nullif(event_data['CommandLine'], '') AS command_line, user_name, full_name, user_sid AS sid,
         nullif(lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])), '') AS logon_id,
         event_data['Hashes'] AS hashes
-    FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_accounts') AS rows
-    LEFT JOIN spans ON spans.computer IS NOT DISTINCT FROM rows.computer AND spans.filename IS NOT DISTINCT FROM rows.filename
-                   AND spans.shift = rows.shift
-    GROUP BY ALL
+    FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_accounts')
 ),
--- Numbers the events by time, and those of one place by what they say: never by their files, or as they come. Below, only
--- the last step has more of an event than numbers and what is compared.
+-- Numbers the events in their order, and those of one place by what they say: never by their files, or as they come. Below,
+-- only the last step has more of an event than numbers and what is compared. A record in several copies of a log counts once.
 numbered AS MATERIALIZED (
-    SELECT * EXCLUDE (digest, log_start, log_end),
-           coalesce(log_start, time_created) AS span_start, coalesce(log_end, time_created) AS span_end,
-           row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
-                                       event_record_id ASC NULLS LAST, event_id ASC NULLS LAST, digest ASC) AS number
-    FROM events
+    SELECT * EXCLUDE (digest),
+           row_number() OVER (ORDER BY computer ASC NULLS LAST, log_time ASC NULLS LAST, event_record_id ASC NULLS LAST,
+                                       time_created ASC NULLS LAST, event_id ASC NULLS LAST, digest ASC) AS number
+    FROM (SELECT DISTINCT machine AS computer, computer AS name, placed.* EXCLUDE (
+              computer, machine, channel, filename, record_id, provider, user_sid, event_data, user_data)
+          FROM evtx_placed_records('evtx_process_tree_rows', 'evtx_process_tree_records') AS placed WHERE kind <> 'clock')
 ),
--- Records whose place another one claims: the channel and the number, in a log of the same time.
-claims AS MATERIALIZED (
-    SELECT number
-    FROM numbered
-    WHERE event_record_id IS NOT NULL
-    QUALIFY max(span_end) OVER (
-                PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= span_start
-         OR min(span_start) OVER (
-                PARTITION BY computer, channel, event_record_id ORDER BY span_start ASC NULLS LAST
-                ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) <= span_end
+evtx_process_tree_boots AS NOT MATERIALIZED (
+    SELECT computer, number, log_time, event_id, process FROM numbered WHERE kind = 'boot' OR event_id = 4688 AND parent_pid = 4
 ),
 -- Counts the boots before each event.
 booted AS MATERIALIZED (
     SELECT number, computer, kind, event_id, pid, parent_pid, guid, parent_guid, time_created,
-           count(*) FILTER (kind = 'boot') OVER (PARTITION BY computer ORDER BY number ASC NULLS LAST) AS boot
-    FROM numbered
+           count(first) OVER (PARTITION BY computer ORDER BY number ASC NULLS LAST) AS boot
+    FROM numbered LEFT JOIN (SELECT first FROM evtx_starts('evtx_process_tree_boots')) ON first = number
 ),
 -- Records of both logs are of one process if they agree about its ID, program, parent, user and command line, at most a second
 -- apart. If there are several of either log, any could be planted, so none is merged. A 4688 can have only the SID of the user.
 -- Sysmon names the accounts of Windows itself in its language, as in NT-AUTORITÄT\SYSTEM, where 4688 names the machine.
 -- Each step joins two relations, by number among others: joined by program first, every start of one would meet every other.
 pairs AS MATERIALIZED (
-    SELECT security.number, candidate, process, parent_process, user_name, full_name, user_sid, command_line, logon_id
+    SELECT security.number, candidate, process, parent_process, user_name, full_name, sid, command_line, logon_id
     FROM (
         SELECT number, event_id, count(*) FILTER (event_id = 1) OVER near AS sysmon_records,
                count(*) FILTER (event_id = 4688) OVER near AS security_records,
@@ -102,7 +82,7 @@ compared AS MATERIALIZED (
            CASE WHEN sysmon.logon_id IS NULL THEN security.logon_id END AS logon_id,
            ((lower(sysmon.full_name) = lower(security.full_name)) IS NOT FALSE
             OR regexp_matches(sysmon.full_name, '^[^\\]*\bNT\b.*\\')
-               AND sysmon.logon_id = CASE security.user_sid WHEN 'S-1-5-18' THEN '0x3e7' WHEN 'S-1-5-19' THEN '0x3e5'
+               AND sysmon.logon_id = CASE security.sid WHEN 'S-1-5-18' THEN '0x3e7' WHEN 'S-1-5-19' THEN '0x3e5'
                                                             WHEN 'S-1-5-20' THEN '0x3e4' END)
                AND (lower(sysmon.parent_process) = lower(security.parent_process)) IS NOT FALSE
                AND (trim(sysmon.command_line) = trim(security.command_line)) IS NOT FALSE AS agree
@@ -166,7 +146,8 @@ ordered AS (
            row_number() OVER (ORDER BY walked.path ASC NULLS LAST, edges.number ASC NULLS LAST) AS tree_order
     FROM edges LEFT JOIN walked ON walked.number = edges.number
 ),
--- Processes whose start, or the next event of their ID, is such a record, and records of both logs that do not agree.
+-- Processes whose start, or the next event of their ID, is a record whose place another one claims, and records of both logs that do not agree.
+claims AS (SELECT number FROM numbered WHERE is_contested),
 contested AS MATERIALIZED (
     FROM claims
     UNION
@@ -180,7 +161,7 @@ SELECT
     ordered.tree_order,
     linked.time_created,
     CASE WHEN ordered.next_kind = 'end' THEN ordered.next_time END AS end_time,
-    linked.computer, ordered.depth,
+    linked.name AS computer, ordered.depth,
     repeat('. ', ordered.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,
     linked.process, coalesce(linked.command_line, twins.command_line) AS command_line, coalesce(linked.user_name, twins.user_name) AS user_name, linked.pid, linked.parent_pid,
     coalesce(parent.process, linked.parent_process, twins.parent_process) AS parent_process,

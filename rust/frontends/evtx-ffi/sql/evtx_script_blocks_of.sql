@@ -5,9 +5,11 @@
 -- SELECT time_created, computer, text FROM evtx_script_blocks_of('events') WHERE text ILIKE '%downloadstring%'
 
 -- PowerShell 7 is the provider PowerShellCore. An event without an ID is a block of its own.
-WITH evtx_script_blocks_logged AS (
-    SELECT computer, channel, provider, user_sid, process_id, level, time_created, event_record_id, filename,
-           event_record_id::HUGEINT - record_id::HUGEINT AS shift,
+WITH evtx_script_blocks_logged AS NOT MATERIALIZED (
+    SELECT computer, channel, provider, user_sid, process_id, level, time_created, record_id, event_record_id, filename,
+           NULL::TIMESTAMP_NS AS old_time, NULL::TIMESTAMP_NS AS new_time, false AS is_late,
+           md5_number(translate({computer: computer, channel: channel, provider: provider, user_sid: user_sid, process_id: process_id, level: level,
+                       time: time_created, number: event_record_id, event_data: event_data}::VARCHAR, chr(13), '')) AS digest,
            event_data['ScriptBlockId'] AS script_block_id,
            CASE WHEN script_block_id IS NULL THEN (event_record_id, time_created) END AS own_id,
            TRY_CAST(event_data['MessageNumber'] AS UINTEGER) AS number,
@@ -18,35 +20,18 @@ WITH evtx_script_blocks_logged AS (
     FROM query_table(table_name)
     WHERE event_id = 4104 AND provider IN ('Microsoft-Windows-PowerShell', 'PowerShellCore')
 ),
--- A record in several copies of a log counts once.
-copies AS (
-    SELECT * EXCLUDE (filename, shift, is_numbered, log_start, log_end),
-           min(if(is_numbered, log_start, time_created)) AS span_start,
-           max(if(is_numbered, log_end, time_created)) AS span_end
-    FROM (SELECT *, 2 * count(shift) OVER of_shift > count(*) OVER (PARTITION BY computer, filename) AS is_numbered,
-                 min(time_created) OVER of_shift AS log_start, max(time_created) OVER of_shift AS log_end
-          FROM evtx_script_blocks_logged
-          WINDOW of_shift AS (PARTITION BY computer, filename, shift))
-    GROUP BY ALL
-),
--- Another record claims its place: its channel and number, in a log of the same time, as in evtx_logons.
+-- A record in several copies of a log counts once. An export as XML has no carriage returns.
 claimed AS (
-    SELECT *, event_record_id IS NOT NULL
-                  AND (coalesce(max(span_end) OVER earlier >= span_start, false)
-                       OR coalesce(min(span_start) OVER later <= span_end, false)) AS is_claimed
-    FROM copies
-    WINDOW earlier AS (PARTITION BY computer, lower(channel), event_record_id ORDER BY span_start ASC NULLS LAST
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-           later AS (PARTITION BY computer, lower(channel), event_record_id ORDER BY span_start ASC NULLS LAST
-                     ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+    SELECT * FROM (SELECT * EXCLUDE (filename, record_id, old_time, new_time, is_late, part), max(part) AS part FROM evtx_script_blocks_logged GROUP BY ALL)
+    JOIN (SELECT * EXCLUDE (computer) FROM evtx_log_order('evtx_script_blocks_logged')) USING (digest)
 ),
 -- If parts with one number say different things, there are several scripts. PowerShell logs a part once.
 parts AS (
     SELECT *, row_number() OVER (of_part ORDER BY time_created ASC, record ASC, part ASC) AS version,
            count(*) OVER of_part > 1 OR stray IS NOT NULL OR is_claimed OR records > 1 AS is_contested
-    FROM (SELECT * EXCLUDE (channel, time_created, event_record_id, span_start, span_end, is_claimed),
+    FROM (SELECT * EXCLUDE (channel, time_created, event_record_id, digest, log_time, is_contested),
                  lower(channel) AS channel, min(time_created) AS time_created, min(event_record_id) AS record,
-                 bool_or(is_claimed) AS is_claimed, count(*) AS records
+                 bool_or(is_contested) AS is_claimed, count(*) AS records
           FROM claimed
           GROUP BY ALL)
     WINDOW of_part AS (
@@ -61,9 +46,6 @@ blocks AS (
     FROM parts
     GROUP BY computer, channel, provider, user_sid, process_id, level, script_block_id, own_id, total, path, stray, version
 )
-SELECT *,
-       list_filter(
-           list_transform(
-               regexp_extract_all(text, '[A-Za-z0-9+/]{24,}={0,2}'), lambda found: evtx_decode_base64(found)),
-           lambda found: found IS NOT NULL) AS decoded
+SELECT *, list_filter(list_transform(regexp_extract_all(text, '[A-Za-z0-9+/]{24,}={0,2}'), lambda found: evtx_decode_base64(found)),
+                      lambda found: found IS NOT NULL) AS decoded
 FROM blocks

@@ -5,47 +5,35 @@
 -- SELECT rule_title, computer FROM evtx_sigma_rows('events', '{"rules": "rules"}')
 
 WITH evtx_sigma_events AS NOT MATERIALIZED (
-    SELECT NULL AS record_id, NULL AS time_created, NULL AS event_id, NULL AS level, NULL AS provider, NULL AS channel,
-        NULL AS computer, NULL AS event_data, NULL AS user_data, NULL AS message, NULL AS task, NULL AS opcode,
-        NULL AS keywords, NULL AS version, NULL AS qualifiers, NULL AS provider_guid, NULL AS event_source_name,
-        NULL AS process_id, NULL AS thread_id, NULL AS activity_id, NULL AS related_activity_id, NULL AS user_sid,
-        NULL AS event_record_id, NULL AS error, NULL AS filename
-    WHERE false
+    SELECT {{no columns}} WHERE false
     UNION ALL BY NAME FROM query_table(table_name)
 ),
-events AS NOT MATERIALIZED (
+converted AS NOT MATERIALIZED (
     SELECT *,
-        {record_id: TRY_CAST(record_id AS UBIGINT),
-         -- A cast would give the local time.
-         time_created: CASE WHEN typeof(time_created) = 'TIMESTAMP WITH TIME ZONE'
-                            THEN make_timestamp_ns(epoch_ns(TRY_CAST(time_created AS TIMESTAMPTZ)))
-                            ELSE TRY_CAST(time_created AS TIMESTAMP_NS) END,
-         event_id: TRY_CAST(event_id AS UINTEGER), level: TRY_CAST(level AS UTINYINT),
-         provider: provider::VARCHAR,
-         channel: CASE WHEN '"NULL"' IN (typeof(channel), typeof(provider))
+        -- A cast would give the local time.
+        CASE WHEN typeof(time_created) = 'TIMESTAMP WITH TIME ZONE'
+             THEN make_timestamp_ns(epoch_ns(TRY_CAST(time_created AS TIMESTAMPTZ)))
+             ELSE TRY_CAST(time_created AS TIMESTAMP_NS) END AS evtx_sigma_time_created,
+        CASE WHEN '"NULL"' IN (typeof(channel), typeof(provider))
              THEN error('evtx_sigma_of needs a table with the columns channel and provider: rules choose events by them')
-             ELSE channel::VARCHAR END,
-         computer: computer::VARCHAR,
-         -- Another tool's table can have structs of its own.
-         user_data: CASE WHEN typeof(user_data) IN ('JSON', 'VARCHAR', '"NULL"') THEN user_data::VARCHAR
-                         ELSE to_json(user_data)::VARCHAR END,
-         task: TRY_CAST(task AS USMALLINT), opcode: TRY_CAST(opcode AS UTINYINT), keywords: TRY_CAST(keywords AS UBIGINT),
-         version: TRY_CAST(version AS UTINYINT), qualifiers: TRY_CAST(qualifiers AS USMALLINT),
-         provider_guid: TRY_CAST(provider_guid AS UUID), event_source_name: event_source_name::VARCHAR,
-         process_id: TRY_CAST(process_id AS UINTEGER), thread_id: TRY_CAST(thread_id AS UINTEGER),
-         activity_id: TRY_CAST(activity_id AS UUID), related_activity_id: TRY_CAST(related_activity_id AS UUID),
-         user_sid: user_sid::VARCHAR, event_record_id: TRY_CAST(event_record_id AS UBIGINT), error: error::VARCHAR,
-         filename: filename::VARCHAR,
-         event_data: CASE
-             WHEN typeof(event_data) IN ('MAP(VARCHAR, VARCHAR)', '"NULL"') THEN event_data::MAP(VARCHAR, VARCHAR)
+             ELSE channel::VARCHAR END AS evtx_sigma_channel,
+        -- Another tool's table can have structs of its own.
+        CASE WHEN typeof(user_data) IN ('JSON', 'VARCHAR', '"NULL"') THEN user_data::VARCHAR
+             ELSE to_json(user_data)::VARCHAR END AS evtx_sigma_user_data,
+        CASE WHEN typeof(event_data) IN ('MAP(VARCHAR, VARCHAR)', '"NULL"') THEN event_data::MAP(VARCHAR, VARCHAR)
              -- JSON, or a map as CSV has it.
              WHEN typeof(event_data) = 'VARCHAR' THEN coalesce(
                  TRY_CAST(TRY_CAST(event_data AS JSON) AS MAP(VARCHAR, VARCHAR)), TRY_CAST(event_data AS MAP(VARCHAR, VARCHAR)))
              -- All rows of a struct have all fields.
              WHEN starts_with(typeof(event_data), 'STRUCT') THEN map_from_entries(list_filter(
                  map_entries(TRY_CAST(to_json(event_data) AS MAP(VARCHAR, VARCHAR))), lambda e: e.value IS NOT NULL))
-             ELSE TRY_CAST(to_json(event_data) AS MAP(VARCHAR, VARCHAR)) END} AS evtx_sigma_event
+             ELSE TRY_CAST(to_json(event_data) AS MAP(VARCHAR, VARCHAR)) END AS evtx_sigma_event_data
     FROM evtx_sigma_events
+),
+events AS NOT MATERIALIZED (
+    SELECT * EXCLUDE (evtx_sigma_time_created, evtx_sigma_channel, evtx_sigma_user_data, evtx_sigma_event_data),
+        { {{event columns}} } AS evtx_sigma_event
+    FROM converted
 ),
 hits AS MATERIALIZED (
     SELECT unnest(evtx_sigma_hits(json_arguments, evtx_sigma_event)) AS evtx_sigma_hit, * EXCLUDE evtx_sigma_event

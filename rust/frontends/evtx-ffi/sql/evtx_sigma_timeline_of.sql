@@ -10,13 +10,14 @@ WITH evtx_sigma_timeline_matches AS NOT MATERIALIZED (
            filename, rule_id, rule_title, rule_level, tags, matched, correlation
     FROM query_table(table_name)
 ),
-evtx_sigma_timeline_accounts AS (FROM evtx_accounts_of(coalesce(table_of_events, table_name))),
+evtx_sigma_timeline_accounts AS (FROM evtx_names_of(coalesce(table_of_events, table_name)) WHERE name_source <> 'second name'),
 lines AS (
     SELECT *,
         -- The values share 200 characters. A rule that only denies has none.
         greatest(40, 200 // greatest(1, cardinality(matched)))::BIGINT AS room,
+        -- A ¦ in a value is not the end of it.
         list_transform(map_entries(matched), lambda field: {
-            name: field.key, value: regexp_replace(field.value, '\s+', ' ', 'g')}) AS found
+            name: replace(field.key, '¦', '¦¦'), value: regexp_replace(replace(field.value, '¦', '¦¦'), '\s+', ' ', 'g')}) AS found
     FROM evtx_event_rows('evtx_sigma_timeline_matches', 'evtx_sigma_timeline_accounts')
 )
 SELECT

@@ -10,12 +10,11 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field};
 use evtx_codes::{Answer, Code, Lookup};
 use evtx_format::Interrupt;
-use evtx_scan::ScanError;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, LONG, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, Unchecked};
 
 /// The functions of codes: what each looks up, its name, its description and an example.
 const CODE_FUNCTIONS: &[(Lookup, &str, &str, &str)] = &[
@@ -152,7 +151,7 @@ impl Answers {
         let mut answers = Answers::default();
         // Logs have few codes, over and over: the first row with each.
         let mut first_rows = HashMap::new();
-        let (mut last, mut bytes) = (None, 0);
+        let (mut last, mut unchecked) = (None, Unchecked::default());
         for row in 0..codes.rows {
             // SAFETY: by the contract of this function.
             let (table, code) = unsafe { (tables.text(row)?, code(&codes, takes_number, row)?) };
@@ -166,11 +165,7 @@ impl Answers {
             };
             last = Some((name, source));
             if let Code::Text(text) = code {
-                bytes += text.len();
-                if bytes > LONG {
-                    bytes = 0;
-                    interrupt.check().map_err(ScanError::from)?;
-                }
+                unchecked.add(text.len(), interrupt)?;
             }
             match first_rows.entry((name, code)) {
                 Entry::Occupied(first) => answers.repeat(*first.get()),

@@ -7,10 +7,10 @@ use evtx_scan::{Argument, ArgumentKind, ArgumentValue, ScanError};
 use serde_json::{Map, Value};
 
 use crate::boundary::{
-    EvtxError, EvtxErrorKind, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release,
-    required,
+    EvtxError, EvtxErrorKind, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, entry, literal, produce,
+    release, required,
 };
-use crate::macros::{literal, too_many};
+use crate::macros::too_many;
 use crate::values::{EvtxValue, SqlValue};
 
 /// The format of logs in COPY, which is also the extension of its files.
@@ -137,6 +137,12 @@ pub fn about(query: Query) -> [&'static str; 3] {
             "Reads exports with JSON in each line, a row per line: the JSON with its place in the file, or the reason why it cannot \
              be read. Takes a path, a glob, a folder, or a list of them.",
             "SELECT line_number, error FROM evtx_json_lines('exports/*.jsonl') WHERE error IS NOT NULL",
+        ],
+        Query::Sources => [
+            "evtx_from",
+            "Reads events that other tools exported as JSON or CSV, a row per event, with the columns of read_evtx. The first \
+             rows of a file show its source. Takes a path, a glob, a folder, or a list of them.",
+            "SELECT * FROM evtx_from('winlogbeat-*.ndjson') WHERE event_id = 4624",
         ],
         Query::DeclaredEvents => [
             "evtx_event_catalog",

@@ -8,6 +8,11 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_format::printable;
 use evtx_scan::ScanError;
 
+/// A text as a literal of SQL.
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 /// The kind of an error.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

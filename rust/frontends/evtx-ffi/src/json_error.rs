@@ -9,7 +9,7 @@ use evtx_reports::{JsonCheck, JsonTypes, check_json};
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, LONG, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, Unchecked};
 
 /// The function.
 pub(crate) fn function() -> ScalarFunction {
@@ -35,7 +35,7 @@ impl Scalar for JsonError {
         let &[texts, types] = vectors else {
             return Err("a check of JSON has two arguments".into());
         };
-        let (mut errors, mut bytes) = (StringViewBuilder::new(), 0);
+        let (mut errors, mut unchecked) = (StringViewBuilder::new(), Unchecked::default());
         for row in 0..texts.rows {
             // SAFETY: by the contract of this function.
             let (text, types) = unsafe { (texts.text(row)?, types.text(row)?.unwrap_or_default()) };
@@ -45,11 +45,7 @@ impl Scalar for JsonError {
                     .map_err(|why| format!("the types are not JSON with names of types: {why}"))?;
                 *self = JsonError(types.to_owned(), parsed);
             }
-            bytes += text.map_or(0, str::len);
-            if bytes > LONG {
-                bytes = 0;
-                caller.interrupt.check().map_err(ScanError::from)?;
-            }
+            unchecked.add(text.map_or(0, str::len), caller.interrupt)?;
             let check = |text| check_json(text, Some(&self.1), caller.interrupt).map_err(ScanError::from);
             errors.append_option(match text.map(check).transpose()? {
                 None | Some(JsonCheck::Valid) => None,

@@ -2,11 +2,11 @@
 //!
 //! A file starts with a comment of three paragraphs: the signature, the description, and an example. The rest is the
 //! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a string literal or NULL.
-//! In a string literal, `{{page.html}}` stands for the text of that file of the folder, and `{{columns of x.json}}` for the
-//! types in such a file as `from_json` takes them.
+//! In a string literal, `{{page.html}}` stands for the text of that file of the folder. Outside of one, the lists of
+//! columns have names such as `{{event columns}}`: see `lists.rs`.
 //! A macro over files, whose first parameter is `files`, calls the one over a table of events, which has `_of` after its
-//! name. A table macro whose parameters are all tables (`table_…`), `exports` of other tools or `json_arguments`, is parsed when it is
-//! used, by DuckDB's `query`: to parse them all would take most of `LOAD`. In the SQL, such a parameter is always an
+//! name. A table macro whose parameters are all tables (`table_…`), or in `PASSED_ON`, is parsed when it is used, by DuckDB's
+//! `query`: to parse them all would take most of `LOAD`. In the SQL, such a parameter is always an
 //! argument of a function.
 //! Only parameters without a default go by position. DuckDB has no such macros, so each gets one more parameter before its
 //! defaults, [`BY_NAME`], and a check of it in place of its first parameter: another value than the default is an error.
@@ -21,12 +21,14 @@
 //! first + 1
 //! ```
 
-use evtx_reports::JsonTypes;
-
-use crate::boundary::{EvtxFunction, EvtxSlice, EvtxText};
+use crate::boundary::{EvtxFunction, EvtxSlice, EvtxText, literal};
+use crate::lists::lists;
 
 /// The names and the texts of the files, sorted by name.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/macros.rs"));
+
+/// Parameters that are no tables, and may be literals in a text of SQL.
+const PASSED_ON: [&str; 2] = ["json_arguments", "all_accounts"];
 
 /// The parameter that takes the first argument by position too many.
 const BY_NAME: &str = "_";
@@ -46,11 +48,6 @@ pub fn too_many(function: &str, required: &[&str]) -> [String; 2] {
         format!("{function} takes {count} by position: {names}. Write several values as a list, such as ["),
         "], and pass other arguments by name".to_owned(),
     ]
-}
-
-/// A text as a literal of SQL.
-pub fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// A parameter of a macro.
@@ -86,10 +83,11 @@ impl Macro {
             for Parameter { name, .. } in &self.parameters {
                 // An argument becomes a literal of its type. A user can have functions with DuckDB's names.
                 let quoted = format!("'''' || system.main.replace({name}::VARCHAR, '''', '''''') || ''''");
-                text = text.replace(
-                    name,
-                    &format!("' || coalesce({quoted} || '::' || system.main.typeof({name}), 'NULL') || '"),
-                );
+                let value = format!("' || coalesce({quoted} || '::' || system.main.typeof({name}), 'NULL') || '");
+                // Another macro can have a parameter of this name.
+                let passed = format!("{name} := ");
+                let parts = text.split(&passed).map(|part| part.replace(name, &value));
+                text = parts.collect::<Vec<_>>().join(&passed);
             }
             return format!("FROM system.main.query({})", self.checked(&format!("'{text}'")));
         }
@@ -139,7 +137,7 @@ impl Macro {
         // Short, because LOAD parses it for each macro. From DuckDB 2 on, concat_ws takes the items of lists.
         format!(
             "CASE WHEN {BY_NAME}::VARCHAR = {advice} THEN {expression}\n\
-             ELSE error({before} || concat_ws(''', ''', {last}, {BY_NAME}) || {after}) END"
+             ELSE error({before} || left(concat_ws(''', ''', {last}, {BY_NAME}), 100) || {after}) END"
         )
     }
 
@@ -170,7 +168,7 @@ impl Macro {
     }
 
     fn is_parsed_when_used(&self) -> bool {
-        let is_literal = |name: &str| name.starts_with("table_") || ["exports", "json_arguments"].contains(&name);
+        let is_literal = |name: &str| name.starts_with("table_") || PASSED_ON.contains(&name);
         self.is_table && self.parameters.iter().all(|parameter| is_literal(&parameter.name))
     }
 }
@@ -235,19 +233,16 @@ pub fn page(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The texts of the macros, with their pages.
+/// The texts of the macros, with their pages and lists.
 fn sources() -> Vec<String> {
-    let (macros, pages): (Vec<_>, Vec<_>) = FILES.iter().partition(|(name, _)| name.ends_with(".sql"));
-    let fill = |sql: &str, name: &str, text: &str| sql.replace(&format!("{{{{{name}}}}}"), &text.replace('\'', "''"));
-    let with_page = |sql: String, (name, page): &(&str, &str)| {
-        let sql = fill(&sql, name, page);
-        match JsonTypes::columns(page) {
-            Ok(columns) => fill(&sql, &format!("columns of {name}"), &columns),
-            Err(_) => sql,
-        }
-    };
-    let with_pages = |(_, sql): (&str, &str)| pages.iter().fold(sql.to_owned(), with_page);
-    macros.into_iter().map(with_pages).collect()
+    let is = |ending: &'static str| FILES.iter().filter(move |(name, _)| name.ends_with(ending));
+    let quoted = |text: &str| text.replace('\'', "''");
+    let pages = is(".html").map(|(name, page)| (format!("{{{{{name}}}}}"), quoted(page)));
+    let filled: Vec<_> = pages.chain(lists()).collect();
+    let fill = |sql: String, (mark, text): &(String, String)| sql.replace(mark, text);
+    is(".sql")
+        .map(|(_, sql)| filled.iter().fold((*sql).to_owned(), fill))
+        .collect()
 }
 
 /// The macro in a file; `None` if the text has another form than the module's docs describe.
@@ -311,7 +306,11 @@ mod tests {
     fn every_file_is_a_macro() {
         let macros = macros();
         assert_eq!(macros.len(), sources().len());
-        assert!(macros.iter().all(|found| !found.body.contains(".html}}")));
+        assert!(
+            macros
+                .iter()
+                .all(|found| !found.body.replace("{{data}}", "").contains("{{"))
+        );
         // A macro over files has no more SQL than the call of the one over a table, which comes before it.
         let (others, of_files) = macros.split_at(macros.iter().position(is_of_files).expect("a macro over files"));
         for found in of_files {
@@ -328,7 +327,8 @@ mod tests {
         assert!(late.len() > 8);
         for found in late {
             for Parameter { name, .. } in &found.parameters {
-                let parts: Vec<_> = found.body.split(name.as_str()).collect();
+                let body = found.body.replace(&format!("{name} := "), "");
+                let parts: Vec<_> = body.split(name.as_str()).collect();
                 assert!(parts.len() > 1, "{name} of {}", found.name);
                 for pair in parts.windows(2) {
                     let is_argument = pair[0].ends_with(['(', ' ']) && pair[1].starts_with([')', ',']);

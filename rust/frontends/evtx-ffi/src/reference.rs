@@ -4,8 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use evtx_detect::rule_reference;
-use evtx_extras::reference;
-use evtx_query::Query;
+use evtx_query::{Query, reference};
 use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport};
 use evtx_scan::{Argument, ArgumentKind};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, SchemaRef, TimeUnit};
-use evtx_archive::LineScan;
 use evtx_detect::enum_of;
+use evtx_exports::{LineScan, event_schema};
 use evtx_query::{Query, ScanCall};
 use evtx_reports::{
     ChunkReport, DeclaredEventReport, FileReport, MessageScan, Report, ReportScan, ReportThreads, RuleReport,
@@ -92,6 +92,12 @@ pub(crate) fn report_of(query: Query) -> Option<ReportFunction> {
         Query::Lines => Some(ReportFunction {
             schema: line_schema(),
             make: Box::new(|call, columns| Box::new(LineScan::new(call.paths.clone(), call.types.clone(), columns))),
+        }),
+        Query::Sources => Some(ReportFunction {
+            schema: event_schema(),
+            make: Box::new(|call, columns| {
+                Box::new(LineScan::of_events(call.paths.clone(), call.sources.clone(), columns))
+            }),
         }),
         Query::DeclaredEvents => function(|_, _| DeclaredEventReport::new(duckdb_type)),
     }

@@ -4,8 +4,9 @@ use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use arrow_array::ArrayRef;
-use arrow_schema::Field;
+use arrow_array::{ArrayRef, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{Field, FieldRef, Fields};
 use evtx_format::Interrupt;
 use evtx_scan::{ScanError, Storage};
 
@@ -132,6 +133,12 @@ impl Pairs {
     }
 }
 
+/// A struct of columns. Texts are views, as the writers of vectors need them.
+pub(crate) fn structs(fields: &Fields, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>) -> StructArray {
+    let of = |(field, column): (&FieldRef, &ArrayRef)| Field::clone(field).with_data_type(column.data_type().clone());
+    StructArray::new(fields.iter().zip(&columns).map(of).collect(), columns, nulls)
+}
+
 /// How long to wait before the next look for an interrupt.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -150,8 +157,24 @@ pub(crate) fn locked<'m, T>(shared: &'m Mutex<T>, interrupt: Interrupt<'_>) -> R
     }
 }
 
-/// How many bytes of text are read between two checks for an interrupt.
-pub(crate) const LONG: usize = 1 << 16;
+/// The bytes of text that were read since the last check for an interrupt.
+#[derive(Debug, Default)]
+pub(crate) struct Unchecked(usize);
+
+impl Unchecked {
+    /// Adds some bytes. Checks for an interrupt after 64 KiB.
+    ///
+    /// # Errors
+    /// [`ScanError::Interrupted`].
+    pub(crate) fn add(&mut self, bytes: usize, interrupt: Interrupt<'_>) -> Result<(), ScanError> {
+        self.0 += bytes;
+        if self.0 > 1 << 16 {
+            self.0 = 0;
+            interrupt.check()?;
+        }
+        Ok(())
+    }
+}
 
 /// What a call gets from its caller: the storage, and the way to interrupt it.
 #[derive(Clone, Copy)]
@@ -173,6 +196,9 @@ pub trait Scalar: Send {
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError>;
 }
 
+/// The function that is not repeated, nor are its arguments compared: it reads a log from row to row.
+pub(crate) const VOLATILE: &str = "evtx_content_row";
+
 /// Makes what a thread keeps.
 type Make = Box<dyn Fn() -> Box<dyn Scalar> + Send + Sync>;
 
@@ -190,6 +216,11 @@ pub struct ScalarFunction {
 }
 
 impl ScalarFunction {
+    /// Whether its calls must not be repeated, nor its arguments be compared.
+    pub fn is_volatile(&self) -> bool {
+        self.name == VOLATILE
+    }
+
     /// What a thread keeps between calls.
     pub fn thread(&self) -> Box<dyn Scalar> {
         (self.make)()

@@ -7,17 +7,26 @@ use crate::report::quoted_type;
 use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
-use crate::{answers, details, event_data, json_error, matching, pseudonyms, redaction};
+use crate::{answers, clock, contents, decoded, event_data, json_error, logons, matching, names, records, roles};
 
 /// All scalar functions.
 pub fn scalar_functions() -> &'static [ScalarFunction] {
     static FUNCTIONS: OnceLock<Vec<ScalarFunction>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         let codes = answers::functions();
-        let others = [details::function(), event_data::function(), json_error::function()];
+        let others = [
+            clock::function(),
+            decoded::function(),
+            event_data::function(),
+            json_error::function(),
+        ];
         let functions = codes
+            .chain(roles::functions())
+            .chain(logons::functions())
+            .chain(names::functions())
             .chain(others)
-            .chain([redaction::function(), pseudonyms::function()]);
+            .chain(contents::functions())
+            .chain([records::redact(), records::pseudonymize()]);
         functions.chain(matching::functions()).collect()
     })
 }
@@ -42,6 +51,8 @@ pub struct EvtxScalarFunction {
     pub parameters: EvtxSlice<'static, EvtxScalarParameter>,
     /// The name of the type of its result in SQL.
     pub result: EvtxText<'static>,
+    /// Whether its calls must not be repeated, nor its arguments be compared.
+    pub is_volatile: bool,
 }
 
 impl EvtxScalarFunction {
@@ -61,6 +72,7 @@ impl EvtxScalarFunction {
                     .collect::<Vec<_>>(),
             ),
             result: leaked(&quoted_type(&function.result)),
+            is_volatile: function.is_volatile(),
         });
         EvtxSlice::leaked(functions.collect::<Vec<_>>())
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringViewArray};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{FieldRef, Schema};
-use evtx_arrow::{DecodeError, MakeArrays};
+use evtx_arrow::DecodeError;
 use evtx_format::Interrupt;
 use evtx_query::FolderColumn;
 use evtx_reports::{ReportRows, ReportThreads};
@@ -13,7 +13,7 @@ use evtx_scan::{FileScan, ScanError, Storage, Worker};
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce, release, required, size};
 use crate::call::{EvtxCall, folder_values};
 use crate::storage::EvtxStorage;
-use crate::vectors::EvtxArrays;
+use crate::vectors::{ARRAYS, EvtxArrays};
 
 /// A scan, which the threads of a query share: of the records of files, or for a report on them.
 pub struct EvtxScan {
@@ -196,26 +196,6 @@ pub extern "C" fn evtx_scan_progress(scan: Option<&EvtxScan>, out: Option<&mut f
         })
     })
 }
-
-/// How decoders make arrays. A build with debug assertions checks each value again; others trust the builders.
-const ARRAYS: MakeArrays = if cfg!(debug_assertions) {
-    MakeArrays::CHECKED
-} else {
-    TRUSTED
-};
-
-const TRUSTED: MakeArrays = MakeArrays {
-    strings: |strings| {
-        let (views, buffers, nulls) = strings.into_parts();
-        // SAFETY: `Strings` guarantees valid views and UTF-8. The tests of `evtx-arrow` check such arrays.
-        Ok(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) })
-    },
-    dictionary: |indices| {
-        let (indices, values) = indices.into_parts();
-        // SAFETY: `Indices` guarantees that each index is that of a value.
-        Ok(unsafe { DictionaryArray::new_unchecked(indices, values) })
-    },
-};
 
 /// Makes a worker.
 #[unsafe(no_mangle)]

@@ -12,11 +12,12 @@ use arrow_array::builder::make_view;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::types::{ByteArrayType, Int32Type};
-use arrow_array::{Array, ArrayRef, GenericByteArray, StringViewArray, StructArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, GenericByteArray, StringViewArray, StructArray};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
+use evtx_arrow::MakeArrays;
 
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, entry, export_schema, produce, release, required};
 
@@ -279,6 +280,26 @@ const INLINE: usize = MAX_INLINE_VIEW_LEN as usize;
 fn pointing(view: u128, to: *const u8) -> u128 {
     view & u128::from(u64::MAX) | (to.expose_provenance() as u128) << 64
 }
+
+/// How decoders make arrays. A build with debug assertions checks each value again; others trust the builders.
+pub(crate) const ARRAYS: MakeArrays = if cfg!(debug_assertions) {
+    MakeArrays::CHECKED
+} else {
+    TRUSTED
+};
+
+const TRUSTED: MakeArrays = MakeArrays {
+    strings: |strings| {
+        let (views, buffers, nulls) = strings.into_parts();
+        // SAFETY: `Strings` guarantees valid views and UTF-8. The tests of `evtx-arrow` check such arrays.
+        Ok(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) })
+    },
+    dictionary: |indices| {
+        let (indices, values) = indices.into_parts();
+        // SAFETY: `Indices` guarantees that each index is that of a value.
+        Ok(unsafe { DictionaryArray::new_unchecked(indices, values) })
+    },
+};
 
 /// Returns what the arrays need of their vectors. Valid until the arrays are freed.
 #[unsafe(no_mangle)]

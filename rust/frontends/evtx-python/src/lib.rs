@@ -35,6 +35,8 @@ mod _native {
     use super::scan::{NativeScan, open};
     #[pymodule_export]
     use super::sigma::{NativeMatches, NativeRules, load_rules};
+    #[pymodule_export]
+    use super::values::scan_arguments;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

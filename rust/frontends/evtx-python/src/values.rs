@@ -78,13 +78,38 @@ fn argument_value(argument: &Argument, value: &Bound<'_, PyAny>) -> PyResult<Arg
     })
 }
 
+/// An argument for Python: its name, its kind, its default as text, and what it does.
+type Described = (&'static str, &'static str, Option<&'static str>, &'static str);
+
+/// The arguments of a query that Python takes: folders are no columns there.
+fn arguments_of(query: Query) -> impl Iterator<Item = &'static Argument> {
+    query
+        .arguments()
+        .filter(|argument| argument.name != "hive_partitioning")
+}
+
+/// The arguments of a scan.
+#[pyfunction]
+pub(crate) fn scan_arguments() -> Vec<Described> {
+    let describe = |argument: &Argument| {
+        let kind = match argument.kind {
+            ArgumentKind::Flag => "flag",
+            ArgumentKind::Integer => "integer",
+            ArgumentKind::Text => "text",
+            ArgumentKind::List => "list",
+            ArgumentKind::Map => "map",
+        };
+        (argument.name, kind, argument.default, argument.about)
+    };
+    arguments_of(Query::Records).map(describe).collect()
+}
+
 /// The arguments of a call of a function, by name. Those that are None keep their defaults.
 pub(crate) fn arguments(query: Query, function: &str, values: &Bound<'_, PyDict>) -> PyResult<Arguments> {
     let mut arguments = Arguments::new(query);
     for (name, value) in values {
         let name: String = name.extract()?;
-        let found = query.argument(&name).filter(|found| found.name != "hive_partitioning");
-        let Some(argument) = found else {
+        let Some(argument) = arguments_of(query).find(|argument| argument.name == name) else {
             return Err(PyTypeError::new_err(format!("{function} has no argument {name}")));
         };
         if !value.is_none() {

@@ -1,7 +1,16 @@
 //! The functions that the macros call, for many rows at a time.
 
-use evtx_codes::{Answer, Code, Event, Lookup};
-use serde_json::Value;
+use std::str::FromStr;
+
+use evtx_codes::{
+    Answer, Code, DecodedText, Event, LogonStep, Lookup, Machine, RolesReader, UserData, Writer, decoded_texts,
+    remote_host,
+};
+use evtx_events::{
+    AccountName, ComputerName, Evidence, LogonEvent, LogonSession, Moment, NameUse, Stamp, account_names,
+    logon_sessions, machines,
+};
+use evtx_format::Interrupt;
 
 /// The length of NULL among packed texts.
 const NULL: u32 = u32::MAX;
@@ -30,9 +39,22 @@ impl<'b> Iterator for Packed<'b> {
 ///
 /// - `code`, for a lookup (`name`, `names`, `meaning` or `text`), the name of a table and a code: what the table has for the
 ///   code. Names are a list as DuckDB writes it.
-/// - `details`, for a provider, an event ID, keys and values, the name for a field `#text`, and values that are left out: the
-///   fields of an event as one line. Each of the lists is a text of [`items`].
-/// - `user_data`, for a JSON document: what the macro `evtx_data_rows` makes of it, as DuckDB casts a struct.
+/// - `roles`, for a provider, an event ID, keys and values, a document of `user_data`, a computer and a SID: the struct of
+///   `evtx_event_roles`. Keys and values are a text of [`items`].
+/// - `user_data`, for a document: the struct of `evtx_user_data_fields`.
+/// - `machine`, for a value, a computer and what wrote the value: as `evtx_other_machine`.
+/// - `logon_step`, for a provider, an event ID, keys and values, and a SID: the struct of `evtx_logon_step`.
+/// - `decoded`, for keys and values: the list of `evtx_decoded_texts`.
+/// - `logon_sessions`, for events and 1 for all accounts: the list of `evtx_logon_sessions`, with times in nanoseconds. The events are a
+///   text of [`items`]: of each its ID, its number, its time, its time by the clock as it was set last, its digest, 1 if another record claims
+///   its place, its computer, and its step.
+/// - `machines`, for names of computers: the list of `evtx_machines`. The names are a text of [`items`], of each the columns of that function.
+/// - `account_names`, for uses of names: the list of `evtx_account_names`, with times in nanoseconds. The uses are a text of [`items`], of each
+///   the columns of that function, the times with commas between.
+/// - `log_times`, for records as texts of a log, the number of the event, a time, the times before and after a change, and 1 if it is late, with commas
+///   between and a semicolon after each: what [`evtx_events::log_times`] makes of them, in nanoseconds, as DuckDB casts a list.
+///
+/// A struct is a text that DuckDB casts.
 ///
 /// # Errors
 /// A text if there is no such function or no such table.
@@ -40,17 +62,37 @@ pub(crate) fn call(name: &str, count: usize, input: &[u8]) -> Result<Vec<u8>, St
     let mut packed = Packed(input);
     let mut out = Vec::new();
     let mut row = Vec::new();
+    let mut reader = RolesReader::default();
     loop {
         row.clear();
         row.extend(packed.by_ref().take(count));
         let result = match (name, &row[..]) {
             (_, []) => return Ok(out),
             ("code", &[Some(lookup), Some(table), Some(code)]) => code_of(lookup, table, code)?,
-            ("details", &[provider, event_id, Some(fields), root, shown]) => {
-                details(provider, event_id, fields, root, shown)
+            ("roles", &[provider, event_id, fields, document, computer, user_sid]) => {
+                let fields = items(fields.unwrap_or_default());
+                let event = Event {
+                    provider: provider.unwrap_or_default(),
+                    event_id: event_id.and_then(|id| id.parse().ok()).unwrap_or_default(),
+                    computer: computer.unwrap_or_default(),
+                    user_sid,
+                    ..Event::default()
+                };
+                Some(roles(&mut reader, event, &fields, document))
             }
-            ("user_data", &[Some(json)]) => user_data(json),
-            ("code" | "details" | "user_data", _) => None,
+            ("log_times", &[Some(records)]) => log_times(records),
+            ("logon_step", &[Some(provider), Some(event_id), fields, user_sid]) => {
+                logon_step(provider, event_id, &items(fields.unwrap_or_default()), user_sid)
+            }
+            ("logon_sessions", &[Some(events), all_accounts]) => sessions_of(&items(events), all_accounts == Some("1")),
+            ("machines", &[Some(names)]) => machines_of(&items(names)),
+            ("account_names", &[Some(uses)]) => names_of(&items(uses)),
+            ("decoded", &[fields]) => Some(decoded(&items(fields.unwrap_or_default()))),
+            ("user_data", &[document]) => Some(user_data(&document.map(UserData::new).unwrap_or_default())),
+            ("machine", &[Some(host), computer, Some(writer)]) => machine(host, computer, Writer::parsed(writer)?),
+            ("account_names" | "code" | "log_times" | "logon_step" | "logon_sessions" | "machine" | "machines", _) => {
+                None
+            }
             _ => return Err(format!("there is no function {name}")),
         };
         let len = result.as_ref().map_or(NULL, |text| text.len() as u32);
@@ -65,10 +107,7 @@ fn code_of(lookup: &str, table: &str, code: &str) -> Result<Option<String>, Stri
     Ok(match lookup.answer(source, Code::Text(code)) {
         Answer::Null => None,
         Answer::Text(text) => Some(text.into_owned()),
-        Answer::List(texts) => {
-            let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
-            Some(format!("[{}]", texts.join(", ")))
-        }
+        Answer::List(texts) => Some(list(texts.iter().map(|text| quoted(text)))),
     })
 }
 
@@ -92,26 +131,245 @@ fn items(mut text: &str) -> Vec<Option<&str>> {
     items
 }
 
-fn details(
-    provider: Option<&str>,
-    event_id: Option<&str>,
-    fields: &str,
-    root: Option<&str>,
-    shown: Option<&str>,
-) -> Option<String> {
-    let fields: Vec<_> = items(fields)
-        .chunks_exact(2)
-        .filter_map(|pair| Some((pair[0]?, pair[1]?)))
+/// A struct of texts as DuckDB casts it.
+fn structs<'t>(columns: impl IntoIterator<Item = (&'t str, String)>) -> String {
+    let columns: Vec<_> = columns
+        .into_iter()
+        .map(|(name, value)| format!("'{name}': {value}"))
         .collect();
-    let shown: Vec<_> = items(shown.unwrap_or_default()).into_iter().flatten().collect();
-    let event = Event {
-        provider: provider.unwrap_or_default(),
-        event_id: event_id.and_then(|id| id.parse().ok()).unwrap_or_default(),
-        root: root.unwrap_or_default(),
-        fields: &fields,
-        shown: &shown,
+    format!("{{{}}}", columns.join(", "))
+}
+
+/// The pairs of items that have a key and a value.
+fn pairs<'t>(items: &[Option<&'t str>]) -> impl Iterator<Item = (&'t str, &'t str)> {
+    items.chunks_exact(2).filter_map(|pair| Some((pair[0]?, pair[1]?)))
+}
+
+/// A value in a nested value.
+fn shown(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "NULL".to_owned(), |value| value.to_string())
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+/// Texts with their names.
+fn named<'t, const N: usize>(names: [&'t str; N], texts: [Option<&str>; N]) -> impl Iterator<Item = (&'t str, String)> {
+    names.into_iter().zip(texts.map(|text| shown(text.map(quoted))))
+}
+
+fn logon_step(provider: &str, event_id: &str, fields: &[Option<&str>], user_sid: Option<&str>) -> Option<String> {
+    let fields: Vec<_> = pairs(fields).collect();
+    let step = LogonStep::read(provider, event_id.parse().ok()?, &fields, user_sid)?;
+    let numbers = [("step", step.step.to_string()), ("logon_type", shown(step.logon_type))];
+    Some(structs(named(LogonStep::TEXTS, step.texts()).chain(numbers)))
+}
+
+/// How many items an event of a session has.
+const EVENT_ITEMS: usize = 7 + LogonStep::TEXTS.len() + 2;
+
+fn logon_event<'t>(items: &[Option<&'t str>]) -> Option<LogonEvent<'t>> {
+    let &[
+        event_id,
+        number,
+        time,
+        log_time,
+        digest,
+        is_contested,
+        computer,
+        ref texts @ ..,
+        step,
+        logon_type,
+    ] = items
+    else {
+        return None;
     };
-    event.details()
+    let step = step?.parse().ok()?;
+    Some(LogonEvent {
+        at: Moment {
+            log_time: log_time.and_then(|time| time.parse().ok()),
+            number: number.and_then(|number| number.parse().ok()),
+            time: time.and_then(|time| time.parse().ok()),
+        },
+        event_id: event_id?.parse().ok()?,
+        digest: digest?.parse().ok()?,
+        is_contested: is_contested == Some("1"),
+        computer,
+        step: LogonStep::of_texts(
+            texts.try_into().ok()?,
+            step,
+            logon_type.and_then(|kind| kind.parse().ok()),
+        )?,
+    })
+}
+
+fn sessions_of(items: &[Option<&str>], all_accounts: bool) -> Option<String> {
+    let events: Vec<_> = items.chunks_exact(EVENT_ITEMS).filter_map(logon_event).collect();
+    let sessions = logon_sessions(&events, all_accounts, Interrupt::NEVER).ok()?;
+    Some(list(sessions.iter().map(session)))
+}
+
+fn session(session: &LogonSession<'_>) -> String {
+    let connections = session.connections.as_ref().map(|connections| {
+        list(connections.iter().map(|connection| {
+            structs([
+                ("connected", shown(connection.connected)),
+                ("disconnected", shown(connection.disconnected)),
+                ("remote_host", shown(connection.remote_host.as_deref().map(quoted))),
+            ])
+        }))
+    });
+    let others = [
+        ("logon_time", shown(session.logon_time.and_then(|at| at.time))),
+        ("logoff_time", shown(session.logoff_time.and_then(|at| at.time))),
+        ("logon_log_time", shown(session.logon_time.and_then(|at| at.log_time))),
+        ("logoff_log_time", shown(session.logoff_time.and_then(|at| at.log_time))),
+        ("logon_number", shown(session.logon_time.and_then(|at| at.number))),
+        ("logoff_number", shown(session.logoff_time.and_then(|at| at.number))),
+        ("logon_type", shown(session.logon_type)),
+        ("claims_own_name", session.claims_own_name.to_string()),
+        ("connections", shown(connections)),
+        (
+            "other_logon_ids",
+            list(session.other_logon_ids.iter().map(|id| quoted(id))),
+        ),
+        ("is_accepted", session.is_accepted.to_string()),
+        ("is_contested", session.is_contested.to_string()),
+    ];
+    structs(named(LogonSession::TEXTS, session.texts()).chain(others))
+}
+
+/// How many items the name of a computer has.
+const COMPUTER_ITEMS: usize = 13;
+
+/// A number, if it is one.
+fn number<T: FromStr>(text: Option<&str>) -> Option<T> {
+    text?.parse().ok()
+}
+
+fn computer_name<'t>(items: &[Option<&'t str>; COMPUTER_ITEMS]) -> ComputerName<'t> {
+    let &[
+        file,
+        computer,
+        channel,
+        records,
+        first_number,
+        last_number,
+        first,
+        last,
+        least,
+        most,
+        before,
+        after,
+        own_sid,
+    ] = items;
+    ComputerName {
+        file: file.unwrap_or_default(),
+        computer: computer.unwrap_or_default(),
+        channel,
+        records: number(records).unwrap_or_default(),
+        numbers: [number(first_number), number(last_number)],
+        times: [number(first), number(last)],
+        shifts: [number(least), number(most)],
+        renamed: [before, after],
+        own_sid,
+    }
+}
+
+fn machines_of(items: &[Option<&str>]) -> Option<String> {
+    let (names, _) = items.as_chunks::<COMPUTER_ITEMS>();
+    let said: Vec<_> = names.iter().map(computer_name).collect();
+    let machines = machines(&said, Interrupt::NEVER).ok()?;
+    Some(list(machines.iter().map(|name| quoted(name))))
+}
+
+/// How many items the use of a name has.
+const USE_ITEMS: usize = 9;
+
+fn name_use<'t>(items: &[Option<&'t str>; USE_ITEMS]) -> NameUse<'t> {
+    let &[computer, sid, domain, name, evidence, log, last_log, place, times] = items;
+    NameUse {
+        computer,
+        sid: sid.unwrap_or_default(),
+        domain,
+        name: name.unwrap_or_default(),
+        evidence: evidence.and_then(Evidence::named),
+        logs: [number(log), number(last_log)],
+        place: number(place),
+        times: times
+            .unwrap_or_default()
+            .split(',')
+            .filter_map(|time| time.parse().ok())
+            .collect(),
+    }
+}
+
+fn names_of(items: &[Option<&str>]) -> Option<String> {
+    let (uses, _) = items.as_chunks::<USE_ITEMS>();
+    let uses: Vec<_> = uses.iter().map(name_use).collect();
+    let name = |name: &AccountName<'_>| {
+        structs([
+            ("computer", shown(name.computer.map(quoted))),
+            ("user_sid", quoted(name.sid)),
+            ("user_name", quoted(&name.name)),
+            ("first_seen", shown(name.first_seen)),
+            ("last_seen", shown(name.last_seen)),
+            ("is_renamed", name.is_renamed.to_string()),
+            ("name_source", quoted(name.source)),
+            ("log", shown(name.log)),
+            ("place", shown(name.place)),
+        ])
+    };
+    let names = account_names(&uses, Interrupt::NEVER).ok()?;
+    Some(list(names.iter().map(name)))
+}
+
+fn roles(reader: &mut RolesReader, event: Event<'_>, fields: &[Option<&str>], document: Option<&str>) -> String {
+    let document = document.map(UserData::new);
+    let fields: Vec<_> = document.iter().flat_map(UserData::shown).chain(pairs(fields)).collect();
+    let element = document.as_ref().and_then(|document| document.element.as_deref());
+    let roles = reader.read(Event {
+        fields: &fields,
+        element: element.unwrap_or_default(),
+        ..event
+    });
+    let texts = roles.texts().map(|(name, text)| (name, shown(text.map(quoted))));
+    structs(
+        texts.into_iter().chain(
+            [
+                ("claims_own_name", roles.claims_own_name),
+                ("is_windows", roles.is_windows),
+            ]
+            .map(|(name, is)| (name, is.to_string())),
+        ),
+    )
+}
+
+fn machine(host: &str, computer: Option<&str>, writer: Writer) -> Option<String> {
+    match remote_host(host, computer.unwrap_or_default(), writer) {
+        Machine::Other(host) => Some(host.into_owned()),
+        Machine::Own | Machine::Unknown => None,
+    }
+}
+
+fn log_times(records: &str) -> Option<String> {
+    let stamp = |record: &str| {
+        let mut values = record.split(',').map(|value| value.parse::<i64>().ok());
+        let mut numbers = record.split(',').map(|value| value.parse::<u64>().ok());
+        let [log, number] = std::array::from_fn(|_| numbers.next().flatten());
+        let [_, _, time, old, new, late] = std::array::from_fn(|_| values.next().flatten());
+        Stamp {
+            log: log.unwrap_or_default(),
+            number,
+            time,
+            change: old.zip(new),
+            is_late: late == Some(1),
+        }
+    };
+    let stamps: Vec<_> = records.split_terminator(';').map(stamp).collect();
+    let times = evtx_events::log_times(&stamps, Interrupt::NEVER).ok()?;
+    Some(list(times.into_iter().map(shown)))
 }
 
 /// A text in a nested value, as DuckDB casts it back.
@@ -119,34 +377,37 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// An object as a map from its keys to the texts of its values, as DuckDB casts it; `NULL` for any other value.
-fn map_of(value: Option<&Value>) -> String {
-    let Some(entries) = value.and_then(Value::as_object) else {
+/// Entries as a map, as DuckDB casts it.
+fn map_of(entries: Option<&[(String, Option<String>)]>) -> String {
+    let Some(entries) = entries else {
         return "NULL".to_owned();
-    };
-    let shown = |value: &Value| match value {
-        Value::Null => "NULL".to_owned(),
-        Value::String(text) => quoted(text),
-        value => quoted(&value.to_string()),
     };
     let entries: Vec<_> = entries
         .iter()
-        .map(|(key, value)| format!("{}={}", quoted(key), shown(value)))
+        .map(|(key, value)| format!("{}={}", quoted(key), shown(value.as_deref().map(quoted))))
         .collect();
     format!("{{{}}}", entries.join(", "))
 }
 
-fn user_data(json: &str) -> Option<String> {
-    let document: Value = serde_json::from_str(json).ok()?;
-    let (element, first) = document.as_object()?.iter().next()?;
-    let content =
-        Some(first).filter(|first| first.is_object() && document.as_object().is_some_and(|all| all.len() == 1));
-    let attributes = map_of(content.and_then(|content| content.get("#attributes")));
-    let fields = map_of(content.or(Some(&document)));
-    let element = quoted(element);
-    Some(format!(
-        "{{'element': {element}, 'attributes': {attributes}, 'fields': {fields}}}"
-    ))
+fn user_data(document: &UserData) -> String {
+    structs([
+        ("element", shown(document.element.as_deref().map(quoted))),
+        ("attributes", map_of(document.attributes.as_deref())),
+        ("fields", map_of(document.fields.as_deref())),
+    ])
+}
+
+fn decoded(fields: &[Option<&str>]) -> String {
+    let found = pairs(fields).flat_map(|(field, value)| {
+        let texts = decoded_texts(value).into_iter();
+        texts.map(move |DecodedText { encoding, text }| {
+            structs(named(
+                ["field", "encoding", "text"],
+                [Some(field), Some(&encoding), Some(&text)],
+            ))
+        })
+    });
+    list(found)
 }
 
 #[cfg(test)]
@@ -202,8 +463,125 @@ mod tests {
         for damaged in ["", "3:ab", "x", ":", "1:é"] {
             assert_eq!(items(damaged), [], "{damaged}");
         }
-        let row = [Some("P"), Some("1"), Some("1:a2:=b1:c-"), None, Some("1:x")];
-        assert_eq!(called("details", 5, &row), [Some("a: =b".to_owned())]);
+        let row = [Some("P"), Some("1"), Some("1:a2:=b1:c-"), None, None, Some("S-1-5-18")];
+        let roles = called("roles", 6, &row).remove(0).expect("a struct");
+        assert!(
+            roles.contains("'user_sid': \"S-1-5-18\", 'remote_host': NULL"),
+            "{roles}"
+        );
+        assert!(
+            roles.ends_with("'details': \"a: =b\", 'claims_own_name': false, 'is_windows': false}"),
+            "{roles}"
+        );
+    }
+
+    #[test]
+    fn encoded_texts_are_a_list() {
+        let row = Some("1:a16:dwBoAG8AYQBtAGkA1:b1:x1:c-");
+        let expected = r#"[{'field': "a", 'encoding': "base64", 'text': "whoami"}]"#;
+        assert_eq!(called("decoded", 1, &[row]), [Some(expected.to_owned())]);
+        assert_eq!(called("decoded", 1, &[None]), [Some("[]".to_owned())]);
+    }
+
+    #[test]
+    fn records_are_placed_in_time() {
+        let hour = 3_600_000_000_000_i64;
+        let records = format!(
+            "18446744073709551615,,{},,,0;18446744073709551615,,{hour},{},{hour},0;7,,,,,;",
+            2 * hour,
+            2 * hour
+        );
+        assert_eq!(
+            called("log_times", 1, &[Some(&records), None]),
+            [Some(format!("[{hour}, {hour}, NULL]")), None]
+        );
+    }
+
+    #[test]
+    fn events_become_sessions() {
+        let pairs = "13:TargetLogonId4:0xA114:TargetUserName4:anna9:LogonType2:10";
+        let step = called(
+            "logon_step",
+            4,
+            &[
+                Some("Microsoft-Windows-Security-Auditing"),
+                Some("4624"),
+                Some(pairs),
+                None,
+            ],
+        );
+        assert!(
+            step[0]
+                .as_ref()
+                .is_some_and(|step| step.contains("'session': \"0xa1\", 'account': \"anna\"")),
+            "{step:?}"
+        );
+        assert_eq!(
+            called("logon_step", 4, &[Some("x"), Some("4624"), Some(pairs), None]),
+            [None]
+        );
+        let item = |text: &str| {
+            if text.is_empty() {
+                "-".to_owned()
+            } else {
+                format!("{}:{text}", text.len())
+            }
+        };
+        let event = |event_id, time, act| {
+            let items = [
+                event_id, "1", time, time, "7", "0", "pc", "windows", act, "0xa1", "anna", "D", "", "", "", "", "", "",
+                "2", "10",
+            ];
+            items.map(item).concat()
+        };
+        let events = event("4624", "5", "logon") + &event("4634", "9", "logoff") + &event("4634", "9", "logoff");
+        let sessions = called("logon_sessions", 2, &[Some(&events), None])
+            .remove(0)
+            .expect("a list");
+        let connections = "'connections': [{'connected': 5, 'disconnected': 9, 'remote_host': NULL}]";
+        for part in [
+            "[{'kind': \"remote desktop\", 'computer': \"pc\", 'user_name': \"D\\\\anna\"",
+            "'logon_time': 5, 'logoff_time': 9",
+            connections,
+        ] {
+            assert!(sessions.contains(part), "{sessions}");
+        }
+        assert_eq!(sessions.matches("'kind'").count(), 1);
+        assert_eq!(
+            called("logon_sessions", 2, &[Some("1:x"), None]),
+            [Some("[]".to_owned())]
+        );
+    }
+
+    #[test]
+    fn names_of_computers_and_accounts_have_lists() {
+        let item = |text: &str| {
+            if text.is_empty() {
+                "-".to_owned()
+            } else {
+                format!("{}:{text}", text.len())
+            }
+        };
+        let log = |computer, first, last| {
+            [
+                "x/1", computer, "System", "2", first, last, first, last, "0", "0", "", "", "",
+            ]
+            .map(item)
+            .concat()
+        };
+        let names = log("a", "1", "2") + &log("b", "3", "4");
+        assert_eq!(
+            called("machines", 1, &[Some(&names), None]),
+            [Some("[\"b\", \"b\"]".to_owned()), None]
+        );
+        let uses = ["pc", "S-1-5-21-1", "D", "anna", "created", "7", "7", "3", "9,5"]
+            .map(item)
+            .concat();
+        let expected = r#"[{'computer': "pc", 'user_sid': "S-1-5-21-1", 'user_name': "D\\anna", 'first_seen': 5, 'last_seen': 9, 'is_renamed': false, 'name_source': "created", 'log': 7, 'place': 3}]"#;
+        assert_eq!(
+            called("account_names", 1, &[Some(&uses), None]),
+            [Some(expected.to_owned()), None]
+        );
     }
 
     #[test]
@@ -213,16 +591,15 @@ mod tests {
         let expected = format!(r#"{{'element': "X", 'attributes': {{"xmlns"="u"}}, 'fields': {fields}}}"#);
         assert_eq!(called("user_data", 1, &[Some(json)]), [Some(expected)]);
         let two = r#"{'element': "A", 'attributes': NULL, 'fields': {"A"="1", "B"="2"}}"#;
-        let rows = [
-            Some(r#"{"A": "1", "B": "2"}"#),
-            Some("[1]"),
-            Some("{"),
-            Some("{}"),
-            None,
-        ];
+        let rows = [Some(r#"{"A": "1", "B": "2"}"#), Some("[1]"), Some("{"), None];
+        let nothing = "{'element': NULL, 'attributes': NULL, 'fields': NULL}";
+        let expected = [two, nothing, nothing, nothing].map(|text| Some(text.to_owned()));
+        assert_eq!(called("user_data", 1, &rows), expected);
+        let machine = |row: &[Option<&str>]| called("machine", 3, row).remove(0);
         assert_eq!(
-            called("user_data", 1, &rows),
-            [Some(two.to_owned()), None, None, None, None]
+            machine(&[Some("FS01\\IPC$"), None, Some("windows")]).as_deref(),
+            Some("FS01")
         );
+        assert_eq!(machine(&[Some("PC"), Some("pc"), Some("windows")]), None);
     }
 }

@@ -128,7 +128,7 @@ impl Session {
     ///   at least, if only with an empty batch.
     /// - `parquet`: writes the rows of the Arrow IPC stream `input` to a Parquet file, a new one with `first`, and answers with
     ///   the bytes that are complete; without an input, with the rest of the file.
-    /// - `report`: the page of the macro `evtx_sigma_report_of` with the `data` in JSON.
+    /// - `report`: the page of the macro `evtx_case_report_of` with the `data` in JSON.
     /// - `definitions`: the types and macros of SQL that need no files, as statements.
     /// - `function`: calls the function `name` with `count` arguments for the rows in `input`: see `functions.rs`.
     ///
@@ -304,19 +304,19 @@ fn with_names(column: &ArrayRef, field: &FieldRef) -> ArrayRef {
 
 /// The page of a report. Without `<`, no text can end the element that it is in.
 fn report(data: &str) -> String {
-    let page = page("evtx_sigma_report.html").unwrap_or_default();
+    let page = page("evtx_case_report.html").unwrap_or_default();
     page.replace("{{data}}", &data.replace('<', "\\u003c"))
 }
 
 /// The statements of SQL that define types and macros. Macros over files or records need the functions of the extension.
 fn definitions() -> Value {
     let types = ENUMS.iter().map(|(name, values)| {
-        let values = values.map(|value| format!("'{value}'"));
+        let values: Vec<String> = values.iter().map(|value| format!("'{value}'")).collect();
         format!("CREATE TYPE {name} AS ENUM ({})", values.join(", "))
     });
     let needs_files = |found: &Macro| {
         let first = found.parameters.first().map_or("", |parameter| parameter.name.as_str());
-        ["files", "exports", "record"].contains(&first)
+        ["files", "exports", "record", "content"].contains(&first)
             || found
                 .parameters
                 .iter()

@@ -31,7 +31,7 @@ fn redact(record: &[u8]) {
     }
 }
 
-/// The check of the log finds nothing, unless the record cannot be read.
+/// The check of the log finds nothing.
 fn pseudonymize(record: &[u8]) {
     let mut pseudonymizer = Pseudonymizer::new(&[], Some("a key of 16 bytes")).expect("a key");
     let Ok(new) = pseudonymizer.pseudonymize(record) else {
@@ -41,8 +41,7 @@ fn pseudonymize(record: &[u8]) {
     if log.write_cut(record).is_ok() {
         let marks = record.marks.expect("it has pseudonyms");
         let check = Check::new([marks.entries], marks.pseudonyms().collect()).expect("no entries");
-        let left = check.find(&log.finish()[FILE_HEADER..]);
-        assert!(left.is_none_or(|left| left.field.contains("cannot be read")));
+        assert_eq!(check.find(&log.finish()[FILE_HEADER..]), None);
     }
 }
 

@@ -773,10 +773,17 @@ fn an_interrupt_ends_a_scan_before_its_next_read() {
                 })
             })
             .collect();
-        for worker in workers {
-            let ended = worker.join().expect("no panic");
-            assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
-        }
+        // A worker that starts late can find nothing left to do.
+        let ended: Vec<_> = workers
+            .into_iter()
+            .map(|worker| worker.join().expect("no panic"))
+            .collect();
+        let is_interrupted = |ended: &Result<(), ScanError>| matches!(ended, Err(ScanError::Interrupted(_)));
+        assert!(ended.iter().any(is_interrupted), "{ended:?}");
+        assert!(
+            ended.iter().all(|ended| ended.is_ok() || is_interrupted(ended)),
+            "{ended:?}"
+        );
     });
     // The other worker may have begun one meanwhile.
     let reads = storage.reads.load(Ordering::Relaxed);

@@ -429,31 +429,50 @@ impl Conversion<'_> {
     /// Reads the event at the start of the window and passes it. Returns why that is not possible; the window then stays.
     fn event(&mut self) -> Result<Result<Head, String>, StorageError> {
         let (scope, offset, mut at) = (self.scopes.len(), self.text.offset(), 0);
+        // Where RenderingInfo starts.
+        let mut rendering = 0;
         self.parser.begin();
         let failure = loop {
             let bytes = self.text.bytes();
             let bytes = &bytes[..bytes.len().min(MAX_EVENT)];
-            match lex(&bytes[at..], self.unended) {
+            let was_rendering = self.parser.is_rendering();
+            let failure = match lex(&bytes[at..], self.unended) {
                 Lexed::Token(token, len) => match self.parser.take(&token, &mut self.scopes) {
                     Ok(is_end) => {
                         at += len;
                         if is_end {
                             break memchr(0, &bytes[..at]).map(|_| "it has bytes of zero".to_owned());
                         }
+                        if !was_rendering {
+                            rendering = at;
+                        }
+                        continue;
                     }
-                    Err(why) => break Some(why),
+                    Err(why) => why,
                 },
-                Lexed::Broken(why) => break Some(why.to_owned()),
-                Lexed::Endless(opaque) => break Some(format!("a {} in it does not end", opaque.name())),
-                Lexed::DocumentType => break Some("a declaration stands in it".to_owned()),
+                Lexed::Broken(why) => why.to_owned(),
+                Lexed::Endless(opaque) => format!("a {} in it does not end", opaque.name()),
+                Lexed::DocumentType => "a declaration stands in it".to_owned(),
                 Lexed::Open(_) | Lexed::Cut if bytes.len() >= MAX_EVENT => {
-                    break Some(format!("it has more than {MAX_EVENT} bytes"));
+                    format!("it has more than {MAX_EVENT} bytes")
                 }
                 Lexed::Open(_) | Lexed::Cut => {
-                    if !self.text.more()? {
-                        break Some("the file ends in it".to_owned());
+                    if self.text.more()? {
+                        continue;
                     }
+                    "the file ends in it".to_owned()
                 }
+            };
+            if !was_rendering {
+                break Some(failure);
+            }
+            let Some((end, is_end)) = self.end_of_rendering(rendering)? else {
+                break Some(failure);
+            };
+            at = end;
+            self.parser.leave_rendering(&failure, is_end, &mut self.scopes);
+            if is_end {
+                break None;
             }
         };
         self.scopes.truncate(scope);
@@ -475,6 +494,24 @@ impl Conversion<'_> {
         }
         self.pass(at);
         Ok(Ok(self.parser.head))
+    }
+
+    /// Where a `RenderingInfo` ends that cannot be read, and whether the event ends there, too. Its content starts at a place of the
+    /// window. `None` if that is not certain.
+    fn end_of_rendering(&mut self, mut at: usize) -> Result<Option<(usize, bool)>, StorageError> {
+        loop {
+            self.interrupt.check()?;
+            let bytes = self.text.bytes();
+            match end_of_rendering(&bytes[..bytes.len().min(MAX_EVENT)], at, self.unended) {
+                RenderingEnd::At(end, is_end) => return Ok(Some((end, is_end))),
+                RenderingEnd::Unknown => return Ok(None),
+                RenderingEnd::After(end) if bytes.len() >= MAX_EVENT || !self.text.more()? => {
+                    let len = self.text.bytes().len();
+                    return Ok((len < MAX_EVENT).then_some((len.max(end), true)));
+                }
+                RenderingEnd::After(end) => at = end,
+            }
+        }
     }
 
     /// Why the row of the event that was read is not sound. Only so many events have a text of their own.
@@ -501,7 +538,10 @@ impl Conversion<'_> {
             return Ok(false);
         }
         let id = id.unwrap_or(self.last_id + 1);
-        match self.log.write_spelled(id, head.written, &self.parser.event) {
+        let Some(event) = self.parser.event.take() else {
+            return Ok(true);
+        };
+        match self.log.write_spelled(id, head.written, event) {
             Ok(()) => {
                 if let Some(why) = self.why(offset, doubted) {
                     match self.doubts.last_mut() {
@@ -538,6 +578,38 @@ impl Conversion<'_> {
             })?;
         }
         Ok(())
+    }
+}
+
+/// Where a `RenderingInfo` ends that cannot be read.
+pub(super) enum RenderingEnd {
+    /// After so many bytes, and whether the event ends there, too.
+    At(usize, bool),
+    /// Not in the bytes, which are looked at so far.
+    After(usize),
+    /// An opaque part in it does not end.
+    Unknown,
+}
+
+/// Where a `RenderingInfo` ends in bytes, whose content starts at a place: behind its end tag, before that of the event, or before
+/// another event.
+pub(super) fn end_of_rendering(bytes: &[u8], mut at: usize, unended: Unended) -> RenderingEnd {
+    loop {
+        let rest = &bytes[at..];
+        at += match lex(rest, unended) {
+            Lexed::Token(Token::Start(..), _) | Lexed::Broken(_) if starts_event(rest) => {
+                return RenderingEnd::At(at, true);
+            }
+            Lexed::Token(Token::End(name), len) => match split(&decoded(name)).1 {
+                "RenderingInfo" => return RenderingEnd::At(at + len, false),
+                "Event" => return RenderingEnd::At(at, false),
+                _ => len,
+            },
+            Lexed::Token(_, len) => len,
+            Lexed::Broken(_) => 1,
+            Lexed::Cut => return RenderingEnd::After(at),
+            Lexed::Open(_) | Lexed::Endless(_) | Lexed::DocumentType => return RenderingEnd::Unknown,
+        };
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use evtx_arrow::{is_misfit, system_element};
 use evtx_format::value::time::unix_nanos_to_filetime;
 use evtx_format::{MAX_OPEN_ELEMENTS, cut};
-use evtx_writer::SpelledEvent;
+use evtx_writer::{Content, Element};
 use jiff::Timestamp;
 use memchr::{memchr, memchr3};
 use quick_xml::escape::{resolve_predefined_entity, unescape};
@@ -68,7 +68,7 @@ pub(super) fn tag_of(content: &str) -> BytesStart<'_> {
 #[derive(Default)]
 pub(super) struct Parser {
     /// The event that was read.
-    pub(super) event: SpelledEvent,
+    pub(super) event: Option<Element>,
     pub(super) head: Head,
     /// Whether another event starts in it, and how many are open.
     pub(super) has_inner: bool,
@@ -82,6 +82,7 @@ pub(super) struct Parser {
     is_content: bool,
     /// The open elements, and their names.
     open: Vec<Open>,
+    elements: Vec<Element>,
     names: Vec<u8>,
     /// What element of `System` is open.
     place: Place,
@@ -94,6 +95,8 @@ pub(super) struct Parser {
     pub(super) misfits: Vec<String>,
     /// The element of the event that is open.
     section: String,
+    /// If `RenderingInfo` is open: how long the names were before it, and how many prefixes and misfits there were.
+    rendering: Option<[usize; 3]>,
 }
 
 struct Open {
@@ -147,9 +150,10 @@ fn indent(text: &str) -> Option<usize> {
 impl Parser {
     /// Begins an event.
     pub(super) fn begin(&mut self) {
-        self.event.clear();
+        self.event = None;
         self.run.clear();
         self.open.clear();
+        self.elements.clear();
         self.names.clear();
         (self.is_content, self.has_system, self.inner) = (false, false, 0);
         (self.has_inner, self.is_lossy, self.is_undeclared) = (false, false, false);
@@ -157,6 +161,31 @@ impl Parser {
         self.seen.clear();
         self.part.clear();
         self.misfits.clear();
+        self.rendering = None;
+    }
+
+    /// Whether `RenderingInfo` of the event is open.
+    pub(super) fn is_rendering(&self) -> bool {
+        self.rendering.is_some()
+    }
+
+    /// Leaves out `RenderingInfo`, which cannot be read. `is_end` says that the event ends with it.
+    pub(super) fn leave_rendering(&mut self, why: &str, is_end: bool, scopes: &mut Scopes) {
+        let Some([names, scope, misfits]) = self.rendering.take() else {
+            return;
+        };
+        self.misfits.truncate(misfits);
+        self.tell(format!("RenderingInfo ({why})"));
+        self.names.truncate(names);
+        self.open.truncate(1);
+        self.elements.truncate(1);
+        self.run.clear();
+        (self.is_content, self.has_inner, self.inner) = (false, false, 0);
+        scopes.truncate(scope);
+        if is_end {
+            self.open.clear();
+            self.event = self.elements.pop().map(Element::with_end_tag);
+        }
     }
 
     /// Takes what the event has next, from its start tag on. Returns whether it has ended.
@@ -219,13 +248,31 @@ impl Parser {
         scopes.truncate(open.scope);
         if self.open.len() == 1 {
             self.place = Place::Elsewhere;
+            self.rendering = None;
         }
         // evtx_dump writes the end tag of an empty element below the start tag.
         let is_leaf = !open.has_elements && (open.indent.is_none() || open.indent != indent(&self.run));
         // System, EventData and the like have no values of their own.
         self.end_run(self.open.len() > 1 && is_leaf);
-        self.event.end();
+        if let Some(element) = self.elements.pop() {
+            self.close(element.with_end_tag());
+        }
         Ok(())
+    }
+
+    /// Adds an element that has ended to the one around it.
+    fn close(&mut self, element: Element) {
+        if self.elements.is_empty() {
+            self.event = Some(element);
+        } else {
+            self.add(Content::Element(element));
+        }
+    }
+
+    /// Adds content to the innermost element.
+    fn add(&mut self, content: Content) {
+        let element = self.elements.pop().map(|element| element.content(content));
+        self.elements.extend(element);
     }
 
     /// Keeps the text before a tag or a reference, if it is that of a part of `System`.
@@ -259,7 +306,7 @@ impl Parser {
             let part = decoded(&self.names[open.name..]).into_owned();
             let (local, dots) = cut(local, MAX_QUOTED);
             self.tell(format!("the element {local}{dots} in {}", split(&part).1));
-            self.event.text("\u{FFFD}");
+            self.add(Content::Text("\u{FFFD}".to_owned()));
         }
     }
 
@@ -298,7 +345,7 @@ impl Parser {
             self.run = format!("&{name};");
             self.keep_part();
             self.run.clear();
-            self.event.reference(name);
+            self.add(Content::EntityRef(name.to_owned()));
             self.is_content = true;
         }
         Ok(())
@@ -307,7 +354,7 @@ impl Parser {
     /// Writes the text before a tag. White space counts if it is all that an element holds.
     fn end_run(&mut self, is_all: bool) {
         if !self.run.is_empty() && (self.is_content || is_all) {
-            self.event.text(&self.run);
+            self.add(Content::Text(self.run.clone()));
         }
         self.run.clear();
         self.is_content = false;
@@ -334,15 +381,14 @@ impl Parser {
         self.check_parent(local);
         // Where the names are those of events, another namespace needs a prefix.
         let is_taken = !is_own && prefix.is_empty() && (depth == 1 || depth == 2 && self.place == Place::System);
-        match (is_own, is_taken) {
-            (true, _) => self.event.start(local),
+        let mut element = match (is_own, is_taken) {
+            (true, _) => Element::new(local),
             (_, true) => {
-                self.event.start(&format!("{OTHER}:{local}"));
                 let namespace = scopes.namespace(prefix).unwrap_or_default();
-                self.event.attribute(&format!("xmlns:{OTHER}"), namespace);
+                Element::new(format!("{OTHER}:{local}")).attribute(&format!("xmlns:{OTHER}"), namespace)
             }
-            _ => self.event.start(name),
-        }
+            _ => Element::new(name),
+        };
         let is_inner = is_own && depth > 0 && local == "Event";
         self.has_inner |= is_inner;
         if depth == 1 {
@@ -382,18 +428,21 @@ impl Parser {
             if is_part {
                 self.check(local, Some(key), &value);
             }
-            self.event.attribute(key, &value);
+            element = element.attribute(key, value);
         }
         if is_empty {
-            self.event.close();
+            self.close(element);
             scopes.truncate(scope);
             if depth == 1 {
                 self.place = Place::Elsewhere;
             }
             return Ok(());
         }
-        self.event.end_start();
+        self.elements.push(element);
         let start = self.names.len();
+        if depth == 1 && is_own && local == "RenderingInfo" {
+            self.rendering = Some([start, scope, self.misfits.len()]);
+        }
         self.names.extend(name.as_bytes());
         self.open.push(Open {
             name: start,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use evtx_catalog::all_events;
-use evtx_codes::tables;
+use evtx_codes::{providers as listed_providers, tables};
 use evtx_format::value::{Scalar, ValueType};
 
 use super::form::{Form, is_clock, is_guid, is_time};
@@ -51,6 +51,8 @@ static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
         }
     }
     names.extend(SYSTEM.split(' ').map(str::to_lowercase));
+    // The list of events has providers without a manifest, such as EventLog, whose events tell renames and starts.
+    providers.extend(listed_providers().map(str::to_owned));
     let codes = tables()
         .iter()
         .filter(|table| matches!(table.name, "sid_name" | "guid_name"));
@@ -115,6 +117,10 @@ impl Allowed {
         }
         for entry in entries {
             let wrong = || format!("'{entry}' is neither provider/event/field nor a word");
+            // The check of the log reads the entries line by line.
+            if entry.contains(char::is_control) {
+                return Err(wrong());
+            }
             let mut from_end = entry.rsplitn(3, '/');
             match [from_end.next(), from_end.next(), from_end.next()] {
                 [Some(name), Some(event), Some(provider)] if !name.is_empty() && !provider.is_empty() => {
@@ -213,10 +219,10 @@ impl Allowed {
             return true;
         }
         match place {
-            Place::System | Place::EventId => Form::Bits.is_of(text) || is_guid(text) || is_time(text),
+            Place::System => Form::Bits.is_of(text) || is_guid(text) || is_time(text),
             Place::Long => Form::Number.is_of(text),
             Place::ProviderGuid => is_guid(text) && self.is_provider(&event.provider),
-            Place::Provider | Place::Source => self.is_provider(text),
+            Place::Provider => self.is_provider(text),
             Place::Channel => {
                 self.is_provider(text)
                     || text.split_once('/').is_some_and(|(provider, kind)| {
@@ -318,6 +324,8 @@ mod tests {
                 .all(|(_, _, may_stay)| may_stay)
         };
         assert_eq!(words.map(may_stay), [true, false, false, false]);
+        assert!(Allowed::new(["zz/1/a\n*/*/*"]).is_err());
+        assert!(allowed.whole(&Place::Provider, &Event::default(), "EventLog"));
         // The name of a provider or field is no word.
         let allowed = Allowed::new(["Fabrikam/1/Anna"]).expect("entries");
         let may_stay = |place| {

@@ -1,6 +1,13 @@
 //! Where a value is in an event.
 
+use std::rc::Rc;
+
+use evtx_format::binxml::tree::{Element, Node, push_nodes};
+use evtx_format::value::text::Escaping;
+use evtx_format::value::{Scalar, Value};
+
 use super::names::is_in;
+use crate::copy::MAX_RECORD;
 
 /// Elements and attributes of `System` that hold numbers, GUIDs and times.
 pub(super) const SYSTEM: &str = "EventID Qualifiers Version Level Task Opcode Keywords SystemTime RawTime EventRecordID ActivityID \
@@ -16,18 +23,126 @@ const NAMING: &str = "*user *username *accountname *account *domain* computer* *
 /// A name that no provider and no field has.
 pub(super) const UNKNOWN: &str = "\0";
 
-/// The event that a value belongs to, as far as it is known.
-#[derive(Debug, Clone, Default)]
+/// The event that a value belongs to. If it names several providers or IDs, nobody knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) provider: String,
     pub(super) id: Option<u64>,
 }
 
 /// An element that is open: its name, and its attribute `Name`.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Open {
-    pub(super) name: String,
-    pub(super) label: String,
+#[derive(Debug)]
+struct Open {
+    name: String,
+    label: String,
+}
+
+/// A part of an event.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Seen<'a> {
+    /// The name of an element or attribute.
+    Name(&'a str),
+    Value(Value<'a>),
+    Character(u16),
+    Entity(&'a str),
+}
+
+/// Where a walk is in an event.
+#[derive(Debug)]
+pub(super) struct Position<'a> {
+    pub(super) event: Rc<Event>,
+    open: Vec<Open>,
+    attribute: Option<&'a str>,
+}
+
+/// Passes each part of an event with its position, until one is an error.
+pub(super) fn walk<'a, E>(
+    root: &Element<'a>,
+    mut visit: impl FnMut(&Position<'a>, Seen<'a>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut event = Event::default();
+    let is_system = |element: &&Element<'_>| root.name == "Event" && element.name == "System";
+    let systems = root.elements().filter(is_system);
+    for element in systems.flat_map(|system| system.elements()) {
+        match element.name {
+            "Provider" => {
+                let name = text_of(element.attribute("Name").unwrap_or_default()).to_lowercase();
+                let is_same = event.provider.is_empty() || event.provider == name;
+                event.provider = if is_same { name } else { UNKNOWN.to_owned() };
+            }
+            "EventID" => {
+                let id = text_of(element.content).parse().ok();
+                event.id = id.filter(|id| event.id.is_none_or(|known| known == *id));
+            }
+            _ => {}
+        }
+    }
+    let mut position = Position {
+        event: Rc::new(event),
+        open: Vec::new(),
+        attribute: None,
+    };
+    position.element(root, &mut visit)
+}
+
+fn text_of(nodes: &[Node<'_>]) -> String {
+    let mut text = Vec::new();
+    push_nodes(&mut text, nodes, Escaping::Plain, MAX_RECORD);
+    String::from_utf8(text).unwrap_or_default()
+}
+
+impl<'a> Position<'a> {
+    /// The place of a value here.
+    pub(super) fn place(&self) -> Place {
+        Place::of(&self.open, self.attribute)
+    }
+
+    /// The names that lead here.
+    pub(super) fn path(&self) -> String {
+        let open = self.open.iter();
+        let names = open.map(|open| if open.label.is_empty() { &open.name } else { &open.label });
+        let path: Vec<&str> = names.map(String::as_str).chain(self.attribute).collect();
+        path.join("/")
+    }
+
+    fn element<E>(
+        &mut self,
+        element: &Element<'a>,
+        visit: &mut impl FnMut(&Self, Seen<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let label = text_of(element.attribute("Name").unwrap_or_default());
+        let name = element.name.to_owned();
+        self.open.push(Open { name, label });
+        visit(self, Seen::Name(element.name))?;
+        for attribute in element.attributes {
+            visit(self, Seen::Name(attribute.name))?;
+            self.attribute = Some(attribute.name);
+            self.nodes(attribute.content, visit)?;
+            self.attribute = None;
+        }
+        self.nodes(element.content, visit)?;
+        _ = self.open.pop();
+        Ok(())
+    }
+
+    fn nodes<E>(
+        &mut self,
+        nodes: &[Node<'a>],
+        visit: &mut impl FnMut(&Self, Seen<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for node in nodes {
+            match *node {
+                Node::Value(value) => visit(self, Seen::Value(value))?,
+                Node::CData(text) => visit(self, Seen::Value(Value::new(Scalar::String, text)))?,
+                Node::CharRef(unit) => visit(self, Seen::Character(unit))?,
+                Node::EntityRef(name) => visit(self, Seen::Entity(name))?,
+                Node::Element(_) | Node::Repeated(_) | Node::Substitution(_) => {
+                    node.elements().try_for_each(|element| self.element(element, visit))?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The place of a value in an event.
@@ -39,10 +154,8 @@ pub(super) enum Place {
     Long,
     /// The GUID of the provider.
     ProviderGuid,
-    EventId,
+    /// The name of the provider, or its older name.
     Provider,
-    /// The older name of a provider.
-    Source,
     Channel,
     /// An attribute that is the name of a value, or declares a namespace.
     Name,
@@ -52,18 +165,6 @@ pub(super) enum Place {
     Rendering,
     /// In several places, or in none.
     Unknown,
-}
-
-impl Event {
-    /// Notes a value that says which event it is. If there are several, nobody knows.
-    pub(super) fn note(&mut self, place: &Place, text: &str) {
-        match place {
-            Place::Provider if self.provider.is_empty() => self.provider = text.to_lowercase(),
-            Place::Provider if !self.provider.eq_ignore_ascii_case(text) => self.provider = UNKNOWN.to_owned(),
-            Place::EventId => self.id = text.parse().ok().filter(|id| self.id.is_none_or(|known| known == *id)),
-            _ => {}
-        }
-    }
 }
 
 impl Place {
@@ -87,7 +188,7 @@ impl Place {
     }
 
     /// The place of content of the innermost element, or of one of its attributes.
-    pub(super) fn of(open: &[Open], attribute: Option<&str>) -> Self {
+    fn of(open: &[Open], attribute: Option<&str>) -> Self {
         let Some(last) = open.last() else { return Place::Unknown };
         let is = |at: usize, name| open.get(at).is_some_and(|open| open.name == name);
         if open.iter().any(|open| open.name == "RenderingInfo") {
@@ -95,10 +196,8 @@ impl Place {
         }
         let in_system = is(0, "Event") && is(1, "System") && open.len() == 3;
         match attribute {
-            Some("Name") if in_system && last.name == "Provider" => Place::Provider,
-            Some("EventSourceName") if in_system && last.name == "Provider" => Place::Source,
+            Some("Name" | "EventSourceName") if in_system && last.name == "Provider" => Place::Provider,
             Some(name) if name == "Name" || name == "xmlns" || name.starts_with("xmlns:") => Place::Name,
-            None if in_system && last.name == "EventID" => Place::EventId,
             None if in_system && last.name == "Channel" => Place::Channel,
             None if !last.label.is_empty() => Place::Field(last.label.to_lowercase()),
             _ => match attribute.unwrap_or(&last.name) {

@@ -27,6 +27,8 @@ struct Lists {
     /// Those of the words that stay only in some places.
     roles: HashSet<String>,
     accounts: HashSet<String>,
+    /// Those of the accounts with spaces.
+    long_accounts: Vec<String>,
     /// Last labels of names of hosts.
     labels: HashSet<&'static str>,
 }
@@ -35,6 +37,7 @@ static LISTS: LazyLock<Lists> = LazyLock::new(|| Lists {
     words: lines(WORDS).chain(lines(ROLES)).collect(),
     roles: lines(ROLES).collect(),
     accounts: lines(ACCOUNTS).collect(),
+    long_accounts: lines(ACCOUNTS).filter(|account| account.contains(' ')).collect(),
     labels: LABELS.lines().skip(1).flat_map(str::split_whitespace).collect(),
 });
 
@@ -65,49 +68,66 @@ pub(super) enum Words {
 pub(super) fn words_of(is_naming: bool, is_named: bool, text: &str) -> Vec<Words> {
     let lower = text.to_ascii_lowercase();
     let mut words = vec![Words::Usual; text.len()];
-    let of_account = |name: &str| {
-        if is_account(name.trim()) {
+    let is_bare = is_named || !text.trim().contains(char::is_whitespace);
+    if is_naming {
+        in_names(&lower, &mut words);
+    } else if is_bare && is_account(lower.trim_matches(|char: char| !char.is_alphanumeric())) {
+        words.fill(Words::All);
+    } else {
+        in_text(is_bare, &lower, &mut words);
+        in_hosts(&lower, &mut words);
+        in_profiles(&lower, &mut words);
+    }
+    words
+}
+
+/// Which words may stay in the name of an account.
+fn of_account(name: &str) -> Words {
+    if is_account(name.trim()) {
+        Words::All
+    } else {
+        Words::None
+    }
+}
+
+/// Which words may stay in a text of names.
+fn in_names(lower: &str, words: &mut [Words]) {
+    for (at, name) in pieces(lower, |char| matches!(char, '\\' | '/' | '@') || char.is_control()) {
+        let end = at + name.len();
+        let is_first = lower[..at].chars().next_back().is_none_or(char::is_control);
+        let is_class = is_first && lower[end..].starts_with('/') && is_in(SERVICES, name);
+        let is_share = lower[..at].ends_with(r"\\*\") && is_share(name);
+        words[at..end].fill(if is_class || is_share {
             Words::All
         } else {
-            Words::None
-        }
-    };
-    if is_naming {
-        for (at, name) in pieces(&lower, |char| matches!(char, '\\' | '/' | '@') || char.is_control()) {
-            let end = at + name.len();
-            let is_first = lower[..at].chars().next_back().is_none_or(char::is_control);
-            let is_class = is_first && lower[end..].starts_with('/') && is_in(SERVICES, name);
-            let is_share = lower[..at].ends_with(r"\\*\") && is_share(name);
-            words[at..end].fill(if is_class || is_share {
-                Words::All
-            } else {
-                of_account(name)
-            });
-        }
-        return words;
+            of_account(name)
+        });
     }
-    let is_bare = is_named || !text.trim().contains(char::is_whitespace);
-    if is_bare && is_account(lower.trim_matches(|char: char| !char.is_alphanumeric())) {
-        words.fill(Words::All);
-        return words;
-    }
-    for (at, word) in pieces(&lower, |char| char.is_ascii() && !char.is_alphanumeric() && char != '_') {
+}
+
+/// Takes words that may be names by themselves, or by the signs around them.
+fn in_text(is_bare: bool, lower: &str, words: &mut [Words]) {
+    for (at, word) in pieces(lower, |char| char.is_ascii() && !char.is_alphanumeric() && char != '_') {
         let range = at..at + word.len();
         let goes = match is_bare {
-            true => is_word(word) && !is_in_name(&lower, &range),
-            false => LISTS.roles.contains(word) && !is_of_windows(&lower, &range),
+            true => is_word(word) && !is_in_name(lower, &range),
+            false => LISTS.roles.contains(word) && !is_of_windows(lower, &range),
         };
-        if goes && !is_in_account(&lower, &range) {
+        if goes && !is_in_account(lower, &range) {
             words[range].fill(Words::None);
         }
     }
-    for name in names(&lower) {
-        if !is_in_account(&lower, &name) {
+    for name in names(lower) {
+        if !is_in_account(lower, &name) {
             words[name.clone()].fill(of_account(&lower[name]));
         }
     }
+}
+
+/// Takes the words of names of hosts.
+fn in_hosts(lower: &str, words: &mut [Words]) {
     let is_no_host = |char: char| char.is_ascii() && !char.is_alphanumeric() && !matches!(char, '.' | '-' | '_' | '@');
-    for (at, host) in pieces(&lower, is_no_host) {
+    for (at, host) in pieces(lower, is_no_host) {
         let name = host.trim_matches(|char| matches!(char, '.' | '-' | '@'));
         let is_host = name
             .rsplit_once('.')
@@ -126,7 +146,10 @@ pub(super) fn words_of(is_naming: bool, is_named: bool, text: &str) -> Vec<Words
     for (at, scheme) in lower.match_indices("x-windowsupdate") {
         words[at..at + scheme.len()].fill(Words::All);
     }
-    // The name of a profile can have spaces. At the end of a path, arguments can follow it.
+}
+
+/// Takes the words of names of profiles, which can have spaces. At the end of a path, arguments can follow such a name.
+fn in_profiles(lower: &str, words: &mut [Words]) {
     let is_end = |char: char| char.is_control() || "\\/\"'<>|,;:*".contains(char);
     for (at, users) in lower.match_indices("users") {
         let after = &lower[at + users.len()..];
@@ -138,12 +161,11 @@ pub(super) fn words_of(is_naming: bool, is_named: bool, text: &str) -> Vec<Words
                 name = name.split(" -").next().unwrap_or_default();
             }
             if !PROFILES.contains(&name.trim_end()) {
-                let at = text.len() - start.len();
+                let at = lower.len() - start.len();
                 words[at..at + name.len()].fill(Words::None);
             }
         }
     }
-    words
 }
 
 /// The pieces of a text between some characters, each with its offset.
@@ -160,14 +182,10 @@ fn pieces(text: &str, is_between: fn(char) -> bool) -> impl Iterator<Item = (usi
 fn is_in_account(text: &str, name: &Range<usize>) -> bool {
     let is_end = |text: &str| !text.starts_with(char::is_alphanumeric);
     let is_start = |text: &str| !text.ends_with(char::is_alphanumeric);
-    LISTS
-        .accounts
-        .iter()
-        .filter(|account| account.contains(' '))
-        .any(|account| {
-            text[name.start..].strip_prefix(&**account).is_some_and(is_end)
-                || text[..name.end].strip_suffix(&**account).is_some_and(is_start)
-        })
+    LISTS.long_accounts.iter().any(|account| {
+        text[name.start..].strip_prefix(&**account).is_some_and(is_end)
+            || text[..name.end].strip_suffix(&**account).is_some_and(is_start)
+    })
 }
 
 /// Whether every Windows has an account or a domain with a name, whose ASCII letters are in lower case.

@@ -10,7 +10,7 @@ use crate::common::{cell, entries, every_column, read};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use evtx::{EvtxParser, ParserSettings};
-use evtx_arrow::Options;
+use evtx_arrow::{Options, reference};
 
 impl Element {
     /// The rules of `fields`: the values of the element, called `name`, and of those in it. Which `param` it is that has
@@ -91,6 +91,16 @@ const FIELDS: &[(&str, &str)] = &[
     ("user_sid", "System/Security/@UserID"),
     ("event_record_id", "System/EventRecordID"),
 ];
+
+#[test]
+fn every_column_with_a_path_is_compared() {
+    let fields = FIELDS.iter().map(|&(name, path)| (name.to_owned(), path.to_owned()));
+    let columns = reference().into_iter().filter(|column| column.path.contains('/'));
+    let columns: Vec<_> = columns
+        .map(|column| (column.field.name().clone(), column.path))
+        .collect();
+    assert_eq!(fields.collect::<Vec<_>>(), columns);
+}
 
 /// What a column of a type makes of the XML's text.
 fn expected(column_type: &DataType, text: &str) -> Option<String> {

@@ -183,8 +183,7 @@ impl Fields {
             "is not of this type",
             "contains elements",
             "is replaced by another one",
-            "cannot be NULL here",
-            "in place of a value",
+            "would have only attributes",
         ]
         .iter()
         .any(|known| why.contains(known))

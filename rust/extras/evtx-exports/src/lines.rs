@@ -1,0 +1,468 @@
+//! The records of exports, by any number of threads: as lines of JSON, or as events of a source.
+//!
+//! A thread takes an open file, reads its next piece up to the end of the last record, and gives the file back. While it reads the
+//! records, another thread can read on. A record that is too long is passed over piece by piece.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use evtx_arrow::DecodeError;
+use evtx_format::Interrupt;
+use evtx_reports::{JsonTypes, ReportBatch, ReportRows, ReportThreads, line_batch, line_schema};
+use evtx_scan::{Call, FileKind, LastOpened, OtherFiles, ScanError, ScanPath, Storage, WAIT, batch_index};
+
+use crate::block::{Block, Rows, Wanted};
+use crate::event::Events;
+use crate::export::{Export, LINE_ENDS};
+use crate::settings::SourceSettings;
+
+/// Exports with JSON in each line.
+pub const LINE_FILES: FileKind = FileKind::Other(&OtherFiles {
+    ends: &LINE_ENDS,
+    also: None,
+    named: None,
+    plural: "exports",
+});
+
+/// Exports with events, in JSON or CSV.
+pub const SOURCE_FILES: FileKind = FileKind::Other(&OtherFiles {
+    ends: &[".json", ".jsonl", ".ndjson", ".csv"],
+    also: None,
+    named: None,
+    plural: "exports",
+});
+
+/// A report on the records of exports: their lines, or their events.
+pub struct LineScan(Arc<Shared>);
+
+struct Shared {
+    paths: Vec<ScanPath>,
+    rows: Rows,
+    projection: Vec<usize>,
+    last: LastOpened,
+    progress: Mutex<Progress>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// The next file that no thread has opened.
+    next: usize,
+    /// The open files that no thread reads, by index.
+    idle: BTreeMap<usize, Export>,
+    /// Those that a thread reads, each with the share that was read before.
+    busy: BTreeMap<usize, f64>,
+}
+
+impl LineScan {
+    /// A report on the lines of files whose values should have these types, with the columns that have these indexes.
+    pub fn new(paths: Vec<ScanPath>, types: JsonTypes, projection: &[usize]) -> Self {
+        let schema = line_schema();
+        let is_wanted = |name: &str| projection.iter().any(|&column| schema.field(column).name() == name);
+        let wanted = Wanted {
+            json: is_wanted("json"),
+            error: is_wanted("error"),
+        };
+        LineScan::of(paths, Rows::Lines(types, wanted), projection)
+    }
+
+    /// A report on the events of files, with the columns that have these indexes.
+    pub fn of_events(paths: Vec<ScanPath>, settings: SourceSettings, projection: &[usize]) -> Self {
+        LineScan::of(paths, Rows::Events(settings), projection)
+    }
+
+    fn of(paths: Vec<ScanPath>, rows: Rows, projection: &[usize]) -> Self {
+        LineScan(Arc::new(Shared {
+            paths,
+            rows,
+            projection: projection.to_vec(),
+            last: LastOpened::default(),
+            progress: Mutex::default(),
+            changed: Condvar::new(),
+        }))
+    }
+}
+
+impl Shared {
+    // A poisoned lock stays usable: each change under the lock is one step, which no panic can interrupt.
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ReportThreads for LineScan {
+    fn thread(&self) -> Box<dyn ReportRows> {
+        Box::new(Thread {
+            shared: Arc::clone(&self.0),
+            file: 0,
+            block: None,
+            events: Events::default(),
+        })
+    }
+
+    fn progress(&self) -> f64 {
+        let progress = self.0.lock();
+        let shares = progress
+            .busy
+            .values()
+            .copied()
+            .chain(progress.idle.values().map(Export::share));
+        let open = progress.busy.len() + progress.idle.len();
+        let done = (progress.next - open) as f64 + shares.sum::<f64>();
+        done / self.0.paths.len().max(1) as f64
+    }
+}
+
+/// A file that a thread reads. Others must not wait for it after a failure.
+struct Reading<'s> {
+    shared: &'s Shared,
+    index: usize,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.shared.lock().busy.remove(&self.index);
+        self.shared.changed.notify_all();
+    }
+}
+
+struct Thread {
+    shared: Arc<Shared>,
+    /// The index of the last file. The rows of a thread keep the order of the files.
+    file: usize,
+    /// The records that are left of the last piece.
+    block: Option<Block>,
+    events: Events,
+}
+
+impl ReportRows for Thread {
+    fn reading(&self) -> Option<&str> {
+        self.shared.paths.get(self.file).map(ScanPath::storage_path)
+    }
+
+    fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<ReportBatch>, ScanError> {
+        let shared = Arc::clone(&self.shared);
+        loop {
+            if let Some(block) = &mut self.block {
+                let rows = block.rows(&shared.rows, interrupt)?;
+                if !rows.is_empty() {
+                    let rows = match &shared.rows {
+                        Rows::Lines(..) => line_batch(&rows).and_then(|batch| batch.project(&shared.projection)),
+                        Rows::Events(settings) => {
+                            block.events(settings, &mut self.events, &rows, &shared.projection, interrupt)?
+                        }
+                    };
+                    return Ok(Some(ReportBatch {
+                        rows: rows.map_err(DecodeError::from)?,
+                        index: block.index,
+                    }));
+                }
+                self.block = None;
+            }
+            let Some(claimed) = self.claim(interrupt)? else {
+                return Ok(None);
+            };
+            let (index, path) = (self.file, &shared.paths[self.file]);
+            let reading = Reading { shared: &shared, index };
+            let mut export = match claimed {
+                Some(export) => export,
+                None => {
+                    let last = &shared.last;
+                    let call = Call {
+                        storage,
+                        interrupt,
+                        last,
+                    };
+                    Export::open(path, call)?
+                }
+            };
+            let place = batch_index(shared.paths.len(), index, export.pieces)?;
+            self.block = Some(export.read(path, &shared.rows, place, interrupt)?);
+            if !export.is_done() {
+                let mut progress = shared.lock();
+                progress.busy.remove(&index);
+                progress.idle.insert(index, export);
+            }
+            drop(reading);
+        }
+    }
+}
+
+impl Thread {
+    /// Takes a file that no other thread reads, or `Some(None)` for one that is not open yet, whose index is then that of the
+    /// thread's file; `None` if no more file is left for this thread.
+    fn claim(&mut self, interrupt: Interrupt<'_>) -> Result<Option<Option<Export>>, ScanError> {
+        let shared = Arc::clone(&self.shared);
+        let mut progress = shared.lock();
+        loop {
+            interrupt.check()?;
+            let index = progress.idle.range(self.file..).next().map(|(index, _)| *index);
+            if let Some(index) = index {
+                let export = progress.idle.remove(&index);
+                progress.busy.insert(index, export.as_ref().map_or(0.0, Export::share));
+                self.file = index;
+                return Ok(Some(export));
+            }
+            if progress.next < shared.paths.len() {
+                self.file = progress.next;
+                progress.busy.insert(self.file, 0.0);
+                progress.next += 1;
+                return Ok(Some(None));
+            }
+            if progress.busy.range(self.file..).next().is_none() {
+                return Ok(None);
+            }
+            let waited = shared.changed.wait_timeout(progress, WAIT);
+            progress = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evtx_scan::{LocalStorage, expand};
+
+    use super::*;
+    use crate::block::MAX_LINE;
+    use crate::sources::{SOURCES, Source, column};
+
+    /// The number of a line, its offset, the line, and why it cannot be read.
+    type Found = (Option<u64>, Option<u64>, Option<String>, Option<String>);
+
+    /// The rows of a file with these bytes, in the order of their places, by so many threads that take turns.
+    fn rows(bytes: &[u8], threads: usize) -> Vec<Found> {
+        use arrow_array::cast::AsArray;
+        use arrow_array::types::UInt64Type;
+
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), bytes).expect("a file that can be written");
+        let path = file.path().to_str().expect("a path");
+        let paths = expand(&LocalStorage, path, LINE_FILES, "a test", Interrupt::NEVER).expect("a file");
+        let scan = LineScan::new(paths, JsonTypes::default(), &[0, 1, 3, 4, 5]);
+        let mut workers: Vec<_> = (0..threads).map(|_| scan.thread()).collect();
+        let mut batches = Vec::new();
+        while !workers.is_empty() {
+            workers.retain_mut(|worker| {
+                let batch = worker.next(&LocalStorage, Interrupt::NEVER).expect("no error");
+                let is_left = batch.is_some();
+                batches.extend(batch);
+                is_left
+            });
+        }
+        assert_eq!(scan.progress(), 1.0);
+        batches.sort_by_key(|batch| batch.index);
+        let mut rows = Vec::new();
+        for batch in batches {
+            let (numbers, offsets) = (batch.rows.column(0), batch.rows.column(1));
+            let (numbers, offsets) = (
+                numbers.as_primitive::<UInt64Type>(),
+                offsets.as_primitive::<UInt64Type>(),
+            );
+            let (lines, errors) = (
+                batch.rows.column(2).as_string::<i32>(),
+                batch.rows.column(3).as_string::<i32>(),
+            );
+            let columns = numbers.iter().zip(offsets).zip(lines.iter().zip(errors));
+            rows.extend(columns.map(|((number, offset), (line, error))| {
+                let why = error.map(|error| error.rsplit(": ").next().unwrap_or_default().to_owned());
+                (number, offset, line.map(str::to_owned), why)
+            }));
+        }
+        rows
+    }
+
+    #[test]
+    fn lines_have_their_numbers_and_offsets_in_every_encoding() {
+        let lines: Vec<String> = (0..20_000)
+            .map(|nth| format!("{{\"ä€😀\": \"{}\"}}", "é".repeat(nth % 90)))
+            .collect();
+        let text: String = lines.iter().map(|line| format!(" {line}\r\n\n")).collect();
+        let wide = |bytes: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(bytes).collect() };
+        let (little, big) = (wide(u16::to_le_bytes), wide(u16::to_be_bytes));
+        let utf8 = text.as_bytes().to_vec();
+        for (mark, bytes, is_wide) in [
+            (&b""[..], &utf8, false),
+            (b"\xEF\xBB\xBF", &utf8, false),
+            (b"\xFF\xFE", &little, true),
+            (b"", &big, true),
+        ] {
+            let found = rows(&[mark, bytes].concat(), 3);
+            assert_eq!(found.len(), lines.len());
+            let (mut number, mut offset) = (1, mark.len() as u64);
+            for (line, row) in lines.iter().zip(found) {
+                assert_eq!(row, (Some(number), Some(offset), Some(line.clone()), None));
+                number += 2;
+                let len = if is_wide {
+                    2 * line.encode_utf16().count()
+                } else {
+                    line.len()
+                };
+                offset += (len + if is_wide { 8 } else { 4 }) as u64;
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_a_row_and_hides_no_other() {
+        let long = |len: usize| format!("\"{}\"", "a".repeat(len - 2));
+        for (lines, errors) in [
+            (vec!["1".to_owned(), long(MAX_LINE + 1), "2".to_owned()], vec![1]),
+            (
+                vec![long(MAX_LINE), "1".to_owned(), long(MAX_LINE + (5 << 20))],
+                vec![2],
+            ),
+            (vec![long(2 * MAX_LINE), long(MAX_LINE + 1), "1".to_owned()], vec![0, 1]),
+        ] {
+            for end in ["", "\n"] {
+                let found = rows((lines.join("\n") + end).as_bytes(), 2);
+                assert_eq!(found.len(), lines.len());
+                let mut offset = 0;
+                for (nth, (line, mut row)) in lines.iter().zip(sorted(found)).enumerate() {
+                    let is_long = errors.contains(&nth);
+                    assert_eq!(row.2.take().as_ref(), (!is_long).then_some(line), "line {nth}");
+                    let why = is_long.then(|| "it has more than 2 MiB".to_owned());
+                    assert_eq!(row, (Some(nth as u64 + 1), Some(offset), None, why));
+                    offset += line.len() as u64 + 1;
+                }
+            }
+        }
+    }
+
+    /// The error of each row of a file with this name, or why it is refused.
+    fn errors(name: &str, text: &str, source: Option<&str>) -> Result<Vec<Option<String>>, String> {
+        use arrow_array::cast::AsArray;
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder that can be made");
+        std::fs::write(&path, text).expect("a file that can be written");
+        let path = path.to_str().expect("a path");
+        let paths = expand(&LocalStorage, path, SOURCE_FILES, "a test", Interrupt::NEVER).expect("a file");
+        let is_named = |known: &&Source| source.is_some_and(|name| known.names.contains(&name));
+        let settings = SourceSettings {
+            source: SOURCES.iter().find(is_named),
+            ..SourceSettings::default()
+        };
+        let columns = [column("error").expect("a column")];
+        let mut thread = LineScan::of_events(paths, settings, &columns).thread();
+        let mut rows = Vec::new();
+        while let Some(batch) = thread
+            .next(&LocalStorage, Interrupt::NEVER)
+            .map_err(|why| why.to_string())?
+        {
+            let errors = batch.rows.column(0).as_string_view().iter();
+            rows.extend(errors.map(|error| Some(error?.replace(path, "x"))));
+        }
+        Ok(rows)
+    }
+
+    const EVENT: &str =
+        r#"{"EventTime":"2020-08-06T12:13:04Z","Hostname":"W","EventID":10,"SourceName":"P","Channel":"c"}"#;
+    const HEADER: &str = "EventTime,Hostname,EventID,SourceName,Channel,Message";
+
+    /// How many rows are events without an error, and the errors of the others.
+    fn counted(name: &str, text: &str, source: Option<&str>) -> (usize, Vec<String>) {
+        match errors(name, text, source) {
+            Ok(rows) => {
+                let errors: Vec<_> = rows.iter().flatten().cloned().collect();
+                (rows.len() - errors.len(), errors)
+            }
+            Err(why) => (0, vec![why]),
+        }
+    }
+
+    #[test]
+    fn no_record_of_a_file_is_lost_without_an_error() {
+        let (space, long) = ("\n".repeat(1 << 20), "x".repeat(1 << 20));
+        let big = |len: usize| EVENT.replace("\"W\"", &format!("\"W\",\"Message\":\"{}\"", "m".repeat(len)));
+        let other = r#"{"hits":{"hits":[]}}"#;
+        for (text, expected, errors) in [
+            (format!("{space}{EVENT}\n{EVENT}"), 2, &[][..]),
+            (format!("{}\n{EVENT}", big(1 << 20)), 2, &[]),
+            (format!("{}\n{EVENT}", big(3 << 20)), 1, &["more than 2 MiB"]),
+            (format!("{long}{long}"), 0, &["not objects of JSON"]),
+            (format!("[]\n{EVENT}\n{EVENT}"), 2, &[]),
+            (format!("{other}\n{EVENT}"), 1, &[]),
+            (format!("[{EVENT}]\n{EVENT}"), 2, &[]),
+            (format!("[{EVENT}]garbage {EVENT}"), 2, &["it is not JSON"]),
+            (format!("{{\"results\":[{EVENT}],\"a\":1}}\n{EVENT}\n{EVENT}"), 3, &[]),
+            (
+                format!("[{EVENT}}}, {EVENT}, {EVENT}]"),
+                3,
+                &["at byte 96: a } closes nothing"],
+            ),
+        ] {
+            for source in [None, Some("nxlog")] {
+                let (found, why) = counted("x.json", &text, source);
+                let start: String = text.trim_start().chars().take(40).collect();
+                assert_eq!((found, why.len()), (expected, errors.len()), "{start} {why:?}");
+                for (why, expected) in why.iter().zip(errors) {
+                    assert!(why.contains(expected) || source.is_some(), "{start} {why}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_csv_do_not_hide_others() {
+        let row = |last: &str| format!("2020-08-06T12:13:04Z,W,1,P,c,{last}");
+        let text = |rows: &[&str], end: &str| [&[HEADER], rows].concat().join(end);
+        let quotes = [&*row("5\" disk"), &row("7\" disk"), &row("x")];
+        assert_eq!(counted("x.csv", &text(&quotes, "\n"), None), (3, vec![]));
+        // The name of a folder says nothing, nor does the middle of a name.
+        for name in ["logs.json/x.csv", "x.json.csv"] {
+            assert_eq!(counted(name, &text(&quotes, "\n"), None).0, 3);
+        }
+        for (text, expected, error) in [
+            (
+                text(&[&row("\"x\"y\""), &row("x")], "\n"),
+                1,
+                "text follows the quotes of value 6",
+            ),
+            (
+                text(&[&row("a,b"), &row("x")], "\n"),
+                1,
+                "it has 7 values, and the header has 6",
+            ),
+            (text(&quotes, "\r"), 0, "its lines end with \\r only"),
+            ("x".repeat(3 << 19), 0, "it is not JSON, and no CSV"),
+            ("x".repeat(4 << 20), 0, "its first line: it has more than 2 MiB"),
+        ] {
+            let (found, why) = counted("x.csv", &text, None);
+            assert_eq!((found, why.len()), (expected, 1), "{why:?}");
+            assert!(why[0].contains(error), "{why:?}");
+        }
+    }
+
+    #[test]
+    fn values_that_cannot_be_read_are_errors() {
+        let powershell = r#"{"Id":1,"ProviderName":"P","LogName":"c","MachineName":"W","TimeCreated":"2020-08-06T12:13:04Z","Properties":["System.Diagnostics.Eventing.Reader.EventProperty"]}"#;
+        let winlogbeat = r#"{"@timestamp":"2020-08-06T12:13:04Z","winlog":{"channel":"c","computer_name":"","event_id":1,"provider_name":"P"}}"#;
+        let sentinel = |data: &str| {
+            let event = r#"{"TimeGenerated":"2020-08-06T12:13:04Z","Source":"P","EventLog":"c","Computer":"W","EventID":1,"EventData":""#;
+            format!("{event}{data}\"}}")
+        };
+        for (text, error) in [
+            (powershell.to_owned(), "pass -Depth 3 to ConvertTo-Json"),
+            (sentinel("just text"), "EventData is not XML"),
+            (sentinel("<Data Name='x'>1</Data>"), "EventData is not XML"),
+            (sentinel("<DataItem><EventData><Data>1</Da"), "the XML cannot be read"),
+            (winlogbeat.to_owned(), "there is no computer"),
+            (
+                EVENT.replace("\"c\"", "\"c\",\"Keywords\":\"abc\""),
+                "Keywords is not a ",
+            ),
+        ] {
+            let (found, why) = counted("x.json", &text, None);
+            assert_eq!((found, why.len()), (0, 1), "{text}");
+            assert!(why[0].contains(error), "{why:?}");
+        }
+        let empty = sentinel("<DataItem type='a'><EventData/></DataItem>");
+        assert_eq!(counted("x.json", &empty, None), (1, vec![]));
+    }
+
+    fn sorted<T: Ord>(mut rows: Vec<T>) -> Vec<T> {
+        rows.sort();
+        rows
+    }
+}

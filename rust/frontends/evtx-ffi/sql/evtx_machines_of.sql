@@ -1,0 +1,34 @@
+-- evtx_machines_of(table_name)
+--
+-- The machine that each name of a computer in a file stands for, by its last name. The table has the columns of read_evtx.
+--
+-- SELECT DISTINCT computer, machine FROM evtx_machines_of('events')
+
+WITH evtx_machines_records AS NOT MATERIALIZED (
+    SELECT coalesce(filename, '') AS file, computer, channel, time_created, record_id, event_record_id, event_id, provider, event_data
+    FROM query_table(table_name)
+    WHERE computer IS NOT NULL
+),
+said AS (
+    SELECT file, computer, channel, count(*) AS records, min(event_record_id) AS first_number, max(event_record_id) AS last_number,
+           arg_min(time_created, event_record_id) AS first, arg_max(time_created, event_record_id) AS last,
+           min(event_record_id::HUGEINT - record_id) AS least, max(event_record_id::HUGEINT - record_id) AS most
+    FROM evtx_machines_records
+    GROUP BY ALL
+    UNION ALL BY NAME
+    -- Events tell of a new name. The accounts of a machine have its name as their domain, and SIDs that begin with that of the machine.
+    SELECT file, computer, channel, max(time_created) AS last,
+           CASE event_id WHEN 6011 THEN lower(event_data['param1']) END AS old_host, CASE event_id WHEN 6011 THEN lower(event_data['param2']) END AS new_host,
+           nullif(regexp_extract(CASE lower(split_part(computer, '.', 1))[:15]
+                                 WHEN lower(event_data['TargetDomainName']) THEN coalesce(event_data['TargetUserSid'], event_data['TargetSid'])
+                                 WHEN lower(event_data['SubjectDomainName']) THEN event_data['SubjectUserSid'] END, '^(S-1-5-21-.+)-\d+$', 1), '') AS own_sid
+    FROM evtx_machines_records
+    WHERE event_id IN (4624, 4720, 4738) AND lower(provider) = 'microsoft-windows-security-auditing' OR event_id = 6011 AND lower(provider) = 'eventlog'
+    GROUP BY ALL
+)
+SELECT DISTINCT names.file AS filename, names.computer, machine
+FROM (SELECT unnest(names) AS names, unnest(evtx_machines(names)) AS machine
+      FROM (SELECT list({file: file, computer: computer, channel: channel, records: records::UBIGINT, first_number: TRY_CAST(first_number AS UBIGINT),
+                         last_number: TRY_CAST(last_number AS UBIGINT), first: first, last: last, least: least, most: most, old_host: old_host,
+                         new_host: new_host, own_sid: own_sid}) AS names
+            FROM said))

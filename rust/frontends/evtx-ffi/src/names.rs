@@ -1,0 +1,269 @@
+//! The functions that tell which machine a name of a computer stands for, and which names a SID has.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBuilder, ListBuilder, StringViewBuilder, TimestampNanosecondBuilder, UInt64Builder};
+use arrow_array::{Array, ArrayRef, ListArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use evtx_events::{AccountName, ComputerName, Evidence, NameUse, account_names, machines};
+use evtx_scan::ScanError;
+
+use crate::boundary::EvtxError;
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, Unchecked, structs};
+
+/// The type of times.
+const TIME: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
+
+fn fields<const N: usize>(fields: [(&str, DataType); N]) -> Fields {
+    fields
+        .map(|(name, data_type)| Field::new(name, data_type, true))
+        .into_iter()
+        .collect()
+}
+
+fn list(name: &str, item: DataType) -> Field {
+    Field::new(name, list_of(item), true)
+}
+
+fn list_of(item: DataType) -> DataType {
+    DataType::List(Field::new_list_field(item, true).into())
+}
+
+/// The columns of [`ComputerName`].
+fn computer_fields() -> Fields {
+    fields([
+        ("file", DataType::Utf8),
+        ("computer", DataType::Utf8),
+        ("channel", DataType::Utf8),
+        ("records", DataType::UInt64),
+        ("first_number", DataType::UInt64),
+        ("last_number", DataType::UInt64),
+        ("first", TIME),
+        ("last", TIME),
+        ("least", DataType::FixedSizeBinary(16)),
+        ("most", DataType::FixedSizeBinary(16)),
+        ("old_host", DataType::Utf8),
+        ("new_host", DataType::Utf8),
+        ("own_sid", DataType::Utf8),
+    ])
+}
+
+/// The columns of [`NameUse`].
+fn use_fields() -> Fields {
+    fields([
+        ("computer", DataType::Utf8),
+        ("sid", DataType::Utf8),
+        ("domain", DataType::Utf8),
+        ("name", DataType::Utf8),
+        ("evidence", DataType::Utf8),
+        ("log", DataType::UInt64),
+        ("last_log", DataType::UInt64),
+        ("place", DataType::UInt64),
+        ("times", list_of(TIME)),
+    ])
+}
+
+/// The columns of [`AccountName`].
+fn name_fields() -> Fields {
+    fields([
+        ("computer", DataType::Utf8),
+        ("user_sid", DataType::Utf8),
+        ("user_name", DataType::Utf8),
+        ("first_seen", TIME),
+        ("last_seen", TIME),
+        ("is_renamed", DataType::Boolean),
+        ("name_source", DataType::Utf8),
+        ("log", DataType::UInt64),
+        ("place", DataType::UInt64),
+    ])
+}
+
+/// The functions.
+pub(crate) fn functions() -> [ScalarFunction; 2] {
+    [
+        ScalarFunction {
+            name: "evtx_machines",
+            description: "The machine that each name of a computer stands for, by its last name: an item for each of the list, which has the \
+                          names in the channels of each file, with their records, and what events tell of new names. For \
+                          evtx_machines_of.",
+            example: "FROM evtx_machines_of('events')",
+            parameters: vec![list("names", DataType::Struct(computer_fields()))],
+            result: list("machines", DataType::Utf8),
+            make: Box::new(|| Box::new(Machines)),
+        },
+        ScalarFunction {
+            name: "evtx_account_names",
+            description: "The names of SIDs, since when each holds, and how that is known, from the times at which events have them. For \
+                          evtx_names_of.",
+            example: "FROM evtx_names_of('events')",
+            parameters: vec![list("uses", DataType::Struct(use_fields()))],
+            result: list("names", DataType::Struct(name_fields())),
+            make: Box::new(|| Box::new(Names)),
+        },
+    ]
+}
+
+struct Machines;
+
+impl Scalar for Machines {
+    /// NULL for NULL, and for names without a file or a computer.
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
+        let &[
+            lists,
+            _,
+            file,
+            computer,
+            channel,
+            records,
+            first_number,
+            last_number,
+            first,
+            last,
+            least,
+            most,
+            old_host,
+            new_host,
+            own_sid,
+        ] = vectors
+        else {
+            return Err("evtx_machines has one argument".into());
+        };
+        let mut found = ListBuilder::new(StringViewBuilder::new());
+        for row in 0..lists.rows {
+            let (mut said, mut known) = (Vec::new(), Vec::new());
+            // SAFETY: by the contract of this function.
+            for (step, item) in unsafe { lists.items(row) }.enumerate() {
+                caller.interrupt.check_step(step).map_err(ScanError::from)?;
+                // SAFETY: as above.
+                unsafe {
+                    let names = file.text(item)?.zip(computer.text(item)?);
+                    known.push(names.is_some());
+                    let Some((file, computer)) = names else { continue };
+                    said.push(ComputerName {
+                        file,
+                        computer,
+                        channel: channel.text(item)?,
+                        records: records.value(item).unwrap_or_default(),
+                        numbers: [first_number.value(item), last_number.value(item)],
+                        times: [first.value(item), last.value(item)],
+                        shifts: [least.value(item), most.value(item)],
+                        renamed: [old_host.text(item)?, new_host.text(item)?],
+                        own_sid: own_sid.text(item)?,
+                    });
+                }
+            }
+            let mut of = machines(&said, caller.interrupt).map_err(ScanError::from)?.into_iter();
+            known
+                .into_iter()
+                .for_each(|is_known| found.values().append_option(is_known.then(|| of.next()).flatten()));
+            found.append(lists.is_valid(row));
+        }
+        Ok(Arc::new(found.finish()))
+    }
+}
+
+struct Names;
+
+impl Scalar for Names {
+    /// NULL for NULL. Uses without a SID or a name are left out.
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
+        let &[
+            lists,
+            _,
+            computer,
+            sid,
+            domain,
+            name,
+            evidence,
+            log,
+            last_log,
+            place,
+            times,
+            time,
+        ] = vectors
+        else {
+            return Err("evtx_account_names has one argument".into());
+        };
+        let mut texts: [StringViewBuilder; 4] = Default::default();
+        let mut seen: [TimestampNanosecondBuilder; 2] = Default::default();
+        let (mut renamed, mut places): (_, [UInt64Builder; 2]) = (BooleanBuilder::new(), Default::default());
+        let (mut lengths, mut valid, mut unchecked) = (Vec::new(), Vec::new(), Unchecked::default());
+        for row in 0..lists.rows {
+            let mut uses = Vec::new();
+            // SAFETY: by the contract of this function.
+            for item in unsafe { lists.items(row) } {
+                // SAFETY: as above.
+                unsafe {
+                    let times = times.items(item);
+                    unchecked.add(64 + times.len() * size_of::<i64>(), caller.interrupt)?;
+                    let Some((sid, name)) = sid.text(item)?.zip(name.text(item)?) else {
+                        continue;
+                    };
+                    uses.push(NameUse {
+                        computer: computer.text(item)?,
+                        sid,
+                        domain: domain.text(item)?,
+                        name,
+                        evidence: evidence.text(item)?.and_then(Evidence::named),
+                        logs: [log.value(item), last_log.value(item)],
+                        place: place.value(item),
+                        times: times.filter_map(|at| time.value(at)).collect(),
+                    });
+                }
+            }
+            let names = account_names(&uses, caller.interrupt).map_err(ScanError::from)?;
+            lengths.push(names.len());
+            valid.push(lists.is_valid(row));
+            for AccountName {
+                computer,
+                sid,
+                name,
+                first_seen,
+                last_seen,
+                is_renamed,
+                source,
+                log,
+                place,
+            } in names
+            {
+                let of_name = [computer, Some(sid), Some(&name), Some(source)];
+                texts
+                    .iter_mut()
+                    .zip(of_name)
+                    .for_each(|(builder, text)| builder.append_option(text));
+                seen.iter_mut()
+                    .zip([first_seen, last_seen])
+                    .for_each(|(builder, time)| builder.append_option(time));
+                renamed.append_value(is_renamed);
+                places
+                    .iter_mut()
+                    .zip([log, place])
+                    .for_each(|(builder, number)| builder.append_option(number));
+            }
+        }
+        let [computers, sids, names, sources] = texts.each_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
+        let [first, last] = seen.each_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
+        let [logs, places] = places.each_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
+        let columns = vec![
+            computers,
+            sids,
+            names,
+            first,
+            last,
+            Arc::new(renamed.finish()),
+            sources,
+            logs,
+            places,
+        ];
+        let names = structs(&name_fields(), columns, None);
+        let item = Field::new_list_field(names.data_type().clone(), true);
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        Ok(Arc::new(ListArray::new(
+            item.into(),
+            offsets,
+            Arc::new(names),
+            Some(valid.into()),
+        )))
+    }
+}

@@ -1,0 +1,150 @@
+//! The functions that replace parts of records, for a vector of rows at a time.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::builder::BinaryBuilder;
+use arrow_schema::{DataType, Field};
+use evtx_scan::ScanError;
+use evtx_writer::{CutRecord, Pseudonymizer, Redactor, WriteError};
+
+use crate::boundary::EvtxError;
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction};
+
+/// The pairs of a map.
+type Replacements = Vec<(String, Option<String>)>;
+
+/// The user's entries, and the key.
+type Allowed = (Vec<String>, Option<String>);
+
+/// The function of a record and a map, `evtx_redact`.
+pub(crate) fn redact() -> ScalarFunction {
+    let text = |name| Field::new(name, DataType::Utf8, true);
+    let pair = DataType::Struct(vec![text("key"), text("value")].into());
+    let map = DataType::Map(Field::new("entries", pair, false).into(), false);
+    ScalarFunction {
+        name: "evtx_redact",
+        description: "A record with other values of the fields that a map names. NULL in the map makes a value NULL. For \
+                      COPY ... TO (FORMAT evtx).",
+        example: "SELECT evtx_redact(record, MAP {'TargetUserName': 'user-1'}) FROM read_evtx('Security.evtx', record := \
+                  true)",
+        parameters: vec![
+            Field::new("record", DataType::Binary, true),
+            Field::new("replacements", map, true),
+        ],
+        result: Field::new("redacted", DataType::Binary, true),
+        make: Box::new(|| {
+            Box::new(RecordEditor {
+                name: "evtx_redact",
+                settings: replacements,
+                make: |pairs| {
+                    let pairs: Vec<_> = pairs.iter().map(|(key, new)| (&**key, new.as_deref())).collect();
+                    Redactor::new(&pairs)
+                },
+                edit: |redactor, record| redactor.redact(record).map(<[u8]>::to_vec),
+                last: None,
+            })
+        }),
+    }
+}
+
+/// The function of a record, a list and a text, which the macro `evtx_pseudonymize` calls.
+pub(crate) fn pseudonymize() -> ScalarFunction {
+    let list = DataType::List(Field::new("item", DataType::Utf8, true).into());
+    ScalarFunction {
+        name: "evtx_pseudonymize_record",
+        description: "A record in which all values are replaced that are not allowed. For evtx_pseudonymize.",
+        example: "SELECT evtx_pseudonymize_record(record, ['contoso'], NULL) FROM read_evtx('Security.evtx', record := \
+                  true)",
+        parameters: vec![
+            Field::new("record", DataType::Binary, true),
+            Field::new("allow", list, true),
+            Field::new("key", DataType::Utf8, true),
+        ],
+        result: Field::new("pseudonymized", DataType::Binary, true),
+        make: Box::new(|| {
+            Box::new(RecordEditor {
+                name: "evtx_pseudonymize",
+                settings: allowed,
+                make: |(allow, key)| {
+                    let allow: Vec<_> = allow.iter().map(String::as_str).collect();
+                    Pseudonymizer::new(&allow, key.as_deref())
+                },
+                edit: Pseudonymizer::pseudonymize,
+                last: None,
+            })
+        }),
+    }
+}
+
+/// The pairs in a row; `None` for NULL.
+///
+/// # Safety
+/// The vectors are those of a record and a map.
+unsafe fn replacements(vectors: &[EvtxVector], row: usize) -> Result<Option<Replacements>, EvtxError> {
+    let &[_, maps, entries, keys, values] = vectors else {
+        return Err("a redaction has two arguments".into());
+    };
+    let replacements = Pairs::new([maps, entries, keys, values]);
+    // SAFETY: by the contract of this function.
+    let pairs = unsafe { replacements.row(row) };
+    let pairs = pairs.map(|pair| pair.map(|(key, new)| (key.to_owned(), new.map(str::to_owned))));
+    maps.is_valid(row).then(|| pairs.collect()).transpose()
+}
+
+/// The entries and the key in a row.
+///
+/// # Safety
+/// The vectors are those of a record, a list of texts and a text.
+unsafe fn allowed(vectors: &[EvtxVector], row: usize) -> Result<Option<Allowed>, EvtxError> {
+    let &[_, lists, entries, keys] = vectors else {
+        return Err("pseudonyms need three arguments".into());
+    };
+    // SAFETY: by the contract of this function.
+    let (items, key) = unsafe { (lists.items(row), keys.text(row)?) };
+    // SAFETY: as above.
+    let allow = items.filter_map(|item| unsafe { entries.text(item) }.transpose());
+    let allow = allow.map(|entry| entry.map(str::to_owned)).collect::<Result<_, _>>()?;
+    Ok(Some((allow, key.map(str::to_owned))))
+}
+
+/// What one thread edits records with: the last settings, and what was made of them.
+struct RecordEditor<S, E> {
+    /// The name of the function, for errors.
+    name: &'static str,
+    /// The settings in a row. `None` makes its record NULL.
+    settings: unsafe fn(&[EvtxVector], usize) -> Result<Option<S>, EvtxError>,
+    make: fn(&S) -> Result<E, String>,
+    edit: fn(&mut E, &[u8]) -> Result<Vec<u8>, WriteError>,
+    last: Option<(S, E)>,
+}
+
+impl<S: PartialEq + Send, E: Send> Scalar for RecordEditor<S, E> {
+    /// NULL for a NULL record.
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
+        let Some(records) = vectors.first() else {
+            return Err("a record is missing".into());
+        };
+        let (name, mut edited) = (self.name, BinaryBuilder::new());
+        for row in 0..records.rows {
+            caller.interrupt.check().map_err(ScanError::from)?;
+            // SAFETY: by the contract of this function.
+            let (record, settings) = unsafe { (records.bytes(row), (self.settings)(vectors, row)?) };
+            let (Some(record), Some(settings)) = (record, settings) else {
+                edited.append_null();
+                continue;
+            };
+            let (_, editor) = match self.last.take().filter(|(known, _)| *known == settings) {
+                Some(last) => self.last.insert(last),
+                None => {
+                    let editor = (self.make)(&settings).map_err(|why| format!("{name}: {why}"))?;
+                    self.last.insert((settings, editor))
+                }
+            };
+            let number = || CutRecord::new(record).map_or_else(|_| String::new(), |record| format!(" {}", record.id));
+            let new = (self.edit)(editor, record);
+            edited.append_value(new.map_err(|why| format!("{name}: record{}: {why}", number()))?);
+        }
+        Ok(Arc::new(edited.finish()))
+    }
+}

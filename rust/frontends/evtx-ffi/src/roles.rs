@@ -1,0 +1,202 @@
+//! The functions that read who, from where, with which program and about what from the fields of events.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::builder::{BooleanBuilder, MapBuilder, MapFieldNames, StringViewBuilder};
+use arrow_schema::{DataType, Field, Fields};
+use evtx_codes::{Event, Machine, Roles, RolesReader, UserData, Writer, remote_host};
+
+use crate::boundary::EvtxError;
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, structs};
+
+fn text(name: &str) -> Field {
+    Field::new(name, DataType::Utf8, true)
+}
+
+fn map(name: &str) -> Field {
+    let pair = DataType::Struct(vec![text("key"), text("value")].into());
+    Field::new(
+        name,
+        DataType::Map(Field::new("entries", pair, false).into(), false),
+        true,
+    )
+}
+
+/// The columns of the roles.
+fn roles_fields() -> Fields {
+    let texts = Roles::default().texts().map(|(name, _)| text(name)).into_iter();
+    texts
+        .chain(["claims_own_name", "is_windows"].map(|name| Field::new(name, DataType::Boolean, true)))
+        .collect()
+}
+
+/// The columns of a document.
+fn user_data_fields() -> Fields {
+    vec![text("element"), map("attributes"), map("fields")].into()
+}
+
+/// The functions.
+pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
+    let event_id = Field::new("event_id", DataType::UInt32, true);
+    [
+        ScalarFunction {
+            name: "evtx_event_roles",
+            description: "What evtx_timeline says about an event: its name, the topic and level of the fact that it is, the \
+                          account that logged on or caused it, with domain and SID, the other machine, the program, what \
+                          the event is about, a detail, and the other fields in one line. claims_own_name tells that the \
+                          other machine gave the name of this one, and is_windows that the account is one of Windows \
+                          itself, which has other names on other machines.",
+            example: "SELECT unnest(evtx_event_roles(provider, event_id, event_data, user_data, computer, user_sid)) FROM \
+                      read_evtx('Security.evtx')",
+            parameters: vec![
+                text("provider"), event_id, map("event_data"), text("user_data"), text("computer"), text("user_sid"),
+            ],
+            result: Field::new("roles", DataType::Struct(roles_fields()), true),
+            make: Box::new(|| Box::new(RolesOfRows::default())),
+        },
+        ScalarFunction {
+            name: "evtx_user_data_fields",
+            description: "The fields of user_data, the name of the element that contains them, and its attributes.",
+            example: "SELECT evtx_user_data_fields('{\"LogFileCleared\":{\"SubjectUserName\":\"eve\"}}')",
+            parameters: vec![text("user_data")],
+            result: Field::new("user_data", DataType::Struct(user_data_fields()), true),
+            make: Box::new(|| Box::new(UserDataOfRows)),
+        },
+        ScalarFunction {
+            name: "evtx_other_machine",
+            description: "The other machine that a value of an event of the computer names; NULL for this one. For \
+                          evtx_remote_host.",
+            example: "SELECT evtx_other_machine('[::ffff:10.0.0.1]:445', 'pc', 'windows')",
+            parameters: vec![text("host"), text("computer"), text("written_by")],
+            result: text("machine"),
+            make: Box::new(|| Box::new(MachineOfRows)),
+        },
+    ]
+    .into_iter()
+}
+
+/// How many fields most events have.
+const FIELDS: usize = 32;
+
+#[derive(Default)]
+struct RolesOfRows(RolesReader);
+
+impl Scalar for RolesOfRows {
+    /// Never NULL.
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
+        let &[providers, ids, lists, pairs, keys, values, documents, computers, sids] = vectors else {
+            return Err("the roles of events have six arguments".into());
+        };
+        let own = Pairs::new([lists, pairs, keys, values]);
+        let mut texts: [StringViewBuilder; 11] = Default::default();
+        let mut truths: [BooleanBuilder; 2] = Default::default();
+        let mut unchecked = Unchecked::default();
+        for row in 0..providers.rows {
+            // SAFETY: by the contract of this function.
+            let (own, document) = unsafe { (own.row(row), documents.text(row)?) };
+            unchecked.add(document.map_or(0, str::len), caller.interrupt)?;
+            let document = document.map(UserData::new);
+            let mut fields = Vec::with_capacity(FIELDS);
+            fields.extend(document.iter().flat_map(UserData::shown));
+            // A planted event can have both.
+            for pair in own {
+                if let (key, Some(value)) = pair? {
+                    fields.push((key, value));
+                    unchecked.add(key.len() + value.len(), caller.interrupt)?;
+                }
+            }
+            let element = document.as_ref().and_then(|document| document.element.as_deref());
+            // SAFETY: as above.
+            let event = unsafe {
+                Event {
+                    provider: providers.text(row)?.unwrap_or_default(),
+                    event_id: ids.value(row).unwrap_or_default(),
+                    fields: &fields,
+                    element: element.unwrap_or_default(),
+                    computer: computers.text(row)?.unwrap_or_default(),
+                    user_sid: sids.text(row)?,
+                }
+            };
+            let roles = self.0.read(event);
+            texts
+                .iter_mut()
+                .zip(roles.texts())
+                .for_each(|(builder, (_, text))| builder.append_option(text));
+            truths
+                .iter_mut()
+                .zip([roles.claims_own_name, roles.is_windows])
+                .for_each(|(builder, is)| builder.append_value(is));
+        }
+        let texts = texts.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
+        let truths = truths.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
+        let columns = texts.chain(truths).collect();
+        Ok(Arc::new(structs(&roles_fields(), columns, None)))
+    }
+}
+
+struct UserDataOfRows;
+
+impl Scalar for UserDataOfRows {
+    /// NULL in all columns if the text is not an object.
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
+        let &[documents] = vectors else {
+            return Err("evtx_user_data_fields has one argument".into());
+        };
+        let names = MapFieldNames {
+            entry: "entries".to_owned(),
+            key: "key".to_owned(),
+            value: "value".to_owned(),
+        };
+        let builder = || MapBuilder::new(Some(names.clone()), StringViewBuilder::new(), StringViewBuilder::new());
+        let (mut elements, mut maps, mut unchecked) =
+            (StringViewBuilder::new(), [builder(), builder()], Unchecked::default());
+        for row in 0..documents.rows {
+            // SAFETY: by the contract of this function.
+            let document = unsafe { documents.text(row)? };
+            unchecked.add(document.map_or(0, str::len), caller.interrupt)?;
+            let document = document.map(UserData::new).unwrap_or_default();
+            elements.append_option(document.element);
+            for (map, entries) in maps.iter_mut().zip([document.attributes, document.fields]) {
+                let is_some = entries.is_some();
+                for (key, value) in entries.into_iter().flatten() {
+                    map.keys().append_value(key);
+                    map.values().append_option(value);
+                }
+                map.append(is_some).map_err(|error| error.to_string())?;
+            }
+        }
+        let maps = maps.iter_mut().map(|map| Arc::new(map.finish()) as ArrayRef);
+        let columns = [Arc::new(elements.finish()) as ArrayRef]
+            .into_iter()
+            .chain(maps)
+            .collect();
+        Ok(Arc::new(structs(&user_data_fields(), columns, None)))
+    }
+}
+
+struct MachineOfRows;
+
+impl Scalar for MachineOfRows {
+    /// NULL for NULL. Fails for an unknown writer.
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
+        let &[hosts, computers, writers] = vectors else {
+            return Err("evtx_other_machine has three arguments".into());
+        };
+        let (mut machines, mut unchecked) = (StringViewBuilder::new(), Unchecked::default());
+        for row in 0..hosts.rows {
+            // SAFETY: by the contract of this function.
+            let (host, computer, writer) = unsafe { (hosts.text(row)?, computers.text(row)?, writers.text(row)?) };
+            unchecked.add(host.map_or(0, str::len), caller.interrupt)?;
+            let writer = writer.map(Writer::parsed).transpose()?;
+            match host
+                .zip(writer)
+                .map(|(host, writer)| remote_host(host, computer.unwrap_or_default(), writer))
+            {
+                Some(Machine::Other(host)) => machines.append_value(host),
+                _ => machines.append_null(),
+            }
+        }
+        Ok(Arc::new(machines.finish()))
+    }
+}
