@@ -50,6 +50,25 @@ const USE = [
   "array_to_string(list_transform(x.times, lambda y: epoch_ns(y)), ',')",
 ];
 
+// What facts are made of, and their texts.
+const RECORD = ["x.filename", "x.record_id", "x.event_id", "epoch_ns(x.time)", "epoch_ns(x.log_time)"];
+const FACT_EVENT = [
+  ...RECORD,
+  ...["x.number", "x.digest", "epoch_ns(x.old_time)", "epoch_ns(x.new_time)"],
+  ...["is_woken", "is_contested", "claims_own_name"].map((name) => `x.${name}::INTEGER`),
+  ...["computer", "provider", "event", "topic", "level", "account", "account_sid", "source", "target", "detail"].map((name) => `x.${name}`),
+  ...["x.process", "x.logon_type", "x.zone", "x.version"],
+];
+const FACT_LOGON = [
+  ...RECORD,
+  ...["is_accepted", "is_contested", "claims_own_name"].map((name) => `x.${name}::INTEGER`),
+  ...["computer", "account", "account_sid", "source", "kind", "logon_type", "method"].map((name) => `x.${name}`),
+];
+const FACT_MARK = [...RECORD, "x.computer", "x.name", "x.channel"];
+const FACT = ["computer", "topic", "level", "fact", "account", "account_sid", "source", "target", "detail"];
+const START = ["x.computer", "x.number", "epoch_ns(x.log_time)", "x.event_id", "x.process"];
+const packedRows = (list, columns) => packed(list, columns.map((value) => packedText(`(${value})::VARCHAR`)).join(" || "));
+
 /** Macros in place of those of the extension, and of its functions. */
 const MACROS = [
   '"->"(json, path) AS json_extract(json, path)',
@@ -76,7 +95,7 @@ const MACROS = [
      provider, event_id::VARCHAR, ${packed("map_entries(data)", `${packedText("x.key")} || ${packedText("x.value")}`)}, user_sid)
      AS STRUCT(${texts(STEP)}, step UTINYINT, logon_type INTEGER))`,
   `evtx_logon_sessions(events, all_accounts) AS list_transform(CAST(evtx_web_logon_sessions(
-     ${packed("events", EVENT.map((value) => packedText(`(${value})::VARCHAR`)).join(" || "))}, all_accounts::INTEGER::VARCHAR)
+     ${packedRows("events", EVENT)}, all_accounts::INTEGER::VARCHAR)
      AS STRUCT(${texts(SESSION)}, logon_time BIGINT, logoff_time BIGINT, logon_log_time BIGINT, logoff_log_time BIGINT,
        logon_number UBIGINT, logoff_number UBIGINT, logon_type INTEGER, claims_own_name BOOLEAN,
        connections STRUCT(connected BIGINT, disconnected BIGINT, remote_host VARCHAR)[], other_logon_ids VARCHAR[], is_accepted BOOLEAN,
@@ -87,13 +106,21 @@ const MACROS = [
        logon_type: x.logon_type, claims_own_name: x.claims_own_name, connections: list_transform(x.connections, lambda y: {
          connected: make_timestamp_ns(y.connected), disconnected: make_timestamp_ns(y.disconnected), remote_host: y.remote_host}),
        other_logon_ids: x.other_logon_ids, is_accepted: x.is_accepted, is_contested: x.is_contested})`,
-  `evtx_machines(names) AS CAST(evtx_web_machines(${packed("names", COMPUTER.map((value) => packedText(`(${value})::VARCHAR`)).join(" || "))}) AS VARCHAR[])`,
+  `evtx_machines(names) AS CAST(evtx_web_machines(${packedRows("names", COMPUTER)}) AS VARCHAR[])`,
   `evtx_account_names(uses) AS list_transform(CAST(evtx_web_account_names(
-     ${packed("uses", USE.map((value) => packedText(`(${value})::VARCHAR`)).join(" || "))}) AS STRUCT(
+     ${packedRows("uses", USE)}) AS STRUCT(
        computer VARCHAR, user_sid VARCHAR, user_name VARCHAR, first_seen BIGINT, last_seen BIGINT, is_renamed BOOLEAN, name_source VARCHAR,
        log UBIGINT, place UBIGINT)[]),
      lambda x: {computer: x.computer, user_sid: x.user_sid, user_name: x.user_name, first_seen: make_timestamp_ns(x.first_seen),
        last_seen: make_timestamp_ns(x.last_seen), is_renamed: x.is_renamed, name_source: x.name_source, log: x.log, place: x.place})`,
+  `evtx_fact_list(events, logons, marks, wrapped) AS list_transform(CAST(evtx_web_fact_list(${packedRows("events", FACT_EVENT)},
+     ${packedRows("logons", FACT_LOGON)}, ${packedRows("marks", FACT_MARK)}, ${packedRows("wrapped", ["x"])}) AS STRUCT(
+       ${texts(FACT)}, first BIGINT, last BIGINT, events UBIGINT,
+       evidence STRUCT(filename VARCHAR, record_id UBIGINT, event_id UINTEGER, time BIGINT)[], doubts VARCHAR[])[]),
+     lambda x: {${FACT.map((name) => `${name}: x.${name}`)}, first: make_timestamp_ns(x.first), last: make_timestamp_ns(x.last), events: x.events,
+       evidence: list_transform(x.evidence, lambda y: {
+         filename: y.filename, record_id: y.record_id, event_id: y.event_id, time: make_timestamp_ns(y.time)}), doubts: x.doubts})`,
+  `evtx_start_list(events) AS CAST(evtx_web_start_list(${packedRows("events", START)}) AS STRUCT(computer VARCHAR, first UBIGINT)[])`,
 ];
 
 /**
@@ -101,7 +128,7 @@ const MACROS = [
  * rows, `ask` runs a command of the core, and `run` a statement.
  */
 export function defineFunctions(define, ask, run) {
-  for (const name of ["code", "roles", "log_times", "logon_step", "logon_sessions", "machines", "account_names", "user_data", "machine", "decoded"]) {
+  for (const name of ["code", "roles", "log_times", "logon_step", "logon_sessions", "machines", "account_names", "fact_list", "start_list", "user_data", "machine", "decoded"]) {
     define(`evtx_web_${name}`, (bytes, rows, count) => ask({ do: "function", name, count }, bytes));
   }
   define("json_extract", ofTexts((json, path) => JSON.stringify(valueAt(json, path))));

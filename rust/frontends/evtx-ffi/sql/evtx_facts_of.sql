@@ -26,18 +26,16 @@ ends AS (
 evtx_facts_listed AS MATERIALIZED (
     -- Events without a topic only tell how time goes on.
     SELECT * EXCLUDE (data, attributes, element) REPLACE (CASE WHEN is_told THEN event_data END AS event_data, CASE WHEN is_told THEN user_data END AS user_data)
-    FROM (SELECT *, step IS NOT NULL OR has_topic OR event_id IN (1, 131, 4826) AS is_told
-          FROM (SELECT *, evtx_logon_step(provider, event_id, data, user_sid) AS step,
-                       CASE WHEN lower(provider) IN ({{providers of topics}}) OR starts_with(lower(provider), 'mssql$')
-                            THEN evtx_event_roles(provider, TRY_CAST(event_id AS UINTEGER), event_data, user_data, computer, user_sid).topic IS NOT NULL
-                            ELSE false END AS has_topic
-                FROM evtx_data_rows('evtx_facts_events')
-                WHERE time_created IS NOT NULL AND event_id IN (131, {{logon events}}, {{event ids of topics}})))
-    -- These events are frequent, but few of them have a topic.
-    WHERE has_topic OR event_id NOT IN (4656, 4663, 4673, 4688) AND provider IS DISTINCT FROM 'Microsoft-Windows-Sysmon'
+    FROM (SELECT *, evtx_logon_step(provider, event_id, data, user_sid) AS step,
+                 step IS NOT NULL OR event_id IN (1, 4826) OR lower(provider) IN ({{providers of topics}}) OR starts_with(lower(provider), 'mssql$') AS is_told
+          FROM evtx_data_rows('evtx_facts_events')
+          WHERE time_created IS NOT NULL AND event_id IN (131, {{logon events}}, {{event ids of topics}})
+            -- These events are frequent, but few of them have a topic.
+            AND (event_id NOT IN (4656, 4663, 4673, 4688) AND provider IS DISTINCT FROM 'Microsoft-Windows-Sysmon'
+                 OR evtx_event_roles(provider, TRY_CAST(event_id AS UINTEGER), event_data, user_data, computer, user_sid).topic IS NOT NULL))
 ),
 evtx_facts_to_place AS NOT MATERIALIZED (
-    SELECT * EXCLUDE has_topic FROM evtx_facts_listed
+    FROM evtx_facts_listed
     UNION ALL BY NAME
     SELECT *, false AS is_told
     FROM ends ANTI JOIN evtx_facts_listed AS listed
@@ -48,75 +46,51 @@ placed AS MATERIALIZED (
            {filename: filename, record_id: record_id, event_id: event_id, time: time_created} AS record
     FROM evtx_placed_records('evtx_facts_to_place', 'evtx_facts_events')
 ),
-evtx_facts_marks AS MATERIALIZED (SELECT computer, name, log_time, record, filename, channel FROM placed),
--- A record in several copies of a log counts once.
-evtx_facts_once AS NOT MATERIALIZED (
+evtx_facts_topics AS NOT MATERIALIZED (
     SELECT * EXCLUDE (computer, name), computer AS machine, name AS computer FROM placed
-    WHERE is_told
-    QUALIFY row_number() OVER (PARTITION BY digest ORDER BY filename ASC, record_id ASC) = 1
+    WHERE is_told AND event_id IN (131, 4826, {{event ids of topics}})
 ),
 evtx_facts_accounts AS MATERIALIZED (FROM evtx_names_of('evtx_facts_events') WHERE name_source <> 'second name'),
--- What facts are made of: the events of topics, in their order.
-evtx_facts_rows AS MATERIALIZED (
-    SELECT machine AS computer, log_time, time_created AS time, event_id, roles.event AS event, roles.level AS level,
-           CASE WHEN event_id = 131 AND roles.event LIKE 'RDP %' THEN 'connections' ELSE roles.topic END AS topic,
-           row_number() OVER (ORDER BY machine ASC, log_time ASC, event_record_id ASC NULLS LAST, time_created ASC, event_id ASC, digest ASC) AS number,
-           user_name AS account, user_sid AS account_sid, lower(regexp_extract(user_name, '([^\\@]*)(@[^\\]*)?$', 1)) AS who, remote_host AS source, roles.target AS target,
-           -- The common name of a member in the directory is often not that of the account.
-           CASE WHEN name IS NOT NULL OR starts_with(roles.detail, 'S-1-') THEN concat_ws(' ', coalesce(name, evtx_sid_name(sid)), sid) ELSE roles.detail END AS detail,
-           process, record, is_woken, data['LogonType'] AS logon_type, data['Status'] AS status,
-           -- No clock shows infinity.
-           TRY_CAST(regexp_extract(coalesce(data['OldTime'], data['PreviousTime']), '^\d.*') AS TIMESTAMP_NS) AS old_time,
-           CASE WHEN roles.topic = 'clock' AND old_time IS NOT NULL THEN TRY_CAST(regexp_extract(data['NewTime'], '^\d.*') AS TIMESTAMP_NS) END AS new_time,
-           CASE WHEN event_id = 6013 AND roles.topic = 'starts' THEN data['param7'] END AS zone,
-           (event_id, lower(provider)) IN ((12, 'microsoft-windows-kernel-general'), (6005, 'eventlog'), (4608, 'microsoft-windows-security-auditing'),
-                                           (4826, 'microsoft-windows-security-auditing')) AS is_start,
-           roles.topic = 'failed logons' AND event_id IN (4, 140, 1035, 4625, 4768, 4771, 4776, 18456, 20271) AS is_failure,
-           CASE WHEN is_start THEN nullif(concat_ws('.', data['MajorVersion'], data['MinorVersion'], data['BuildVersion']), '') END AS version,
-           [doubt FOR doubt IN [
-               CASE WHEN is_contested THEN 'another record has the place of this one' END,
-               CASE WHEN abs(epoch(log_time) - epoch(time_created)) > 60 THEN 'the order of the records suggests another time' END,
-               CASE WHEN claims_own_name THEN 'claims to be this machine' END] IF doubt IS NOT NULL] AS doubts
+rows AS (
+    SELECT {filename: record.filename, record_id: record.record_id, event_id: record.event_id, time: record.time, log_time: log_time,
+            number: TRY_CAST(event_record_id AS UBIGINT), digest: (digest >> 64)::UBIGINT,
+            -- No clock shows infinity.
+            old_time: CASE WHEN roles.topic = 'clock' THEN TRY_CAST(regexp_extract(coalesce(data['OldTime'], data['PreviousTime']), '^\d.*') AS TIMESTAMP_NS) END,
+            new_time: CASE WHEN roles.topic = 'clock' THEN TRY_CAST(regexp_extract(data['NewTime'], '^\d.*') AS TIMESTAMP_NS) END,
+            is_woken: is_woken, is_contested: is_contested, claims_own_name: claims_own_name, computer: machine, provider: provider,
+            event: roles.event, topic: roles.topic, level: roles.level, account: user_name, account_sid: user_sid, source: remote_host, target: roles.target,
+            -- The common name of a member in the directory is often not that of the account.
+            detail: CASE WHEN name IS NOT NULL OR starts_with(roles.detail, 'S-1-') THEN concat_ws(' ', coalesce(name, evtx_sid_name(sid)), sid) ELSE roles.detail END,
+            process: process, logon_type: data['LogonType'], zone: CASE WHEN event_id = 6013 AND roles.topic = 'starts' THEN data['param7'] END,
+            version: CASE WHEN event_id = 12 THEN nullif(concat_ws('.', data['MajorVersion'], data['MinorVersion'], data['BuildVersion']), '') END} AS row
     FROM (SELECT *, CASE WHEN roles.topic = 'groups' AND data['MemberSid'] <> '' THEN data['MemberSid'] WHEN starts_with(roles.detail, 'S-1-') THEN roles.detail END AS sid
-          FROM evtx_event_rows('evtx_facts_once', 'evtx_facts_accounts'))
+          FROM evtx_event_rows('evtx_facts_topics', 'evtx_facts_accounts')
+          WHERE roles.topic IS NOT NULL OR event_id IN (131, 4826))
     LEFT JOIN (SELECT user_sid AS sid, arg_max(user_name, (last_seen, user_name)) AS name FROM evtx_facts_accounts GROUP BY ALL) AS names USING (sid)
 ),
-evtx_facts_failures AS MATERIALIZED (FROM evtx_failures('evtx_facts_rows')),
 sessions AS (
-    SELECT machine, unnest(evtx_logon_sessions(list({
+    SELECT computer AS machine, unnest(evtx_logon_sessions(list({
             event_id: event_id, number: TRY_CAST(event_record_id AS UBIGINT), time: time_created, log_time: log_time, digest: (digest >> 64)::UBIGINT,
-            is_contested: is_contested, computer: computer, step: step}), false), max_depth := 2)
-    FROM evtx_facts_once
+            is_contested: is_contested, computer: name, step: step}), false), max_depth := 2)
+    FROM placed
     WHERE step IS NOT NULL AND (lower(provider) <> 'microsoft-windows-security-auditing' OR coalesce(lower(channel), 'security') = 'security')
-    GROUP BY machine
+    GROUP BY computer
 ),
 -- Each with the first record that has its place.
-evtx_facts_logons AS MATERIALIZED (
-    SELECT machine AS computer, logon_log_time AS log_time, logon_time AS time, user_name AS account, user_sid AS account_sid,
-           lower(regexp_extract(user_name, '([^\\@]*)(@[^\\]*)?$', 1)) AS who,
-           -- NTLM often knows the name that the other machine gives, but not its address.
-           coalesce(remote_host, CASE WHEN NOT claims_own_name THEN workstation END) AS source, kind, evtx_logon_type(logon_type) AS logon_type_name, authentication AS method, is_accepted, records.record,
-           [doubt FOR doubt IN [CASE WHEN claims_own_name THEN 'claims to be this machine' END,
-                                CASE WHEN is_contested THEN 'another record has the place of this one' END] IF doubt IS NOT NULL] AS doubts
+logons AS (
+    SELECT {filename: record.filename, record_id: record.record_id, event_id: record.event_id, time: record.time, log_time: logon_log_time, is_accepted: is_accepted, is_contested: is_contested, claims_own_name: claims_own_name, computer: machine,
+            account: user_name, account_sid: user_sid,
+            -- NTLM often knows the name that the other machine gives, but not its address.
+            source: coalesce(remote_host, CASE WHEN NOT claims_own_name THEN workstation END), kind: kind, logon_type: evtx_logon_type(logon_type), method: authentication} AS logon
     FROM sessions
     JOIN (SELECT computer AS machine, log_time AS logon_log_time, event_record_id AS logon_number, time_created AS logon_time, min(record) AS record FROM placed
           WHERE step IS NOT NULL GROUP BY ALL) AS records USING (machine, logon_log_time, logon_number, logon_time)
 )
-SELECT computer, topic::ENUM ({{topics}}) AS topic, level::evtx_fact_level AS level, fact, first, last, events::UBIGINT AS events,
-       account, account_sid, source, target, detail, list_sort(evidence, 'ASC', 'NULLS LAST') AS evidence, list_sort(doubts, 'ASC', 'NULLS LAST') AS doubts
-FROM (
-    FROM evtx_listed_facts('evtx_facts_rows')
-    UNION ALL BY NAME FROM evtx_failed_logon_facts('evtx_facts_failures', 'evtx_facts_logons')
-    UNION ALL BY NAME FROM evtx_other_logon_facts('evtx_facts_failures', 'evtx_facts_logons')
-    UNION ALL BY NAME FROM evtx_spray_facts('evtx_facts_failures')
-    UNION ALL BY NAME FROM evtx_logon_facts('evtx_facts_logons')
-    UNION ALL BY NAME FROM evtx_clock_facts('evtx_facts_rows')
-    UNION ALL BY NAME FROM evtx_zone_facts('evtx_facts_rows')
-    UNION ALL BY NAME FROM evtx_start_facts('evtx_facts_rows', 'evtx_facts_marks')
-    UNION ALL BY NAME FROM evtx_gap_facts('evtx_facts_marks', 'evtx_facts_rows')
-    UNION ALL BY NAME FROM evtx_log_facts('evtx_facts_marks', coalesce(table_of_files, 'evtx_no_files'))
-    UNION ALL BY NAME FROM evtx_identity_facts('evtx_facts_marks')
-) AS facts
+SELECT computer, topic::ENUM ({{topics}}) AS topic, level::evtx_fact_level AS level, fact, first, last, events, account, account_sid, source, target, detail, evidence, doubts
+FROM (SELECT unnest(evtx_fact_list(
+          (SELECT list(row) FROM rows), (SELECT list(logon) FROM logons),
+          (SELECT list({filename: record.filename, record_id: record.record_id, event_id: record.event_id, time: record.time, log_time: log_time, computer: computer, name: name, channel: channel}) FROM placed),
+          (SELECT list(filename) FROM query_table(coalesce(table_of_files, 'evtx_no_files')) WHERE is_wrapped)), max_depth := 2)) AS facts
 WHERE NOT EXISTS (FROM query_table(coalesce(table_of_known, 'evtx_no_facts')) AS known
                   WHERE known.topic::VARCHAR = facts.topic AND known.fact = facts.fact AND known.account IS NOT DISTINCT FROM facts.account
                     AND known.source IS NOT DISTINCT FROM facts.source AND known.target IS NOT DISTINCT FROM facts.target

@@ -28,6 +28,7 @@ mod answers;
 mod clock;
 mod logons;
 mod names;
+mod facts;
 mod roles;
 mod event_data;
 mod decoded;

@@ -7,7 +7,9 @@ use crate::report::quoted_type;
 use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
-use crate::{answers, clock, contents, decoded, event_data, json_error, logons, matching, names, records, roles};
+use crate::{
+    answers, clock, contents, decoded, event_data, facts, json_error, logons, matching, names, records, roles,
+};
 
 /// All scalar functions.
 pub fn scalar_functions() -> &'static [ScalarFunction] {
@@ -24,6 +26,7 @@ pub fn scalar_functions() -> &'static [ScalarFunction] {
             .chain(roles::functions())
             .chain(logons::functions())
             .chain(names::functions())
+            .chain(facts::functions())
             .chain(others)
             .chain(contents::functions())
             .chain([records::redact(), records::pseudonymize()]);

@@ -10,6 +10,7 @@ use evtx_events::{
     AccountName, ComputerName, Evidence, LogonEvent, LogonSession, Moment, NameUse, Stamp, account_names,
     logon_sessions, machines,
 };
+use evtx_facts::{EventRow, Fact, LogonRow, Mark, Record, Starting, facts, starts};
 use evtx_format::Interrupt;
 
 /// The length of NULL among packed texts.
@@ -51,6 +52,9 @@ impl<'b> Iterator for Packed<'b> {
 /// - `machines`, for names of computers: the list of `evtx_machines`. The names are a text of [`items`], of each the columns of that function.
 /// - `account_names`, for uses of names: the list of `evtx_account_names`, with times in nanoseconds. The uses are a text of [`items`], of each
 ///   the columns of that function, the times with commas between.
+/// - `fact_list`, for events, logons, marks and files: the list of `evtx_fact_list`, with times in nanoseconds. Each is a text of [`items`], of each
+///   the columns of that function.
+/// - `start_list`, for events: the list of `evtx_start_list`. They are a text of [`items`], of each the columns of that function.
 /// - `log_times`, for records as texts of a log, the number of the event, a time, the times before and after a change, and 1 if it is late, with commas
 ///   between and a semicolon after each: what [`evtx_events::log_times`] makes of them, in nanoseconds, as DuckDB casts a list.
 ///
@@ -87,6 +91,10 @@ pub(crate) fn call(name: &str, count: usize, input: &[u8]) -> Result<Vec<u8>, St
             ("logon_sessions", &[Some(events), all_accounts]) => sessions_of(&items(events), all_accounts == Some("1")),
             ("machines", &[Some(names)]) => machines_of(&items(names)),
             ("account_names", &[Some(uses)]) => names_of(&items(uses)),
+            ("fact_list", &[events, logons, marks, wrapped]) => {
+                fact_list([events, logons, marks, wrapped].map(|rows| items(rows.unwrap_or_default())))
+            }
+            ("start_list", &[events]) => start_list(&items(events.unwrap_or_default())),
             ("decoded", &[fields]) => Some(decoded(&items(fields.unwrap_or_default()))),
             ("user_data", &[document]) => Some(user_data(&document.map(UserData::new).unwrap_or_default())),
             ("machine", &[Some(host), computer, Some(writer)]) => machine(host, computer, Writer::parsed(writer)?),
@@ -323,6 +331,84 @@ fn names_of(items: &[Option<&str>]) -> Option<String> {
     };
     let names = account_names(&uses, Interrupt::NEVER).ok()?;
     Some(list(names.iter().map(name)))
+}
+
+/// The record of a row of facts, and its time by the clock as it was set last.
+fn place<'t>([file, record_id, event_id, time, log_time]: [Option<&'t str>; 5]) -> (Record<'t>, Option<i64>) {
+    let record = Record {
+        file,
+        record_id: number(record_id),
+        event_id: number(event_id),
+        time: number(time),
+    };
+    (record, number(log_time))
+}
+
+/// How many items an event, a logon and a mark of facts have.
+const FACT_ITEMS: [usize; 3] = [
+    12 + EventRow::TEXTS.len(),
+    8 + LogonRow::TEXTS.len(),
+    5 + Mark::TEXTS.len(),
+];
+
+fn fact_list([events, logons, marks, wrapped]: [Vec<Option<&str>>; 4]) -> Option<String> {
+    let truths = |texts: [Option<&str>; 3]| texts.map(|text| text == Some("1"));
+    let (events, _) = events.as_chunks::<{ FACT_ITEMS[0] }>();
+    let events = events
+        .iter()
+        .map(|&[a, b, c, d, e, id, digest, old, new, f, g, h, ref texts @ ..]| {
+            let (numbers, clock) = ([number(id), number(digest)], [number(old), number(new)]);
+            EventRow::new(place([a, b, c, d, e]), numbers, clock, truths([f, g, h]), *texts)
+        });
+    let (logons, _) = logons.as_chunks::<{ FACT_ITEMS[1] }>();
+    let logons = logons.iter().map(|&[a, b, c, d, e, f, g, h, ref texts @ ..]| {
+        LogonRow::new(place([a, b, c, d, e]), truths([f, g, h]), *texts)
+    });
+    let (marks, _) = marks.as_chunks::<{ FACT_ITEMS[2] }>();
+    let marks = marks
+        .iter()
+        .map(|&[a, b, c, d, e, ref texts @ ..]| Mark::new(place([a, b, c, d, e]), *texts));
+    let marks: Vec<_> = marks.collect();
+    let wrapped: Vec<_> = wrapped.into_iter().flatten().collect();
+    let found = facts(events.collect(), logons.collect(), &marks, &wrapped, Interrupt::NEVER).ok()?;
+    Some(list(found.iter().map(fact)))
+}
+
+fn fact(fact: &Fact<'_>) -> String {
+    let evidence = fact.evidence.iter().map(|record| {
+        structs([
+            ("filename", shown(record.file.map(quoted))),
+            ("record_id", shown(record.record_id)),
+            ("event_id", shown(record.event_id)),
+            ("time", shown(record.time)),
+        ])
+    });
+    let others = [
+        ("first", shown(fact.first)),
+        ("last", shown(fact.last)),
+        ("events", fact.events.to_string()),
+        ("evidence", list(evidence)),
+        ("doubts", list(fact.doubts.iter().map(|doubt| quoted(doubt)))),
+    ];
+    structs(named(Fact::TEXTS, fact.texts()).chain(others))
+}
+
+fn start_list(items: &[Option<&str>]) -> Option<String> {
+    let (events, _) = items.as_chunks::<5>();
+    let events = events
+        .iter()
+        .map(|&[computer, place, log_time, event_id, process]| Starting {
+            computer,
+            number: number(place).unwrap_or_default(),
+            log_time: number(log_time),
+            event_id: number(event_id).unwrap_or_default(),
+            process,
+        });
+    let starts = starts(events.collect(), Interrupt::NEVER).ok()?;
+    let start = |&(computer, first): &(Option<&str>, u64)| {
+        structs([("computer", shown(computer.map(quoted))), ("first", first.to_string())])
+    };
+    Some(list(starts.iter().map(start)))
 }
 
 fn roles(reader: &mut RolesReader, event: Event<'_>, fields: &[Option<&str>], document: Option<&str>) -> String {

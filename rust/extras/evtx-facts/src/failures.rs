@@ -1,0 +1,174 @@
+//! Failed logons, with the address that they come from. Of the records of one failure, one counts.
+
+use std::cmp::{Ordering, Reverse};
+
+use evtx_codes::{Answer, Code, Lookup};
+use evtx_format::{Interrupt, Interrupted};
+use hashbrown::HashMap;
+
+use crate::rows::{EventRow, Record, last, plain_name};
+use crate::runs::{SECOND, is_within, only, runs};
+
+/// How far apart records of one failure are at most, in nanoseconds.
+const NEAR: u64 = 2 * SECOND;
+
+/// A record of a failed logon.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure<'f, 'a> {
+    pub(crate) row: &'f EventRow<'a>,
+    pub(crate) account: Option<&'a str>,
+    pub(crate) account_sid: Option<&'a str>,
+    /// The account without its domain, in lower case.
+    pub(crate) who: Option<String>,
+    pub(crate) source: Option<&'a str>,
+    /// Why it failed.
+    pub(crate) reason: Option<String>,
+    /// The record of another event that has the address.
+    pub(crate) addressing: Option<Record<'a>>,
+    pub(crate) counts: bool,
+    /// The source, if it is an address.
+    address: Option<&'a str>,
+    needs_address: bool,
+}
+
+/// The name of a code, or the code itself.
+fn named(table: &str, code: &str) -> String {
+    let source = Lookup::Name.source(table).ok();
+    match source.map(|source| Lookup::Name.answer(source, Code::Text(code))) {
+        Some(Answer::Text(name)) => name.into_owned(),
+        _ => code.to_owned(),
+    }
+}
+
+/// Whether a text has only digits and separators of an IP address.
+fn is_address(text: &str) -> bool {
+    let digits = text.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    digits.starts_with(['.', ':']) && digits.chars().all(|c| c.is_ascii_hexdigit() || ".:%".contains(c))
+}
+
+impl<'f, 'a> Failure<'f, 'a> {
+    fn new(row: &'f EventRow<'a>) -> Self {
+        let id = row.id();
+        // Remote Desktop (140) names no account but that of its service, and neither does Windows if SSH does.
+        let is_named = id != 140;
+        let who = row.account.filter(|_| is_named).map(plain_name);
+        let is_nouser = |who: &String| matches!(id, 4625 | 4776) && who == "nouser";
+        let address = row.source.filter(|source| is_address(source));
+        Failure {
+            row,
+            account: row.account.filter(|_| is_named),
+            account_sid: row.account_sid.filter(|_| is_named),
+            who: who.filter(|who| !is_nouser(who)),
+            source: row.source,
+            reason: row.detail.map(|detail| match id {
+                4768 | 4771 => named("kerberos_failure", detail),
+                4625 | 4776 => named("status", detail),
+                _ => detail.to_owned(),
+            }),
+            addressing: None,
+            counts: false,
+            address,
+            needs_address: id == 4625 && address.is_none() && matches!(row.logon_type, Some("3" | "8" | "10")),
+        }
+    }
+}
+
+/// The failures among events in their order.
+pub(crate) fn failures<'f, 'a>(
+    events: &'f [EventRow<'a>],
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Failure<'f, 'a>>, Interrupted> {
+    let attempts = events.iter().filter(|row| row.is_failure() || row.is_connection());
+    let mut attempts: Vec<_> = attempts.map(Failure::new).collect();
+    address(&mut attempts, interrupt)?;
+    attempts.retain(|attempt| attempt.row.is_failure());
+    count(&mut attempts, interrupt)?;
+    Ok(attempts)
+}
+
+/// Gives failures the address that Remote Desktop, SSH or SQL Server has in the same seconds, if it is the only one.
+fn address(attempts: &mut [Failure<'_, '_>], interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+    let addressed = attempts.iter().filter(|attempt| attempt.address.is_some());
+    let known: Vec<_> = addressed.map(|attempt| (attempt.row, attempt.address)).collect();
+    // For each, where the next one with another address is.
+    let mut others = vec![known.len(); known.len()];
+    for at in (1..known.len()).rev() {
+        others[at - 1] = if known[at].1 == known[at - 1].1 { others[at] } else { at };
+    }
+    for (step, attempt) in attempts
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, attempt)| attempt.needs_address)
+    {
+        interrupt.check_step(step)?;
+        let (computer, time) = (last(attempt.row.computer), attempt.row.log_time);
+        let first = known.partition_point(|(row, _)| match last(row.computer).cmp(&computer) {
+            Ordering::Equal => row.log_time.is_some() && !is_within(NEAR, row.log_time, time),
+            order => order.is_lt(),
+        });
+        let end = known.partition_point(|(row, _)| match last(row.computer).cmp(&computer) {
+            Ordering::Equal => is_within(NEAR, time, row.log_time),
+            order => order.is_lt(),
+        });
+        if first < end {
+            attempt.addressing = Some(known[first].0.record);
+            attempt.address = known[first].1.filter(|_| others[first] >= end);
+        }
+    }
+    Ok(())
+}
+
+/// Decides which records count. Several logs can tell of one failure: those of an account that follow each other within two seconds tell
+/// of as many as the most frequent of them, unless they have different addresses.
+fn count(failures: &mut [Failure<'_, '_>], interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+    let follows = |of: &[Failure<'_, '_>], before: usize, at: usize| {
+        is_within(NEAR, of[before].row.log_time, of[at].row.log_time)
+    };
+    let of_accounts = runs(
+        0..failures.len(),
+        |at| (failures[at].row.computer, failures[at].who.as_deref()),
+        |before, at| follows(failures, before, at),
+        interrupt,
+    )?;
+    for run in of_accounts {
+        let address = only(run.iter().filter_map(|&at| failures[at].address));
+        let mut alike: HashMap<(Option<&str>, u32), usize> = HashMap::new();
+        for &at in &run {
+            let failure = &mut failures[at];
+            failure.source = failure.address.or(address).or(failure.source);
+            *alike.entry((failure.source, failure.row.id())).or_default() += 1;
+        }
+        let mut best: HashMap<Option<&str>, (usize, bool, Reverse<u32>)> = HashMap::new();
+        for (&(source, id), &records) in &alike {
+            let rank = (records, id == 4625, Reverse(id));
+            let best = best.entry(source).or_insert(rank);
+            *best = rank.max(*best);
+        }
+        for at in run {
+            let failure = &mut failures[at];
+            failure.counts = best
+                .get(&failure.source)
+                .is_some_and(|best| best.2.0 == failure.row.id());
+        }
+    }
+    // A failure without an account is one of those with an account.
+    let bursts = runs(
+        0..failures.len(),
+        |at| (failures[at].row.computer, failures[at].source),
+        |before, at| follows(failures, before, at),
+        interrupt,
+    )?;
+    for burst in bursts {
+        let mut named = burst
+            .iter()
+            .filter(|&&at| failures[at].counts && failures[at].who.is_some())
+            .count();
+        for at in burst {
+            if failures[at].counts && failures[at].who.is_none() && named > 0 {
+                named -= 1;
+                failures[at].counts = false;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,463 @@
+//! What facts are made of, and what they are.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use evtx_codes::LEVELS;
+use evtx_format::search::lower_case;
+
+/// A record that a fact cites. Records are ordered by their members, and what is not known comes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Record<'a> {
+    /// The file.
+    pub file: Option<&'a str>,
+    /// The ID of the record.
+    pub record_id: Option<u64>,
+    /// The ID of the event.
+    pub event_id: Option<u32>,
+    /// The time stamp.
+    pub time: Option<i64>,
+}
+
+impl Ord for Record<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |of: &Self| (last(of.file), last(of.record_id), last(of.event_id), last(of.time));
+        // The closure has one lifetime for both.
+        let (one, other): (_, (_, _, _, _)) = (key(self), key(other));
+        one.cmp(&other)
+    }
+}
+
+impl PartialOrd for Record<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A value that compares after all others if there is none.
+pub(crate) fn last<T>(value: Option<T>) -> (bool, Option<T>) {
+    (value.is_none(), value)
+}
+
+/// Reasons to doubt a fact, as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Doubts(u8);
+
+impl Doubts {
+    /// The texts of the bits, in alphabetical order.
+    const TEXTS: [&'static str; 3] = [
+        "another record has the place of this one",
+        "claims to be this machine",
+        "the order of the records suggests another time",
+    ];
+
+    fn new(doubts: [bool; 3]) -> Self {
+        Doubts((0..3).filter(|&bit| doubts[bit]).map(|bit| 1 << bit).sum())
+    }
+
+    pub(crate) fn claims_own_name(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    fn texts(self) -> Vec<&'static str> {
+        let all = Self::TEXTS.iter().enumerate();
+        all.filter(|(bit, _)| self.0 >> bit & 1 != 0)
+            .map(|(_, text)| *text)
+            .collect()
+    }
+}
+
+/// An event with a topic, as the list of events has it.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)] // the columns of evtx_event_rows
+pub struct EventRow<'a> {
+    pub record: Record<'a>,
+    /// The machine, by its last name.
+    pub computer: Option<&'a str>,
+    /// The time by the clock as it was set last.
+    pub log_time: Option<i64>,
+    /// The number of the event in its log.
+    pub number: Option<u64>,
+    /// A number for all that the record says.
+    pub digest: Option<u64>,
+    pub provider: &'a str,
+    pub event: Option<&'a str>,
+    pub topic: &'a str,
+    pub level: &'a str,
+    pub account: Option<&'a str>,
+    pub account_sid: Option<&'a str>,
+    pub source: Option<&'a str>,
+    pub target: Option<&'a str>,
+    pub detail: Option<&'a str>,
+    pub process: Option<&'a str>,
+    pub logon_type: Option<&'a str>,
+    /// The times of a clock before and after it was set.
+    pub clock: Option<[i64; 2]>,
+    /// Whether Windows woke then, and nobody set the clock.
+    pub is_woken: bool,
+    /// The time zone that Windows reports.
+    pub zone: Option<&'a str>,
+    /// The version of Windows that starts.
+    pub version: Option<&'a str>,
+    /// Whether another record has the place of this one.
+    pub is_contested: bool,
+    /// Whether the source has the name of this machine.
+    pub claims_own_name: bool,
+}
+
+/// The events of a start of Windows, with their providers in lower case.
+const STARTS: [(u32, &str); 4] = [
+    (12, "microsoft-windows-kernel-general"),
+    (6005, "eventlog"),
+    (4608, "microsoft-windows-security-auditing"),
+    (4826, "microsoft-windows-security-auditing"),
+];
+
+/// The events of the topic of failed logons that are one each. The others only sum them up.
+const FAILURES: [u32; 9] = [4, 140, 1035, 4625, 4768, 4771, 4776, 18456, 20271];
+
+impl<'a> EventRow<'a> {
+    /// The names of its texts.
+    pub const TEXTS: [&'static str; 14] = [
+        "computer",
+        "provider",
+        "event",
+        "topic",
+        "level",
+        "account",
+        "account_sid",
+        "source",
+        "target",
+        "detail",
+        "process",
+        "logon_type",
+        "zone",
+        "version",
+    ];
+
+    /// The names of what is true or not about it.
+    pub const TRUTHS: [&'static str; 3] = ["is_woken", "is_contested", "claims_own_name"];
+
+    /// The event with these columns: the number and the digest, the old and the new time of a clock, [`TRUTHS`](Self::TRUTHS) and
+    /// [`TEXTS`](Self::TEXTS).
+    pub fn new(
+        (record, log_time): (Record<'a>, Option<i64>),
+        [number, digest]: [Option<u64>; 2],
+        [old, new]: [Option<i64>; 2],
+        [is_woken, is_contested, claims_own_name]: [bool; 3],
+        [
+            computer,
+            provider,
+            event,
+            topic,
+            level,
+            account,
+            account_sid,
+            source,
+            target,
+            detail,
+            process,
+            logon_type,
+            zone,
+            version,
+        ]: [Option<&'a str>; 14],
+    ) -> Self {
+        EventRow {
+            record,
+            computer,
+            log_time,
+            number,
+            digest,
+            provider: provider.unwrap_or_default(),
+            event,
+            topic: topic.unwrap_or_default(),
+            level: level.unwrap_or_default(),
+            account,
+            account_sid,
+            source,
+            target,
+            detail,
+            process,
+            logon_type,
+            clock: old.zip(new).map(Into::into),
+            is_woken,
+            zone,
+            version,
+            is_contested,
+            claims_own_name,
+        }
+    }
+
+    /// The place of the event in the order of all.
+    pub(crate) fn place(&self) -> impl Ord + use<'a> {
+        let Record { event_id, time, .. } = self.record;
+        let log = (last(self.computer), last(self.log_time));
+        (log, last(self.number), last(time), last(event_id), last(self.digest))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.record.event_id.unwrap_or_default()
+    }
+
+    pub(crate) fn is_start(&self) -> bool {
+        STARTS
+            .iter()
+            .any(|&(id, provider)| id == self.id() && provider == lower_case(self.provider))
+    }
+
+    pub(crate) fn is_failure(&self) -> bool {
+        self.topic == "failed logons" && FAILURES.contains(&self.id())
+    }
+
+    /// Whether somebody connected to Remote Desktop (131). Such events only tell where failures come from.
+    pub(crate) fn is_connection(&self) -> bool {
+        self.id() == 131 && self.event.is_some_and(|event| event.starts_with("RDP "))
+    }
+
+    pub(crate) fn doubts(&self) -> Doubts {
+        let apart = self.log_time.zip(self.record.time);
+        let moved = apart.is_some_and(|(log, time)| log.abs_diff(time) > 60_000_000_000);
+        Doubts::new([self.is_contested, self.claims_own_name, moved])
+    }
+}
+
+/// A logon.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)] // the columns of evtx_logon_sessions
+pub struct LogonRow<'a> {
+    pub record: Record<'a>,
+    pub computer: Option<&'a str>,
+    pub log_time: Option<i64>,
+    pub account: Option<&'a str>,
+    pub account_sid: Option<&'a str>,
+    pub source: Option<&'a str>,
+    pub kind: &'a str,
+    /// The name of the type of logon.
+    pub logon_type: Option<&'a str>,
+    pub method: Option<&'a str>,
+    pub is_accepted: bool,
+    pub is_contested: bool,
+    pub claims_own_name: bool,
+}
+
+impl<'a> LogonRow<'a> {
+    /// The names of its texts.
+    pub const TEXTS: [&'static str; 7] = [
+        "computer",
+        "account",
+        "account_sid",
+        "source",
+        "kind",
+        "logon_type",
+        "method",
+    ];
+
+    /// The names of what is true or not about it.
+    pub const TRUTHS: [&'static str; 3] = ["is_accepted", "is_contested", "claims_own_name"];
+
+    /// The logon with these columns: [`TRUTHS`](Self::TRUTHS) and [`TEXTS`](Self::TEXTS).
+    pub fn new(
+        (record, log_time): (Record<'a>, Option<i64>),
+        [is_accepted, is_contested, claims_own_name]: [bool; 3],
+        [computer, account, account_sid, source, kind, logon_type, method]: [Option<&'a str>; 7],
+    ) -> Self {
+        LogonRow {
+            record,
+            computer,
+            log_time,
+            account,
+            account_sid,
+            source,
+            kind: kind.unwrap_or_default(),
+            logon_type,
+            method,
+            is_accepted,
+            is_contested,
+            claims_own_name,
+        }
+    }
+
+    /// The place of the logon in the order of all.
+    pub(crate) fn place(&self) -> impl Ord + use<'a> {
+        (last(self.computer), last(self.log_time), self.record)
+    }
+
+    pub(crate) fn doubts(&self) -> Doubts {
+        Doubts::new([self.is_contested, self.claims_own_name, false])
+    }
+}
+
+/// A record that marks how time goes on in its log.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)] // the columns of evtx_placed_records
+pub struct Mark<'a> {
+    pub record: Record<'a>,
+    /// The machine, by its last name.
+    pub computer: Option<&'a str>,
+    /// Its name in the record.
+    pub name: Option<&'a str>,
+    pub channel: Option<&'a str>,
+    pub log_time: Option<i64>,
+}
+
+impl<'a> Mark<'a> {
+    /// The names of its texts.
+    pub const TEXTS: [&'static str; 3] = ["computer", "name", "channel"];
+
+    /// The mark with these columns: [`TEXTS`](Self::TEXTS).
+    pub fn new((record, log_time): (Record<'a>, Option<i64>), [computer, name, channel]: [Option<&'a str>; 3]) -> Self {
+        Mark {
+            record,
+            computer,
+            name,
+            channel,
+            log_time,
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs)] // the columns of evtx_facts
+pub struct Fact<'a> {
+    pub computer: Option<&'a str>,
+    pub topic: &'a str,
+    pub level: &'a str,
+    pub fact: Cow<'a, str>,
+    pub first: Option<i64>,
+    pub last: Option<i64>,
+    pub events: u64,
+    pub account: Option<&'a str>,
+    pub account_sid: Option<&'a str>,
+    pub source: Option<&'a str>,
+    pub target: Option<&'a str>,
+    pub detail: Option<Cow<'a, str>>,
+    /// At most ten records.
+    pub evidence: Vec<Record<'a>>,
+    pub doubts: Vec<&'static str>,
+}
+
+/// How many records of a run are cited from its start. The last one comes with them.
+pub(crate) const CITED: usize = 9;
+
+impl<'a> Fact<'a> {
+    /// The names of its texts.
+    pub const TEXTS: [&'static str; 9] = [
+        "computer",
+        "topic",
+        "level",
+        "fact",
+        "account",
+        "account_sid",
+        "source",
+        "target",
+        "detail",
+    ];
+
+    /// Its texts, by [`TEXTS`](Self::TEXTS).
+    pub fn texts(&self) -> [Option<&str>; 9] {
+        let [topic, level, fact] = [self.topic, self.level, &self.fact].map(Some);
+        let detail = self.detail.as_deref();
+        [
+            self.computer,
+            topic,
+            level,
+            fact,
+            self.account,
+            self.account_sid,
+            self.source,
+            self.target,
+            detail,
+        ]
+    }
+
+    /// A fact about records that follow each other: their times, how many there are, their evidence and doubts.
+    pub(crate) fn of(topic: &'a str, rows: &[&EventRow<'a>]) -> Self {
+        let records = rows.iter().map(|row| row.record);
+        Fact {
+            computer: rows.first().and_then(|row| row.computer),
+            ..Fact::of_records(topic, records, rows.iter().map(|row| row.doubts()))
+        }
+    }
+
+    /// The same of any records.
+    pub(crate) fn of_records(
+        topic: &'a str,
+        records: impl Iterator<Item = Record<'a>> + Clone,
+        doubts: impl Iterator<Item = Doubts>,
+    ) -> Self {
+        let times = records.clone().filter_map(|record| record.time);
+        let bits = doubts.fold(0, |bits, doubts| bits | doubts.0);
+        Fact {
+            topic,
+            level: "info",
+            first: times.clone().min(),
+            last: times.max(),
+            events: records.clone().count() as u64,
+            evidence: records.clone().take(CITED).chain(records.last()).collect(),
+            doubts: Doubts(bits).texts(),
+            ..Fact::default()
+        }
+    }
+}
+
+/// The higher of two levels.
+pub(crate) fn higher<'a>(one: &'a str, other: &'a str) -> &'a str {
+    let rank = |level| LEVELS.iter().position(|&known| known == level);
+    if rank(other) > rank(one) { other } else { one }
+}
+
+/// Texts without those that repeat, in order, joined; `None` if there is none.
+pub(crate) fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> Option<String> {
+    let mut texts: Vec<_> = texts.collect();
+    texts.sort_unstable();
+    texts.dedup();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// A number of seconds in words, with its two largest units: 3 d 4 h, 2 h 5 min, 45 s.
+pub(crate) fn duration(seconds: f64) -> String {
+    // The time between two records has at most 12 digits.
+    let whole = seconds.round_ties_even() as i64;
+    let units = [(86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")];
+    match units.into_iter().find(|&(unit, ..)| seconds >= unit as f64) {
+        Some((unit, name, part, of_part)) => format!("{} {name} {} {of_part}", whole / unit, whole % unit / part),
+        None => format!("{whole} s"),
+    }
+}
+
+/// The name of an account without its domain, in lower case.
+pub(crate) fn plain_name(account: &str) -> String {
+    let name = account.rsplit('\\').next().unwrap_or_default();
+    lower_case(name.split('@').next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_two_units() {
+        let of = |seconds| duration(seconds);
+        assert_eq!(
+            [of(45.0), of(7_500.0), of(273_600.0), of(59.6), of(61.2)],
+            ["45 s", "2 h 5 min", "3 d 4 h", "60 s", "1 min 1 s"]
+        );
+    }
+
+    #[test]
+    fn names_of_accounts_lose_their_domain() {
+        for account in [r"NORTHWIND\Anna", "anna@northwind.example", r"A@B\ANNA", "anna@b@c"] {
+            assert_eq!(plain_name(account), "anna", "{account}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_comes_last() {
+        let known = Record {
+            file: Some("b"),
+            ..Record::default()
+        };
+        assert!(known < Record::default());
+    }
+}
