@@ -165,6 +165,27 @@ def test_a_wake_from_sleep_is_no_change_of_the_clock(over, reason):
         assert len(facts(over, [*events, clock(20000, 18100)], "clock")) == 1
 
 
+def test_a_virtual_machine_that_was_resumed_moves_no_record(over):
+    """The change of the clock is a fact, but the records before it have their own times."""
+    resumed = {"PreviousTime": "2024-03-05T08:00:10Z", "NewTime": "2024-03-07T08:00:10Z", "ProcessName": "C:\\Program Files\\VMware\\VMware Tools\\vmtoolsd.exe"}
+    events = [(0, SECURITY, 4720, {"TargetUserName": "bob"}), (2 * 86400 + 10, SECURITY, 4616, resumed)]
+    assert facts(over, events, "accounts", "doubts") == [([],)]
+    assert facts(over, events, "clock", "fact") == [("Clock set forward by 2 d 0 h",)]
+    resumed["ProcessName"] = "C:\\Windows\\regedit.exe"
+    assert facts(over, events, "accounts", "doubts") == [(["the order of the records suggests another time"],)]
+
+
+def test_a_spray_that_succeeds_is_high(over):
+    failures = [failure(at, f"user{at}", "203.0.113.9") for at in range(12)]
+    fact = "12 failed logons of several accounts, then a logon of one of them"
+    assert ("high", fact) in facts(over, [*failures, success(60, "user3", "203.0.113.9")], "failed logons", "level::VARCHAR, fact")
+
+
+def test_the_other_machine_of_an_outgoing_logon_is_its_target(over):
+    events = [(1, SECURITY, 4648, {"SubjectUserName": "bob", "TargetUserName": "admin", "TargetServerName": "FS01.corp"})]
+    assert facts(over, events, "logons to elsewhere", "source, target, detail") == [(None, "FS01.corp", "admin")]
+
+
 @pytest.mark.parametrize(("new", "old"), [("infinity", "-infinity"), ("290000-01-01", "290000-01-01 (BC)"), ("x", "infinity"), ("2024-03-05", "-infinity")])
 def test_a_clock_that_no_time_fits_costs_nothing_else(over, new, old):
     events = [(1, SECURITY, 4616, {"NewTime": new, "PreviousTime": old}), failure(2, "bob")]
@@ -203,7 +224,7 @@ def test_zones_gaps_starts_and_clears_are_facts(over):
     times = "day(first), second(first), day(last), second(last)"
     assert facts(over, events, "gaps", f"level::VARCHAR, fact, {times}, list_sort([it.event_id FOR it IN evidence], 'ASC')") == [("info", "No events for 1 day", 6, 2, 8, 0, [1102, 6008])]
     assert facts(over, [zone(0, "0 UTC"), zone(3 * day, "0 UTC")], "gaps", "level::VARCHAR, fact") == [("low", "No events for 3 days")]
-    assert facts(over, events, "cleared logs", "level::VARCHAR, fact, account, target") == [("high", "Log cleared", "CORP\\eve", target) for target in ("System", None)]
+    assert facts(over, events, "cleared logs", "level::VARCHAR, fact, account, target") == [("high", "Log cleared", "CORP\\eve", target) for target in ("Microsoft-Windows-Eventlog", "System")]
     assert facts(over, events, "starts", f"fact, {times}, detail")[1:] == [("Windows started", 6, 1, 8, 0, "ran for 1 d 23 h"), ("Unexpected shutdown", 6, 2, 6, 2, None)]
     # Kernel-General is preferred, because the event log can be restarted.
     version = {"MajorVersion": "10", "MinorVersion": "0", "BuildVersion": "19041"}

@@ -5,7 +5,7 @@ import collections
 import datetime
 import itertools
 
-from evaluator.events import KERNEL, SECOND, is_change, moment, number_of
+from evaluator.events import KERNEL, SECOND, SECURITY, is_change, moment, number_of
 
 
 class Clocks:
@@ -211,8 +211,16 @@ def machines(events):
     return lambda event: final(last.get(event.log, event.computer))
 
 
+def is_resumed(event):
+    """Whether the tools of a virtual machine set the clock forward."""
+    is_tool = event.data.get("ProcessName", "").lower().endswith(("\\vmtoolsd.exe", "\\vboxservice.exe", "\\qemu-ga.exe"))
+    return is_tool and event.is_a(SECURITY, 4616) and event.get("NewTime") > event.get("PreviousTime")
+
+
 def woken(event):
     """When Windows woke up, if an event says so. The clock went on."""
     if event.is_a(KERNEL, 1):
         return moment(event.get("NewTime")) if event.data.get("Reason") == "2" else None
+    if is_resumed(event):
+        return moment(event.get("NewTime"))
     return moment(event.data.get("WakeTime")) if event.is_a("Microsoft-Windows-Power-Troubleshooter", 1) else None

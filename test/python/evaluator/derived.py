@@ -4,7 +4,7 @@ import collections
 import itertools
 import re
 
-from evaluator.clocks import DAY, MINUTE, Clocks, broken, machines, starts_of, woken
+from evaluator.clocks import DAY, MINUTE, Clocks, broken, is_resumed, machines, starts_of, woken
 from evaluator.events import KERNEL, SECOND, SECURITY, SESSIONS, case, moment, number_of
 from evaluator.hosts import is_address, without_mapping
 
@@ -43,7 +43,7 @@ class Derived:
         found = {}
         for event in self.of(SECURITY, 4616) + self.of(KERNEL, 1):
             old, new = moment(event.get("OldTime", "PreviousTime")), moment(event.get("NewTime"))
-            if old is None or new is None or abs(new - old) < MINUTE or any(abs(wake - new) <= MINUTE for wake in self.wakes):
+            if old is None or new is None or abs(new - old) < MINUTE or not is_resumed(event) and any(abs(wake - new) <= MINUTE for wake in self.wakes):
                 continue
             found[new] = min(event.time, found.get(new, event.time))
         return sorted(found.values())

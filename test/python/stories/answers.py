@@ -41,7 +41,7 @@ def is_connected(own):
 # The topic and the sentence of the facts that the list of events makes of one event each.
 LISTED = {
     7045: ("services", "Service installed", "ServiceName"), 4697: ("services", "Service installed", "ServiceName"), 106: ("tasks", "Task created", "TaskName"),
-    4698: ("tasks", "Task created", "TaskName"), 6008: ("starts", "Unexpected shutdown", None), 1102: ("cleared logs", "Log cleared", None), 104: ("cleared logs", "Log cleared", "Channel"),
+    4698: ("tasks", "Task created", "TaskName"), 6008: ("starts", "Unexpected shutdown", None), 1102: ("cleared logs", "Log cleared", "channel"), 104: ("cleared logs", "Log cleared", "Channel"),
     **{number: ("accounts", name, "TargetUserName") for number, name in {4720: "Account created", 4726: "Account deleted", 4740: "Account locked out"}.items()},
     **{number: ("groups", f"Member {what} group", "TargetUserName") for number, what in {
         4728: "added to global", 4729: "removed from global", 4732: "added to local", 4733: "removed from local", 4756: "added to universal", 4757: "removed from universal"}.items()},

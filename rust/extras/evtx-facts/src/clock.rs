@@ -13,6 +13,19 @@ fn moved(row: &EventRow<'_>) -> i128 {
     i128::from(new) - i128::from(old)
 }
 
+/// Whether nobody set the clock: Windows woke. Tools of virtual machines also move the clock when one wakes, and such a change stays a
+/// fact, because any program can have their names.
+fn is_woken(row: &EventRow<'_>) -> bool {
+    let program = row
+        .process
+        .and_then(|path| path.rsplit('\\').next())
+        .unwrap_or_default();
+    let is_tool = ["vmtoolsd.exe", "vboxservice.exe", "qemu-ga.exe"]
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(program));
+    row.is_woken && !is_tool
+}
+
 /// Whether the clock moved by less than a minute: Windows corrects it so.
 fn is_small(row: &EventRow<'_>) -> bool {
     moved(row).unsigned_abs() < u128::from(60 * SECOND)
@@ -20,7 +33,7 @@ fn is_small(row: &EventRow<'_>) -> bool {
 
 pub(crate) fn facts<'a>(events: &[EventRow<'a>], interrupt: Interrupt<'_>) -> Result<Vec<Fact<'a>>, Interrupted> {
     let changes = runs(
-        events.iter().filter(|row| row.clock.is_some() && !row.is_woken),
+        events.iter().filter(|row| row.clock.is_some() && !is_woken(row)),
         |row| (row.computer, is_small(row).then_some(row.account_sid)),
         |before, row| {
             if is_small(row) {

@@ -13,7 +13,11 @@ type Accepted<'l, 'a> = HashMap<(Option<&'a str>, String, Option<Option<String>>
 
 fn accepted<'l, 'a>(logons: &'l [LogonRow<'a>], interrupt: Interrupt<'_>) -> Result<Accepted<'l, 'a>, Interrupted> {
     let mut found = Accepted::new();
-    for (step, logon) in logons.iter().filter(|logon| logon.is_accepted).enumerate() {
+    for (step, logon) in logons
+        .iter()
+        .filter(|logon| logon.is_accepted && logon.log_time.is_some())
+        .enumerate()
+    {
         interrupt.check_step(step)?;
         let Some(account) = logon.account else { continue };
         for source in [None, Some(logon.source.map(lower_case))] {

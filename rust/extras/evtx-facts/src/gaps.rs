@@ -4,7 +4,7 @@ use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
 
 use crate::rows::{EventRow, Fact, Mark, Record, last};
-use crate::runs::{DAY, SECOND, is_within};
+use crate::runs::{DAY, SECOND, is_within, sort};
 
 /// A record with a time that is far from those of its neighbours, among its two.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,8 @@ pub(crate) fn facts<'a>(
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Fact<'a>>, Interrupted> {
     let mut in_order: Vec<_> = marks.iter().collect();
-    in_order.sort_unstable_by_key(|mark| (last(mark.record.file), last(mark.record.record_id), mark.record));
+    let place = |mark: &&Mark<'a>| (last(mark.record.file), last(mark.record.record_id), mark.record);
+    sort(&mut in_order, place, interrupt)?;
     let jumps = jumps(events);
     let mut all = Vec::new();
     for log in in_order.chunk_by(|one, next| one.record.file == next.record.file) {
@@ -99,7 +100,11 @@ pub(crate) fn facts<'a>(
         .iter()
         .filter(|mark| mark.computer.is_some() && !records.contains(&mark.record))
         .collect();
-    sound.sort_unstable_by_key(|mark| (mark.computer, last(mark.log_time), mark.record));
+    sort(
+        &mut sound,
+        |mark| (mark.computer, last(mark.log_time), mark.record),
+        interrupt,
+    )?;
     let mut found = Vec::new();
     for (step, pair) in sound.windows(2).enumerate() {
         interrupt.check_step(step)?;

@@ -19,6 +19,8 @@ mod starts;
 
 use evtx_format::{Interrupt, Interrupted};
 
+use runs::sort;
+
 pub use rows::{EventRow, Fact, LogonRow, Mark, Record};
 pub use starts::{Starting, starts};
 
@@ -35,9 +37,9 @@ pub fn facts<'a>(
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Fact<'a>>, Interrupted> {
     // A record in several copies of a log counts once.
-    events.sort_unstable_by_key(|row| (row.place(), row.record));
+    sort(&mut events, |row| (row.place(), row.record), interrupt)?;
     events.dedup_by_key(|row| row.place());
-    logons.sort_unstable_by_key(LogonRow::place);
+    sort(&mut logons, LogonRow::place, interrupt)?;
     let failures = failures::failures(&events, interrupt)?;
     let mut found = listed::facts(&events, interrupt)?;
     found.extend(failed_logons::facts(&failures, &logons, interrupt)?);

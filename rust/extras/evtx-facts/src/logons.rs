@@ -15,8 +15,9 @@ fn is_public(source: &str) -> bool {
 }
 
 pub(crate) fn facts<'a>(logons: &[LogonRow<'a>], interrupt: Interrupt<'_>) -> Result<Vec<Fact<'a>>, Interrupted> {
-    let is_remote =
-        |logon: &&LogonRow<'_>| logon.source.is_some() || logon.kind != "windows" || logon.doubts().claims_own_name();
+    let is_remote = |logon: &&LogonRow<'_>| {
+        logon.source.is_some() || !matches!(logon.kind, "windows" | "winrm") || logon.doubts().claims_own_name()
+    };
     let runs = runs(
         logons.iter().filter(is_remote),
         |logon| {

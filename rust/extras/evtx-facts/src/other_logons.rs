@@ -59,7 +59,11 @@ pub(crate) fn facts<'a>(
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Fact<'a>>, Interrupted> {
     let mut of_places: HashMap<Place<'a>, (Failed<'_, 'a>, HashMap<Option<&str>, Failed<'_, 'a>>)> = HashMap::new();
-    for (step, failure) in failures.iter().filter(|failure| failure.counts).enumerate() {
+    for (step, failure) in failures
+        .iter()
+        .filter(|failure| failure.counts && failure.row.log_time.is_some())
+        .enumerate()
+    {
         interrupt.check_step(step)?;
         let Some(source) = failure.source else { continue };
         let (all, of_accounts) = of_places.entry((failure.row.computer, lower_case(source))).or_default();
@@ -90,11 +94,19 @@ pub(crate) fn facts<'a>(
                 all.all[range.end - 1].row.record,
                 logon.record,
             ];
+            let (failed, is_known) = (range.len(), first < logon.log_time);
             let account = all.account(range).unwrap_or("several accounts");
             let fact = Fact {
                 computer: logon.computer,
-                level: if first < logon.log_time { "info" } else { "medium" },
-                fact: format!("{others} failed logons, then a logon of another account").into(),
+                level: match own {
+                    _ if is_known => "info",
+                    0 => "medium",
+                    _ => "high",
+                },
+                fact: match own {
+                    0 => format!("{others} failed logons, then a logon of another account").into(),
+                    _ => format!("{failed} failed logons of several accounts, then a logon of one of them").into(),
+                },
                 account: logon.account,
                 account_sid: logon.account_sid,
                 source: Some(source),

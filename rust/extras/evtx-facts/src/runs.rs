@@ -47,6 +47,28 @@ pub(crate) fn runs<T: Copy, K: Hash + Eq>(
     Ok(found)
 }
 
+/// How many items are sorted between two looks for an interrupt.
+const SORTED: usize = 1 << 16;
+
+/// Sorts items by a key. Equal ones keep their order.
+///
+/// # Errors
+/// [`Interrupted`].
+pub(crate) fn sort<T, K: Ord>(
+    items: &mut [T],
+    key: impl Fn(&T) -> K,
+    interrupt: Interrupt<'_>,
+) -> Result<(), Interrupted> {
+    for part in items.chunks_mut(SORTED) {
+        interrupt.check()?;
+        part.sort_by_key(&key);
+    }
+    interrupt.check()?;
+    // The parts are runs that it only merges.
+    items.sort_by_key(key);
+    Ok(())
+}
+
 /// The value of all items, if they have the same; `None` if there is none, or more than one.
 pub(crate) fn only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;

@@ -4,7 +4,7 @@ use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
 
 use crate::rows::{CITED, EventRow, Fact, Mark, duration, last};
-use crate::runs::{SECOND, is_within, runs};
+use crate::runs::{SECOND, is_within, runs, sort};
 
 /// An event that Windows writes when it starts.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ pub fn starts<'a>(
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<(Option<&'a str>, u64)>, Interrupted> {
     events.retain(Starting::is_of_windows);
-    events.sort_unstable_by_key(|event| (last(event.computer), event.number));
+    sort(&mut events, |event| (last(event.computer), event.number), interrupt)?;
     let kernels = events
         .iter()
         .filter(|event| event.event_id == 12)
@@ -98,7 +98,11 @@ pub(crate) fn facts<'a>(
     };
     let starts = starts(starting.iter().map(as_event).collect(), interrupt)?;
     let mut marks: Vec<_> = marks.iter().filter(|mark| mark.log_time.is_some()).collect();
-    marks.sort_unstable_by_key(|mark| (last(mark.computer), mark.log_time, mark.record));
+    sort(
+        &mut marks,
+        |mark| (last(mark.computer), mark.log_time, mark.record),
+        interrupt,
+    )?;
     let place = |&(number, row): &(usize, &EventRow<'a>)| (last(row.computer), number as u64);
     let mut found: Vec<Fact<'_>> = Vec::new();
     let mut next: Option<(Option<&str>, Option<i64>)> = None;

@@ -58,12 +58,15 @@ rows AS (
             old_time: CASE WHEN roles.topic = 'clock' THEN TRY_CAST(regexp_extract(coalesce(data['OldTime'], data['PreviousTime']), '^\d.*') AS TIMESTAMP_NS) END,
             new_time: CASE WHEN roles.topic = 'clock' THEN TRY_CAST(regexp_extract(data['NewTime'], '^\d.*') AS TIMESTAMP_NS) END,
             is_woken: is_woken, is_contested: is_contested, claims_own_name: claims_own_name, computer: machine, provider: provider,
-            event: roles.event, topic: roles.topic, level: roles.level, account: user_name, account_sid: user_sid, source: remote_host, target: roles.target,
+            event: roles.event, topic: roles.topic, level: roles.level, account: user_name, account_sid: user_sid, source: CASE WHEN NOT is_outgoing THEN remote_host END,
+            target: CASE WHEN is_outgoing THEN remote_host WHEN event_id = 1102 THEN coalesce(roles.target, channel) ELSE roles.target END,
             -- The common name of a member in the directory is often not that of the account.
-            detail: CASE WHEN name IS NOT NULL OR starts_with(roles.detail, 'S-1-') THEN concat_ws(' ', coalesce(name, evtx_sid_name(sid)), sid) ELSE roles.detail END,
+            detail: CASE WHEN name IS NOT NULL OR starts_with(roles.detail, 'S-1-') THEN concat_ws(' ', coalesce(name, evtx_sid_name(sid)), sid)
+                         ELSE coalesce(roles.detail, CASE WHEN is_outgoing THEN roles.target END) END,
             process: process, logon_type: data['LogonType'], zone: CASE WHEN event_id = 6013 AND roles.topic = 'starts' THEN data['param7'] END,
             version: CASE WHEN event_id = 12 THEN nullif(concat_ws('.', data['MajorVersion'], data['MinorVersion'], data['BuildVersion']), '') END} AS row
-    FROM (SELECT *, CASE WHEN roles.topic = 'groups' AND data['MemberSid'] <> '' THEN data['MemberSid'] WHEN starts_with(roles.detail, 'S-1-') THEN roles.detail END AS sid
+    FROM (SELECT *, CASE WHEN roles.topic = 'groups' AND data['MemberSid'] <> '' THEN data['MemberSid'] WHEN starts_with(roles.detail, 'S-1-') THEN roles.detail END AS sid,
+                 roles.topic IS NOT DISTINCT FROM 'logons to elsewhere' AS is_outgoing
           FROM evtx_event_rows('evtx_facts_topics', 'evtx_facts_accounts')
           WHERE roles.topic IS NOT NULL OR event_id IN (131, 4826))
     LEFT JOIN (SELECT user_sid AS sid, arg_max(user_name, (last_seen, user_name)) AS name FROM evtx_facts_accounts GROUP BY ALL) AS names USING (sid)

@@ -15,11 +15,13 @@ evtx_placed_rows AS MATERIALIZED (
                     user_sid: user_sid, event_data: event_data, user_data: user_data}::VARCHAR, chr(13), ''), '"', '')) AS digest,
         TRY_CAST(CASE WHEN event_id IN (1, 4616) THEN coalesce(event_data['PreviousTime'], event_data['OldTime']) END AS TIMESTAMP_NS) AS old_time,
         TRY_CAST(CASE WHEN event_id IN (1, 4616) THEN event_data['NewTime'] END AS TIMESTAMP_NS) AS new_time,
-        TRY_CAST(CASE WHEN event_id = 1 THEN event_data[CASE event_data['Reason'] WHEN '2' THEN 'NewTime' ELSE 'WakeTime' END] END AS TIMESTAMP_NS) AS wake_time
+        TRY_CAST(CASE WHEN event_id = 4616 AND event_data['NewTime'] > event_data['PreviousTime'] AND regexp_matches(event_data['ProcessName'], '(?i)\\(vmtoolsd|VBoxService|qemu-ga)\.exe$')
+                      THEN event_data['NewTime']
+                      WHEN event_id = 1 THEN event_data[CASE event_data['Reason'] WHEN '2' THEN 'NewTime' ELSE 'WakeTime' END] END AS TIMESTAMP_NS) AS wake_time
     FROM (SELECT *, coalesce(filename, '') AS file FROM query_table(table_name)) AS events
     LEFT JOIN (SELECT filename AS file, computer, machine FROM machines) AS machines USING (file, computer)
 ),
--- While Windows sleeps, time goes on. What Windows writes when it wakes looks as if somebody had set the clock.
+-- While Windows sleeps, or the machine that it runs in, time goes on. What is written when it wakes looks as if somebody had set the clock.
 wakes AS (SELECT machine, epoch(wake_time) AS wake FROM evtx_placed_rows WHERE wake_time IS NOT NULL),
 woken AS MATERIALIZED (
     SELECT digest
