@@ -156,7 +156,7 @@ arguments! {
 arguments! {
     /// Those of scans of logs, besides.
     pub OF_LOGS of ScanSettings:
-    /// Adds `chunk_index` and `record_offset`: where in the file a record stands.
+    /// Adds `chunk_index` and `record_offset`: where in the file the record is.
     location = Some("false"), Flag(|all| &mut all.options.location);
     /// Compares checksums; one that does not match is damage.
     verify = Some("false"), Flag(|all| &mut all.options.verify);

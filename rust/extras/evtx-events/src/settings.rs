@@ -26,7 +26,7 @@ arguments! {
     event_id = None, List(|all, texts| put(&mut all.event_ids, texts.as_deref().map(event_ids).transpose()));
     /// Only the records of this provider, or of a list of them. The case of ASCII letters does not matter.
     provider = None, List(|all, names| put(&mut all.providers, Ok(names)));
-    /// With `event_id`: how many files are read to find the fields, -1 for all. If it is not given, all local ones.
+    /// With `event_id`: how many files are read to find the fields, -1 for all. By default, all local ones.
     sample_size = None, Integer(|all, size| put(&mut all.sample_size, sample_size(size)));
 }
 

@@ -28,8 +28,8 @@ arguments! {
     insertions = Some("false"), Flag(|all| &mut all.extras.insertions);
     /// Adds a column `message_source`: where the message is from.
     message_source = Some("false"), Flag(|all| &mut all.extras.message_source);
-    /// The path of a catalog of messages. Or where the messages that were saved with a log are: a glob relative to its
-    /// folder, in which `{log}` is the log's name.
+    /// The path of a catalog of messages. Or a glob for the messages that were saved with a log, relative to its
+    /// folder; `{log}` stands for its name.
     messages = Some(MESSAGES), Text(|all, text| put(&mut all.messages, messages_path(text)));
     /// Adds a column `record`: each record as it is stored, to write it to another log.
     record = Some("false"), Flag(|all| &mut all.extras.record);

@@ -44,8 +44,9 @@ macro_rules! columns {
 columns! {
     /// The values that fill the message: `%1` in its text stands for the first.
     insertions after "fields": |_| Arc::new(Insertions);
-    /// Where the message is from: `event`, `catalog: ` and the file that the catalog took it from, if known, or `file: ` and
-    /// the file that was saved with the log. `contested: ` and such files if they disagree, so that there is none.
+    /// Where the message is from: `event`, `catalog: ` and the file that the catalog took it from, if known, or
+    /// `file: ` and the file that was saved with the log. If files disagree, there is no message, and this is
+    /// `contested: ` and the files.
     message_source after "fields": |catalog| Arc::new(Messages::Source(catalog));
     /// The record as it is stored, with the definitions that it needs. NULL if it is damaged.
     record after "record_offset": |_| Arc::new(WholeRecord);

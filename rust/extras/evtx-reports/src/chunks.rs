@@ -147,7 +147,7 @@ columns! { ChunkRow:
     first_written: Time(|row| row.records.times.map(|(first, _)| first));
     /// The latest time at which a record was written, UTC.
     last_written: Time(|row| row.records.times.map(|(_, last)| last));
-    /// How many sound records are left over from an older use of the chunk or the disk. `recover := true` returns them,
+    /// How many valid records are left over from an older use of the chunk or the disk. `recover := true` returns them,
     /// except copies of other records.
     slack_records: UInt64(|row| row.is_used.map(|_| row.records.slack));
     /// NULL, or the first damage in the chunk, or why the file could not be read.

@@ -232,8 +232,9 @@ columns! { FileRow:
     is_dirty: Bool(|row| row.header.map(|header| header.is_dirty()));
     /// Whether the header says that the log has reached its maximum size. Not set in every log that has wrapped.
     is_full: Bool(|row| row.header.map(|header| header.is_full()));
-    /// Whether the newest records have replaced the oldest: a chunk has lower IDs than the one before it, or the first one starts
-    /// above record ID 1, and neither was the log cleared there (events 104 and 1102) nor has it unused chunks.
+    /// Whether the newest records have replaced the oldest: a chunk has lower IDs than the one before it, or the first
+    /// one starts above record ID 1 and none is unused. A place where the log was cleared (events 104 and 1102) does
+    /// not count.
     is_wrapped: Bool(|row| row.header.map(|_| row.blocks.order.has_wrapped(row.blocks.unused)));
     /// The index of the oldest chunk, according to the header.
     first_chunk: UInt64(|row| row.header.map(|header| header.first_chunk));
@@ -249,7 +250,7 @@ columns! { FileRow:
     computed_checksum: UInt32(|row| row.header.map(|header| header.computed_checksum));
     /// How many chunks the file has room for. A chunk that is cut short counts.
     chunks: UInt64(|row| row.header.map(|_| row.blocks.chunks));
-    /// How many of these chunks were never used: zeros up to the end of the file that the header does not count.
+    /// How many of these chunks were never used: only zeros follow, and the header does not count them.
     unused_chunks: UInt64(|row| row.header.map(|_| row.blocks.unused));
     /// How many of these chunks are damaged or do not match their checksums.
     damaged_chunks: UInt64(|row| row.header.map(|_| row.blocks.damaged));
@@ -265,7 +266,7 @@ columns! { FileRow:
     first_written: Time(|row| row.blocks.records.times.map(|(first, _)| first));
     /// The latest time at which a record was written, UTC.
     last_written: Time(|row| row.blocks.records.times.map(|(_, last)| last));
-    /// How many sound records are left over from an older use of the chunk or the disk. `recover := true` returns them,
+    /// How many valid records are left over from an older use of the chunk or the disk. `recover := true` returns them,
     /// except copies of other records.
     slack_records: UInt64(|row| row.header.map(|_| row.blocks.records.slack));
     /// For each channel and computer: the number of records, the lowest and the highest `event_record_id`, and how many

@@ -26,7 +26,7 @@ pub(crate) struct ChunkSummary {
 pub(crate) struct RecordSummary {
     /// How many live records there are.
     pub(crate) live: u64,
-    /// How many sound records are left over from an older use of the chunk, or of the disk.
+    /// How many valid records are left over from an older use of the chunk, or of the disk.
     pub(crate) slack: u64,
     /// The IDs of the live records.
     pub(crate) ranges: IdRanges,
