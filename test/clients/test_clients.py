@@ -23,13 +23,17 @@ def assert_counts(output):
 
 def test_pip_and_uv(home, download):
     """In an environment that has nothing yet."""
-    install, without_install = re.findall(r"```sh\n(.*?)```", section("With pip"), re.DOTALL)
+    install, commands, without_install = re.findall(r"```sh\n(.*?)```", section("With pip"), re.DOTALL)
+    (home.folder / "rules").mkdir()
+    (home.folder / "rules" / "windows").symlink_to(ROOT / "samples" / "rules")
     venv = home.folder / "venv"
     home.run(["python", "-m", "venv", venv])
     place = str(download.parents[2])
     variables = {"PATH": os.pathsep.join([str(venv / "bin"), str(CLIENTS / "bin"), os.environ["PATH"]]), "PYTHONPATH": "",
                  "PIP_FIND_LINKS": place, "UV_FIND_LINKS": place, "UV_CACHE_DIR": str(CLIENTS / "uv")}
     assert_counts(home.run(["sh", "-ec", install], **variables))
+    assert re.search("failed logons.*Security Log Cleared", home.run(["sh", "-ec", commands], **variables), re.DOTALL)
+    assert "Security Log Cleared" in (home.folder / "case.html").read_text(encoding="utf-8")
     assert_counts(home.run(["sh", "-ec", without_install], **variables))
     assert_counts(home.run(["python", "-c", example("With pip", "python")], **variables))
 
@@ -155,7 +159,7 @@ def test_an_alias(home, alias):
 def test_installed_once_for_all_sessions(home):
     lines = re.search(r"on Linux or macOS \| `(.*?)` \| `(.*?)`", section("2. Install it"))
     home.run(lines[1].split(), text=home.here(lines[2]))
-    assert_counts(home.run(lines[1].split(), text=example("3. Ask", "sql")))
+    assert_counts(home.run(lines[1].split(), text=example("3. Query", "sql")))
 
 
 def test_settings_that_load_it_end_every_other_session(home):
