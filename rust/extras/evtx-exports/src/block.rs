@@ -30,8 +30,8 @@ const BATCH_BYTES: usize = 2 << 20;
 
 /// What the rows are.
 pub(crate) enum Rows {
-    /// Lines of JSON, whose values should have these types.
-    Lines(JsonTypes, Wanted),
+    /// Lines of JSON.
+    Lines(Wanted),
     Events(SourceSettings),
 }
 
@@ -84,8 +84,8 @@ impl Block {
                 continue;
             }
             let (json, why) = match rows {
-                Rows::Lines(types, wanted) if wanted.json || wanted.error => {
-                    let (json, why) = checked(record, wanted.error.then_some(types), interrupt)?;
+                Rows::Lines(wanted) if wanted.json || wanted.error => {
+                    let (json, why) = checked(record, wanted.error.then_some(&JsonTypes::default()), interrupt)?;
                     (json.filter(|_| wanted.json).map(Cow::into_owned), why)
                 }
                 Rows::Lines(..) => (None, None),

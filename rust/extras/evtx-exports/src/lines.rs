@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use evtx_arrow::DecodeError;
 use evtx_format::Interrupt;
-use evtx_reports::{JsonTypes, ReportBatch, ReportRows, ReportThreads, line_batch, line_schema};
+use evtx_reports::{ReportBatch, ReportRows, ReportThreads, line_batch, line_schema};
 use evtx_scan::{Call, FileKind, LastOpened, OtherFiles, ScanError, ScanPath, Storage, WAIT, batch_index};
 
 use crate::block::{Block, Rows, Wanted};
@@ -55,15 +55,15 @@ struct Progress {
 }
 
 impl LineScan {
-    /// A report on the lines of files whose values should have these types, with the columns that have these indexes.
-    pub fn new(paths: Vec<ScanPath>, types: JsonTypes, projection: &[usize]) -> Self {
+    /// A report on the lines of files, with the columns that have these indexes.
+    pub fn new(paths: Vec<ScanPath>, projection: &[usize]) -> Self {
         let schema = line_schema();
         let is_wanted = |name: &str| projection.iter().any(|&column| schema.field(column).name() == name);
         let wanted = Wanted {
             json: is_wanted("json"),
             error: is_wanted("error"),
         };
-        LineScan::of(paths, Rows::Lines(types, wanted), projection)
+        LineScan::of(paths, Rows::Lines(wanted), projection)
     }
 
     /// A report on the events of files, with the columns that have these indexes.
@@ -238,7 +238,7 @@ mod tests {
         std::fs::write(file.path(), bytes).expect("a file that can be written");
         let path = file.path().to_str().expect("a path");
         let paths = expand(&LocalStorage, path, LINE_FILES, "a test", Interrupt::NEVER).expect("a file");
-        let scan = LineScan::new(paths, JsonTypes::default(), &[0, 1, 3, 4, 5]);
+        let scan = LineScan::new(paths, &[0, 1, 3, 4, 5]);
         let mut workers: Vec<_> = (0..threads).map(|_| scan.thread()).collect();
         let mut batches = Vec::new();
         while !workers.is_empty() {

@@ -95,7 +95,6 @@ impl Arguments {
         interrupt: Interrupt<'_>,
     ) -> Result<ScanCall, ScanError> {
         let mut call = ScanCall::new(self.settings.scan.options, paths);
-        call.types = self.settings.lines.types.clone();
         call.sources = self.settings.sources.clone();
         if self.query == Query::Rules {
             let rules = self.settings.rules.load(&call.paths, threads, storage, interrupt)?;

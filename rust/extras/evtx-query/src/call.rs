@@ -8,7 +8,6 @@ use evtx_events::advice;
 use evtx_exports::SourceSettings;
 use evtx_extras::MessageFiles;
 use evtx_recovery::read_logs;
-use evtx_reports::JsonTypes;
 use evtx_scan::{FileScan, ScanPath};
 
 use crate::folders::{FolderColumn, FolderPredicate};
@@ -34,8 +33,6 @@ pub struct ScanCall {
     pub rules: Arc<[RuleRow]>,
     /// If the scan should say that it has no rows of the providers that the caller named: what a row is, and the providers.
     pub providers: Option<(&'static str, Vec<String>)>,
-    /// The types that the values of lines should have.
-    pub types: JsonTypes,
     /// How events of other tools are read.
     pub sources: SourceSettings,
 }
@@ -52,7 +49,6 @@ impl ScanCall {
             warning: None,
             rules: Arc::default(),
             providers: None,
-            types: JsonTypes::default(),
             sources: SourceSettings::default(),
         }
     }

@@ -6,7 +6,7 @@ use evtx_events::OF_CERTAIN_EVENTS;
 use evtx_exports::{LINE_FILES, OF_SOURCES, SOURCE_FILES};
 use evtx_extras::OF_EXTRAS;
 use evtx_recovery::OF_RECOVERY;
-use evtx_reports::{OF_LINES, PROVIDER_FILES};
+use evtx_reports::PROVIDER_FILES;
 use evtx_scan::{Argument, FileKind, OF_EVENTS, OF_FILES, OF_LOGS};
 
 use crate::settings::List;
@@ -70,7 +70,7 @@ impl Query {
 
     /// The lists of its arguments besides the files.
     pub(crate) fn lists(self) -> &'static [List] {
-        use List::{Events, Extras, Lines, Recovery, Rules, Scan, Sources};
+        use List::{Events, Extras, Recovery, Rules, Scan, Sources};
         match self {
             Query::Records => &[
                 Scan(OF_FILES),
@@ -97,7 +97,7 @@ impl Query {
                 Extras(OF_EXTRAS),
             ],
             Query::Rules => &[Scan(OF_FILES), Rules(OF_RULES)],
-            Query::Lines => &[Scan(OF_FILES), Lines(OF_LINES)],
+            Query::Lines => &[Scan(OF_FILES)],
             Query::Sources => &[Scan(OF_FILES), Sources(OF_SOURCES)],
             Query::Fields | Query::Files | Query::Chunks | Query::Messages => &[Scan(OF_FILES)],
             Query::DeclaredEvents => &[],

@@ -5,7 +5,6 @@ use evtx_events::EventSettings;
 use evtx_exports::SourceSettings;
 use evtx_extras::ExtraSettings;
 use evtx_recovery::RecoverySettings;
-use evtx_reports::LineSettings;
 use evtx_scan::{Argument, ArgumentValue, ScanError, ScanSettings, Setting};
 
 /// Defines [`List`] and [`CallSettings`]: for each type of settings the name of its lists, its field, and its name.
@@ -55,6 +54,5 @@ settings! {
     Recovery, recovery: RecoverySettings;
     Extras, extras: ExtraSettings;
     Rules, rules: RuleSettings;
-    Lines, lines: LineSettings;
     Sources, sources: SourceSettings;
 }

@@ -20,7 +20,6 @@ mod lines;
 mod log;
 mod scan;
 mod providers;
-mod settings;
 
 pub use chunks::ChunkReport;
 pub use declared::DeclaredEventReport;
@@ -34,5 +33,4 @@ pub use report::{ListReport, Report, TypeName};
 pub use rules::RuleReport;
 pub use scan::{ReportBatch, ReportRows, ReportScan, ReportThreads};
 pub use schema::SchemaReport;
-pub use settings::{LineSettings, OF_LINES};
 pub use table::{ReportColumn, Row};

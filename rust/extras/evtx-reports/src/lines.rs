@@ -41,8 +41,7 @@ columns! { LineRow:
     place: Text(|row| Some(row.place().into()));
     /// The line, without NULs in its texts. NULL if it is not JSON.
     json: Text(|row| row.json.as_deref().map(Into::into));
-    /// NULL, or what is wrong with the line: it is not JSON or too long, a name occurs twice, or a value is missing or has
-    /// another type.
+    /// NULL, or what is wrong with the line: it is not JSON or too long, or a name occurs twice.
     error: Text(|row| row.why.as_ref().map(|why| format!("{}: {}", row.place(), printable(why)).into()));
     /// The path of the file.
     filename: Text(|row| Some((&*row.filename).into()));

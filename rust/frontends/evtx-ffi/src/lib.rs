@@ -32,7 +32,6 @@ mod facts;
 mod roles;
 mod event_data;
 mod decoded;
-mod json_error;
 mod records;
 mod contents;
 mod matching;

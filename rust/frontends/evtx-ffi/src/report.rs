@@ -91,7 +91,7 @@ pub(crate) fn report_of(query: Query) -> Option<ReportFunction> {
         }),
         Query::Lines => Some(ReportFunction {
             schema: line_schema(),
-            make: Box::new(|call, columns| Box::new(LineScan::new(call.paths.clone(), call.types.clone(), columns))),
+            make: Box::new(|call, columns| Box::new(LineScan::new(call.paths.clone(), columns))),
         }),
         Query::Sources => Some(ReportFunction {
             schema: event_schema(),

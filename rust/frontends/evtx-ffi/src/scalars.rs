@@ -7,21 +7,14 @@ use crate::report::quoted_type;
 use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
-use crate::{
-    answers, clock, contents, decoded, event_data, facts, json_error, logons, matching, names, records, roles,
-};
+use crate::{answers, clock, contents, decoded, event_data, facts, logons, matching, names, records, roles};
 
 /// All scalar functions.
 pub fn scalar_functions() -> &'static [ScalarFunction] {
     static FUNCTIONS: OnceLock<Vec<ScalarFunction>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         let codes = answers::functions();
-        let others = [
-            clock::function(),
-            decoded::function(),
-            event_data::function(),
-            json_error::function(),
-        ];
+        let others = [clock::function(), decoded::function(), event_data::function()];
         let functions = codes
             .chain(roles::functions())
             .chain(logons::functions())
