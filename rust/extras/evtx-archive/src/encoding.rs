@@ -1,6 +1,6 @@
 //! The encodings of exports.
 
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use memchr::memmem;
 
 /// Where a declaration of the encoding has to end, in bytes from the start.
@@ -15,6 +15,17 @@ pub fn len_in_file(text: &[u8], encoding: Option<&'static Encoding>) -> u64 {
     let pairs = text.iter().filter(|&&byte| byte >= 0xF0).count();
     let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
     (if is_wide { 2 * (chars + pairs) } else { chars }) as u64
+}
+
+/// Adds bytes of a file to a text as UTF-8, which they are without a decoder.
+pub fn decode(decoder: Option<&mut Decoder>, bytes: &[u8], is_last: bool, text: &mut Vec<u8>) {
+    let Some(decoder) = decoder else {
+        return text.extend_from_slice(bytes);
+    };
+    let (start, room) = (text.len(), decoder.max_utf8_buffer_length(bytes.len()));
+    text.resize(start + room.unwrap_or(4 * bytes.len() + 16), 0);
+    let (_, _, written, _) = decoder.decode_to_utf8(bytes, &mut text[start..], is_last);
+    text.truncate(start + written);
 }
 
 /// The encoding of a text by its first bytes, and the length of its byte order mark.

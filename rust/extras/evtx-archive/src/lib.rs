@@ -25,7 +25,7 @@ mod storage;
 mod encoding;
 mod xml;
 
-pub use encoding::{encoding, len_in_file};
+pub use encoding::{decode, encoding, len_in_file};
 pub use formats::NESTING;
 pub use limits::Archives;
 pub use storage::ArchiveStorage;

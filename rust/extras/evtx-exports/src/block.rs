@@ -1,199 +1,186 @@
 //! Records of a file that were read, as lines of JSON or as events.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use encoding_rs::Encoding;
 use evtx_archive::len_in_file;
+use evtx_arrow::DecodeError;
 use evtx_format::{Interrupt, printable};
-use evtx_reports::{JsonCheck, JsonTypes, LineRow, check_json, without_nuls};
+use evtx_reports::{LineRow, line_batch};
 use evtx_scan::ScanError;
 use memchr::memchr_iter;
 
-use crate::event::Events;
-use crate::records::{Shape, row_as_json};
-use crate::rows::{Cell, batch};
+use crate::event::Event;
+use crate::fields::Declarations;
+use crate::records::{Table, read_record};
+use crate::rows::{Cell, Row, array, event_schema};
 use crate::settings::SourceSettings;
-use crate::sources::{COLUMNS, Source, column};
-use crate::xml::fill;
+use crate::sources::{Source, column};
+use crate::types::repeated;
+use crate::xml::XmlRows;
 
-/// The most bytes of a line as UTF-8. A record of a log has at most 64 KiB. DuckDB takes up to 150 bytes of memory for each
-/// byte of a line, and does not look for an interrupt in between.
-pub(crate) const MAX_LINE: usize = 2 << 20;
 /// The most rows of a batch, and the bytes of lines after which it ends.
 const BATCH_ROWS: usize = 2048;
 const BATCH_BYTES: usize = 2 << 20;
 
 /// What the rows are.
 pub(crate) enum Rows {
-    /// Lines of JSON.
-    Lines(Wanted),
+    /// Lines of JSON. Holds whether a column needs a look at them.
+    Lines(bool),
     Events(SourceSettings),
 }
 
-/// Which columns are wanted that need a look at the lines.
-#[derive(Clone, Copy)]
-pub(crate) struct Wanted {
-    pub(crate) json: bool,
-    pub(crate) error: bool,
-}
-
-pub(crate) fn too_long() -> String {
-    format!("it has more than {} MiB", MAX_LINE >> 20)
-}
-
-/// Whole records of a file, with their place in the order of all rows.
-pub(crate) struct Block {
-    pub(crate) index: u64,
+/// A place in a file, and what is known of the records there.
+#[derive(Clone)]
+pub(crate) struct Place {
     pub(crate) filename: Arc<str>,
     pub(crate) encoding: Option<&'static Encoding>,
-    pub(crate) shape: Shape,
-    pub(crate) header: Arc<[String]>,
-    pub(crate) source: Option<&'static Source>,
-    /// Rows that come before those of the records.
-    pub(crate) problems: VecDeque<LineRow>,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) records: VecDeque<Range<usize>>,
-    /// How far the bytes were read, the number of the line there, and its offset in the file.
-    pub(crate) at: usize,
+    /// The number of the line, and its offset in the file.
     pub(crate) line: u64,
     pub(crate) offset: u64,
+    /// The header, if the records are rows of CSV.
+    pub(crate) table: Option<Arc<Table>>,
+    pub(crate) source: Option<&'static Source>,
+}
+
+impl Place {
+    /// Moves over some text.
+    pub(crate) fn pass(&mut self, text: &[u8]) {
+        self.line += memchr_iter(b'\n', text).count() as u64;
+        self.offset += len_in_file(text, self.encoding);
+    }
+
+    /// A row for a record at this place, or for the whole file.
+    pub(crate) fn row(&self, is_record: bool, why: Option<String>) -> LineRow {
+        LineRow {
+            json: None,
+            place: is_record.then_some((self.line, self.offset)),
+            why,
+            filename: Arc::clone(&self.filename),
+        }
+    }
+}
+
+/// Whole records of a file.
+pub(crate) struct Block {
+    /// Its position in the order of all rows.
+    pub(crate) index: u64,
+    /// The place of the bytes that were not passed yet, and where they start.
+    pub(crate) place: Place,
+    pub(crate) at: usize,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) records: VecDeque<Range<usize>>,
+    /// Rows that come before those of the records.
+    pub(crate) problems: VecDeque<LineRow>,
 }
 
 impl Block {
-    /// The next rows, whose `json` is the record; none at the end. That of an event is not checked yet.
-    pub(crate) fn rows(&mut self, rows: &Rows, interrupt: Interrupt<'_>) -> Result<Vec<LineRow>, ScanError> {
+    /// The next rows, with the columns that have these indexes; `None` at the end.
+    pub(crate) fn next(
+        &mut self,
+        rows: &Rows,
+        projection: &[usize],
+        declarations: &mut Declarations,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Option<RecordBatch>, ScanError> {
+        let lines = self.lines();
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let batch = match rows {
+            Rows::Lines(are_read) => {
+                let read = |(mut line, record): (LineRow, Option<Range<usize>>)| {
+                    if let Some(record) = record.filter(|_| *are_read) {
+                        let record = self.bytes[record].trim_ascii();
+                        match read_record(record, None, interrupt)? {
+                            Ok(json) => {
+                                line.why = repeated(&json);
+                                let text = String::from_utf8_lossy(record);
+                                // Readers of logs leave NULs out.
+                                let has_nuls = text.contains("\\u0000");
+                                line.json = Some(if has_nuls { json.to_string() } else { text.into_owned() });
+                            }
+                            Err(why) => line.why = Some(why),
+                        }
+                    }
+                    Ok(line)
+                };
+                let lines: Vec<LineRow> = lines.into_iter().map(read).collect::<Result<_, ScanError>>()?;
+                line_batch(&lines).and_then(|batch| batch.project(projection))
+            }
+            Rows::Events(settings) => self.events(&lines, settings, projection, declarations, interrupt)?,
+        };
+        Ok(Some(batch.map_err(DecodeError::from)?))
+    }
+
+    /// The next rows as lines, each with its record.
+    fn lines(&mut self) -> Vec<(LineRow, Option<Range<usize>>)> {
         let (mut found, mut bytes) = (Vec::new(), 0);
         while found.len() < BATCH_ROWS && bytes < BATCH_BYTES {
-            if let Some(row) = self.problems.pop_front() {
-                found.push(row);
+            if let Some(problem) = self.problems.pop_front() {
+                found.push((problem, None));
                 continue;
             }
             let Some(record) = self.records.pop_front() else { break };
-            self.pass(record.start);
-            let place = (self.line, self.offset);
+            self.place.pass(&self.bytes[self.at..record.start]);
+            let line = self.place.row(true, None);
             // The time for empty lines counts, too.
             bytes += record.len();
-            self.pass(record.end);
-            let record = self.bytes[record].trim_ascii();
-            if record.is_empty() {
-                continue;
+            self.place.pass(&self.bytes[record.clone()]);
+            self.at = record.end;
+            if !self.bytes[record.clone()].trim_ascii().is_empty() {
+                found.push((line, Some(record)));
             }
-            let (json, why) = match rows {
-                Rows::Lines(wanted) if wanted.json || wanted.error => {
-                    let (json, why) = checked(record, wanted.error.then_some(&JsonTypes::default()), interrupt)?;
-                    (json.filter(|_| wanted.json).map(Cow::into_owned), why)
-                }
-                Rows::Lines(..) => (None, None),
-                Rows::Events(_) => match text(record) {
-                    Ok(text) => match self.shape {
-                        Shape::Csv(separator, _) => split(row_as_json(text, separator, &self.header)),
-                        _ => split(plain(text, interrupt)?.map(Cow::into_owned)),
-                    },
-                    Err(why) => (None, Some(why)),
-                },
-            };
-            found.push(LineRow {
-                json,
-                place: Some(place),
-                why,
-                filename: Arc::clone(&self.filename),
-            });
         }
-        Ok(found)
+        found
     }
 
-    /// Counts the lines and the bytes up to a place.
-    fn pass(&mut self, end: usize) {
-        let passed = &self.bytes[self.at..end];
-        self.line += memchr_iter(b'\n', passed).count() as u64;
-        self.offset += len_in_file(passed, self.encoding);
-        self.at = end;
-    }
-
-    /// The events in some rows.
-    pub(crate) fn events(
+    fn events(
         &self,
+        lines: &[(LineRow, Option<Range<usize>>)],
         settings: &SourceSettings,
-        events: &mut Events,
-        rows: &[LineRow],
         projection: &[usize],
+        declarations: &mut Declarations,
         interrupt: Interrupt<'_>,
     ) -> Result<Result<RecordBatch, ArrowError>, ScanError> {
-        let (error, filename) = (
-            column("error").unwrap_or_default(),
-            column("filename").unwrap_or_default(),
-        );
-        let (mut found, mut reasons, mut xml) = (Vec::new(), Vec::new(), Vec::new());
-        for line in rows {
-            let (mut row, why, own) = match (&line.json, self.source) {
-                (Some(json), Some(source)) => events.row(source, &settings.times, json, interrupt)?,
-                _ => (vec![Cell::Null; COLUMNS.len()], None, None),
+        let (mut rows, mut reasons, mut xml): (Vec<Row>, Vec<_>, _) = (Vec::new(), Vec::new(), Vec::new());
+        for (line, record) in lines {
+            let table = self.place.table.as_deref();
+            let record = record
+                .clone()
+                .map(|record| read_record(&self.bytes[record], table, interrupt));
+            let event = match (record.transpose()?, self.place.source) {
+                (Some(Ok(json)), Some(source)) => source.read(&json, &settings.times, declarations, interrupt)?,
+                (Some(Err(why)), _) => Event::none(Some(why)),
+                _ => Event::none(line.why.clone()),
             };
-            row[filename] = Cell::Text(line.filename.to_string());
-            xml.extend(own.map(|own| (found.len(), own)));
-            reasons.push(line.why.clone().or(why));
-            found.push(row);
+            xml.extend(event.xml.map(|xml| (rows.len(), xml)));
+            reasons.push(event.why);
+            rows.push(event.row);
         }
-        for (row, why) in fill(&mut found, &xml, interrupt)? {
-            reasons[row].get_or_insert(why);
+        let of_xml = (!xml.is_empty())
+            .then(|| XmlRows::read(&rows, &xml, interrupt))
+            .transpose()?;
+        for (row, why) in of_xml.iter().flat_map(|(_, reasons)| reasons) {
+            reasons[*row].get_or_insert_with(|| why.clone());
         }
-        for ((row, line), why) in found.iter_mut().zip(rows).zip(&reasons) {
+        for ((row, (line, _)), why) in rows.iter_mut().zip(lines).zip(&reasons) {
+            row[column("filename")] = Cell::Text(line.filename.to_string());
             if let Some(why) = why {
-                row[error] = Cell::Text(format!("{}: {}", line.place(), printable(why)));
+                row[column("error")] = Cell::Text(format!("{}: {}", line.place(), printable(why)));
             }
         }
-        Ok(batch(&found, projection))
+        let arrays = projection.iter().map(|&column| match &of_xml {
+            Some((xml, _)) => xml.array(&rows, column),
+            None => array(&rows, column),
+        });
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(arrays.collect::<Result<_, _>>().and_then(|arrays| {
+            RecordBatch::try_new_with_options(event_schema().project(projection)?.into(), arrays, &options)
+        }))
     }
-}
-
-fn split<T>(read: Result<T, String>) -> (Option<T>, Option<String>) {
-    match read {
-        Ok(read) => (Some(read), None),
-        Err(why) => (None, Some(why)),
-    }
-}
-
-/// A record as text.
-fn text(record: &[u8]) -> Result<&str, String> {
-    if record.len() > MAX_LINE {
-        return Err(too_long());
-    }
-    str::from_utf8(record).map_err(|error| format!("it is not UTF-8 after {} bytes", error.valid_up_to()))
-}
-
-/// JSON without NULs in its texts, or why it is not JSON.
-fn plain<'l>(text: &'l str, interrupt: Interrupt<'_>) -> Result<Result<Cow<'l, str>, String>, ScanError> {
-    let json = without_nuls(text);
-    // The escape of a NUL outside of a text is not JSON.
-    if matches!(json, Cow::Owned(_))
-        && let JsonCheck::NotJson(why) = check_json(text, None, interrupt)?
-    {
-        return Ok(Err(why));
-    }
-    Ok(Ok(json))
-}
-
-/// A line without NULs if it is JSON, and what is wrong with it.
-fn checked<'l>(
-    line: &'l [u8],
-    types: Option<&JsonTypes>,
-    interrupt: Interrupt<'_>,
-) -> Result<(Option<Cow<'l, str>>, Option<String>), ScanError> {
-    let json = match text(line).map(|text| plain(text, interrupt)) {
-        Ok(json) => json?,
-        Err(why) => Err(why),
-    };
-    Ok(match json {
-        Ok(json) => match check_json(&json, types, interrupt)? {
-            JsonCheck::Valid => (Some(json), None),
-            JsonCheck::Odd(why) => (Some(json), Some(why)),
-            JsonCheck::NotJson(why) => (None, Some(why)),
-        },
-        Err(why) => (None, Some(why)),
-    })
 }

@@ -4,10 +4,14 @@
 //! JSON, values in a document of JSON, or rows of CSV.
 #![forbid(unsafe_code)]
 
+mod json;
 mod values;
+mod types;
 mod sources;
+mod field_maps;
 mod rows;
 mod xml;
+mod fields;
 mod event;
 mod recognize;
 mod records;
@@ -16,6 +20,7 @@ mod block;
 mod export;
 mod lines;
 
+pub use field_maps::FieldMaps;
 pub use lines::{LINE_FILES, LineScan, SOURCE_FILES};
 pub use rows::event_schema;
 pub use settings::{OF_SOURCES, SourceSettings};

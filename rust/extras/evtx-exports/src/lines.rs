@@ -1,19 +1,18 @@
 //! The records of exports, by any number of threads: as lines of JSON, or as events of a source.
 //!
-//! A thread takes an open file, reads its next piece up to the end of the last record, and gives the file back. While it reads the
-//! records, another thread can read on. A record that is too long is passed over piece by piece.
+//! A thread locks a file while it reads the next piece of it, up to the end of the last record. While it reads these records,
+//! another thread can read on. A record that is too long is passed over piece by piece.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use evtx_arrow::DecodeError;
 use evtx_format::Interrupt;
-use evtx_reports::{ReportBatch, ReportRows, ReportThreads, line_batch, line_schema};
-use evtx_scan::{Call, FileKind, LastOpened, OtherFiles, ScanError, ScanPath, Storage, WAIT, batch_index};
+use evtx_reports::{ReportBatch, ReportRows, ReportThreads, line_schema};
+use evtx_scan::{Call, FileKind, LastOpened, OtherFiles, ScanError, ScanPath, Storage, batch_index};
 
-use crate::block::{Block, Rows, Wanted};
-use crate::event::Events;
+use crate::block::{Block, Rows};
 use crate::export::{Export, LINE_ENDS};
+use crate::fields::Declarations;
 use crate::settings::SourceSettings;
 
 /// Exports with JSON in each line.
@@ -36,34 +35,32 @@ pub const SOURCE_FILES: FileKind = FileKind::Other(&OtherFiles {
 pub struct LineScan(Arc<Shared>);
 
 struct Shared {
-    paths: Vec<ScanPath>,
+    files: Vec<File>,
     rows: Rows,
     projection: Vec<usize>,
     last: LastOpened,
-    progress: Mutex<Progress>,
-    changed: Condvar,
 }
 
-#[derive(Default)]
-struct Progress {
-    /// The next file that no thread has opened.
-    next: usize,
-    /// The open files that no thread reads, by index.
-    idle: BTreeMap<usize, Export>,
-    /// Those that a thread reads, each with the share that was read before.
-    busy: BTreeMap<usize, f64>,
+struct File {
+    path: ScanPath,
+    state: Mutex<State>,
+    /// The share that was read, as the bits of an `f64`.
+    share: AtomicU64,
+}
+
+/// What is left of a file. One that a thread fails to read has ended.
+enum State {
+    New,
+    Open(Box<Export>),
+    Ended,
 }
 
 impl LineScan {
     /// A report on the lines of files, with the columns that have these indexes.
     pub fn new(paths: Vec<ScanPath>, projection: &[usize]) -> Self {
         let schema = line_schema();
-        let is_wanted = |name: &str| projection.iter().any(|&column| schema.field(column).name() == name);
-        let wanted = Wanted {
-            json: is_wanted("json"),
-            error: is_wanted("error"),
-        };
-        LineScan::of(paths, Rows::Lines(wanted), projection)
+        let are_read = |&column: &usize| ["json", "error"].contains(&&**schema.field(column).name());
+        LineScan::of(paths, Rows::Lines(projection.iter().any(are_read)), projection)
     }
 
     /// A report on the events of files, with the columns that have these indexes.
@@ -72,21 +69,17 @@ impl LineScan {
     }
 
     fn of(paths: Vec<ScanPath>, rows: Rows, projection: &[usize]) -> Self {
+        let file = |path| File {
+            path,
+            state: Mutex::new(State::New),
+            share: AtomicU64::default(),
+        };
         LineScan(Arc::new(Shared {
-            paths,
+            files: paths.into_iter().map(file).collect(),
             rows,
             projection: projection.to_vec(),
             last: LastOpened::default(),
-            progress: Mutex::default(),
-            changed: Condvar::new(),
         }))
-    }
-}
-
-impl Shared {
-    // A poisoned lock stays usable: each change under the lock is one step, which no panic can interrupt.
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,33 +89,13 @@ impl ReportThreads for LineScan {
             shared: Arc::clone(&self.0),
             file: 0,
             block: None,
-            events: Events::default(),
+            declarations: Declarations::default(),
         })
     }
 
     fn progress(&self) -> f64 {
-        let progress = self.0.lock();
-        let shares = progress
-            .busy
-            .values()
-            .copied()
-            .chain(progress.idle.values().map(Export::share));
-        let open = progress.busy.len() + progress.idle.len();
-        let done = (progress.next - open) as f64 + shares.sum::<f64>();
-        done / self.0.paths.len().max(1) as f64
-    }
-}
-
-/// A file that a thread reads. Others must not wait for it after a failure.
-struct Reading<'s> {
-    shared: &'s Shared,
-    index: usize,
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        self.shared.lock().busy.remove(&self.index);
-        self.shared.changed.notify_all();
+        let share = |file: &File| f64::from_bits(file.share.load(Ordering::Relaxed));
+        self.0.files.iter().map(share).sum::<f64>() / self.0.files.len().max(1) as f64
     }
 }
 
@@ -132,89 +105,65 @@ struct Thread {
     file: usize,
     /// The records that are left of the last piece.
     block: Option<Block>,
-    events: Events,
+    declarations: Declarations,
 }
 
 impl ReportRows for Thread {
     fn reading(&self) -> Option<&str> {
-        self.shared.paths.get(self.file).map(ScanPath::storage_path)
+        self.shared.files.get(self.file).map(|file| file.path.storage_path())
     }
 
     fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<ReportBatch>, ScanError> {
         let shared = Arc::clone(&self.shared);
+        let call = Call::new(storage, interrupt, &shared.last);
         loop {
             if let Some(block) = &mut self.block {
-                let rows = block.rows(&shared.rows, interrupt)?;
-                if !rows.is_empty() {
-                    let rows = match &shared.rows {
-                        Rows::Lines(..) => line_batch(&rows).and_then(|batch| batch.project(&shared.projection)),
-                        Rows::Events(settings) => {
-                            block.events(settings, &mut self.events, &rows, &shared.projection, interrupt)?
-                        }
-                    };
-                    return Ok(Some(ReportBatch {
-                        rows: rows.map_err(DecodeError::from)?,
-                        index: block.index,
-                    }));
+                if let Some(rows) = block.next(&shared.rows, &shared.projection, &mut self.declarations, interrupt)? {
+                    let index = block.index;
+                    return Ok(Some(ReportBatch { rows, index }));
                 }
                 self.block = None;
             }
-            let Some(claimed) = self.claim(interrupt)? else {
+            interrupt.check()?;
+            let Some((index, mut state)) = shared.claim(self.file) else {
                 return Ok(None);
             };
-            let (index, path) = (self.file, &shared.paths[self.file]);
-            let reading = Reading { shared: &shared, index };
-            let mut export = match claimed {
-                Some(export) => export,
-                None => {
-                    let last = &shared.last;
-                    let call = Call {
-                        storage,
-                        interrupt,
-                        last,
-                    };
-                    Export::open(path, call)?
-                }
+            self.file = index;
+            let file = &shared.files[index];
+            let mut export = match std::mem::replace(&mut *state, State::Ended) {
+                State::New => Box::new(Export::open(&file.path, &shared.rows, call)?),
+                State::Open(export) => export,
+                State::Ended => continue,
             };
-            let place = batch_index(shared.paths.len(), index, export.pieces)?;
-            self.block = Some(export.read(path, &shared.rows, place, interrupt)?);
+            let place = batch_index(shared.files.len(), index, export.pieces)?;
+            self.block = Some(export.read(&file.path, place, interrupt)?);
+            file.share.store(export.share().to_bits(), Ordering::Relaxed);
             if !export.is_done() {
-                let mut progress = shared.lock();
-                progress.busy.remove(&index);
-                progress.idle.insert(index, export);
+                *state = State::Open(export);
             }
-            drop(reading);
         }
     }
 }
 
-impl Thread {
-    /// Takes a file that no other thread reads, or `Some(None)` for one that is not open yet, whose index is then that of the
-    /// thread's file; `None` if no more file is left for this thread.
-    fn claim(&mut self, interrupt: Interrupt<'_>) -> Result<Option<Option<Export>>, ScanError> {
-        let shared = Arc::clone(&self.shared);
-        let mut progress = shared.lock();
-        loop {
-            interrupt.check()?;
-            let index = progress.idle.range(self.file..).next().map(|(index, _)| *index);
-            if let Some(index) = index {
-                let export = progress.idle.remove(&index);
-                progress.busy.insert(index, export.as_ref().map_or(0.0, Export::share));
-                self.file = index;
-                return Ok(Some(export));
+impl Shared {
+    /// The first file from an index on that no other thread reads, or else waits for the first that one reads. `None` if all
+    /// have ended.
+    fn claim(&self, first: usize) -> Option<(usize, MutexGuard<'_, State>)> {
+        let mut busy = None;
+        for (index, file) in self.files.iter().enumerate().skip(first) {
+            match file.state.try_lock() {
+                Ok(state) if matches!(*state, State::Ended) => {}
+                Ok(state) => return Some((index, state)),
+                Err(TryLockError::Poisoned(_)) => {}
+                Err(TryLockError::WouldBlock) => _ = busy.get_or_insert(index),
             }
-            if progress.next < shared.paths.len() {
-                self.file = progress.next;
-                progress.busy.insert(self.file, 0.0);
-                progress.next += 1;
-                return Ok(Some(None));
-            }
-            if progress.busy.range(self.file..).next().is_none() {
-                return Ok(None);
-            }
-            let waited = shared.changed.wait_timeout(progress, WAIT);
-            progress = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        // A thread checks for interrupts while it reads, and a file has ended if that fails.
+        let index = busy?;
+        Some((
+            index,
+            self.files[index].state.lock().unwrap_or_else(PoisonError::into_inner),
+        ))
     }
 }
 
@@ -223,7 +172,7 @@ mod tests {
     use evtx_scan::{LocalStorage, expand};
 
     use super::*;
-    use crate::block::MAX_LINE;
+    use crate::records::MAX_LINE;
     use crate::sources::{SOURCES, Source, column};
 
     /// The number of a line, its offset, the line, and why it cannot be read.
@@ -343,7 +292,7 @@ mod tests {
             source: SOURCES.iter().find(is_named),
             ..SourceSettings::default()
         };
-        let columns = [column("error").expect("a column")];
+        let columns = [column("error")];
         let mut thread = LineScan::of_events(paths, settings, &columns).thread();
         let mut rows = Vec::new();
         while let Some(batch) = thread

@@ -1,9 +1,16 @@
 //! Where the records of an export end: lines, the rows of CSV, or the values in a document of JSON.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use evtx_format::{Interrupt, Interrupted};
 use memchr::{memchr, memchr_iter};
-use serde_json::Value;
+
+use crate::json::Json;
+
+/// The most bytes of a record as UTF-8. One of a log has at most 64 KiB. DuckDB takes up to 150 bytes of memory for each byte
+/// of a line, and does not look for an interrupt in between.
+pub(crate) const MAX_LINE: usize = 2 << 20;
 
 /// The lists of a document whose items are its events, by the names of the members that lead to them.
 const LISTS: [&[&[u8]]; 2] = [&[b"hits", b"hits"], &[b"results"]];
@@ -70,8 +77,9 @@ pub(crate) struct Cutter {
     seen: usize,
     /// Where the record starts that has not ended.
     start: usize,
-    /// The first bracket that closes what is not open, after which events can be missing.
+    /// The first bracket that closes what is not open, after which events can be missing, and whether it was found.
     pub(crate) odd: Option<usize>,
+    is_odd: bool,
 }
 
 impl Cutter {
@@ -81,6 +89,7 @@ impl Cutter {
             seen: 0,
             start: 0,
             odd: None,
+            is_odd: false,
         }
     }
 
@@ -135,8 +144,8 @@ impl Cutter {
                     if let Some(len) = is_end {
                         end(start, self.seen + at + len);
                     }
-                    if std::mem::take(&mut document.walk.is_odd) {
-                        self.odd.get_or_insert(self.seen + at);
+                    if std::mem::take(&mut document.walk.is_odd) && !std::mem::replace(&mut self.is_odd, true) {
+                        self.odd = Some(self.seen + at);
                     }
                 }
             }
@@ -238,6 +247,60 @@ impl Walk {
     }
 }
 
+/// A table of CSV, whose rows are records.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) separator: u8,
+    pub(crate) header: Vec<String>,
+}
+
+pub(crate) fn too_long() -> String {
+    format!("it has more than {} MiB", MAX_LINE >> 20)
+}
+
+/// Reads a record, which is a row of a table or JSON, or says why that is not possible.
+///
+/// # Errors
+/// [`Interrupted`].
+pub(crate) fn read_record<'t>(
+    record: &'t [u8],
+    table: Option<&'t Table>,
+    interrupt: Interrupt<'_>,
+) -> Result<Result<Json<'t>, String>, Interrupted> {
+    let record = record.trim_ascii();
+    if record.len() > MAX_LINE {
+        return Ok(Err(too_long()));
+    }
+    match (str::from_utf8(record), table) {
+        (Err(error), _) => Ok(Err(format!("it is not UTF-8 after {} bytes", error.valid_up_to()))),
+        (Ok(text), Some(table)) => Ok(table.row(text)),
+        (Ok(text), None) => Json::read(text, interrupt),
+    }
+}
+
+impl Table {
+    /// A row as an object. If it is of Event Viewer, whose header names five of six values, its names are numbers.
+    fn row<'t>(&'t self, row: &str) -> Result<Json<'t>, String> {
+        const NUMBERS: [&str; 6] = ["1", "2", "3", "4", "5", "6"];
+        let (cells, known) = (cells(row, self.separator)?, self.header.len());
+        let mut names: Vec<&str> = self.header.iter().map(String::as_str).collect();
+        if known == 5 && cells.len() == 6 && has_date(&cells[1]) {
+            names = NUMBERS.into();
+        }
+        if cells.len() != names.len() {
+            return Err(format!("it has {} values, and the header has {known}", cells.len()));
+        }
+        let texts = cells.into_iter().map(|cell| Json::Text(cell.replace('\0', "").into()));
+        Ok(Json::Object(names.into_iter().map(Cow::Borrowed).zip(texts).collect()))
+    }
+}
+
+/// Whether a text starts with a date in digits.
+fn has_date(text: &str) -> bool {
+    let after = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    (1..=4).contains(&(text.len() - after.len())) && after.starts_with(['-', '/', '.'])
+}
+
 /// The values of a row of CSV.
 ///
 /// # Errors
@@ -271,38 +334,6 @@ pub(crate) fn cells(row: &str, separator: u8) -> Result<Vec<String>, String> {
             Some(_) => return Err(format!("text follows the quotes of value {}", found.len())),
         }
     }
-}
-
-/// Whether a text starts with a date in digits.
-fn has_date(text: &str) -> bool {
-    let after = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    (1..=4).contains(&(text.len() - after.len())) && after.starts_with(['-', '/', '.'])
-}
-
-/// A row of CSV as JSON, without NULs. If it is of Event Viewer, whose header names five of six values, its names are numbers.
-///
-/// # Errors
-/// Why it does not fit the header.
-pub(crate) fn row_as_json(row: &str, separator: u8, header: &[String]) -> Result<String, String> {
-    let cells = cells(row, separator)?;
-    let is_numbered = header.len() == 5 && cells.len() == 6 && has_date(&cells[1]);
-    if cells.len() != header.len() && !is_numbered {
-        return Err(format!(
-            "it has {} values, and the header has {}",
-            cells.len(),
-            header.len()
-        ));
-    }
-    let member = |(at, cell): (usize, &String)| {
-        let name = if is_numbered {
-            (at + 1).to_string()
-        } else {
-            header[at].clone()
-        };
-        format!("{}:{}", Value::from(name), Value::from(cell.replace('\0', "")))
-    };
-    let members: Vec<_> = cells.iter().enumerate().map(member).collect();
-    Ok(format!("{{{}}}", members.join(",")))
 }
 
 #[cfg(test)]
@@ -381,15 +412,20 @@ mod tests {
         for row in ["\"x\"y\"", "1,\"x"] {
             assert!(cells(row, b',').is_err(), "{row}");
         }
-        let header = ["x".to_owned(), "y".to_owned()];
+        let table = |header: &[&str]| Table {
+            separator: b',',
+            header: header.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let row = |table: &Table, text| table.row(text).map(|row| row.to_string());
         assert_eq!(
-            row_as_json("1,\"\0\"", b',', &header).as_deref(),
+            row(&table(&["x", "y"]), "1,\"\0\"").as_deref(),
             Ok("{\"x\":\"1\",\"y\":\"\"}")
         );
-        let header = ["a", "b", "c", "d", "e"].map(str::to_owned);
-        let of_viewer = row_as_json("1,5/3/2024 8:58,3,4,5,6", b',', &header);
+        let table = table(&["a", "b", "c", "d", "e"]);
+        let of_viewer = row(&table, "1,5/3/2024 8:58,3,4,5,6");
         assert!(of_viewer.is_ok_and(|json| json.contains("\"6\":\"6\"")));
-        assert!(row_as_json("1,2,3,4,5,6", b',', &header).is_err());
-        assert!(row_as_json("1", b',', &header).is_err() && row_as_json("1,2,3,4,5,6,7", b',', &header).is_err());
+        for text in ["1,2,3,4,5,6", "1", "1,2,3,4,5,6,7"] {
+            assert!(row(&table, text).is_err(), "{text}");
+        }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{MapBuilder, MapFieldNames, StringViewBuilder};
+use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions, StringViewArray, TimestampNanosecondArray,
-    UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    ArrayRef, DictionaryArray, FixedSizeBinaryArray, StringViewArray, TimestampNanosecondArray, UInt8Array,
+    UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
-use evtx_format::Numbering;
 
+use crate::field_maps::FieldMaps;
 use crate::sources::COLUMNS;
 
 /// A name, unless the field has none, and a value, unless it is null.
@@ -31,38 +31,54 @@ pub(crate) enum Cell {
 /// The values of a row, by column.
 pub(crate) type Row = Vec<Cell>;
 
+impl Cell {
+    pub(crate) fn text(&self) -> Option<&str> {
+        if let Cell::Text(text) = self { Some(text) } else { None }
+    }
+
+    pub(crate) fn number(&self) -> Option<u64> {
+        if let Cell::Number(number) = self {
+            Some(*number)
+        } else {
+            None
+        }
+    }
+
+    fn time(&self) -> Option<i64> {
+        if let Cell::Time(nanos) = self {
+            Some(*nanos)
+        } else {
+            None
+        }
+    }
+
+    fn guid(&self) -> Option<[u8; 16]> {
+        if let Cell::Guid(bytes) = self {
+            Some(*bytes)
+        } else {
+            None
+        }
+    }
+}
+
 /// The schema of the rows.
 pub fn event_schema() -> SchemaRef {
-    Arc::new(Schema::new(COLUMNS.iter().cloned().collect::<Vec<_>>()))
+    Arc::new(Schema::new(COLUMNS.to_vec()))
 }
 
-/// Rows as a batch with the columns that have these indexes.
+/// A column of some rows.
 ///
 /// # Errors
-/// The error of Arrow if it refuses an array of the batch.
-pub(crate) fn batch(rows: &[Row], projection: &[usize]) -> Result<RecordBatch, ArrowError> {
-    let arrays = projection.iter().map(|&column| array(rows, column));
-    let arrays = arrays.collect::<Result<_, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-    let schema = Arc::new(event_schema().project(projection)?);
-    RecordBatch::try_new_with_options(schema, arrays, &options)
-}
-
-fn array(rows: &[Row], column: usize) -> Result<ArrayRef, ArrowError> {
-    let numbers = || {
-        rows.iter().map(move |row| {
-            if let Cell::Number(number) = row[column] {
-                Some(number)
-            } else {
-                None
-            }
-        })
-    };
+/// The error of Arrow if it refuses the array.
+pub(crate) fn array(rows: &[Row], column: usize) -> Result<ArrayRef, ArrowError> {
+    let cells = rows.iter().map(|row| &row[column]);
     macro_rules! whole {
         ($array:ty) => {
-            Arc::new(<$array>::from_iter(
-                numbers().map(|number| number?.try_into().ok()),
-            ))
+            Arc::new(
+                cells
+                    .map(|cell| cell.number()?.try_into().ok())
+                    .collect::<$array>(),
+            )
         };
     }
     Ok(match COLUMNS[column].data_type() {
@@ -70,65 +86,27 @@ fn array(rows: &[Row], column: usize) -> Result<ArrayRef, ArrowError> {
         DataType::UInt16 => whole!(UInt16Array),
         DataType::UInt32 => whole!(UInt32Array),
         DataType::UInt64 => whole!(UInt64Array),
-        DataType::Timestamp(..) => {
-            let time = |row: &Row| {
-                if let Cell::Time(nanos) = row[column] {
-                    Some(nanos)
+        DataType::Timestamp(..) => Arc::new(cells.map(Cell::time).collect::<TimestampNanosecondArray>()),
+        DataType::FixedSizeBinary(size) => {
+            let guids = cells.map(Cell::guid);
+            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(guids, *size)?)
+        }
+        DataType::Map(..) => {
+            let mut maps = FieldMaps::default();
+            for cell in cells {
+                let fields = if let Cell::Fields(fields) = cell {
+                    Some(fields)
                 } else {
                     None
+                };
+                for (name, value) in fields.into_iter().flatten() {
+                    maps.push(name.as_deref(), value.as_deref());
                 }
-            };
-            Arc::new(TimestampNanosecondArray::from_iter(rows.iter().map(time)))
+                maps.end(fields.is_some())?;
+            }
+            maps.finish()
         }
-        DataType::FixedSizeBinary(_) => {
-            let guid = |row: &Row| {
-                if let Cell::Guid(bytes) = row[column] {
-                    Some(bytes)
-                } else {
-                    None
-                }
-            };
-            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(
-                rows.iter().map(guid),
-                16,
-            )?)
-        }
-        DataType::Map(..) => maps(rows.iter().map(|row| &row[column]))?,
-        _ => {
-            let texts = rows.iter().map(|row| {
-                if let Cell::Text(text) = &row[column] {
-                    Some(text.as_str())
-                } else {
-                    None
-                }
-            });
-            Arc::new(StringViewArray::from_iter(texts))
-        }
+        DataType::Dictionary(..) => Arc::new(cells.map(Cell::text).collect::<DictionaryArray<Int32Type>>()),
+        _ => Arc::new(cells.map(Cell::text).collect::<StringViewArray>()),
     })
-}
-
-/// Unnamed values are `param1` and so on. A name that occurs again gets a number.
-fn maps<'c>(cells: impl Iterator<Item = &'c Cell>) -> Result<ArrayRef, ArrowError> {
-    let names = MapFieldNames {
-        entry: "entries".to_owned(),
-        key: "key".to_owned(),
-        value: "value".to_owned(),
-    };
-    let mut maps = MapBuilder::new(Some(names), StringViewBuilder::new(), StringViewBuilder::new());
-    for cell in cells {
-        let (mut taken, mut unnamed) = (Numbering::new(str::to_owned), 0);
-        let fields = if let Cell::Fields(fields) = cell {
-            Some(fields)
-        } else {
-            None
-        };
-        for (name, value) in fields.into_iter().flatten() {
-            unnamed += usize::from(name.is_none());
-            let name = name.clone().unwrap_or_else(|| format!("param{unnamed}"));
-            maps.keys().append_value(taken.take(name).0);
-            maps.values().append_option(value.as_deref());
-        }
-        maps.append(fields.is_some())?;
-    }
-    Ok(Arc::new(maps.finish()))
 }

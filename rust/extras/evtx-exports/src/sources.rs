@@ -1,35 +1,27 @@
 //! The sources of events, as `sources.tsv` describes them.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use arrow_schema::{DataType, Field, FieldRef};
-use evtx_reports::JsonTypes;
 use serde_json::{Map, Value};
 
-/// What the columns of `read_evtx` are without an option.
+use crate::types::{Node, Type};
+
+/// The columns of `read_evtx` without an option.
 pub(crate) static COLUMNS: LazyLock<Vec<FieldRef>> = LazyLock::new(|| {
-    // Texts without dictionaries.
-    let text = |name, is_nullable| Field::new(name, DataType::Utf8View, is_nullable);
-    let entry = DataType::Struct(vec![text("key", false), text("value", true)].into());
-    let map = DataType::Map(Field::new("entries", entry, false).into(), false);
-    let plain = |field: Field| match field.data_type() {
-        DataType::Dictionary(..) => field.with_data_type(DataType::Utf8View),
-        DataType::Map(..) => field.with_data_type(map.clone()),
-        _ => field,
-    };
     let columns = evtx_arrow::reference().into_iter();
     let always = columns.filter(|column| column.option.is_none());
-    always.map(|column| Arc::new(plain(column.field))).collect()
+    always.map(|column| column.field.into()).collect()
 });
 
-/// The index of a column of `read_evtx`.
-pub(crate) fn column(name: &str) -> Option<usize> {
-    COLUMNS.iter().position(|column| column.name() == name)
+/// The index of a column.
+pub(crate) fn column(name: &str) -> usize {
+    let found = COLUMNS.iter().position(|column| column.name() == name);
+    found.unwrap_or_else(|| unreachable!("read_evtx has no column {name}"))
 }
 
 /// The columns that each event has, unless a source never has them.
-pub(crate) static ALWAYS: LazyLock<[usize; 4]> =
-    LazyLock::new(|| ["time_created", "event_id", "provider", "computer"].map(|name| column(name).unwrap_or_default()));
+pub(crate) const ALWAYS: [&str; 4] = ["time_created", "event_id", "provider", "computer"];
 
 /// All sources, in the order of the file.
 pub(crate) static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| read(include_str!("../sources.tsv")));
@@ -38,8 +30,8 @@ pub(crate) static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| read(include
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) names: Vec<&'static str>,
-    /// What errors call it.
-    pub(crate) title: &'static str,
+    /// What its rows have: `an event of Winlogbeat, which has winlog`.
+    pub(crate) expected: String,
     /// Its forms. The first that fits a row counts.
     pub(crate) forms: Vec<Form>,
 }
@@ -51,12 +43,12 @@ pub(crate) struct Form {
     pub(crate) within: Option<&'static str>,
     /// The members that each row has, or any of several.
     pub(crate) has: Vec<Vec<&'static str>>,
-    /// What a row has, if the members do not say it.
-    pub(crate) is: Option<&'static str>,
     /// The member whose text is the event as XML.
     pub(crate) xml: Option<&'static str>,
-    pub(crate) root: Node,
-    pub(crate) types: JsonTypes,
+    /// The types of the values.
+    pub(crate) types: Node,
+    /// The member whose text has JSON, and the types of its values.
+    pub(crate) inner: Option<(&'static str, Node)>,
     pub(crate) entries: Vec<Entry>,
     /// How the fields of the event are written, if the row has them.
     pub(crate) fields: Option<Fields>,
@@ -69,90 +61,29 @@ pub(crate) struct Form {
 pub(crate) struct Entry {
     /// The index of the column.
     pub(crate) column: usize,
-    pub(crate) path: &'static str,
-    pub(crate) reads: Reads,
+    pub(crate) path: String,
+    /// The types of which the value has one. The first says how it is read.
+    pub(crate) types: Vec<Type>,
     /// What stands for texts.
     pub(crate) names: Map<String, Value>,
     /// Whether there are no other names.
     pub(crate) is_strict: bool,
-    /// Whether a value that is there can be null.
-    pub(crate) is_nullable: bool,
-}
-
-/// How a value is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reads {
-    /// By the type of the column.
-    Column,
-    Signed,
-    /// A number that can be hexadecimal.
-    Hex,
-    /// A time of the machine, if it has no offset.
-    Local,
-    /// A time in UTC, if it has no offset.
-    Utc,
-    /// A time as a number of seconds, or as a text.
-    Seconds,
-    /// Only what stands for a text.
-    Names,
-    Element,
-    Fields,
 }
 
 /// How the fields of an event are written.
 #[derive(Debug)]
 pub(crate) struct Fields {
+    /// Where the row has them; empty if they are members of the row.
+    pub(crate) path: String,
     words: Vec<&'static str>,
-    /// The members of the row that are not fields, if the others are.
-    pub(crate) not_fields: Option<Vec<&'static str>>,
+    /// The members of the row that are not fields.
+    pub(crate) others: Vec<&'static str>,
 }
 
 impl Fields {
     /// Whether a word of the file is about them.
     pub(crate) fn are(&self, word: &str) -> bool {
         self.words.contains(&word)
-    }
-}
-
-/// A value at a path: the entries that it fills, and its members.
-#[derive(Debug, Default)]
-pub(crate) struct Node {
-    pub(crate) entries: Vec<usize>,
-    pub(crate) members: Vec<(&'static str, Node)>,
-    /// The types of the JSON in its text, if it has any.
-    pub(crate) inner: Option<JsonTypes>,
-    /// The types of the value besides an object.
-    own: Vec<Value>,
-    is_always: bool,
-}
-
-impl Node {
-    fn member(&mut self, name: &'static str) -> &mut Node {
-        let at = self.members.iter().position(|(known, _)| *known == name);
-        let at = at.unwrap_or_else(|| {
-            self.members.push((name, Node::default()));
-            self.members.len() - 1
-        });
-        &mut self.members[at].1
-    }
-
-    /// The types of the value, as [`JsonTypes`] reads them.
-    fn types(&mut self) -> Value {
-        let mut all = self.own.clone();
-        let members = self.members.iter_mut().map(|(name, node)| {
-            let always = if node.is_always { "!" } else { "" };
-            (format!("{name}{always}"), node.types())
-        });
-        let members: Map<String, Value> = members.collect();
-        if self.inner.is_some() {
-            self.inner = Some(parsed(&members.into()));
-        } else if !members.is_empty() || all.is_empty() {
-            all.push(members.into());
-        }
-        match &all[..] {
-            [one] => one.clone(),
-            _ => all.into(),
-        }
     }
 }
 
@@ -164,14 +95,18 @@ pub(crate) fn source_names() -> impl Iterator<Item = &'static str> {
 fn read(text: &'static str) -> Vec<Source> {
     let mut sources: Vec<Source> = Vec::new();
     for block in text.split("\n# source: ").skip(1) {
-        let (head, lines) = block.split_once('\n').unwrap_or((block, ""));
-        let (names, title) = head.split_once('\t').unwrap_or((head, head));
+        let (head, lines) = block.split_once('\n').unwrap_or_default();
+        let (names, title) = head.split_once('\t').unwrap_or_default();
+        let names: Vec<_> = names.split(' ').collect();
         let form = Form::read(lines);
-        match sources.iter_mut().find(|source| source.title == title) {
+        match sources.last_mut().filter(|source| source.names == names) {
             Some(source) => source.forms.push(form),
             None => sources.push(Source {
-                names: names.split(' ').collect(),
-                title,
+                names,
+                expected: format!(
+                    "an event of {title}, which has {}",
+                    about(lines, "is").unwrap_or_default()
+                ),
                 forms: vec![form],
             }),
         }
@@ -179,134 +114,90 @@ fn read(text: &'static str) -> Vec<Source> {
     sources
 }
 
+/// The text of a comment at the start of a block.
+fn about(lines: &'static str, name: &str) -> Option<&'static str> {
+    let mut comments = lines
+        .lines()
+        .filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
+    comments.find(|(known, _)| *known == name).map(|(_, text)| text)
+}
+
 impl Form {
     fn read(lines: &'static str) -> Self {
-        let about = |name: &str| {
-            let mut found = lines
-                .lines()
-                .filter_map(|line| line.strip_prefix("# ")?.strip_prefix(name));
-            found.next().map(|text| text.trim_start_matches(": "))
-        };
-        let has = about("has")
-            .unwrap_or_default()
-            .split(", ")
-            .map(|any| any.split('|').collect());
+        let has = about(lines, "has").unwrap_or_default().split(", ");
         let mut form = Form {
-            within: about("within"),
-            has: has.collect(),
-            is: about("is"),
-            xml: about("xml"),
-            root: Node::default(),
-            types: JsonTypes::default(),
+            within: about(lines, "within"),
+            has: has.map(|any| any.split('|').collect()).collect(),
+            xml: about(lines, "xml"),
+            types: Node::default(),
+            inner: None,
             entries: Vec::new(),
             fields: None,
             members: None,
         };
-        let mut no_fields = Vec::new();
+        let mut others: Vec<&str> = form.xml.into_iter().collect();
         for line in lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let mut cells = line.split('\t');
             let mut next = || cells.next().unwrap_or_default();
             match (next(), next(), next(), next()) {
-                ("no field", names, ..) => no_fields.extend(names.split(", ")),
+                ("no field", names, ..) => others.extend(names.split(", ")),
                 (kind @ ("only" | "one"), path, names, _) => {
                     form.members = Some((path, kind == "one", names.split(' ').collect()));
                 }
-                ("event_data", path, words, _) => form.take_fields(path, words),
-                (name, path, json_type, names) => form.take(name, path, json_type, names),
+                ("event_data", path, words, _) => {
+                    let types = match words.split(' ').next() {
+                        Some("flat") => "",
+                        Some("xml") => "VARCHAR",
+                        Some("text") => "VARCHAR {}",
+                        _ => "JSON",
+                    };
+                    form.add(path, types);
+                    form.fields = Some(Fields {
+                        path: path.replace('!', ""),
+                        words: words.split(' ').collect(),
+                        others: Vec::new(),
+                    });
+                }
+                (name, path, types, names) => {
+                    let column = column(name);
+                    let types = if types.is_empty() {
+                        type_of(&COLUMNS[column])
+                    } else {
+                        types
+                    };
+                    let (is_strict, names) = names.strip_prefix('!').map_or((false, names), |names| (true, names));
+                    let entry = Entry {
+                        column,
+                        path: path.replace('!', ""),
+                        types: form.add(path, types),
+                        names: serde_json::from_str(names).unwrap_or_default(),
+                        is_strict,
+                    };
+                    form.entries.push(entry);
+                }
             }
         }
-        if let Some(Fields {
-            not_fields: Some(names),
-            ..
-        }) = &mut form.fields
-        {
-            let own = form.root.members.iter().map(|(name, _)| *name);
-            names.extend(no_fields.into_iter().chain(own).chain(form.xml));
+        others.extend(form.types.members.iter().map(|(name, _)| *name));
+        if let Some(fields) = form.fields.as_mut().filter(|fields| fields.are("flat")) {
+            fields.others = others;
         }
-        form.types = parsed(&form.root.types());
         form
     }
 
-    fn take(&mut self, name: &str, path: &'static str, json_type: &str, names: &str) {
-        let column = column(name).unwrap_or_default();
-        let reads = match json_type {
-            "SIGNED" => Reads::Signed,
-            "LOCAL" => Reads::Local,
-            "UTC" => Reads::Utc,
-            "ELEMENT" => Reads::Element,
-            text if text.contains("HEX") => Reads::Hex,
-            text if text.contains("SECONDS") => Reads::Seconds,
-            "VARCHAR" if !names.is_empty() && type_of(&COLUMNS[column]).starts_with('U') => Reads::Names,
-            _ => Reads::Column,
+    /// Adds the types of the value at a path, and returns them.
+    fn add(&mut self, path: &'static str, types: &str) -> Vec<Type> {
+        let Some((member, path)) = path.split_once("{}.") else {
+            return self.types.add(path, types);
         };
-        let json_type = match (json_type, reads) {
-            ("", _) => type_of(&COLUMNS[column]).into(),
-            ("SIGNED" | "TEXT", _) => "JSON".into(),
-            (_, Reads::Local | Reads::Utc) => "VARCHAR".into(),
-            (_, Reads::Element) => "JSON".into(),
-            (text, _) => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)),
-        };
-        let (is_strict, names) = names.strip_prefix('!').map_or((false, names), |names| (true, names));
-        let is_nullable = json_type.as_array().is_some_and(|all| all.contains(&Value::Null));
-        self.add(path, json_type);
-        self.entries.push(Entry {
-            column,
-            path,
-            reads,
-            names: serde_json::from_str(names).unwrap_or_default(),
-            is_strict,
-            is_nullable,
-        });
-    }
-
-    fn take_fields(&mut self, path: &'static str, words: &'static str) {
-        let fields = Fields {
-            words: words.split(' ').collect(),
-            not_fields: words.contains("flat").then(Vec::new),
-        };
-        if !path.is_empty() {
-            let json_type = match words.split(' ').next() {
-                Some("xml") => Value::from("VARCHAR"),
-                Some("text") => serde_json::json!(["VARCHAR", {}]),
-                _ => "JSON".into(),
-            };
-            self.add(path, json_type);
-            self.entries.push(Entry {
-                column: column("event_data").unwrap_or_default(),
-                path,
-                reads: Reads::Fields,
-                names: Map::new(),
-                is_strict: false,
-                is_nullable: true,
-            });
-        }
-        self.fields = Some(fields);
-    }
-
-    /// Adds the next entry at a path.
-    fn add(&mut self, path: &'static str, json_type: Value) {
-        let mut node = &mut self.root;
-        for segment in path.split('.') {
-            let name = segment.trim_end_matches("{}");
-            node = node.member(name.trim_end_matches('!'));
-            node.is_always |= name.ends_with('!');
-            if name != segment && node.inner.is_none() {
-                node.inner = Some(JsonTypes::default());
-                node.own = vec!["VARCHAR".into()];
-            }
-        }
-        node.entries.push(self.entries.len());
-        if !node.own.contains(&json_type) {
-            node.own.push(json_type);
-        }
+        self.types.add(member, "VARCHAR");
+        let (_, inner) = self
+            .inner
+            .get_or_insert_with(|| (member.trim_end_matches('!'), Node::default()));
+        inner.add(path, types)
     }
 }
 
-fn parsed(types: &Value) -> JsonTypes {
-    types.to_string().parse().unwrap_or_default()
-}
-
-/// The type of a column, as [`JsonTypes`] name it.
+/// The type of a column, as the file names it.
 fn type_of(column: &Field) -> &'static str {
     match column.data_type() {
         DataType::UInt8 => "UTINYINT",
@@ -344,7 +235,7 @@ mod tests {
                 "" | "no field" | "only" | "one" => {}
                 name if name.starts_with('#') => {}
                 name => {
-                    assert!(column(name).is_some(), "{line}");
+                    assert!(COLUMNS.iter().any(|column| column.name() == name), "{line}");
                     let names = rest.split('\t').nth(2).unwrap_or_default().trim_start_matches('!');
                     let is_json = names.is_empty() || serde_json::from_str::<Map<String, Value>>(names).is_ok();
                     assert!(is_json, "{line}");
@@ -353,6 +244,7 @@ mod tests {
         }
         for form in SOURCES.iter().flat_map(|source| &source.forms) {
             assert!(!form.has.is_empty() && (form.xml.is_some() || form.entries.len() > 5));
+            assert!(form.entries.iter().all(|entry| !entry.types.is_empty()));
         }
     }
 }

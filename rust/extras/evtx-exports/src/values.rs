@@ -1,16 +1,37 @@
-//! The values of exports: numbers, times and GUIDs in texts, and the members of JSON.
+//! The values of exports: numbers, times and GUIDs in texts.
 
-use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
+use regex_automata::meta::Regex;
 use uuid::Uuid;
+
+use crate::json::Json;
 
 /// The least and the first too late year of a time in nanoseconds.
 const YEARS: std::ops::Range<i16> = 1678..2262;
 
 /// The year in which Windows' times begin. One at its start stands for none.
 const NO_YEAR: i16 = 1601;
+
+/// A time as Windows writes it in XML.
+static ISO: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})?$")
+});
+
+/// A time as Windows writes it for people: the parts of the date with their separators, of the clock, the half of the day, and
+/// an offset.
+static LOCAL: LazyLock<Regex> = LazyLock::new(|| {
+    regex(concat!(
+        r"^([0-9]{1,4})([-/.])([0-9]{1,4})([-/.])([0-9]{1,4})[T ,]\s*",
+        r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?(?:\.([0-9]*))?\s*(AM|PM)?\s*(.*)$"
+    ))
+});
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap_or_else(|error| unreachable!("{pattern}: {error}"))
+}
 
 /// The order of the day and the month in a date with slashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,20 +52,15 @@ pub(crate) struct Times {
 /// # Errors
 /// Why there is none.
 pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
-    if let Some(seconds) = offset(name) {
-        return Offset::from_seconds(seconds)
-            .map(TimeZone::fixed)
-            .map_err(|why| why.to_string());
-    }
     let unknown =
         |_| format!("unknown time zone '{name}': pass a name such as 'Europe/Berlin', or an offset such as '+01:00'");
-    TimeZone::get(name).map_err(unknown)
+    offset(name).map_or_else(|| TimeZone::get(name).map_err(unknown), Ok)
 }
 
-/// The seconds of an offset: `Z`, `+01:00`, `-0330`.
-fn offset(text: &str) -> Option<i32> {
+/// An offset as a zone: `Z`, `+01:00`, `-0330`.
+fn offset(text: &str) -> Option<TimeZone> {
     let sign = match text.as_bytes().first()? {
-        b'Z' | b'z' if text.len() == 1 => return Some(0),
+        b'Z' | b'z' if text.len() == 1 => return Some(TimeZone::UTC),
         b'+' => 1,
         b'-' => -1,
         _ => return None,
@@ -52,7 +68,8 @@ fn offset(text: &str) -> Option<i32> {
     let digits = text[1..].replace(':', "");
     let number = |range: std::ops::Range<usize>| -> Option<i32> { digits.get(range)?.parse().ok() };
     let (hours, minutes) = (number(0..2)?, number(2..4)?);
-    (digits.len() == 4 && hours <= 25 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60)
+    let offset = Offset::from_seconds(sign * (hours * 60 + minutes) * 60).ok()?;
+    (digits.len() == 4 && minutes < 60).then(|| TimeZone::fixed(offset))
 }
 
 impl Times {
@@ -70,92 +87,62 @@ impl Times {
             let millis: i64 = millis[..end].parse().map_err(|_| wrong())?;
             return millis.checked_mul(1_000_000).map(Some).ok_or_else(wrong);
         }
-        let (moment, zone) = self.moment(text).ok_or_else(wrong)?.ok_or_else(|| {
-            format!("the order of day and month in '{text}' is not known: pass date_order := 'mdy' or 'dmy'")
-        })?;
+        let (moment, zone) = self.moment(text).unwrap_or_else(|| Err(wrong()))?;
         if moment.year() == NO_YEAR && (moment.month(), moment.day(), moment.hour()) == (1, 1, 0) {
             return Ok(None);
         }
         if !YEARS.contains(&moment.year()) {
             return Err(wrong());
         }
-        let nanos = |moment: DateTime| -> Option<i64> {
-            let at = TimeZone::UTC.to_timestamp(moment).ok()?.as_nanosecond();
-            i64::try_from(at).ok()
-        };
-        let local = nanos(moment).ok_or_else(wrong)?;
-        match (zone, &self.zone) {
-            (Some(seconds), _) => local
-                .checked_sub(i64::from(seconds) * 1_000_000_000)
-                .map(Some)
-                .ok_or_else(wrong),
-            (None, _) if utc => Ok(Some(local)),
-            (None, Some(zone)) => {
-                let at = zone.to_ambiguous_timestamp(moment).unambiguous();
-                let at = at.map_err(|_| format!("'{text}' is a time that the zone has twice or not at all"))?;
-                i64::try_from(at.as_nanosecond()).map(Some).map_err(|_| wrong())
-            }
-            (None, None) => Err(format!(
-                "'{text}' has no offset: pass time_zone := 'Europe/Berlin', or the like"
-            )),
-        }
+        let zone = zone.or(utc.then_some(TimeZone::UTC)).or_else(|| self.zone.clone());
+        let zone =
+            zone.ok_or_else(|| format!("'{text}' has no offset: pass time_zone := 'Europe/Berlin', or the like"))?;
+        let at = zone.to_ambiguous_timestamp(moment).unambiguous();
+        let at = at.map_err(|_| format!("'{text}' is a time that the zone has twice or not at all"))?;
+        i64::try_from(at.as_nanosecond()).map(Some).map_err(|_| wrong())
     }
 
-    /// The date and time of a text with its offset in seconds. `Some(None)` if the order of day and month is not known.
-    #[allow(clippy::option_option)] // three different answers
-    fn moment(&self, text: &str) -> Option<Option<(DateTime, Option<i32>)>> {
-        let end = text.find([' ', 'T', ','])?;
-        let (date, rest) = (&text[..end], text[end + 1..].trim_start());
-        let separator = date.chars().find(|letter| !letter.is_ascii_digit())?;
-        let mut parts = date.split(separator).map(|part| {
-            let is_number = (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-            is_number.then(|| part.parse::<i16>().ok()).flatten()
-        });
-        let (first, second, third) = (parts.next()??, parts.next()??, parts.next()??);
-        let is_last = parts.next().is_none() && ['-', '/', '.'].contains(&separator);
-        let has_year_first = date.len() - date.trim_start_matches(|letter: char| letter.is_ascii_digit()).len() == 4;
-        let (year, month, day) = match (has_year_first, separator, self.order) {
-            (true, ..) => (first, second, third),
-            (false, '.', _) | (false, _, Some(DateOrder::DayMonth)) => (third, second, first),
-            (false, _, Some(DateOrder::MonthDay)) => (third, first, second),
-            (false, _, None) => return Some(None),
+    /// The date and time of a text with its offset; `None` if it is not a time.
+    ///
+    /// # Errors
+    /// If the order of day and month is not known.
+    fn moment(&self, text: &str) -> Option<Result<(DateTime, Option<TimeZone>), String>> {
+        let mut found = LOCAL.create_captures();
+        LOCAL.captures(text, &mut found);
+        let part = |nth| found.get_group(nth).map(|span| &text[span]);
+        let number = |nth| part(nth)?.parse::<i16>().ok();
+        let (first, second, third, separator) = (number(1)?, number(3)?, number(5)?, part(2)?);
+        let (year, month, day) = match (part(1)?.len(), separator, self.order) {
+            (4, ..) => (first, second, third),
+            (_, ".", _) | (_, _, Some(DateOrder::DayMonth)) => (third, second, first),
+            (_, _, Some(DateOrder::MonthDay)) => (third, first, second),
+            (_, _, None) => {
+                return Some(Err(format!(
+                    "the order of day and month in '{text}' is not known: pass date_order := 'mdy' or 'dmy'"
+                )));
+            }
         };
-        let day = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
-        // The clock ends where its digits do.
-        let is_clock = |letter: char| letter.is_ascii_digit() || letter == ':' || letter == '.';
-        let clock_end = rest.find(|letter| !is_clock(letter)).unwrap_or(rest.len());
-        let (clock, after) = rest.split_at(clock_end);
-        let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
-        let mut numbers = clock
-            .split(':')
-            .map(|part| part.parse::<i8>().ok().filter(|_| part.len() <= 2));
-        let (hour, minute) = (numbers.next()??, numbers.next()??);
-        let second = numbers.next().unwrap_or(Some(0))?;
-        let digits = fraction.get(..9).unwrap_or(fraction);
-        let nanos = format!("{digits:0<9}").parse().ok()?;
-        let after = after.trim_start_matches(char::is_whitespace);
-        let half = [("AM", 0), ("PM", 12)]
-            .into_iter()
-            .find(|(name, _)| after.starts_with(name));
-        let (hour, after) = match half {
-            Some((name, add)) if (1..=12).contains(&hour) => (hour % 12 + add, after[name.len()..].trim_start()),
-            Some(_) => return None,
-            None => (hour, after),
+        let hour = match (number(6)?, part(10)) {
+            (hour, None) => hour,
+            (hour @ 1..=12, Some(half)) => hour % 12 + if half == "PM" { 12 } else { 0 },
+            _ => return None,
         };
-        let zone = match after {
+        let [month, day, hour, minute, second] = [month, day, hour, number(7)?, number(8).unwrap_or_default()]
+            .map(|number| i8::try_from(number).unwrap_or(-1));
+        let fraction = part(9).unwrap_or_default();
+        let nanos = format!("{:0<9}", fraction.get(..9).unwrap_or(fraction)).parse().ok()?;
+        let zone = match part(11)? {
             "" => None,
             text => Some(offset(text)?),
         };
-        let is_sound = is_last && numbers.next().is_none() && second < 60;
-        let moment = day
-            .at(0, 0, 0, 0)
-            .with()
-            .hour(hour)
-            .minute(minute)
-            .second(second)
-            .subsec_nanosecond(nanos);
-        is_sound.then_some(Some((moment.build().ok()?, zone)))
+        let moment = DateTime::new(year, month, day, hour, minute, second, nanos).ok()?;
+        (part(4)? == separator).then_some(Ok((moment, zone)))
     }
+}
+
+/// Whether a text has the form of times in XML.
+pub(crate) fn is_iso(text: &str) -> bool {
+    ISO.is_match(text)
 }
 
 /// A time of so many seconds since 1970, in nanoseconds with the precision of Windows; `None` for the time 0 of Windows.
@@ -165,75 +152,44 @@ pub(crate) fn of_seconds(seconds: f64) -> Option<i64> {
     (ticks.abs() < 9.2e16).then(|| ticks.round_ties_even() as i64 * 100)
 }
 
-/// A whole number, perhaps with a fraction of zeros.
-pub(crate) fn whole(text: &str) -> Option<u64> {
-    let (digits, zeros) = text.split_once('.').unwrap_or((text, "0"));
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let is_whole = !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0');
-    (is_number && is_whole).then(|| digits.parse().ok()).flatten()
+/// A value that is a number.
+pub(crate) fn number(json: &Json<'_>) -> Option<f64> {
+    if let Json::Literal(text) = json {
+        text.parse().ok()
+    } else {
+        None
+    }
 }
 
-/// A number in hexadecimal after `0x`, or a whole number. It can have a sign if `is_signed`.
-pub(crate) fn bits(text: &str, is_signed: bool) -> Option<u64> {
-    match (text.strip_prefix("0x"), text.parse::<i64>()) {
-        (Some(digits), _) => u64::from_str_radix(digits, 16).ok(),
-        (None, Ok(number)) if is_signed => Some(number.cast_unsigned()),
-        (None, _) => whole(text),
+/// A whole number, perhaps with a fraction of zeros, or an exponent if it is not a text.
+pub(crate) fn whole(json: &Json<'_>) -> Option<u128> {
+    let text = match json {
+        Json::Text(text) => text,
+        Json::Literal(text) => *text,
+        _ => return None,
+    };
+    let (digits, zeros) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number && !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0') {
+        return Some(digits.parse().unwrap_or(u128::MAX));
     }
+    let is_whole = |number: &f64| *number >= 0.0 && number.fract() == 0.0;
+    number(json).filter(is_whole).map(|number| number as u128)
+}
+
+/// A hexadecimal number of 64 bits, after `0x`.
+pub(crate) fn hex(text: &str) -> Option<u64> {
+    let digits = text
+        .strip_prefix("0x")
+        .filter(|digits| !digits.starts_with('+') && digits.len() <= 16)?;
+    u64::from_str_radix(digits, 16).ok()
 }
 
 /// The bytes of a GUID, in the order of its text.
 pub(crate) fn guid(text: &str) -> Option<[u8; 16]> {
-    let inner = text
-        .strip_prefix('{')
-        .and_then(|text| text.strip_suffix('}'))
-        .unwrap_or(text);
-    (inner.len() == 36)
-        .then(|| Uuid::try_parse(inner).ok().map(Uuid::into_bytes))
-        .flatten()
-}
-
-/// A value of JSON as a text: the text itself, or the JSON without white space. `None` for null.
-pub(crate) fn text_of(raw: &str) -> Option<Cow<'_, str>> {
-    match raw.as_bytes().first()? {
-        b'n' => None,
-        b'"' => Some(unquoted(raw)),
-        b'{' | b'[' => Some(compact(raw).into()),
-        _ => Some(raw.into()),
-    }
-}
-
-/// The text in quotes of JSON.
-fn unquoted(raw: &str) -> Cow<'_, str> {
-    let inner = raw
-        .strip_prefix('"')
-        .and_then(|raw| raw.strip_suffix('"'))
-        .unwrap_or(raw);
-    match inner.contains('\\') {
-        true => serde_json::from_str::<String>(raw).unwrap_or_default().into(),
-        false => inner.into(),
-    }
-}
-
-/// JSON without white space between its values, and with no more escapes than it needs.
-pub(crate) fn compact(raw: &str) -> String {
-    let (mut out, mut rest) = (String::with_capacity(raw.len()), raw);
-    while let Some(at) = rest.find('"') {
-        out.extend(rest[..at].chars().filter(|letter| !letter.is_ascii_whitespace()));
-        let mut end = at + 1;
-        let bytes = rest.as_bytes();
-        while bytes.get(end).is_some_and(|&byte| byte != b'"') {
-            end += if bytes[end] == b'\\' { 2 } else { 1 };
-        }
-        let text = &rest[at..(end + 1).min(rest.len())];
-        match text.contains('\\') {
-            true => out += &serde_json::Value::from(unquoted(text)).to_string(),
-            false => out += text,
-        }
-        rest = &rest[at + text.len()..];
-    }
-    out.extend(rest.chars().filter(|letter| !letter.is_ascii_whitespace()));
-    out
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    let guid = inner.or(Some(text)).filter(|text| text.len() == 36)?;
+    Uuid::try_parse(guid).ok().map(Uuid::into_bytes)
 }
 
 #[cfg(test)]
@@ -241,29 +197,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_written_without_white_space_and_escapes() {
-        for (json, expected) in [
-            ("{ \"a\" : [ 1 , \"b c\" ] }", "{\"a\":[1,\"b c\"]}"),
-            ("{\"\\u0061\": \"\\u003c\\\"\\\\\"}", "{\"a\":\"<\\\"\\\\\"}"),
-            ("[\"\\\\\", \"\"]", "[\"\\\\\",\"\"]"),
-        ] {
-            assert_eq!(compact(json), expected);
-        }
-        assert_eq!(text_of("\"a\\n\\u00e9\"").as_deref(), Some("a\n\u{e9}"));
-        assert_eq!((text_of("null"), text_of("1.50").as_deref()), (None, Some("1.50")));
-    }
-
-    #[test]
     fn numbers_are_whole() {
+        let of_text = |text: &'static str| whole(&Json::Text(text.into()));
         assert_eq!(
-            [whole("7"), whole("7.00"), whole("7.5"), whole("-7"), whole("")],
-            [Some(7), Some(7), None, None, None]
+            ["7", "7.00", "7.5", "-7", "", "7e0"].map(of_text),
+            [Some(7), Some(7), None, None, None, None]
         );
+        let of_literal = |text| whole(&Json::Literal(text));
         assert_eq!(
-            [bits("0x8020000000000000", false), bits("-9214364837600034816", true)],
-            [Some(0x8020_0000_0000_0000); 2]
+            ["7", "7e2", "-0.0", "true", "0.5"].map(of_literal),
+            [Some(7), Some(700), Some(0), None, None]
         );
-        assert_eq!([bits("-1", false), bits("0x", true)], [None; 2]);
+        assert_eq!(of_text(&"9".repeat(50).leak()[..]), Some(u128::MAX));
+        assert_eq!(
+            ["0x8020000000000000", "0x", "0x+1", "7"].map(hex),
+            [Some(0x8020_0000_0000_0000), None, None, None]
+        );
         assert_eq!(
             [of_seconds(1.5), of_seconds(-11_644_473_600.0)],
             [Some(1_500_000_000), None]

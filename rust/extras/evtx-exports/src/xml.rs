@@ -1,17 +1,19 @@
-//! Events that a row has as XML. They are read as those of `read_evtx_xml`.
+//! Events that rows have as XML. They are read as those of `read_evtx_xml`.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::ArrowError;
+use arrow_select::concat::concat_batches;
+use arrow_select::interleave::interleave;
 use evtx_archive::log_of_texts;
 use evtx_arrow::{DecodeError, Decoder, Options, Scan};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::Layout;
 
-use crate::rows::{Cell, Row};
+use crate::rows::{Cell, Row, array, event_schema};
 use crate::sources::{ALWAYS, COLUMNS, column};
 
 /// The namespace of events.
@@ -50,113 +52,85 @@ impl Xml {
     }
 }
 
-/// Fills rows with what they have as XML. Returns why an event cannot be read, or not as a whole, with the index of its row.
-///
-/// # Errors
-/// Those of [`Decoder`].
-pub(crate) fn fill(
-    rows: &mut [Row],
-    xml: &[(usize, Xml)],
-    interrupt: Interrupt<'_>,
-) -> Result<Vec<(usize, String)>, DecodeError> {
-    if xml.is_empty() {
-        return Ok(Vec::new());
-    }
-    let texts: Vec<String> = xml.iter().map(|(_, xml)| xml.text()).collect();
-    let (log, reasons) = log_of_texts(texts.iter().map(String::as_str));
-    let id = column("record_id").unwrap_or_default();
-    let all: Vec<usize> = (0..COLUMNS.len()).collect();
-    let mut decoder = Decoder::new(Arc::new(Scan::new(Options::default(), &all)));
-    let layout = Layout::new(log.len() as u64, 0);
-    let blocks = (0..).map_while(|index| layout.block(index));
-    for block in blocks {
-        let mut rest = log.get(block.offset as usize..).unwrap_or_default();
-        decoder.start(&"".into(), None, block);
-        while !decoder.is_done() {
-            rest = &rest[decoder.decode(rest, interrupt)?..];
-            let Some(batch) = decoder.flush()? else { continue };
-            for row in 0..batch.num_rows() {
-                let number = if let Cell::Number(id) = cell(&batch, id, row) {
-                    id
-                } else {
-                    0
-                };
-                let number = usize::try_from(number).unwrap_or_default();
-                if let Some((at, xml)) = number.checked_sub(1).and_then(|number| xml.get(number)) {
-                    xml.fill(&mut rows[*at], &batch, row);
-                }
-            }
-        }
-    }
-    let lacks = |row: &Row, xml: &Xml| {
-        let mut lacks = ALWAYS.iter().filter(|&&column| row[column] == Cell::Null);
-        let name = lacks.next().filter(|_| matches!(xml, Xml::Event(_)));
-        name.map(|&column| format!("its XML has no {}", COLUMNS[column].name()))
-    };
-    let reasons = xml.iter().zip(reasons).filter_map(|((at, xml), why)| {
-        let why = why.map(|why| format!("the XML cannot be read: {why}"));
-        Some((*at, why.or_else(|| lacks(&rows[*at], xml))?))
-    });
-    Ok(reasons.collect())
+/// The events that some rows have as XML.
+pub(crate) struct XmlRows {
+    events: RecordBatch,
+    /// By row: the index of its event.
+    of_row: Vec<Option<usize>>,
 }
 
-impl Xml {
-    /// Fills the columns that a row lacks.
-    fn fill(&self, row: &mut Row, batch: &RecordBatch, from: usize) {
-        let is_of = |name: &str| match self {
-            // The ID of the record is that of the event.
-            Xml::Event(_) => !["record_id", "filename", "error"].contains(&name),
-            Xml::Fields(_) => ["event_data", "user_data"].contains(&name),
+impl XmlRows {
+    /// Reads the XML of rows. Also returns why an event cannot be read, or not as a whole, by the index of its row.
+    ///
+    /// # Errors
+    /// Those of [`Decoder`].
+    pub(crate) fn read(
+        rows: &[Row],
+        xml: &[(usize, Xml)],
+        interrupt: Interrupt<'_>,
+    ) -> Result<(Self, Vec<(usize, String)>), DecodeError> {
+        let texts: Vec<String> = xml.iter().map(|(_, xml)| xml.text()).collect();
+        let (log, reasons) = log_of_texts(texts.iter().map(String::as_str));
+        let all: Vec<usize> = (0..COLUMNS.len()).collect();
+        let mut decoder = Decoder::new(Arc::new(Scan::new(Options::default(), &all)));
+        let layout = Layout::new(log.len() as u64, 0);
+        let mut batches = Vec::new();
+        for block in (0..).map_while(|index| layout.block(index)) {
+            let mut rest = log.get(block.offset as usize..).unwrap_or_default();
+            decoder.start(&"".into(), None, block);
+            while !decoder.is_done() {
+                rest = &rest[decoder.decode(rest, interrupt)?..];
+                batches.extend(decoder.flush()?);
+            }
+        }
+        let events = concat_batches(&event_schema(), &batches)?;
+        // The ID of a record is the number of its text.
+        let mut of_row = vec![None; rows.len()];
+        for (event, id) in events
+            .column(column("record_id"))
+            .as_primitive::<UInt64Type>()
+            .values()
+            .iter()
+            .enumerate()
+        {
+            if let Some((row, _)) = usize::try_from(*id).ok().and_then(|id| xml.get(id.checked_sub(1)?)) {
+                of_row[*row] = Some(event);
+            }
+        }
+        let read = XmlRows { events, of_row };
+        let lacks = |row: usize, name: &str| {
+            let event = read.of_row[row];
+            rows[row][column(name)] == Cell::Null
+                && event.is_none_or(|event| read.events.column(column(name)).is_null(event))
         };
-        for (at, _) in COLUMNS.iter().enumerate().filter(|(_, column)| is_of(column.name())) {
-            if row[at] == Cell::Null {
-                row[at] = cell(batch, at, from);
-            }
-        }
-        if let (Xml::Event(_), Some(id), Some(number)) = (self, column("record_id"), column("event_record_id")) {
-            row[id] = row[number].clone();
-        }
+        let reasons = xml.iter().zip(reasons).filter_map(|((row, xml), why)| {
+            let why = why.map(|why| format!("the XML cannot be read: {why}"));
+            let lacking = ALWAYS
+                .into_iter()
+                .find(|name| matches!(xml, Xml::Event(_)) && lacks(*row, name));
+            Some((*row, why.or_else(|| Some(format!("its XML has no {}", lacking?)))?))
+        });
+        let reasons = reasons.collect();
+        Ok((read, reasons))
     }
-}
 
-/// A value of a batch.
-fn cell(batch: &RecordBatch, column: usize, row: usize) -> Cell {
-    let array = batch.column(column);
-    if array.is_null(row) {
-        return Cell::Null;
+    /// A column of the rows, with the values of the events where the rows have none.
+    ///
+    /// # Errors
+    /// The error of Arrow if it refuses an array.
+    pub(crate) fn array(&self, rows: &[Row], index: usize) -> Result<ArrayRef, ArrowError> {
+        let own = array(rows, index)?;
+        let from = match &**COLUMNS[index].name() {
+            "error" | "filename" => return Ok(own),
+            // That of the log is the number of the text.
+            "record_id" => column("event_record_id"),
+            _ => index,
+        };
+        let place = |row: usize| match self.of_row[row] {
+            Some(event) if own.is_null(row) => (1, event),
+            _ => (0, row),
+        };
+        let places: Vec<_> = (0..rows.len()).map(place).collect();
+        interleave(&[&own, self.events.column(from)], &places)
     }
-    match array.data_type() {
-        DataType::UInt8 => Cell::Number(array.as_primitive::<UInt8Type>().value(row).into()),
-        DataType::UInt16 => Cell::Number(array.as_primitive::<UInt16Type>().value(row).into()),
-        DataType::UInt32 => Cell::Number(array.as_primitive::<UInt32Type>().value(row).into()),
-        DataType::UInt64 => Cell::Number(array.as_primitive::<UInt64Type>().value(row)),
-        DataType::Timestamp(..) => Cell::Time(array.as_primitive::<TimestampNanosecondType>().value(row)),
-        DataType::FixedSizeBinary(_) => {
-            let bytes = array.as_fixed_size_binary().value(row);
-            bytes.try_into().map_or(Cell::Null, Cell::Guid)
-        }
-        DataType::Map(..) => {
-            let entries = array.as_map().value(row);
-            let [names, values] = [0, 1].map(|at| entries.column(at));
-            let fields = (0..entries.len()).map(|at| (text(names, at), text(values, at)));
-            Cell::Fields(fields.collect())
-        }
-        _ => text(array, row).map_or(Cell::Null, Cell::Text),
-    }
-}
-
-fn text(array: &dyn Array, row: usize) -> Option<String> {
-    if array.is_null(row) {
-        return None;
-    }
-    let found = match array.data_type() {
-        DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            let key = dictionary.normalized_keys()[row];
-            dictionary.values().as_string::<i32>().value(key)
-        }
-        DataType::Utf8View => array.as_string_view().value(row),
-        _ => array.as_string::<i32>().value(row),
-    };
-    Some(found.to_owned())
 }

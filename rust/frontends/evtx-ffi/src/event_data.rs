@@ -1,11 +1,8 @@
 //! The function that makes a map such as `event_data`, for a vector of rows at a time.
 
-use std::sync::Arc;
-
 use arrow_array::ArrayRef;
-use arrow_array::builder::{MapBuilder, MapFieldNames, StringViewBuilder};
 use arrow_schema::{DataType, Field};
-use evtx_format::Numbering;
+use evtx_exports::FieldMaps;
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
@@ -39,17 +36,10 @@ impl Scalar for EventData {
         let &[lists, pairs, keys, values] = vectors else {
             return Err("evtx_event_data has one argument".into());
         };
-        let names = MapFieldNames {
-            entry: "entries".to_owned(),
-            key: "key".to_owned(),
-            value: "value".to_owned(),
-        };
-        let mut maps = MapBuilder::new(Some(names), StringViewBuilder::new(), StringViewBuilder::new());
-        let mut fields = 0;
+        let (mut maps, mut fields) = (FieldMaps::default(), 0);
         for row in 0..lists.rows {
             // SAFETY: by the contract of this function.
             let items = unsafe { lists.items(row) };
-            let (mut taken, mut unnamed) = (Numbering::new(str::to_owned), 0);
             for item in items.filter(|&item| pairs.is_valid(item)) {
                 fields += 1;
                 if fields % UNCHECKED == 0 {
@@ -57,18 +47,10 @@ impl Scalar for EventData {
                 }
                 // SAFETY: as above.
                 let (key, value) = unsafe { (keys.text(item)?, values.text(item)?) };
-                let name = key.map_or_else(
-                    || {
-                        unnamed += 1;
-                        format!("param{unnamed}")
-                    },
-                    str::to_owned,
-                );
-                maps.keys().append_value(taken.take(name).0);
-                maps.values().append_option(value);
+                maps.push(key, value);
             }
-            maps.append(lists.is_valid(row)).map_err(|error| error.to_string())?;
+            maps.end(lists.is_valid(row)).map_err(|error| error.to_string())?;
         }
-        Ok(Arc::new(maps.finish()))
+        Ok(maps.finish())
     }
 }

@@ -6,7 +6,7 @@ use std::io::BufRead;
 use encoding_rs::{Decoder, Encoding, UTF_8};
 use evtx_scan::StorageError;
 
-use crate::encoding::{encoding, len_in_file};
+use crate::encoding::{decode, encoding, len_in_file};
 use crate::input::Input;
 
 /// The least bytes of the file that are added to the window at once.
@@ -97,15 +97,9 @@ impl<'c> Text<'c> {
         let piece = piece[..piece.len().min(wanted)].to_vec();
         self.input.consume(piece.len());
         self.is_end = piece.is_empty();
-        let Some(decoder) = &mut self.decoder else {
-            self.window.extend(piece);
-            return Ok(!self.is_end);
-        };
-        let (start, room) = (self.window.len(), decoder.max_utf8_buffer_length(piece.len()));
-        self.window.resize(start + room.unwrap_or(4 * piece.len() + 16), 0);
-        let (_, _, written, _) = decoder.decode_to_utf8(&piece, &mut self.window[start..], self.is_end);
-        self.window.truncate(start + written);
-        Ok(written > 0 || !self.is_end)
+        let len = self.window.len();
+        decode(self.decoder.as_mut(), &piece, self.is_end, &mut self.window);
+        Ok(self.window.len() > len || !self.is_end)
     }
 
     /// The next bytes of the file; none at its end, or where it cannot be read on.
