@@ -10,15 +10,16 @@ mod convert;
 
 use std::sync::Arc;
 
+use evtx_format::Interrupt;
 use evtx_scan::{Call, FileKind, Holds, NestedFile, OpenFile, OtherFiles, ScanPath, Storage, StorageError};
 
 use crate::formats::NESTING;
 use crate::limits::Archives;
 use crate::memory::unusable;
-use convert::{RenderingEnd, convert, end_of_rendering};
+use convert::{convert, read_event};
 use event::Parser;
 use evtx_writer::LogWriter;
-use markup::{Lexed, Unended, lex};
+use markup::Unended;
 use scopes::Scopes;
 
 /// Exports of events as XML.
@@ -96,35 +97,8 @@ pub fn log_of_texts<'t>(texts: impl Iterator<Item = &'t str>) -> (Vec<u8>, Vec<O
 
 /// Reads the event in a text. Returns where it ends.
 fn read(text: &str, parser: &mut Parser) -> Result<usize, String> {
-    let (mut scopes, mut at) = (Scopes::default(), text.find("<Event").unwrap_or_default());
-    let mut rendering = at;
-    parser.begin();
-    loop {
-        let was_rendering = parser.is_rendering();
-        let failure = match lex(&text.as_bytes()[at..], Unended::default()) {
-            Lexed::Token(token, len) => match parser.take(&token, &mut scopes) {
-                Ok(true) => return Ok(at + len),
-                Ok(false) => {
-                    at += len;
-                    rendering = if was_rendering { rendering } else { at };
-                    continue;
-                }
-                Err(why) => why,
-            },
-            Lexed::Broken(why) => why.to_owned(),
-            _ => "it ends before its event does".to_owned(),
-        };
-        let (end, is_end) = match end_of_rendering(text.as_bytes(), rendering, Unended::default()) {
-            _ if !was_rendering => return Err(failure),
-            RenderingEnd::Unknown => return Err(failure),
-            RenderingEnd::At(end, is_end) => (end, is_end),
-            // The text is cut.
-            RenderingEnd::After(_) => (text.len(), true),
-        };
-        parser.leave_rendering(&failure, is_end, &mut scopes);
-        at = end;
-        if is_end {
-            return Ok(at);
-        }
-    }
+    let start = text.find("<Event").unwrap_or_default();
+    let (mut scopes, unended) = (Scopes::default(), Unended::default());
+    let read = read_event(&mut &text[start..], parser, &mut scopes, unended, Interrupt::NEVER);
+    Ok(start + read.map_err(|error| error.to_string())??)
 }

@@ -11,7 +11,7 @@ use memchr::{memchr, memmem};
 use super::event::{Head, Parser, decoded, tag_of};
 use super::markup::{End, Lexed, Opaque, Token, Unended, document_type, lex};
 use super::scopes::{Scopes, split};
-use super::text::Text;
+use super::text::{Text, Window};
 use crate::encoding::other_label;
 use crate::findings::Findings;
 use crate::input::Input;
@@ -428,62 +428,20 @@ impl Conversion<'_> {
 
     /// Reads the event at the start of the window and passes it. Returns why that is not possible; the window then stays.
     fn event(&mut self) -> Result<Result<Head, String>, StorageError> {
-        let (scope, offset, mut at) = (self.scopes.len(), self.text.offset(), 0);
-        // Where RenderingInfo starts.
-        let mut rendering = 0;
-        self.parser.begin();
-        let failure = loop {
-            let bytes = self.text.bytes();
-            let bytes = &bytes[..bytes.len().min(MAX_EVENT)];
-            let was_rendering = self.parser.is_rendering();
-            let failure = match lex(&bytes[at..], self.unended) {
-                Lexed::Token(token, len) => match self.parser.take(&token, &mut self.scopes) {
-                    Ok(is_end) => {
-                        at += len;
-                        if is_end {
-                            break memchr(0, &bytes[..at]).map(|_| "it has bytes of zero".to_owned());
-                        }
-                        if !was_rendering {
-                            rendering = at;
-                        }
-                        continue;
-                    }
-                    Err(why) => why,
-                },
-                Lexed::Broken(why) => why.to_owned(),
-                Lexed::Endless(opaque) => format!("a {} in it does not end", opaque.name()),
-                Lexed::DocumentType => "a declaration stands in it".to_owned(),
-                Lexed::Open(_) | Lexed::Cut if bytes.len() >= MAX_EVENT => {
-                    format!("it has more than {MAX_EVENT} bytes")
-                }
-                Lexed::Open(_) | Lexed::Cut => {
-                    if self.text.more()? {
-                        continue;
-                    }
-                    "the file ends in it".to_owned()
-                }
-            };
-            if !was_rendering {
-                break Some(failure);
-            }
-            let Some((end, is_end)) = self.end_of_rendering(rendering)? else {
-                break Some(failure);
-            };
-            at = end;
-            self.parser.leave_rendering(&failure, is_end, &mut self.scopes);
-            if is_end {
-                break None;
-            }
-        };
+        let (scope, offset) = (self.scopes.len(), self.text.offset());
+        let read = read_event(
+            &mut self.text,
+            &mut self.parser,
+            &mut self.scopes,
+            self.unended,
+            self.interrupt,
+        );
         self.scopes.truncate(scope);
-        if let Some(why) = failure {
-            let is_inner = self.parser.has_inner;
-            return Ok(Err(if is_inner {
-                "another event starts in it".to_owned()
-            } else {
-                why
-            }));
-        }
+        let len = match read? {
+            Ok(len) => len,
+            Err(_) if self.parser.has_inner => return Ok(Err("another event starts in it".to_owned())),
+            Err(why) => return Ok(Err(why)),
+        };
         for (is_told, what) in [
             (self.parser.is_lossy, "bytes that are not text; each is U+FFFD"),
             (self.parser.is_undeclared, "a prefix that nothing declares"),
@@ -492,26 +450,8 @@ impl Conversion<'_> {
                 self.lose(&format!("the event at byte {offset} has {what}"));
             }
         }
-        self.pass(at);
+        self.pass(len);
         Ok(Ok(self.parser.head))
-    }
-
-    /// Where a `RenderingInfo` ends that cannot be read, and whether the event ends there, too. Its content starts at a place of the
-    /// window. `None` if that is not certain.
-    fn end_of_rendering(&mut self, mut at: usize) -> Result<Option<(usize, bool)>, StorageError> {
-        loop {
-            self.interrupt.check()?;
-            let bytes = self.text.bytes();
-            match end_of_rendering(&bytes[..bytes.len().min(MAX_EVENT)], at, self.unended) {
-                RenderingEnd::At(end, is_end) => return Ok(Some((end, is_end))),
-                RenderingEnd::Unknown => return Ok(None),
-                RenderingEnd::After(end) if bytes.len() >= MAX_EVENT || !self.text.more()? => {
-                    let len = self.text.bytes().len();
-                    return Ok((len < MAX_EVENT).then_some((len.max(end), true)));
-                }
-                RenderingEnd::After(end) => at = end,
-            }
-        }
     }
 
     /// Why the row of the event that was read is not sound. Only so many events have a text of their own.
@@ -581,34 +521,97 @@ impl Conversion<'_> {
     }
 }
 
-/// Where a `RenderingInfo` ends that cannot be read.
-pub(super) enum RenderingEnd {
-    /// After so many bytes, and whether the event ends there, too.
-    At(usize, bool),
-    /// Not in the bytes, which are looked at so far.
-    After(usize),
-    /// An opaque part in it does not end.
-    Unknown,
+/// Reads the event at the start of a text. Returns its length, or why it cannot be read.
+pub(super) fn read_event(
+    text: &mut impl Window,
+    parser: &mut Parser,
+    scopes: &mut Scopes,
+    unended: Unended,
+    interrupt: Interrupt<'_>,
+) -> Result<Result<usize, String>, StorageError> {
+    // Where RenderingInfo starts.
+    let (mut at, mut rendering) = (0, 0);
+    parser.begin();
+    loop {
+        let bytes = text.bytes();
+        let bytes = &bytes[..bytes.len().min(MAX_EVENT)];
+        let was_rendering = parser.is_rendering();
+        let failure = match lex(&bytes[at..], unended) {
+            Lexed::Token(token, len) => match parser.take(&token, scopes) {
+                Ok(is_end) => {
+                    at += len;
+                    if is_end {
+                        let has_zero = memchr(0, &bytes[..at]).is_some();
+                        return Ok(if has_zero {
+                            Err("it has bytes of zero".to_owned())
+                        } else {
+                            Ok(at)
+                        });
+                    }
+                    if !was_rendering {
+                        rendering = at;
+                    }
+                    continue;
+                }
+                Err(why) => why,
+            },
+            Lexed::Broken(why) => why.to_owned(),
+            Lexed::Endless(opaque) => format!("a {} in it does not end", opaque.name()),
+            Lexed::DocumentType => "a declaration stands in it".to_owned(),
+            Lexed::Open(_) | Lexed::Cut if bytes.len() >= MAX_EVENT => {
+                format!("it has more than {MAX_EVENT} bytes")
+            }
+            Lexed::Open(_) | Lexed::Cut => {
+                if text.more()? {
+                    continue;
+                }
+                "it ends before its event does".to_owned()
+            }
+        };
+        let end = match was_rendering {
+            true => end_of_rendering(text, rendering, unended, interrupt)?,
+            false => None,
+        };
+        let Some((end, is_end)) = end else {
+            return Ok(Err(failure));
+        };
+        at = end;
+        parser.leave_rendering(&failure, is_end, scopes);
+        if is_end {
+            return Ok(Ok(at));
+        }
+    }
 }
 
-/// Where a `RenderingInfo` ends in bytes, whose content starts at a place: behind its end tag, before that of the event, or before
-/// another event.
-pub(super) fn end_of_rendering(bytes: &[u8], mut at: usize, unended: Unended) -> RenderingEnd {
+/// Where a `RenderingInfo` ends that cannot be read, and whether the event ends there, too: behind its end tag, before that of the
+/// event, or before another event. Its content starts at a place of the text. `None` if that is not certain.
+fn end_of_rendering(
+    text: &mut impl Window,
+    mut at: usize,
+    unended: Unended,
+    interrupt: Interrupt<'_>,
+) -> Result<Option<(usize, bool)>, StorageError> {
     loop {
-        let rest = &bytes[at..];
+        interrupt.check()?;
+        let bytes = text.bytes();
+        let rest = &bytes[at..bytes.len().min(MAX_EVENT)];
         at += match lex(rest, unended) {
-            Lexed::Token(Token::Start(..), _) | Lexed::Broken(_) if starts_event(rest) => {
-                return RenderingEnd::At(at, true);
-            }
+            Lexed::Token(Token::Start(..), _) | Lexed::Broken(_) if starts_event(rest) => return Ok(Some((at, true))),
             Lexed::Token(Token::End(name), len) => match split(&decoded(name)).1 {
-                "RenderingInfo" => return RenderingEnd::At(at + len, false),
-                "Event" => return RenderingEnd::At(at, false),
+                "RenderingInfo" => return Ok(Some((at + len, false))),
+                "Event" => return Ok(Some((at, false))),
                 _ => len,
             },
             Lexed::Token(_, len) => len,
             Lexed::Broken(_) => 1,
-            Lexed::Cut => return RenderingEnd::After(at),
-            Lexed::Open(_) | Lexed::Endless(_) | Lexed::DocumentType => return RenderingEnd::Unknown,
+            Lexed::Cut => {
+                if bytes.len() < MAX_EVENT && text.more()? {
+                    continue;
+                }
+                let len = text.bytes().len();
+                return Ok((len < MAX_EVENT).then_some((len, true)));
+            }
+            Lexed::Open(_) | Lexed::Endless(_) | Lexed::DocumentType => return Ok(None),
         };
     }
 }

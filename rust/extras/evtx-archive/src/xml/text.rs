@@ -49,11 +49,6 @@ impl<'c> Text<'c> {
         Ok(text)
     }
 
-    /// The window.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.window[self.passed..]
-    }
-
     /// The encoding that the file is read in.
     pub(super) fn encoding(&self) -> &'static Encoding {
         self.decoder.as_ref().map_or(UTF_8, Decoder::encoding)
@@ -85,23 +80,6 @@ impl<'c> Text<'c> {
         self.passed += len;
     }
 
-    /// Moves the end of the window, at least as far as the window is long. Returns false at the end of the file.
-    pub(super) fn more(&mut self) -> Result<bool, StorageError> {
-        if self.is_end {
-            return Ok(false);
-        }
-        self.window.drain(..self.passed);
-        self.passed = 0;
-        let wanted = PIECE.max(self.window.len());
-        let piece = self.piece()?;
-        let piece = piece[..piece.len().min(wanted)].to_vec();
-        self.input.consume(piece.len());
-        self.is_end = piece.is_empty();
-        let len = self.window.len();
-        decode(self.decoder.as_mut(), &piece, self.is_end, &mut self.window);
-        Ok(self.window.len() > len || !self.is_end)
-    }
-
     /// The next bytes of the file; none at its end, or where it cannot be read on.
     fn piece(&mut self) -> Result<&[u8], StorageError> {
         if self.input.fill_buf().is_err() {
@@ -115,5 +93,46 @@ impl<'c> Text<'c> {
         }
         // The buffer is filled.
         Ok(self.input.fill_buf().unwrap_or_default())
+    }
+}
+
+/// A text that is read from its start on.
+pub(super) trait Window {
+    /// The part of it that is there.
+    fn bytes(&self) -> &[u8];
+
+    /// Moves the end of the part, at least as far as it is long. Returns false at the end of the text.
+    fn more(&mut self) -> Result<bool, StorageError>;
+}
+
+impl Window for &str {
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+
+    fn more(&mut self) -> Result<bool, StorageError> {
+        Ok(false)
+    }
+}
+
+impl Window for Text<'_> {
+    fn bytes(&self) -> &[u8] {
+        &self.window[self.passed..]
+    }
+
+    fn more(&mut self) -> Result<bool, StorageError> {
+        if self.is_end {
+            return Ok(false);
+        }
+        self.window.drain(..self.passed);
+        self.passed = 0;
+        let wanted = PIECE.max(self.window.len());
+        let piece = self.piece()?;
+        let piece = piece[..piece.len().min(wanted)].to_vec();
+        self.input.consume(piece.len());
+        self.is_end = piece.is_empty();
+        let len = self.window.len();
+        decode(self.decoder.as_mut(), &piece, self.is_end, &mut self.window);
+        Ok(self.window.len() > len || !self.is_end)
     }
 }
