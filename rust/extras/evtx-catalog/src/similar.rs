@@ -65,8 +65,8 @@ fn is_misspelled(name: &str, known: &str) -> bool {
         && distance(name, known) <= WRONG_LETTERS
 }
 
-/// How many letters differ (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
+/// How many letters must be added, left out or replaced to make one text of another (Levenshtein).
+pub fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for letter in one.chars() {
         let mut before = row[0];

@@ -150,10 +150,8 @@ impl Block {
         let (mut rows, mut reasons, mut xml): (Vec<Row>, Vec<_>, _) = (Vec::new(), Vec::new(), Vec::new());
         for (line, record) in lines {
             let table = self.place.table.as_deref();
-            let record = record
-                .clone()
-                .map(|record| read_record(&self.bytes[record], table, interrupt));
-            let event = match (record.transpose()?, self.place.source) {
+            let read = |record: &Range<usize>| read_record(&self.bytes[record.clone()], table, interrupt);
+            let event = match (record.as_ref().map(read).transpose()?, self.place.source) {
                 (Some(Ok(json)), Some(source)) => source.read(&json, &settings.times, declarations, interrupt)?,
                 (Some(Err(why)), _) => Event::none(Some(why)),
                 _ => Event::none(line.why.clone()),
@@ -162,9 +160,10 @@ impl Block {
             reasons.push(event.why);
             rows.push(event.row);
         }
-        let of_xml = (!xml.is_empty())
-            .then(|| XmlRows::read(&rows, &xml, interrupt))
-            .transpose()?;
+        let of_xml = match xml[..] {
+            [] => None,
+            _ => Some(XmlRows::read(&rows, &xml, interrupt)?),
+        };
         for (row, why) in of_xml.iter().flat_map(|(_, reasons)| reasons) {
             reasons[*row].get_or_insert_with(|| why.clone());
         }

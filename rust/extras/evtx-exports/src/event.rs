@@ -56,7 +56,7 @@ impl Form {
         let is_xml = |path| {
             event
                 .at(path)
-                .and_then(Json::text)
+                .and_then(Json::as_text)
                 .is_some_and(|text| text.contains("<Event"))
         };
         let has_all = self.has.iter().all(|any| any.iter().any(has)) && self.xml.is_none_or(is_xml);
@@ -136,17 +136,12 @@ impl Source {
             }
         }
         let missing = form.missing(&row, &places);
-        let mut xml = form
-            .xml
-            .and_then(|path| event.at(path)?.text())
-            .map(|text| Xml::Event(text.into_owned()));
+        let text = form.xml.and_then(|path| event.at(path)?.as_text());
+        let mut xml = text.map(|text| Xml::Event(text.to_owned()));
         let mut odd = None;
         if let Some(fields) = &form.fields {
-            let json = if fields.path.is_empty() {
-                Some(event)
-            } else {
-                places.at(&fields.path)
-            };
+            let of_row = fields.path.is_empty().then_some(event);
+            let json = of_row.or_else(|| places.at(&fields.path));
             match fields.read(json, &mut row, declarations, interrupt)? {
                 Ok(found) => xml = xml.or(found),
                 Err(why) => odd = Some(why),
@@ -188,14 +183,14 @@ impl Entry {
         let whole = || whole(json).and_then(|number| number.try_into().ok());
         let cell = match column.data_type() {
             _ if first == Type::Element => return Ok(element(json)),
-            _ if first == Type::Signed => text
-                .parse()
-                .ok()
-                .map(i64::cast_unsigned)
-                .or_else(|| hex(&text))
-                .or_else(whole)
-                .map(Cell::Number),
-            _ if first == Type::Hex => hex(&text).or_else(whole).map(Cell::Number),
+            _ if first == Type::Signed || first == Type::Hex => {
+                let signed = text
+                    .parse()
+                    .ok()
+                    .filter(|_| first == Type::Signed)
+                    .map(i64::cast_unsigned);
+                signed.or_else(|| hex(&text)).or_else(whole).map(Cell::Number)
+            }
             DataType::Timestamp(..) if is_text => {
                 let is_local = matches!(first, Type::Local | Type::Utc);
                 match times.read(&text, first != Type::Local) {
@@ -203,13 +198,11 @@ impl Entry {
                     read => read.ok().flatten().map(Cell::Time),
                 }
             }
-            DataType::Timestamp(..) => number(json)
-                .filter(|_| first == Type::Seconds)
-                .and_then(of_seconds)
-                .map(Cell::Time),
-            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => whole()
-                .filter(|_| first != Type::Text || self.names.is_empty())
-                .map(Cell::Number),
+            DataType::Timestamp(..) if first == Type::Seconds => number(json).and_then(of_seconds).map(Cell::Time),
+            DataType::Timestamp(..) => None,
+            // There is nothing but names.
+            kind if kind.is_integer() && first == Type::Text && !self.names.is_empty() => None,
+            kind if kind.is_integer() => whole().map(Cell::Number),
             DataType::FixedSizeBinary(_) => guid(&text).map(Cell::Guid),
             _ if column.extension_type_name() == Some("arrow.json") && is_text => None,
             _ => Some(Cell::Text(text.to_string())),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use evtx_catalog::{DeclaredEvent, events_of};
-use evtx_format::value::Scalar;
+use evtx_format::value::{Scalar, ValueType};
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::json::Json;
@@ -39,6 +39,12 @@ fn declared<'d>(declarations: &'d mut Declarations, row: &Row) -> &'d [DeclaredE
     &all[start..end]
 }
 
+/// Whether a version of an event has a field with a name, of some type.
+fn declares(declared: &[DeclaredEvent], name: &str, is_type: impl Fn(&ValueType) -> bool) -> bool {
+    let mut fields = declared.iter().flat_map(|event| &*event.fields);
+    fields.any(|(known, of)| **known == *name && is_type(of))
+}
+
 impl Fields {
     /// Reads the fields of an event from their value into its row. Returns what the value has as XML.
     ///
@@ -62,33 +68,23 @@ impl Fields {
                 false => wrong(" is not XML with EventData"),
             };
         }
-        let text = |json: &'_ Json<'_>| {
-            if let Json::Text(text) = json {
-                text.to_string()
-            } else {
-                String::new()
-            }
-        };
-        let first = json.map(|json| json.items().first().unwrap_or(json));
-        if self.are("values") && first.map(text).unwrap_or_default().starts_with(NO_FIELDS) {
+        let first = json.and_then(|json| json.items().first()?.as_text());
+        if self.are("values") && first.is_some_and(|text| text.starts_with(NO_FIELDS)) {
             return wrong(" has no values: pass -Depth 3 to ConvertTo-Json");
         }
-        let text = json
-            .filter(|_| self.are("text"))
-            .map(text)
-            .filter(|text| text.starts_with('{'));
-        let parsed = text.as_deref().map(|text| Json::read(text, interrupt)).transpose()?;
-        let object = match parsed {
+        let parsed = match json.and_then(Json::as_text) {
+            Some(text) if self.are("text") && text.starts_with('{') => Some(Json::read(text, interrupt)?),
+            _ => None,
+        };
+        let object = match &parsed {
             Some(Err(_)) => return wrong(": it is not JSON"),
-            Some(Ok(json)) => Some(Cow::Owned(json)),
-            None => json
-                .filter(|json| matches!(json, Json::Object(_) | Json::List(_)))
-                .map(Cow::Borrowed),
+            Some(Ok(json)) => Some(json),
+            None => json.filter(|json| matches!(json, Json::Object(_) | Json::List(_))),
         };
         if let Some(object) = object {
             let needs = ["decimal", "values", "flat"].iter().any(|word| self.are(word));
             let declared = if needs { declared(declarations, row) } else { &[] };
-            let pairs = self.pairs(&object, declared, row[column("version")].number());
+            let pairs = self.pairs(object, declared, row[column("version")].number());
             row[column("event_data")] = Cell::Fields(pairs);
         }
         Ok(Ok(None))
@@ -97,56 +93,34 @@ impl Fields {
     fn pairs(&self, json: &Json<'_>, declared: &[DeclaredEvent], version: Option<u64>) -> Vec<Pair> {
         let owned = |json: &Json<'_>| json.text().map(Cow::into_owned);
         let (mut first, mut named, mut last) = (Vec::new(), Vec::new(), Vec::new());
-        if self.are("values") {
+        if let (true, Json::List(values)) = (self.are("values"), json) {
             let is_version = |event: &&DeclaredEvent| version == Some(event.version.into()) && !event.in_user_data;
             // Another version of the event has other fields.
             let names = declared.iter().rfind(is_version).map(|event| &event.fields);
-            let names = names.filter(|names| names.len() == json.items().len());
+            let names = names.filter(|names| names.len() == values.len());
             let name = |at: usize| names.map(|names| names[at].0.to_string());
-            first.extend(
-                json.items()
-                    .iter()
-                    .enumerate()
-                    .map(|(at, value)| (name(at), Some(innermost(value)))),
-            );
+            let values = values.iter().map(|value| Some(innermost(value)));
+            first.extend(values.enumerate().map(|(at, value)| (name(at), value)));
         }
-        let is_declared = |name: &str| {
-            declared
-                .iter()
-                .flat_map(|event| &*event.fields)
-                .any(|(known, _)| **known == *name)
-        };
         for (name, value) in json.members() {
             let own = |text| (Some(name.to_string()), Some(text));
             match &**name {
                 "Data" if self.are("unnamed") && value.at("#text").is_some() => {
-                    let texts = value.at("#text");
-                    let all = texts.map(|text| {
-                        if let Json::List(all) = text {
-                            all
-                        } else {
-                            std::slice::from_ref(text)
-                        }
-                    });
-                    first.extend(
-                        all.unwrap_or_default()
-                            .iter()
-                            .filter_map(owned)
-                            .map(|text| (None, Some(text))),
-                    );
+                    let texts = value.at("#text").map_or(&[][..], Json::items);
+                    first.extend(texts.iter().filter_map(owned).map(|text| (None, Some(text))));
                 }
-                "Data" if self.are("listed") => match value {
-                    Json::List(items) => first.extend(items.iter().map(item)),
-                    Json::Null => {}
-                    value => first.push(item(value)),
-                },
+                "Data" if self.are("listed") => {
+                    if *value != Json::Null {
+                        first.extend(value.items().iter().map(item));
+                    }
+                }
                 "Binary" if self.are("binary") => {
                     let text = owned(value).filter(|text| !text.is_empty());
                     last.extend(text.map(|text| own(text.replace('-', ""))));
                 }
                 "#attributes" => {}
                 // An event can have a field of this name.
-                known if self.others.contains(&known) && !is_declared(known) => {}
+                known if self.others.contains(&known) && !declares(declared, known, |_| true) => {}
                 attribute if attribute.starts_with('@') => {}
                 _ => match owned(value) {
                     None if self.are("nulls") => named.push((Some(name.to_string()), None)),
@@ -184,9 +158,8 @@ impl Fields {
             text.make_ascii_lowercase();
         } else if self.are("decimal")
             && let Ok(number) = text.parse::<u64>()
-            && declared.iter().flat_map(|event| &*event.fields).any(|(known, of)| {
-                let is_hex = matches!(of.scalar, Scalar::HexInt32 | Scalar::HexInt64 | Scalar::SizeT);
-                **known == *name && is_hex && !of.array
+            && declares(declared, name, |of| {
+                !of.array && matches!(of.scalar, Scalar::HexInt32 | Scalar::HexInt64 | Scalar::SizeT)
             })
         {
             *text = format!("{number:#x}");

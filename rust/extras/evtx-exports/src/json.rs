@@ -51,12 +51,22 @@ impl<'t> Json<'t> {
 
     /// The members of an object; none of any other value.
     pub(crate) fn members(&self) -> &[(Cow<'t, str>, Json<'t>)] {
-        if let Json::Object(members) = self { members } else { &[] }
+        let Json::Object(members) = self else { return &[] };
+        members
     }
 
-    /// The items of a list; none of any other value.
+    /// The items of a list, or another value alone.
     pub(crate) fn items(&self) -> &[Json<'t>] {
-        if let Json::List(items) = self { items } else { &[] }
+        let Json::List(items) = self else {
+            return std::slice::from_ref(self);
+        };
+        items
+    }
+
+    /// The text, if the value is one.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        let Json::Text(text) = self else { return None };
+        Some(text)
     }
 
     /// The value at a path of names, such as `Event.System`; `None` if it is missing or null.

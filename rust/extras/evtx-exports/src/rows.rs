@@ -33,31 +33,23 @@ pub(crate) type Row = Vec<Cell>;
 
 impl Cell {
     pub(crate) fn text(&self) -> Option<&str> {
-        if let Cell::Text(text) = self { Some(text) } else { None }
+        let Cell::Text(text) = self else { return None };
+        Some(text)
     }
 
     pub(crate) fn number(&self) -> Option<u64> {
-        if let Cell::Number(number) = self {
-            Some(*number)
-        } else {
-            None
-        }
+        let Cell::Number(number) = self else { return None };
+        Some(*number)
     }
 
     fn time(&self) -> Option<i64> {
-        if let Cell::Time(nanos) = self {
-            Some(*nanos)
-        } else {
-            None
-        }
+        let Cell::Time(nanos) = self else { return None };
+        Some(*nanos)
     }
 
     fn guid(&self) -> Option<[u8; 16]> {
-        if let Cell::Guid(bytes) = self {
-            Some(*bytes)
-        } else {
-            None
-        }
+        let Cell::Guid(bytes) = self else { return None };
+        Some(*bytes)
     }
 }
 
@@ -94,15 +86,12 @@ pub(crate) fn array(rows: &[Row], column: usize) -> Result<ArrayRef, ArrowError>
         DataType::Map(..) => {
             let mut maps = FieldMaps::default();
             for cell in cells {
-                let fields = if let Cell::Fields(fields) = cell {
-                    Some(fields)
-                } else {
-                    None
-                };
-                for (name, value) in fields.into_iter().flatten() {
-                    maps.push(name.as_deref(), value.as_deref());
+                if let Cell::Fields(fields) = cell {
+                    fields
+                        .iter()
+                        .for_each(|(name, value)| maps.push(name.as_deref(), value.as_deref()));
                 }
-                maps.end(fields.is_some())?;
+                maps.end(matches!(cell, Cell::Fields(_)))?;
             }
             maps.finish()
         }

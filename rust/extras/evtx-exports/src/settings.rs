@@ -1,9 +1,10 @@
 //! The arguments of calls that read events of other tools.
 
+use evtx_catalog::distance;
 use evtx_scan::{arguments, put};
 
 use crate::sources::{SOURCES, Source, source_names};
-use crate::values::{DateOrder, Times, time_zone};
+use crate::values::{Times, time_zone};
 
 /// The settings of a call.
 #[derive(Debug, Clone, Default)]
@@ -17,17 +18,18 @@ arguments! {
     /// The arguments.
     pub OF_SOURCES of SourceSettings:
     /// The order of day and month in dates such as `5/3/2024`: `dmy` or `mdy`.
-    date_order = None, Text(|all, text| put(&mut all.times.order, text.as_deref().map(date_order).transpose()));
+    date_order = None, Text(|all, text| put(&mut all.times.is_day_first, text.as_deref().map(date_order).transpose()));
     /// The tool that wrote the files. By default, the first rows of each file show it.
     source = None, Text(|all, text| put(&mut all.source, text.as_deref().map(source).transpose()));
     /// The time zone of times without an offset, such as `Europe/Berlin` or `+01:00`.
     time_zone = None, Text(|all, text| put(&mut all.times.zone, text.as_deref().map(time_zone).transpose()));
 }
 
-fn date_order(text: &str) -> Result<DateOrder, String> {
+/// Whether the day comes first.
+fn date_order(text: &str) -> Result<bool, String> {
     match &*text.to_ascii_lowercase() {
-        "dmy" => Ok(DateOrder::DayMonth),
-        "mdy" => Ok(DateOrder::MonthDay),
+        "dmy" => Ok(true),
+        "mdy" => Ok(false),
         _ => Err(format!("date_order must be 'dmy' or 'mdy', not '{text}'")),
     }
 }
@@ -37,7 +39,8 @@ fn source(name: &str) -> Result<&'static Source, String> {
     let is_name = |known: &&str| known.eq_ignore_ascii_case(name);
     let found = SOURCES.iter().find(|source| source.names.iter().any(is_name));
     found.ok_or_else(|| {
-        let far = |known: &&str| distance(known, &name.to_lowercase());
+        let start: String = name.to_lowercase().chars().take(64).collect();
+        let far = |known: &&str| distance(known, &start);
         let nearest = source_names()
             .filter(|known| far(known) <= known.len() / 2)
             .min_by_key(far);
@@ -47,19 +50,4 @@ fn source(name: &str) -> Result<&'static Source, String> {
         let all: Vec<_> = source_names().collect();
         format!("unknown source '{name}'.{meant} The sources are {}", all.join(", "))
     })
-}
-
-/// How many letters must be added, left out or changed to make one name of another.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().take(64).collect();
-    let mut last: Vec<usize> = (0..=other.len()).collect();
-    for (row, letter) in one.chars().enumerate() {
-        let mut next = vec![row + 1];
-        for (at, known) in other.iter().enumerate() {
-            let changed = last[at] + usize::from(*known != letter);
-            next.push(changed.min(last[at + 1] + 1).min(next[at] + 1));
-        }
-        last = next;
-    }
-    last.last().copied().unwrap_or_default()
 }

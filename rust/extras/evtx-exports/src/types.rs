@@ -8,7 +8,7 @@ use std::ops::Range;
 use evtx_format::cut;
 
 use crate::json::Json;
-use crate::values::{Times, guid, hex, is_iso, number, whole};
+use crate::values::{ISO, Times, guid, hex, number, whole};
 
 /// How many characters of a name are in an error.
 const MAX_NAME: usize = 100;
@@ -85,11 +85,7 @@ impl Type {
 
     /// What a value is that is not of the type.
     fn misfit(self, json: &Json<'_>) -> Option<Cow<'static, str>> {
-        let text = if let Json::Text(text) = json {
-            Some(&**text)
-        } else {
-            None
-        };
+        let text = json.as_text();
         let (is_right, otherwise) = match self {
             Type::Any | Type::Signed => return None,
             Type::Null => (*json == Json::Null, "not null"),
@@ -102,7 +98,7 @@ impl Type {
             ),
             Type::Guid => (text.and_then(guid).is_some(), "not a GUID"),
             Type::Time => {
-                let read = |text| is_iso(text) && Times::default().read(text, true).is_ok();
+                let read = |text| ISO.is_match(text) && Times::default().read(text, true).is_ok();
                 (text.is_some_and(read), "not a time")
             }
             Type::Seconds => {
@@ -157,14 +153,8 @@ impl Node {
         if !self.is_always && (*json == Json::Null || *json == Json::Text("".into())) {
             return None;
         }
-        let of_members = [Type::Object];
-        let own = self.types.iter();
-        let all = own.chain(
-            of_members
-                .iter()
-                .filter(|_| self.types.is_empty() || !self.members.is_empty()),
-        );
-        let mut misfits = all.map(|one| one.misfit(json));
+        let of_members = (self.types.is_empty() || !self.members.is_empty()).then_some(&Type::Object);
+        let mut misfits = self.types.iter().chain(of_members).map(|one| one.misfit(json));
         let first = misfits.next().flatten();
         first.filter(|_| misfits.all(|other| other.is_some()))
     }
@@ -193,10 +183,8 @@ fn check<'t>(json: &'t Json<'_>, node: Option<&'t Node>, path: &mut Vec<&'t str>
     if let Some(why) = node.and_then(|node| node.misfit(json)) {
         return Some(format!("{} is {why}", place("it", "", path)));
     }
-    for item in json.items() {
-        if let Some(why) = check(item, None, path) {
-            return Some(why);
-        }
+    if let Json::List(items) = json {
+        return items.iter().find_map(|item| check(item, None, path));
     }
     let mut names = HashSet::new();
     let are_fields = node.is_some_and(|node| node.types.contains(&Type::Fields));

@@ -16,7 +16,7 @@ const YEARS: std::ops::Range<i16> = 1678..2262;
 const NO_YEAR: i16 = 1601;
 
 /// A time as Windows writes it in XML.
-static ISO: LazyLock<Regex> = LazyLock::new(|| {
+pub(crate) static ISO: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})?$")
 });
 
@@ -33,18 +33,12 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("{pattern}: {error}"))
 }
 
-/// The order of the day and the month in a date with slashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DateOrder {
-    MonthDay,
-    DayMonth,
-}
-
 /// What times without an offset mean.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Times {
     pub(crate) zone: Option<TimeZone>,
-    pub(crate) order: Option<DateOrder>,
+    /// The order of day and month in dates with slashes.
+    pub(crate) is_day_first: Option<bool>,
 }
 
 /// A time zone by its name in the database of the IANA, or an offset such as `+01:00`.
@@ -112,10 +106,10 @@ impl Times {
         let part = |nth| found.get_group(nth).map(|span| &text[span]);
         let number = |nth| part(nth)?.parse::<i16>().ok();
         let (first, second, third, separator) = (number(1)?, number(3)?, number(5)?, part(2)?);
-        let (year, month, day) = match (part(1)?.len(), separator, self.order) {
+        let (year, month, day) = match (part(1)?.len(), separator, self.is_day_first) {
             (4, ..) => (first, second, third),
-            (_, ".", _) | (_, _, Some(DateOrder::DayMonth)) => (third, second, first),
-            (_, _, Some(DateOrder::MonthDay)) => (third, first, second),
+            (_, ".", _) | (_, _, Some(true)) => (third, second, first),
+            (_, _, Some(false)) => (third, first, second),
             (_, _, None) => {
                 return Some(Err(format!(
                     "the order of day and month in '{text}' is not known: pass date_order := 'mdy' or 'dmy'"
@@ -140,11 +134,6 @@ impl Times {
     }
 }
 
-/// Whether a text has the form of times in XML.
-pub(crate) fn is_iso(text: &str) -> bool {
-    ISO.is_match(text)
-}
-
 /// A time of so many seconds since 1970, in nanoseconds with the precision of Windows; `None` for the time 0 of Windows.
 pub(crate) fn of_seconds(seconds: f64) -> Option<i64> {
     let ticks = seconds * 1e7;
@@ -154,11 +143,8 @@ pub(crate) fn of_seconds(seconds: f64) -> Option<i64> {
 
 /// A value that is a number.
 pub(crate) fn number(json: &Json<'_>) -> Option<f64> {
-    if let Json::Literal(text) = json {
-        text.parse().ok()
-    } else {
-        None
-    }
+    let Json::Literal(text) = json else { return None };
+    text.parse().ok()
 }
 
 /// A whole number, perhaps with a fraction of zeros, or an exponent if it is not a text.
