@@ -57,7 +57,7 @@ def listed_facts(telling, own):
             fields = event["event_data"] if event["user_data"] is None else next(iter(event["user_data"].values()))
             who = telling.who(*event["told"]["user_name"]).lower() if event["told"] else None
             # Who was locked out, of whatever domain: the event has the machine that tried in its place.
-            found[(topic, fact, fields["TargetUserName"].lower(), None) if event["event_id"] == 4740 else (topic, fact, who, fields.get(field))] += 1
+            found[(topic, fact, fields["TargetUserName"].lower(), None) if event["event_id"] == 4740 else (topic, fact, who, event["channel"] if field == "channel" else fields.get(field))] += 1
     return found
 
 
