@@ -2,9 +2,9 @@
 //
 // IDs that tests use: #drop, #files, #files-input, #folder, #folder-input, #options, #reset, #engine (the state of the database);
 // #loading, #progress, #cancel, #loaded, #reading-list; #choose (the dialog), #choose-why, #choose-events, #choose-providers,
-// #choose-password, #choose-columns, #choose-read; #timeline, #time-all; #tabs with #tab-facts, #tab-events, #tab-matches and
-// #tab-damage for #facts, #events, #matches and #damage; #sql (editable text), #run, #stop, #recipes, #status, #error, #grid,
-// #detail, #save-parquet, #save-csv, #save-report. `document.body.dataset.state` is starting, ready, loading or loaded.
+// #choose-password, #choose-columns, #choose-read; #forget (the dialog of #reset); #timeline, #time-all; #tabs with #tab-facts,
+// #tab-events, #tab-matches and #tab-damage for #facts, #events, #matches and #damage; #sql (editable text), #run, #stop, #recipes,
+// #status, #error, #grid, #detail, #save-parquet, #save-csv, #save-report. `document.body.dataset.state` is starting, ready, loading or loaded.
 
 import { $, download, element, number, quote, size, some, table, visible } from "./dom.js";
 import { chosen, dropped } from "./drop.js";
@@ -121,9 +121,16 @@ function drawProgress({ files: all, rows, done }) {
 const list = (text, by) => text.split(by).map((part) => part.trim()).filter(Boolean);
 const chosenEvents = () => list($("choose-events").value, /[\s,]+/).map(Number);
 
+/** Shows a dialog. Returns the value of the button that closes it; otherwise an empty text. */
+async function answer(dialog) {
+  dialog.returnValue = "";
+  dialog.showModal();
+  await new Promise((resolve) => { dialog.addEventListener("close", resolve, { once: true }); });
+  return dialog.returnValue;
+}
+
 /** Asks what to read. Returns whether to read it. */
 async function choose(why = "") {
-  const dialog = $("choose");
   $("choose-why").textContent = why;
   $("choose-why").hidden = !why;
   if (why && !options.columns) options.columns = FEW;
@@ -131,10 +138,7 @@ async function choose(why = "") {
   $("choose-events").value = options.event_id?.join(", ") ?? "";
   $("choose-providers").value = options.provider?.join("\n") ?? "";
   $("choose-password").value = options.password ?? "";
-  dialog.returnValue = "";
-  dialog.showModal();
-  await new Promise((resolve) => { dialog.addEventListener("close", resolve, { once: true }); });
-  if (dialog.returnValue !== "read") return false;
+  if (await answer($("choose")) !== "read") return false;
   const columns = [...$("choose-columns").querySelectorAll("input:checked")].map((box) => box.value);
   const events = chosenEvents(), providers = list($("choose-providers").value, /\n/);
   Object.assign(options, { columns: columns.length && columns.length < engine.columns.length ? columns : null, event_id: events.length ? events : null,
@@ -302,7 +306,13 @@ function listen() {
   }
   $("choose-events").oninput = ({ target }) => target.setCustomValidity(chosenEvents().some((id) => id > 0xffffffff) ? "The largest event ID is 4294967295." : "");
   $("options").onclick = async () => { if (await choose() && files.length) await again(); };
-  $("reset").onclick = () => location.reload();
+  // The browser then asks whether to leave the page.
+  addEventListener("beforeunload", (event) => { if (files.length) event.preventDefault(); });
+  $("reset").onclick = async () => {
+    if (await answer($("forget")) !== "forget") return;
+    files = [];
+    location.reload();
+  };
   $("cancel").onclick = () => engine.cancelLoad();
   $("run").onclick = () => editor.run();
   $("stop").onclick = stop;
@@ -323,7 +333,7 @@ function listen() {
     select(tabs.at(to % tabs.length).id.slice(4), true);
     event.preventDefault();
   };
-  addEventListener("keydown", (event) => { if (event.key === "Escape" && !event.defaultPrevented && !$("choose").open) stop(); });
+  addEventListener("keydown", (event) => { if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) stop(); });
 }
 
 async function start() {
