@@ -4,7 +4,7 @@ import { BROWSER_RUNTIME, createDuckDB, ResultStreamIterator, TokenType, VoidLog
 import { RecordBatchReader, Table, tableToIPC, Utf8 } from "apache-arrow";
 
 import { Core, response } from "./core.js";
-import { defineFunctions } from "./functions.js";
+import { defineFunctions, withAdvice } from "./functions.js";
 import { callScalarUDF } from "./udf.js";
 
 /** The most memory that DuckDB takes; the decoders and the page need the rest of a gigabyte. */
@@ -20,6 +20,9 @@ const SEMICOLON = 59;
 
 /** The first words of statements that change nothing: those that can be a part of another one, and those that need parentheses there. */
 const READING = ["SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT"], NAMING = ["DESCRIBE", "SHOW", "SUMMARIZE"];
+
+/** The first words of statements about extensions. */
+const LOADING = ["INSTALL", "LOAD"];
 
 /** The longest text of a field in a row of the grid, in characters. */
 const SHOWN = 500;
@@ -117,9 +120,13 @@ function statements(sql) {
 /** Runs statements. The rows of the last one become the result, whose `reads` is whether all statements only read. */
 async function query({ sql }) {
   const started = performance.now();
-  const all = statements(sql);
-  if (all.length === 0) throw new Error("There is no statement.");
   const word = (statement) => /^(?:\s|--.*|\(|\/\*[^]*?\*\/)*(\w*)/.exec(statement)[1].toUpperCase();
+  const all = statements(sql).map((statement) => {
+    if (!LOADING.includes(word(statement))) return statement;
+    if (!/\bevtx\b/i.test(statement)) throw new Error("The page has no extensions of DuckDB.");
+    return `SELECT '${word(statement)} does nothing here: the page already has the extension evtx.' AS message`;
+  });
+  if (all.length === 0) throw new Error("There is no statement.");
   const reads = all.every((statement) => [...READING, ...NAMING].includes(word(statement)));
   const last = all.pop();
   for (const statement of all) await run(statement);
@@ -169,7 +176,7 @@ function readable(message) {
     const { exception_type, exception_message } = JSON.parse(message);
     text = `${exception_type} Error: ${exception_message}`;
   }
-  return text.replace(/\n*Please try installing[^]*?autoload_known_extensions=1;/, " The page has no extensions of DuckDB.")
+  return withAdvice(text).replace(/\n*Please try installing[^]*?autoload_known_extensions=1;/, " The page has no extensions of DuckDB.")
     .replace(/\n*Possible solutions:[^]*/, " Ask for fewer rows or columns.");
 }
 

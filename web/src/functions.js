@@ -69,6 +69,32 @@ const FACT = ["computer", "topic", "level", "fact", "account", "account_sid", "s
 const START = ["x.computer", "x.number", "epoch_ns(x.log_time)", "x.event_id", "x.process"];
 const packedRows = (list, columns) => packed(list, columns.map((value) => packedText(`(${value})::VARCHAR`)).join(" || "));
 
+/** What people use in place of functions over files. */
+const INSTEAD = {
+  read_evtx: "the table events",
+  evtx_file_metadata: "the table files",
+  evtx_facts: "the table facts",
+  evtx_case_summary: "the table case_summary",
+  evtx_search: "the table events",
+  evtx_case_report: "the button Save the report as HTML",
+  evtx_sigma: "the table matches",
+  evtx_sigma_of: "the table matches",
+  evtx_sigma_rules: "the table rules",
+};
+
+/** What the core defines: statements, and the names of the functions that are not on the page, because they read files. */
+let definitions;
+
+/** An error of DuckDB, which may be that one of these functions does not exist, with what to use in its place. */
+export const withAdvice = (error) => error.replace(/(?:\w+ )*?Function with name (\w+) does not exist!(\nDid you mean[^\n]*)?/i, (whole, called) => {
+  const name = called.toLowerCase();
+  if (!definitions.missing.includes(name)) return whole;
+  const twin = definitions.statements.some((sql) => sql.startsWith(`CREATE MACRO IF NOT EXISTS ${name}_of(`))
+    ? `${name}_of('${name.startsWith("evtx_sigma") ? "matches" : "events"}')` : null;
+  const place = INSTEAD[name] ?? twin;
+  return `There is no ${name} on this page${place ? `: files are read when you drop them. Use ${place}.` : ". The events are in the table events."}`;
+});
+
 /** Macros in place of those of the extension, and of its functions. */
 const MACROS = [
   '"->"(json, path) AS json_extract(json, path)',
@@ -138,5 +164,6 @@ export function defineFunctions(define, ask, run) {
   }));
   define("json_type", ofTexts((json) => typeOf(valueAt(json, "$"))));
   for (const macro of MACROS) run(`CREATE MACRO ${macro}`);
-  JSON.parse(new TextDecoder().decode(ask({ do: "definitions" }))).forEach(run);
+  definitions = JSON.parse(new TextDecoder().decode(ask({ do: "definitions" })));
+  definitions.statements.forEach(run);
 }

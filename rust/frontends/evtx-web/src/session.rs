@@ -129,7 +129,8 @@ impl Session {
     /// - `parquet`: writes the rows of the Arrow IPC stream `input` to a Parquet file, a new one with `first`, and answers with
     ///   the bytes that are complete; without an input, with the rest of the file.
     /// - `report`: the page of the macro `evtx_case_report_of` with the `data` in JSON.
-    /// - `definitions`: the types and macros of SQL that need no files, as statements.
+    /// - `definitions`: the types and macros of SQL that need no files, as `statements`, and the names of the functions that do, as
+    ///   `missing`.
     /// - `function`: calls the function `name` with `count` arguments for the rows in `input`: see `functions.rs`.
     ///
     /// # Errors
@@ -308,7 +309,8 @@ fn report(data: &str) -> String {
     page.replace("{{data}}", &data.replace('<', "\\u003c"))
 }
 
-/// The statements of SQL that define types and macros. Macros over files or records need the functions of the extension.
+/// The statements of SQL that define types and macros, and the names of other functions. Macros over files or records need the
+/// functions of the extension.
 fn definitions() -> Value {
     let types = ENUMS.iter().map(|(name, values)| {
         let values: Vec<String> = values.iter().map(|value| format!("'{value}'")).collect();
@@ -322,11 +324,15 @@ fn definitions() -> Value {
                 .iter()
                 .any(|it| it.name.ends_with("rules") || it.name == "json_arguments")
     };
-    let macros = macros();
-    let macros = macros.iter().filter(|found| !needs_files(found));
-    types
-        .chain(macros.map(|found| found.statement("", &found.body)))
-        .collect()
+    let (missing, macros): (Vec<Macro>, Vec<Macro>) = macros().into_iter().partition(needs_files);
+    let statements = types.chain(macros.iter().map(|found| found.statement("", &found.body)));
+    let missing = missing.into_iter().map(|found| found.name);
+    let functions = Query::ALL.into_iter().filter(|query| query.files().is_some());
+    let functions = functions.map(|query| about(query)[0].to_owned());
+    json!({
+        "statements": statements.collect::<Value>(),
+        "missing": missing.chain(functions).collect::<Value>(),
+    })
 }
 
 #[cfg(test)]
@@ -445,12 +451,16 @@ mod tests {
     fn definitions_need_no_files() {
         let (mut session, _) = session();
         let all = ask(&mut session, json!({"do": "definitions"}));
-        let all: Vec<String> = texts(&all).collect();
+        let missing: Vec<String> = texts(&all["missing"]).collect();
+        let all: Vec<String> = texts(&all["statements"]).collect();
         let has = |name: &str| {
             all.iter()
                 .any(|sql| sql.starts_with(&format!("CREATE MACRO IF NOT EXISTS {name}(")))
         };
         assert!(has("evtx_timeline_of") && !has("evtx_timeline") && !has("evtx_sigma_of"));
+        for name in ["evtx_timeline", "evtx_sigma_of", "read_evtx"] {
+            assert!(missing.iter().any(|found| found == name), "{name}");
+        }
         assert!(all[0].starts_with("CREATE TYPE evtx_level AS ENUM"));
         // Each function that DuckDB looks for at once is another macro, or among those of the page.
         let page = include_str!("../../../../web/src/functions.js");
