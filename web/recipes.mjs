@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-const FILES = String.raw`(?:'[^']*'|\[[^\]]*\])`;
+const FILES = String.raw`(?:'[^']*'|\[[^\]]*\])`, RULES = new RegExp(`, rules := ${FILES}`, "g");
 
 /** Calls of functions over files, and what has their rows in the page. */
 const TABLES = [
@@ -30,7 +30,7 @@ export function recipes(path) {
       const name = (table) => (table === "events" && /\bevents AS \(/.test(sql) ? "main.events" : table);
       const text = TABLES.reduce((text, [call, table]) => text.replaceAll(call, name(table)), sql.trim());
       // A recipe that compares files has no meaning for a table of all.
-      const compares = new Set(sql.match(/'samples[^']*'/g)).size > 1 && !sql.includes("[");
+      const compares = new Set(sql.replaceAll(RULES, "").match(/'samples[^']*'/g)).size > 1 && !sql.includes("[");
       if (!OTHER.test(text) && !compares) found.push({ title, sql: text });
     }
   }

@@ -12,7 +12,7 @@ def test_recipes_run(samples):
 
     async def steps(page):
         titles = await page.page.run("Array.from(document.querySelector('#recipes').options, (option) => option.text).slice(1)")
-        found, errors = {}, {}
+        found, errors, queries = {}, {}, []
         for number, title in enumerate(titles):
             await page.page.run(f"""document.querySelector('#status').textContent = '';
                 (() => {{ const list = document.querySelector('#recipes'); list.value = '{number}'; list.dispatchEvent(new Event('change')); }})()""")
@@ -20,9 +20,11 @@ def test_recipes_run(samples):
                 found[f"{number} {title}"] = await page.finished()
             except RuntimeError as error:
                 errors[f"{number} {title}"] = str(error)
-        return found, errors
+            queries.append(await page.text("#sql"))
+        return found, errors, queries
 
-    found, errors = samples(steps)
+    found, errors, queries = samples(steps)
     assert errors == {}
     assert len(found) >= 10
+    assert any("'matches'" in sql for sql in queries)
     assert sum(count > 0 for count in found.values()) > len(found) / 2
