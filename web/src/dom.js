@@ -38,6 +38,9 @@ export function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
 
+/** The nodes of a text that may break between the parts of names and paths, and in words of more than 12 letters. */
+const breakable = (text) => (visible(text).match(/[^\s\\/._,=-]{1,12}[\s\\/._,=-]*|[\s\\/._,=-]+/gu) ?? []).flatMap((part) => [part, element("wbr")]);
+
 /** A table of objects, whose keys are its headings; `cell(key, row)` may make the content of a cell. */
 export function table(rows, cell = () => null) {
   const keys = Object.keys(rows[0] ?? {});
@@ -45,6 +48,7 @@ export function table(rows, cell = () => null) {
     element("thead", "", {}, element("tr", "", {}, ...keys.map((key) => element("th", key.replaceAll("_", " "), { scope: "col" })))),
     element("tbody", "", {}, ...rows.map((row) => element("tr", "", {}, ...keys.map((key) => {
       const made = cell(key, row);
-      return made ? element("td", "", {}, made) : element("td", row[key], { className: /^\d{4}-\d\d-\d\d /.test(row[key]) ? "time" : "" });
+      if (/^\d{4}-\d\d-\d\d /.test(row[key])) return element("td", row[key], { className: "time" });
+      return element("td", "", {}, ...(made ? [made] : breakable(row[key])));
     }))))));
 }

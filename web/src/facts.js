@@ -48,6 +48,7 @@ export async function showFacts(parent, engine, query) {
     const facts = await engine.all(`SELECT ${seconds("first")}, level::VARCHAR AS level, computer, topic::VARCHAR AS topic, fact, account, source, target, detail,
       events::VARCHAR AS events, array_to_string(doubts, ', ') AS doubts, rowid::VARCHAR AS evidence FROM facts WHERE ${where} ORDER BY rowid LIMIT ${FACTS}`);
     if (mine !== draws) return;
+    if (!facts.some(({ doubts }) => doubts)) facts.forEach((fact) => delete fact.doubts);
     heading.textContent = `What happened: ${some(count, "fact")}${count > FACTS ? `, of which the first ${FACTS} are shown` : ""}`;
     found.replaceChildren(table(facts, cell));
     all.replaceChildren(button("Query these facts", `FROM  facts\nWHERE ${where}\nORDER BY first;`));

@@ -59,6 +59,12 @@ export function makeGrid(engine) {
   // How many rows fit below the heading.
   const fits = () => Math.max(1, grid.clientHeight / (grid.querySelector("thead tr")?.offsetHeight || 28) - 1);
 
+  // How far the cell of the cursor is beyond the right edge, in pixels.
+  function hidden() {
+    const cell = $("cell")?.getBoundingClientRect(), { left } = grid.getBoundingClientRect();
+    return cell ? Math.min(cell.right - left - grid.clientWidth, cell.left - left) : grid.clientWidth;
+  }
+
   async function follow() {
     const cells = [...grid.querySelectorAll("tbody tr:first-child td")].map((td) => grid.getMeta(td).x);
     // Of many rows, a pixel of the scroll bar is more than a pixel of them.
@@ -70,6 +76,11 @@ export function makeGrid(engine) {
       await scrolled;
     } else if (pixels) grid.scrollTop = y;
     await grid.draw({ invalid_viewport: true });
+    // The width of a column is known once it is drawn.
+    for (let tries = 0, over; tries < 4 && (over = hidden()) > 0; tries++) {
+      grid.scrollLeft += over;
+      await grid.draw({ invalid_viewport: true });
+    }
     if (!detail.hidden) await open();
   }
   async function move(x, y) {
