@@ -10,7 +10,8 @@ const TABLES = [
   [new RegExp(String.raw`\bevtx_file_metadata\(${FILES}\)`, "g"), "files"],
   [new RegExp(String.raw`\bevtx_sigma\(${FILES}, rules := ${FILES}\)`, "g"), "matches"],
   [new RegExp(String.raw`\bevtx_sigma_(summary|timeline)\(${FILES}, rules := ${FILES}\)`, "g"), "evtx_sigma_$1_of('matches')"],
-  [new RegExp(String.raw`\bevtx_(case_summary|facts)\(${FILES}\)`, "g"), "evtx_$1_of('events', table_of_files := 'files')"],
+  [new RegExp(String.raw`\bevtx_facts(?:\(${FILES}\)|_of\('events'\))`, "g"), "facts"],
+  [new RegExp(String.raw`\bevtx_case_summary\(${FILES}\)`, "g"), "evtx_case_summary_of('events', table_of_files := 'files')"],
   [new RegExp(String.raw`\b(evtx_(?:accounts|logons|process_tree|script_blocks|timeline|metrics|decoded))\(${FILES}\)`, "g"), "$1_of('events')"],
   // DuckDB-Wasm compares an enum with a text as texts.
   [/\blevel ([<>]=?) ('\w+')/g, "level $1 $2::evtx_fact_level"],

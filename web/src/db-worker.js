@@ -4,6 +4,7 @@ import { BROWSER_RUNTIME, createDuckDB, ResultStreamIterator, TokenType, VoidLog
 import { RecordBatchReader, Table, tableToIPC, Utf8 } from "apache-arrow";
 
 import { Core, response } from "./core.js";
+import { quote } from "./dom.js";
 import { defineFunctions, withAdvice } from "./functions.js";
 import { callScalarUDF } from "./udf.js";
 
@@ -57,6 +58,7 @@ function reset() {
   const run = (sql) => connection.query(sql);
   run(`SET memory_limit = '${MEMORY}'; SET autoinstall_known_extensions = false; SET autoload_known_extensions = false`);
   defineFunctions((name, work) => connection.createScalarFunction(name, new Utf8(), work), ask, run);
+  run("CREATE TABLE known (filename VARCHAR, topic VARCHAR, fact VARCHAR, account VARCHAR, source VARCHAR, target VARCHAR, detail VARCHAR)");
 }
 
 /** The answer of the core to a command, as bytes. After a trap there is a new core. */
@@ -218,6 +220,42 @@ function insert({ parts, create }) {
   return made.has("events") ? Number(connection.query("SELECT count(*) AS rows FROM events").get(0).rows) : 0;
 }
 
+/** Adds the facts in a file, CSV, JSON or Parquet, to the table `known`, in place of those that it has from this path. */
+async function know({ path, file, columns }) {
+  await run(`DELETE FROM known WHERE filename = ${quote(path)}`);
+  let bytes = new Uint8Array(await file.arrayBuffer());
+  let source = "evtx_known";
+  try {
+    if (/\.parquet$/i.test(path)) {
+      connection.insertArrowFromIPCStream(ask({ do: "rows", columns }, bytes), { name: source, schema: "main", create: true });
+    } else {
+      const isJson = !/\.csv$/i.test(path);
+      if (isJson) bytes = new TextEncoder().encode(asCsv(objects(new TextDecoder().decode(bytes)), columns));
+      db.registerFileBuffer("known.csv", bytes);
+      source = `read_csv('known.csv', header := true, all_varchar := true${isJson ? `, delim := ',', quote := '"', escape := '"'` : ""})`;
+    }
+    await run(`INSERT INTO known SELECT ${quote(path)}, ${columns.map((name) => `${name}::VARCHAR`).join(", ")} FROM ${source}`);
+  } finally {
+    db.dropFile("known.csv");
+    await run("DROP TABLE IF EXISTS evtx_known");
+  }
+}
+
+/** The objects in a text: a list of them in JSON, or one in each line. */
+function objects(text) {
+  try {
+    return [JSON.parse(text)].flat();
+  } catch {
+    return text.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
+  }
+}
+
+/** Columns of objects as CSV. */
+function asCsv(objects, columns) {
+  const cell = (value) => (value === null || value === undefined ? "" : `"${String(value).replaceAll('"', '""')}"`);
+  return [columns, ...objects.map((object) => columns.map((name) => cell(object[name])))].join("\n");
+}
+
 /** The rows of the result as a CSV file. */
 async function csv() {
   const parts = [];
@@ -250,7 +288,7 @@ const plain = (key, value) => (key.startsWith("has_") ? Boolean(value) : typeof 
 /** The report on the case: the page of the macro evtx_case_report_of. */
 async function report() {
   const hasMatches = rows(await run("FROM duckdb_tables() WHERE table_name = 'matches'")).length > 0;
-  const items = rows(await run(`FROM evtx_case_report_rows('events', ${hasMatches ? "'matches'" : "NULL"}, 'files')`));
+  const items = rows(await run(`FROM evtx_case_report_rows('events', ${hasMatches ? "'matches'" : "NULL"}, 'files', table_of_known := 'known')`));
   const data = JSON.stringify({ zone: null, items: items.map((item) => Object.values(item).find((value) => value !== null)) }, plain);
   return new Blob([ask({ do: "report", data })], { type: "text/html" });
 }
@@ -261,6 +299,7 @@ const CALLS = {
   query,
   page,
   insert,
+  know,
   ping: () => null,
   all: async ({ sql }) => rows(await run(sql)),
   save: ({ format }) => ({ csv, parquet, report })[format](),

@@ -32,7 +32,23 @@ const ROUNDS = 40, COPIES = 8;
 /** The tables with rows of each file. */
 const TABLES = ["events", "files"];
 
+/** The columns of facts to leave out, and how many bytes at both ends of a file are searched for their names. */
+const COLUMNS = ["topic", "fact", "account", "source", "target", "detail"], END = 1 << 16;
+
 const isRule = (path) => /\.ya?ml$/i.test(path);
+
+/** Whether a file names all columns of facts to leave out, at its start or its end. */
+async function namesColumns(file) {
+  const ends = await new Blob([file.slice(0, END), file.slice(-END)]).text().catch(() => "");
+  return COLUMNS.every((name) => new RegExp(`\\b${name}\\b`).test(ends));
+}
+
+/** What a file is: a `rule`, a `list` of facts to leave out, or a `log`, also in an archive. Other tools leave such files in folders. */
+async function kindOf(path, file) {
+  if (isRule(path)) return "rule";
+  const isList = /\.(csv|jsonl?|ndjson|parquet)$/i.test(path) && (!path.includes("/") || await namesColumns(file));
+  return isList ? "list" : "log";
+}
 
 /** What a path names at the top: a folder, or the file itself. */
 const top = (path) => path.split("/")[0];
@@ -121,8 +137,9 @@ export class Engine extends EventTarget {
   }
 
   /**
-   * Loads the files of a plan that were not loaded before into the tables `events` and `files`. Then, if there are rules, makes the
-   * tables `rules` and `matches` from all files. With other options than before, it reads all files again.
+   * Loads the files of a plan that were not loaded before into the tables `events` and `files`, and facts to leave out into `known`.
+   * Then, if there are rules, makes the tables `rules` and `matches` from all files. With other options than before, it reads all files
+   * again.
    * `errors` are files that could not even be listed; they become rows. Returns null if there are no tables, as it was cancelled
    * before.
    */
@@ -161,6 +178,7 @@ export class Engine extends EventTarget {
       }
       await this.#addErrors("events", [...failures, ...errors]);
       await this.#addErrors("files", [...failures, ...errors, ...skipped]);
+      for (const { path, file } of fresh.filter(({ kind }) => kind === "list")) await this.#know(path, file);
       // While a decoder works on a partition, the browser reads the next one.
       await Promise.all([...load.decoders, ...load.decoders].map((decoder) => this.#decode(load, decoder, scans)));
       if (rules.length > 0 && !load.stopped) matches = await this.#match(load, rules, password);
@@ -182,7 +200,7 @@ export class Engine extends EventTarget {
     await this.#addErrors("files", load.unfinished().map((path) => ({ path, error: `not read to its end: ${why}` })));
     this.#progress(load, true);
     const [counts] = await this.all(`SELECT (SELECT count(*) FROM events)::INTEGER AS rows, count(*)::INTEGER AS files,
-      (count(*) FILTER (starts_with(error, 'not read')))::INTEGER AS unread FROM files`);
+      (count(*) FILTER (starts_with(error, 'not read')))::INTEGER AS unread, (SELECT count(*) FROM known)::INTEGER AS known FROM files`);
     return { ...counts, seconds: (performance.now() - started) / 1000, stopped: load.stopped, matches };
   }
 
@@ -256,16 +274,17 @@ export class Engine extends EventTarget {
     const known = new Map(this.#files);
     const fresh = [];
     for (const { path, file } of files) {
+      const kind = await kindOf(path, file);
       let unique = path, isKnown = false;
       for (let number = 2; known.has(unique); number++) {
         isKnown = await isSame(known.get(unique), file);
-        // A rule that was changed replaces the one before.
-        if (isKnown || isRule(path)) break;
+        // A rule or a list that was changed replaces the one before.
+        if (isKnown || kind !== "log") break;
         unique = `(${number}) ${path}`;
       }
       if (isKnown) continue;
       known.set(unique, file);
-      fresh.push({ path: unique, file });
+      fresh.push({ path: unique, file, kind });
     }
     return fresh;
   }
@@ -279,7 +298,7 @@ export class Engine extends EventTarget {
   async #planTasks(fresh) {
     await this.#planner.call({ name: "files", module: this.#module, files: this.#list(fresh) });
     const sizes = new Map(this.#list(fresh).map(({ path, file }) => [path, file.size]));
-    const paths = [...new Set(fresh.filter(({ path }) => !isRule(path)).map(({ path }) => top(path)))];
+    const paths = [...new Set(fresh.filter(({ kind }) => kind === "log").map(({ path }) => top(path)))];
     const failures = [];
     const partitions = await this.#partitions("read_evtx", paths, (path, error) => failures.push({ path, error: sizes.has(path) ? error : "not read: the folder has no logs" }));
     // A file that cannot be read is a row, also if it was dropped by itself.
@@ -387,6 +406,18 @@ export class Engine extends EventTarget {
     if (!used) return 0;
     await make("matches", { function: "evtx_sigma", arguments: { password, rules } }, this.#tasks);
     return (await this.all("SELECT count(rule_file)::INTEGER AS rows FROM matches"))[0].rows;
+  }
+
+  /** Adds the facts of a list to the table `known`. A list that cannot be read can be dropped again. */
+  async #know(path, file) {
+    try {
+      if (!await namesColumns(file)) throw new Error(`a list of known facts has the columns ${COLUMNS.join(", ")}`);
+      await this.#db.call({ name: "know", path, file, columns: COLUMNS });
+    } catch (error) {
+      this.#files.delete(path);
+      this.#unfinished.add(path);
+      await this.#addErrors("files", [{ path, error: `not read: ${error.message}` }]);
+    }
   }
 
   #progress(load, isLast = false) {

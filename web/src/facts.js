@@ -11,7 +11,8 @@ const LEVELS = ["info", "low", "medium", "high"], CHOICES = ["All levels", "Abov
  */
 export async function showFacts(parent, engine, query) {
   parent.textContent = "Looking for facts…";
-  await engine.all(`CREATE OR REPLACE TABLE facts AS FROM evtx_facts_of('events', table_of_files := 'files') ORDER BY first, computer`);
+  await engine.all(`CREATE OR REPLACE TABLE facts AS FROM evtx_facts_of('events', table_of_files := 'files', table_of_known := 'known')
+    ORDER BY first, computer`);
   await engine.all("CREATE OR REPLACE TABLE case_names AS FROM evtx_machines_of('events')");
   await engine.all(`CREATE OR REPLACE TABLE case_summary AS
     SELECT machines.*, coalesce(facts, 0) AS facts, coalesce(high_facts, 0) AS high_facts

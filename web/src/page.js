@@ -201,10 +201,10 @@ async function load({ files: added, errors = [] }) {
 }
 
 /** What is in the tables. */
-function read({ rows, files: all, unread }) {
+function read({ rows, files: all, unread, known }) {
   const { columns, event_id, provider } = options;
   const only = [event_id && `event ${event_id.join(", ")}`, provider?.join(", "), columns && some(columns.length, "column")].filter(Boolean);
-  return `${some(rows, "row")} from ${some(all - unread, "file")}${unread ? `, ${number(unread)} not read` : ""}${only.length ? `, only ${only.join(" and ")}` : ""}`;
+  return `${some(rows, "row")} from ${some(all - unread, "file")}${unread ? `, ${number(unread)} not read` : ""}${only.length ? `, only ${only.join(" and ")}` : ""}${known ? `, without ${some(known, "known fact")}` : ""}`;
 }
 
 async function again() {

@@ -1,4 +1,4 @@
--- evtx_case_report_rows(table_name, table_of_matches, table_of_files)
+-- evtx_case_report_rows(table_name, table_of_matches, table_of_files, table_of_known := NULL)
 --
 -- What the page of evtx_case_report_of shows, an item in each row, in one of the columns: figures, machine, row (a fact, or the
 -- matches of a rule that show the same on one day), record (that a row cites) and damage.
@@ -26,7 +26,7 @@ evtx_case_report_damage AS NOT MATERIALIZED (
 evtx_case_report_facts AS MATERIALIZED (
     SELECT computer, topic::VARCHAR AS topic, level::VARCHAR AS level, fact, first, last, events::BIGINT AS events, account, account_sid,
            source, target, detail, evidence, doubts
-    FROM evtx_facts_of(table_name, table_of_files := table_of_files)
+    FROM evtx_facts_of(table_name, table_of_files := table_of_files, table_of_known := table_of_known)
 ),
 evtx_case_report_accounts AS MATERIALIZED (FROM evtx_names_of('evtx_case_report_events') WHERE name_source <> 'second name'),
 evtx_case_report_machines AS MATERIALIZED (FROM evtx_machines_of('evtx_case_report_events')),

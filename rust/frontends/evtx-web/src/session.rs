@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, UInt8Type};
-use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, RecordBatch, RecordBatchReader, StringArray};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use bytes::Bytes;
 use evtx_detect::{ENUMS, enum_of};
 use evtx_ffi::{EvtxArguments, EvtxCall, EvtxPaths, EvtxScan, EvtxWorker, Macro, about, macros, page};
 use evtx_format::Interrupt;
 use evtx_query::{Query, ScanTask};
 use evtx_scan::FileSplit;
-use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -128,6 +130,7 @@ impl Session {
     ///   at least, if only with an empty batch.
     /// - `parquet`: writes the rows of the Arrow IPC stream `input` to a Parquet file, a new one with `first`, and answers with
     ///   the bytes that are complete; without an input, with the rest of the file.
+    /// - `rows`: the columns named `columns` of the Parquet file `input`, as an Arrow IPC stream.
     /// - `report`: the page of the macro `evtx_case_report_of` with the `data` in JSON.
     /// - `definitions`: the types and macros of SQL that need no files, as `statements`, and the names of the functions that do, as
     ///   `missing`.
@@ -151,6 +154,7 @@ impl Session {
                 let is_first = command["first"].as_bool().unwrap_or_default();
                 return self.parquet(is_first, input).map_err(shown);
             }
+            "rows" => return rows_of_parquet(&command["columns"], input).map_err(shown),
             "report" => return Ok(report(text(&command, "data")).into_bytes()),
             "function" => {
                 let count = command["count"].as_u64().unwrap_or_default();
@@ -259,6 +263,19 @@ impl Session {
         self.parquet = Some(writer);
         Ok(complete)
     }
+}
+
+/// Columns of a Parquet file as an Arrow IPC stream.
+fn rows_of_parquet(columns: &Value, file: &[u8]) -> Result<Vec<u8>, ParquetError> {
+    let rows = ParquetRecordBatchReaderBuilder::try_new(Bytes::copy_from_slice(file))?;
+    let names: Vec<String> = texts(columns).collect();
+    let names = ProjectionMask::columns(rows.parquet_schema(), names.iter().map(String::as_str));
+    let rows = rows.with_projection(names).build()?;
+    let mut writer = StreamWriter::try_new(Vec::new(), &rows.schema())?;
+    for batch in rows {
+        writer.write(&batch?)?;
+    }
+    Ok(writer.into_inner()?)
 }
 
 /// The field of a column of DuckDB, whose booleans are bytes in Arrow.
@@ -433,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_become_parquet() {
+    fn rows_become_parquet_and_return() {
         let (mut session, _) = session();
         ask(
             &mut session,
@@ -445,6 +462,12 @@ mod tests {
             .expect("a part");
         file.extend(session.run(br#"{"do": "parquet"}"#, &[]).expect("the rest"));
         assert!(file.starts_with(b"PAR1") && file.ends_with(b"PAR1"));
+        let stream = session
+            .run(br#"{"do": "rows", "columns": ["channel"]}"#, &file)
+            .expect("rows");
+        let batches = StreamReader::try_new(&stream[..], None).expect("a stream");
+        assert_eq!(batches.schema().fields().len(), 1);
+        assert!(batches.map(|batch| batch.expect("a batch").num_rows()).sum::<usize>() > 100);
     }
 
     #[test]
