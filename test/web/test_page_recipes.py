@@ -2,6 +2,7 @@
 
 import case
 import pytest
+from conftest import SAMPLES
 
 pytest_plugins = "pages"
 pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
@@ -28,3 +29,13 @@ def test_recipes_run(samples):
     assert len(found) >= 10
     assert any("'matches'" in sql for sql in queries)
     assert sum(count > 0 for count in found.values()) > len(found) / 2
+
+
+def test_rules_that_were_not_dropped():
+    async def steps(page):
+        await page.load(SAMPLES / "DC01-System.evtx")
+        for table in ("matches", "evtx_sigma_summary_of('matches')", "rules"):
+            with pytest.raises(RuntimeError, match="drop Sigma rules"):
+                await page.query(f"FROM {table}")
+
+    case.visit(steps)

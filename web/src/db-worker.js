@@ -179,6 +179,7 @@ function readable(message) {
     text = `${exception_type} Error: ${exception_message}`;
   }
   return withAdvice(text).replace(/\n*Please try installing[^]*?autoload_known_extensions=1;/, " The page has no extensions of DuckDB.")
+    .replace(/Table with name (matches|rules) does not exist!(\nDid you mean[^\n]*)?/, "There is no table $1 yet: drop Sigma rules (.yml).")
     .replace(/\n*Possible solutions:[^]*/, " Ask for fewer rows or columns.");
 }
 
