@@ -6,6 +6,7 @@ import shutil
 import case
 import pytest
 from conftest import SAMPLES
+from test_report import data_of
 
 pytest_plugins = "pages"
 pytestmark = pytest.mark.skipif(case.browser.BROWSER is None, reason="Chromium is not installed")
@@ -42,6 +43,8 @@ def test_known_facts_are_left_out(same, con, monkeypatch, tmp_path):
         (tmp_path / "a.json").write_text(json.dumps([{"topic": "a", "fact": "b", "account": 1, "source": None, "target": "c", "detail": {}}]), "utf-8")
         page(lambda case: case.load(tmp_path / "a.json"))
         assert left(page) > counts[-1]
+        report = data_of(page(lambda case: case.save("#save-report", tmp_path / "report.html")).read_bytes())
+        assert topics[0] not in {row["topic"] for row in report["row"]}
         assert same(page, "FROM files", tmp_path, "FROM evtx_file_metadata('samples')") > 0
 
 
