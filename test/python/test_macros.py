@@ -117,7 +117,7 @@ CALLS = {
     "evtx_search": "'{samples}', 'alice'", "evtx_search_of": "'texts', 'alice'", "evtx_sigma": "'{samples}', rules := '{samples}/correlations'",
     "evtx_records": "''::BLOB", "evtx_sigma_rows": """'events', '{{"rules": "{samples}/rules"}}'""",
     **dict.fromkeys(["evtx_sigma_of", "evtx_sigma_summary", "evtx_sigma_timeline"], "'{first}', '{samples}/rules'"),
-    **dict.fromkeys(["evtx_sigma_summary_of", "evtx_sigma_timeline_of"], "'matches'"), "evtx_case_report_rows": "'events', 'matches', NULL",
+    **dict.fromkeys(["evtx_sigma_summary_of", "evtx_sigma_timeline_of"], "'matches'"), "evtx_case_report_rows": "'events', 'matches', NULL, NULL",
     "read_evtx": "'{samples}', event_id := [4624, 4688, 7045], record := true, fields := true, insertions := true", "read_evtx_xml": "'{samples}/exported.xml'",
 }
 # They get tables of other macros.

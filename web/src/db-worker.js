@@ -289,7 +289,7 @@ const plain = (key, value) => (key.startsWith("has_") ? Boolean(value) : typeof 
 /** The report on the case: the page of the macro evtx_case_report_of. */
 async function report() {
   const hasMatches = rows(await run("FROM duckdb_tables() WHERE table_name = 'matches'")).length > 0;
-  const items = rows(await run(`FROM evtx_case_report_rows('events', ${hasMatches ? "'matches'" : "NULL"}, 'files', table_of_known := 'known')`));
+  const items = rows(await run(`FROM evtx_case_report_rows('events', ${hasMatches ? "'matches'" : "NULL"}, 'files', 'known')`));
   const data = JSON.stringify({ zone: null, items: items.map((item) => Object.values(item).find((value) => value !== null)) }, plain);
   return new Blob([ask({ do: "report", data })], { type: "text/html" });
 }

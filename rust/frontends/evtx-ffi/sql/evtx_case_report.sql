@@ -1,7 +1,7 @@
--- evtx_case_report(files, rules := NULL, min_level := NULL, status := NULL, exclude := NULL, logsources := NULL, placeholders := NULL, time_zone := NULL, password := NULL)
+-- evtx_case_report(files, rules := NULL, min_level := NULL, status := NULL, exclude := NULL, logsources := NULL, placeholders := NULL, known := NULL, time_zone := NULL, password := NULL)
 --
 -- A web page about a case, in one file without external parts: machines, facts, matches of Sigma rules, a time line, and the
--- records that prove each row. One row with one column, html.
+-- records that prove each row. known is the name of a table of facts to leave out. One row with one column, html.
 --
 -- COPY (FROM evtx_case_report('logs', rules := 'rules', time_zone := 'Europe/Berlin')) TO 'report.html' (FORMAT blob)
 
@@ -13,4 +13,4 @@ evtx_matches AS NOT MATERIALIZED (
                     logsources := logsources, placeholders := placeholders, password := password)
 )
 FROM evtx_case_report_of('evtx_logs', table_of_matches := CASE WHEN rules IS NOT NULL THEN 'evtx_matches' END,
-                         table_of_files := 'evtx_files', time_zone := time_zone)
+                         table_of_files := 'evtx_files', table_of_known := known, time_zone := time_zone)

@@ -1,9 +1,9 @@
--- evtx_case_report_rows(table_name, table_of_matches, table_of_files, table_of_known := NULL)
+-- evtx_case_report_rows(table_name, table_of_matches, table_of_files, table_of_known)
 --
 -- What the page of evtx_case_report_of shows, an item in each row, in one of the columns: figures, machine, row (a fact, or the
 -- matches of a rule that show the same on one day), record (that a row cites) and damage.
 --
--- SELECT unnest(row) FROM evtx_case_report_rows('events', 'matches', NULL) WHERE row IS NOT NULL
+-- SELECT unnest(row) FROM evtx_case_report_rows('events', 'matches', NULL, NULL) WHERE row IS NOT NULL
 
 WITH evtx_case_report_events AS NOT MATERIALIZED (
     SELECT record_id, event_record_id, time_created, event_id, provider, channel, computer, user_sid, event_data, user_data, error, coalesce(filename, '') AS filename
