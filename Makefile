@@ -66,6 +66,10 @@ MAKEFLAGS += --no-print-directory
 
 ## Build
 
+# A copy of a folder has the builds of the other one, which CMake would build again there.
+$(shell for cache in $(OUT)/*/CMakeCache.txt; do \
+  [ "$$(sed -n 's/^CMAKE_CACHEFILE_DIR:INTERNAL=//p' $$cache 2>/dev/null)" -ef "$$(dirname $$cache)" ] || rm -f $$cache; done)
+
 # `release` is published. `make query` and the tests load `checked`, and `sanitized` also compiles the C++ with sanitizers.
 release: $(OUT)/release/CMakeCache.txt
 checked: $(OUT)/checked/CMakeCache.txt
