@@ -66,7 +66,7 @@ NO_TEXT = [
     "EnableControlledFolderAccess Disabled", "EnableNotificationMode", "notifyAutopilotProfile", "Microsoft-Windows-Security-Auditing", "WindowsUpdateClient/Operational", "AAAAAAAAAAAAAAAAAAAAAAAA",
     "C:/ProgramData/Microsoft/Windows/Start/Menu/Programs", "https://example.org/this/is/a/long/path/without/any/code", "SeBackupPrivilegeSeRestorePrivilegeSeDebugPrivilege", "0000000000000000000000000000",
     "d41d8cd98f00b204e9800998ecf8427e", "20240305084605123456", "TVqQAAMAAAAEAAAA//8AALgAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", base64_of("𠀀𠀁𠀂".encode("utf-16-le")),
-    base64_of("讞罢⸠".encode("utf-16-le")), base64_of("讞罢⸠誶院例螮闢".encode("utf-16-le")), "MICROSOFTWINDOWSSECURITYAUDITING", "NorthwindDomainController01WorkstationAdministrators",
+    base64_of("讞罢⸠".encode("utf-16-le")), "LogsTheTimeTableWorkingArguments", base64_of("讞罢⸠誶院例螮闢".encode("utf-16-le")), "MICROSOFTWINDOWSSECURITYAUDITING", "NorthwindDomainController01WorkstationAdministrators",
 ]
 
 
@@ -78,7 +78,8 @@ def test_what_encodes_no_text_is_left_out(decoded, value):
 def test_chance_makes_no_text(con):
     """Random bytes as hashes, keys and identifiers write them, and words that are put together."""
     draws = random.Random(75)
-    words = re.findall("[A-Za-z]{3,}", (SAMPLES.parent / "docs" / "macros.md").read_text(encoding="utf-8"))
+    # Of a text that does not change.
+    words = re.findall("[A-Za-z]{3,}", (SAMPLES.parent / "LICENSE").read_text(encoding="utf-8"))
     values = [write(draws.randbytes(draws.choice([12, 16, 20, 32, 48, 96]))) for write in (base64_of, bytes.hex) for _ in range(20_000)]
     values += ["".join(word.capitalize() for word in draws.choices(words, k=draws.randint(3, 6))) for _ in range(20_000)]
     found = con.execute("SELECT value, evtx_decoded_texts(MAP {'a': value}) FROM (SELECT unnest($1) AS value) WHERE len(evtx_decoded_texts(MAP {'a': value})) > 0", [values]).fetchall()

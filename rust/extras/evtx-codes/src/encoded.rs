@@ -112,7 +112,9 @@ fn text(bytes: &[u8]) -> Option<String> {
         }
     };
     // How many bits a letter takes in texts, by how frequent it is there, at least among its own kind.
-    let cost = |letter: char| match letter {
+    let cost = |letter: char, last: Option<char>| match letter {
+        // Among ideographs, a single one is chance.
+        '\0'..='\x7f' if last.is_some_and(|last| last >= '\u{3040}') => 16,
         ' ' => 3,
         'a'..='z' => 5,
         '\t' | '\n' | '\r' => 7,
@@ -124,9 +126,12 @@ fn text(bytes: &[u8]) -> Option<String> {
     };
     // A letter that is repeated tells nothing new.
     let (mut all, mut costs, mut last) = (0, 0, None);
-    for letter in text.chars().filter(|letter| last.replace(*letter) != Some(*letter)) {
-        all += bits(letter);
-        costs += cost(letter);
+    for letter in text.chars() {
+        let before = last.replace(letter);
+        if before != Some(letter) {
+            all += bits(letter);
+            costs += cost(letter, before);
+        }
     }
     (all >= costs + EVIDENCE).then_some(text)
 }

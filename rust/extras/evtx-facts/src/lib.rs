@@ -1,6 +1,6 @@
 //! Facts: what happened on a machine, in a sentence each, with the records that prove it.
 //!
-//! Most facts are rows of the list of events ([`listed`]). The others are made of several events, each kind in a module: a
+//! Most facts are rows of the list of events (`listed`). The others are made of several events, each kind in a module: a
 //! run of failed logons, a gap, a start of Windows. All times are nanoseconds since 1970.
 #![forbid(unsafe_code)]
 
