@@ -4,18 +4,18 @@
 //! run of failed logons, a gap, a start of Windows. All times are nanoseconds since 1970.
 #![forbid(unsafe_code)]
 
-mod clock;
-mod failed_logons;
-mod failures;
-mod gaps;
-mod listed;
-mod logons;
-mod logs;
-mod other_logons;
 mod rows;
 mod runs;
+mod listed;
+mod failures;
+mod failed_logons;
+mod other_logons;
 mod sprays;
+mod logons;
+mod clock;
 mod starts;
+mod gaps;
+mod logs;
 
 use evtx_format::{Interrupt, Interrupted};
 
