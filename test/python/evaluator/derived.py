@@ -17,6 +17,7 @@ class Derived:
     def __init__(self, events, placed, word):
         # Each event once, and all events whose time is not broken.
         self.wakes = [wake for event in events if (wake := woken(event))]
+        self.resumed = [moment(event.get("NewTime")) for event in events if is_resumed(event)]
         self.clocks = Clocks(events, lambda event: None, self.wakes)
         self.events, self.placed, self.word = events, placed, word
         self.own = {event.computer.lower().split(".")[0] for event in events}
@@ -38,12 +39,16 @@ class Derived:
         # The event log can write 6005 with a time after those of the next records. The kernel (12) knows when it started.
         return [next((event for event in start if event.id == 12), start[0]).time for start in starts_of(events, self.clocks, lambda event: None)]
 
+    def is_resumed(self, new):
+        """Whether the tools of a virtual machine set the clock to a time. Two logs tell of it."""
+        return any(abs(resumed - new) <= SECOND for resumed in self.resumed)
+
     def clock_changes(self):
         """When the clock was set by a minute or more, to what. Two logs tell of it."""
         found = {}
         for event in self.of(SECURITY, 4616) + self.of(KERNEL, 1):
             old, new = moment(event.get("OldTime", "PreviousTime")), moment(event.get("NewTime"))
-            if old is None or new is None or abs(new - old) < MINUTE or not is_resumed(event) and any(abs(wake - new) <= MINUTE for wake in self.wakes):
+            if old is None or new is None or abs(new - old) < MINUTE or not self.is_resumed(new) and any(abs(wake - new) <= MINUTE for wake in self.wakes):
                 continue
             found[new] = min(event.time, found.get(new, event.time))
         return sorted(found.values())
