@@ -104,7 +104,7 @@ def of_story(telling, rows, found):
                 yield f"evtx_timeline.{column}", expected, value
 
 
-FAILED, BROKEN = re.compile(r"(\d+) failed logons?((?: of several accounts)?, then a logon of (the same account|another account|one of them)| of \d+ accounts)?$"), "Record with a time that cannot be"
+FAILED, BROKEN = re.compile(r"(\d+) failed logons?(, then (a logon of the same account|a logon of another account|one of the accounts got in)| of \d+ accounts)?$"), "Record with a time that cannot be"
 
 
 def of_facts(expected, told):
@@ -117,7 +117,7 @@ def of_facts(expected, told):
         failure, who = FAILED.match(row["fact"]), lower(row["account"])
         if any((row["topic"], row["fact"]) == known[:2] for known in answers.LISTED.values()):
             listed[row["topic"], row["fact"], row["account"] and row["account"].lower(), row["target"]] += row["events"]
-        elif failure and (failure[3] == "the same account" or not failure[2]):
+        elif failure and (failure[3] == "a logon of the same account" or not failure[2]):
             failed[row["account"] and who or None, (row["source"] or "").lower()] += row["events"]
             if failure[3] and who not in expected["successes"]:
                 others.append(row)

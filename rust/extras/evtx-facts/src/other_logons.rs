@@ -105,7 +105,7 @@ pub(crate) fn facts<'a>(
                 },
                 fact: match own {
                     0 => format!("{others} failed logons, then a logon of another account").into(),
-                    _ => format!("{failed} failed logons of several accounts, then a logon of one of them").into(),
+                    _ => format!("{failed} failed logons, then one of the accounts got in").into(),
                 },
                 account: logon.account,
                 account_sid: logon.account_sid,
