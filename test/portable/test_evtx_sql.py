@@ -26,7 +26,7 @@ def fixture_package(tmp_path_factory):
 
 
 def command(package, *arguments, text=None, python=OLD / "python"):
-    return run([python, "-m", "evtx_sql", *arguments], text, PYTHONPATH=str(package))
+    return run([python, "-m", "evtx_sql", *arguments], text, PYTHONPATH=str(package), COLUMNS="200")
 
 
 @pytest.mark.parametrize("python", PYTHONS)
