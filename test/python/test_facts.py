@@ -181,6 +181,13 @@ def test_a_spray_that_succeeds_is_high(over):
     assert ("high", fact) in facts(over, [*failures, success(60, "user3", "203.0.113.9")], "failed logons", "level::VARCHAR, fact")
 
 
+def test_a_failure_without_an_account_is_of_no_other_account(over):
+    address = "203.0.113.9"
+    nobody = (100, "Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", 140, {"IPString": address})
+    events = [*(failure(12 * at, "sarah", address) for at in range(12)), nobody, *(failure(12 * at, "sarah", address) for at in range(12, 24)), success(900, "other", address)]
+    assert ("25 failed logons, then a logon of another account", "failures of CORP\\sarah") in facts(over, events, "failed logons", "fact, detail")
+
+
 def test_the_other_machine_of_an_outgoing_logon_is_its_target(over):
     events = [(1, SECURITY, 4648, {"SubjectUserName": "bob", "TargetUserName": "admin", "TargetServerName": "FS01.corp"})]
     assert facts(over, events, "logons to elsewhere", "source, target, detail") == [(None, "FS01.corp", "admin")]

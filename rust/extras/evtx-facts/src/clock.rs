@@ -4,7 +4,7 @@ use evtx_codes::{Answer, Code, Lookup};
 use evtx_format::{Interrupt, Interrupted};
 use jiff::Timestamp;
 
-use crate::rows::{EventRow, Fact, duration};
+use crate::rows::{EventRow, Fact, duration, last_part};
 use crate::runs::{DAY, SECOND, is_within, runs};
 
 /// How far the clock moved, in nanoseconds.
@@ -16,10 +16,7 @@ fn moved(row: &EventRow<'_>) -> i128 {
 /// Whether nobody set the clock: Windows woke. Tools of virtual machines also move the clock when one wakes, and such a change stays a
 /// fact, because any program can have their names.
 fn is_woken(row: &EventRow<'_>) -> bool {
-    let program = row
-        .process
-        .and_then(|path| path.rsplit('\\').next())
-        .unwrap_or_default();
+    let program = row.process.map_or("", last_part);
     let is_tool = ["vmtoolsd.exe", "vboxservice.exe", "qemu-ga.exe"]
         .iter()
         .any(|name| name.eq_ignore_ascii_case(program));

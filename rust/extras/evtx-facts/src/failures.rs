@@ -7,7 +7,7 @@ use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
 use crate::rows::{EventRow, Record, last, plain_name};
-use crate::runs::{SECOND, is_within, only, runs};
+use crate::runs::{SECOND, changes, is_within, only, runs};
 
 /// How far apart records of one failure are at most, in nanoseconds.
 const NEAR: u64 = 2 * SECOND;
@@ -90,11 +90,7 @@ pub(crate) fn failures<'f, 'a>(
 fn address(attempts: &mut [Failure<'_, '_>], interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
     let addressed = attempts.iter().filter(|attempt| attempt.address.is_some());
     let known: Vec<_> = addressed.map(|attempt| (attempt.row, attempt.address)).collect();
-    // For each, where the next one with another address is.
-    let mut others = vec![known.len(); known.len()];
-    for at in (1..known.len()).rev() {
-        others[at - 1] = if known[at].1 == known[at - 1].1 { others[at] } else { at };
-    }
+    let others = changes(&known.iter().map(|(_, address)| *address).collect::<Vec<_>>());
     for (step, attempt) in attempts
         .iter_mut()
         .enumerate()

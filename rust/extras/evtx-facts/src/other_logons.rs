@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use crate::failures::Failure;
 use crate::rows::{Fact, LogonRow, plain_name};
-use crate::runs::{DAY, is_within, runs};
+use crate::runs::{DAY, changes, is_within, runs};
 
 /// How many failures of others make a logon worth a fact.
 const MANY: usize = 10;
@@ -18,7 +18,7 @@ type Place<'a> = (Option<&'a str>, String);
 #[derive(Default)]
 struct Failed<'f, 'a> {
     all: Vec<&'f Failure<'f, 'a>>,
-    /// For each, where the next account with another name is.
+    /// For each, where the next other account is.
     others: Vec<usize>,
 }
 
@@ -41,15 +41,8 @@ impl<'f, 'a> Failed<'f, 'a> {
     }
 
     fn settle(&mut self) {
-        self.others = vec![self.all.len(); self.all.len()];
-        for at in (1..self.all.len()).rev() {
-            let [before, next] = [at - 1, at].map(|at| self.all[at].account);
-            self.others[at - 1] = if next.is_none() || next == before {
-                self.others[at]
-            } else {
-                at
-            };
-        }
+        let accounts: Vec<_> = self.all.iter().map(|failure| failure.account).collect();
+        self.others = changes(&accounts);
     }
 }
 

@@ -426,10 +426,14 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
+/// The program of a path, or what follows the domain of a name.
+pub(crate) fn last_part(path: &str) -> &str {
+    path.rsplit('\\').next().unwrap_or_default()
+}
+
 /// The name of an account without its domain, in lower case.
 pub(crate) fn plain_name(account: &str) -> String {
-    let name = account.rsplit('\\').next().unwrap_or_default();
-    lower_case(name.split('@').next().unwrap_or_default())
+    lower_case(last_part(account).split('@').next().unwrap_or_default())
 }
 
 #[cfg(test)]

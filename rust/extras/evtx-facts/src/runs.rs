@@ -47,6 +47,19 @@ pub(crate) fn runs<T: Copy, K: Hash + Eq>(
     Ok(found)
 }
 
+/// For each value that is known, the place of the next known one that differs from it, or the end.
+pub(crate) fn changes<T: PartialEq>(values: &[Option<T>]) -> Vec<usize> {
+    let mut places = vec![values.len(); values.len()];
+    let mut next: Option<usize> = None;
+    for at in (0..values.len()).rev().filter(|&at| values[at].is_some()) {
+        if let Some(next) = next {
+            places[at] = if values[next] == values[at] { places[next] } else { next };
+        }
+        next = Some(at);
+    }
+    places
+}
+
 /// How many items are sorted between two looks for an interrupt.
 const SORTED: usize = 1 << 16;
 
@@ -78,6 +91,14 @@ pub(crate) fn only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_unknown_is_no_change() {
+        assert_eq!(
+            changes(&[Some('a'), None, Some('a'), Some('b'), None])[..4],
+            [3, 5, 3, 5]
+        );
+    }
 
     #[test]
     fn a_run_ends_after_a_pause() {

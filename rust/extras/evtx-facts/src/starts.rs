@@ -3,7 +3,7 @@
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
 
-use crate::rows::{CITED, EventRow, Fact, Mark, duration, last};
+use crate::rows::{CITED, EventRow, Fact, Mark, duration, last, last_part};
 use crate::runs::{SECOND, is_within, runs, sort};
 
 /// An event that Windows writes when it starts.
@@ -24,10 +24,7 @@ pub struct Starting<'a> {
 impl Starting<'_> {
     /// Whether Windows writes it once for each start, or it is of a program that Windows starts itself.
     fn is_of_windows(&self) -> bool {
-        let program = self
-            .process
-            .and_then(|path| path.rsplit('\\').next())
-            .unwrap_or_default();
+        let program = self.process.map_or("", last_part);
         self.event_id != 4688 || ["smss.exe", "registry", "secure system"].contains(&&*program.to_lowercase())
     }
 }
