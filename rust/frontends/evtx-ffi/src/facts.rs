@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringViewBuilder, TimestampNanosecondBuilder, UInt32Builder, UInt64Builder};
-use arrow_array::{Array, ArrayRef, ListArray, StructArray};
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use arrow_array::{ArrayRef, StructArray};
+use arrow_schema::{DataType, Field, Fields};
 use evtx_facts::{EventRow, Fact, LogonRow, Mark, Record, Starting, facts, starts};
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, structs};
-
-/// The type of times.
-const TIME: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, TIME, fields, list, list_array, list_of, structs};
 
 /// The columns of all rows: the record, and its time by the clock as it was set last.
 const PLACE: [(&str, DataType); 5] = [
@@ -41,25 +37,12 @@ const STARTING: [(&str, DataType); 5] = [
     ("process", DataType::Utf8),
 ];
 
-fn fields<'f>(columns: impl IntoIterator<Item = (&'f str, DataType)>) -> Fields {
-    let field = |(name, data_type)| Field::new(name, data_type, true);
-    columns.into_iter().map(field).collect()
-}
-
 /// A list of rows with these columns after [`PLACE`], then truths, and texts.
 fn rows(name: &str, columns: &[(&str, DataType)], truths: &[&str], texts: &[&str]) -> Field {
     let truths = truths.iter().map(|truth| (*truth, DataType::Boolean));
     let texts = texts.iter().map(|text| (*text, DataType::Utf8));
     let columns = PLACE.into_iter().chain(columns.iter().cloned());
     list(name, DataType::Struct(fields(columns.chain(truths).chain(texts))))
-}
-
-fn list(name: &str, item: DataType) -> Field {
-    Field::new(name, list_of(item), true)
-}
-
-fn list_of(item: DataType) -> DataType {
-    DataType::List(Field::new_list_field(item, true).into())
 }
 
 /// The columns of [`Fact`].
@@ -221,17 +204,6 @@ unsafe fn items<T>(
     Ok(all)
 }
 
-/// The lists of structs, with so many in each row.
-fn lists(items: StructArray, lengths: Vec<usize>) -> ArrayRef {
-    let item = Field::new_list_field(items.data_type().clone(), true);
-    Arc::new(ListArray::new(
-        item.into(),
-        OffsetBuffer::from_lengths(lengths),
-        Arc::new(items),
-        None,
-    ))
-}
-
 struct Facts;
 
 impl Scalar for Facts {
@@ -262,7 +234,7 @@ impl Scalar for Facts {
             };
             lengths.push(all);
         }
-        Ok(lists(found.finish(), lengths))
+        Ok(list_array(found.finish(), lengths, None))
     }
 }
 
@@ -314,7 +286,10 @@ impl Columns {
                 .map(|builder| Arc::new(builder.finish()) as ArrayRef),
         );
         columns.push(Arc::new(self.events.finish()));
-        columns.extend([lists(records, self.cited), Arc::new(self.doubts.finish()) as ArrayRef]);
+        columns.extend([
+            list_array(records, self.cited, None),
+            Arc::new(self.doubts.finish()) as ArrayRef,
+        ]);
         structs(&fact_fields(), columns, None)
     }
 }
@@ -351,6 +326,6 @@ impl Scalar for Starts {
             }
         }
         let columns: Vec<ArrayRef> = vec![Arc::new(computers.finish()), Arc::new(numbers.finish())];
-        Ok(lists(structs(&start_fields(), columns, None), lengths))
+        Ok(list_array(structs(&start_fields(), columns, None), lengths, None))
     }
 }

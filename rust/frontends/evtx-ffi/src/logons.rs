@@ -6,26 +6,21 @@ use arrow_array::builder::{
     BooleanBuilder, Int32Builder, ListBuilder, StringViewBuilder, TimestampNanosecondBuilder, UInt8Builder,
     UInt64Builder,
 };
-use arrow_array::{Array, ArrayRef, ListArray, StructArray};
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use arrow_array::{ArrayRef, StructArray};
+use arrow_schema::{DataType, Field, Fields};
 use evtx_codes::LogonStep;
 use evtx_events::{Connection, LogonEvent, LogonSession, Moment, logon_sessions};
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, structs};
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, list, list_array, structs};
 
 fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true)
 }
 
 fn time(name: &str) -> Field {
-    Field::new(name, DataType::Timestamp(TimeUnit::Nanosecond, None), true)
-}
-
-fn list(name: &str, item: DataType) -> Field {
-    Field::new(name, DataType::List(Field::new_list_field(item, true).into()), true)
+    Field::new(name, TIME, true)
 }
 
 /// The columns of [`LogonStep`].
@@ -221,14 +216,7 @@ impl Scalar for Sessions {
             valid.push(lists.is_valid(row));
         }
         let sessions = found.finish();
-        let item = Field::new_list_field(sessions.data_type().clone(), true);
-        let offsets = OffsetBuffer::from_lengths(lengths);
-        Ok(Arc::new(ListArray::new(
-            item.into(),
-            offsets,
-            Arc::new(sessions),
-            Some(valid.into()),
-        )))
+        Ok(list_array(sessions, lengths, Some(valid.into())))
     }
 }
 
@@ -303,14 +291,13 @@ impl Columns {
             Arc::new(self.hosts.finish()),
         ];
         let connections = structs(&connection_fields(), connections, None);
-        let item = Field::new_list_field(connections.data_type().clone(), true);
-        let offsets = OffsetBuffer::from_lengths(self.connections.iter().map(|count| count.unwrap_or_default()));
+        let lengths = self.connections.iter().map(|count| count.unwrap_or_default());
         let valid: Vec<_> = self.connections.iter().map(Option::is_some).collect();
-        let connections = ListArray::new(item.into(), offsets, Arc::new(connections), Some(valid.into()));
+        let connections = list_array(connections, lengths, Some(valid.into()));
         let others: [ArrayRef; 6] = [
             Arc::new(self.types.finish()),
             Arc::new(self.claims.finish()),
-            Arc::new(connections),
+            connections,
             Arc::new(self.other_ids.finish()),
             Arc::new(self.accepted.finish()),
             Arc::new(self.contested.finish()),

@@ -2,33 +2,16 @@
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::builder::{BooleanBuilder, ListBuilder, StringViewBuilder, TimestampNanosecondBuilder, UInt64Builder};
-use arrow_array::{Array, ArrayRef, ListArray};
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use arrow_schema::{DataType, Fields};
 use evtx_events::{AccountName, ComputerName, Evidence, NameUse, account_names, machines};
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, Unchecked, structs};
-
-/// The type of times.
-const TIME: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
-
-fn fields<const N: usize>(fields: [(&str, DataType); N]) -> Fields {
-    fields
-        .map(|(name, data_type)| Field::new(name, data_type, true))
-        .into_iter()
-        .collect()
-}
-
-fn list(name: &str, item: DataType) -> Field {
-    Field::new(name, list_of(item), true)
-}
-
-fn list_of(item: DataType) -> DataType {
-    DataType::List(Field::new_list_field(item, true).into())
-}
+use crate::scalar::{
+    Caller, EvtxVector, Scalar, ScalarFunction, TIME, Unchecked, fields, list, list_array, list_of, structs,
+};
 
 /// The columns of [`ComputerName`].
 fn computer_fields() -> Fields {
@@ -257,13 +240,6 @@ impl Scalar for Names {
             places,
         ];
         let names = structs(&name_fields(), columns, None);
-        let item = Field::new_list_field(names.data_type().clone(), true);
-        let offsets = OffsetBuffer::from_lengths(lengths);
-        Ok(Arc::new(ListArray::new(
-            item.into(),
-            offsets,
-            Arc::new(names),
-            Some(valid.into()),
-        )))
+        Ok(list_array(names, lengths, Some(valid.into())))
     }
 }

@@ -1,12 +1,12 @@
 //! What a scalar function is: its parameters and its result, and calls for a vector of rows at a time.
 
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use arrow_array::{ArrayRef, StructArray};
-use arrow_buffer::NullBuffer;
-use arrow_schema::{Field, FieldRef, Fields};
+use arrow_array::{Array, ArrayRef, ListArray, StructArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use evtx_format::Interrupt;
 use evtx_scan::{ScanError, Storage};
 
@@ -137,6 +137,34 @@ impl Pairs {
 pub(crate) fn structs(fields: &Fields, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>) -> StructArray {
     let of = |(field, column): (&FieldRef, &ArrayRef)| Field::clone(field).with_data_type(column.data_type().clone());
     StructArray::new(fields.iter().zip(&columns).map(of).collect(), columns, nulls)
+}
+
+/// The lists of structs, with so many in each row.
+pub(crate) fn list_array(
+    items: StructArray,
+    lengths: impl IntoIterator<Item = usize>,
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
+    let item = Field::new_list_field(items.data_type().clone(), true);
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Arc::new(ListArray::new(item.into(), offsets, Arc::new(items), nulls))
+}
+
+/// The type of times.
+pub(crate) const TIME: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
+
+/// Columns that can be NULL, with these names and types.
+pub(crate) fn fields<'f>(columns: impl IntoIterator<Item = (&'f str, DataType)>) -> Fields {
+    let field = |(name, data_type)| Field::new(name, data_type, true);
+    columns.into_iter().map(field).collect()
+}
+
+pub(crate) fn list(name: &str, item: DataType) -> Field {
+    Field::new(name, list_of(item), true)
+}
+
+pub(crate) fn list_of(item: DataType) -> DataType {
+    DataType::List(Field::new_list_field(item, true).into())
 }
 
 /// How long to wait before the next look for an interrupt.
