@@ -583,8 +583,8 @@ pub(super) fn read_event(
     }
 }
 
-/// Where a `RenderingInfo` ends that cannot be read, and whether the event ends there, too: behind its end tag, before that of the
-/// event, or before another event. Its content starts at a place of the text. `None` if that is not certain.
+/// The end of a `RenderingInfo` that cannot be read, whose content starts at `at`, and whether the event ends with it. That is the place
+/// after its end tag, or before the end tag of the event, or before the next event. `None` if that is not certain.
 fn end_of_rendering(
     text: &mut impl Window,
     mut at: usize,
