@@ -121,10 +121,7 @@ CALLS = {
     "read_evtx": "'{samples}', event_id := [4624, 4688, 7045], record := true, fields := true, insertions := true", "read_evtx_xml": "'{samples}/exported.xml'",
 }
 # They get tables of other macros.
-PARTS = {
-    "evtx_case_machines", "evtx_event_rows", "evtx_log_order", "evtx_placed_records", "evtx_starts", "evtx_failures", "evtx_clock_facts", "evtx_failed_logon_facts",
-    "evtx_gap_facts", "evtx_identity_facts", "evtx_listed_facts", "evtx_log_facts", "evtx_logon_facts", "evtx_other_logon_facts", "evtx_spray_facts", "evtx_start_facts", "evtx_zone_facts",
-}
+PARTS = {"evtx_case_machines", "evtx_event_rows", "evtx_log_order", "evtx_placed_records", "evtx_starts"}
 
 
 def test_polars_reads_every_table(con, tmp_path):

@@ -50,21 +50,18 @@ const USE = [
   "array_to_string(list_transform(x.times, lambda y: epoch_ns(y)), ',')",
 ];
 
-// What facts are made of, and their texts.
-const RECORD = ["x.filename", "x.record_id", "x.event_id", "epoch_ns(x.time)", "epoch_ns(x.log_time)"];
-const FACT_EVENT = [
-  ...RECORD,
-  ...["x.number", "x.digest", "epoch_ns(x.old_time)", "epoch_ns(x.new_time)"],
-  ...["is_woken", "is_contested", "claims_own_name"].map((name) => `x.${name}::INTEGER`),
-  ...["computer", "provider", "event", "topic", "level", "account", "account_sid", "source", "target", "detail"].map((name) => `x.${name}`),
-  ...["x.process", "x.logon_type", "x.zone", "x.version"],
+// A record, its place in a log, and the end of an hour.
+const pairs = (map) => packed(`map_entries(${map})`, `${packedText("x.key")} || ${packedText("x.value")}`);
+const RECORD = ["computer", "channel", "provider", "event_record_id", "time_created", "event_id", "user_sid", "event_data", "user_data"];
+const recordTexts = `computer, channel, provider, event_record_id::VARCHAR, epoch_ns(time_created)::VARCHAR, event_id::VARCHAR, user_sid,
+  ${pairs("event_data")}, user_data::VARCHAR`;
+const PLACED = [
+  ...["digest", "machine", "channel", "file", "record_id", "number"].map((name) => `x.${name}`),
+  ...["time", "old_time", "new_time", "wake_time"].map((name) => `epoch_ns(x.${name})`), "x.is_late::INTEGER",
 ];
-const FACT_LOGON = [
-  ...RECORD,
-  ...["is_accepted", "is_contested", "claims_own_name"].map((name) => `x.${name}::INTEGER`),
-  ...["computer", "account", "account_sid", "source", "kind", "logon_type", "method"].map((name) => `x.${name}`),
+const END = [
+  ...["computer", "channel", "filename", "provider", "record_id", "event_record_id", "event_id"].map((name) => `x.${name}`), "epoch_ns(x.time)",
 ];
-const FACT_MARK = [...RECORD, "x.computer", "x.name", "x.channel"];
 const FACT = ["computer", "topic", "level", "fact", "account", "account_sid", "source", "target", "detail"];
 const START = ["x.computer", "x.number", "epoch_ns(x.log_time)", "x.event_id", "x.process"];
 const packedRows = (list, columns) => packed(list, columns.map((value) => packedText(`(${value})::VARCHAR`)).join(" || "));
@@ -104,21 +101,24 @@ const MACROS = [
   "evtx_code_meaning(source, code) AS evtx_web_code('meaning', source, code::VARCHAR)",
   "evtx_code_text(source, code) AS evtx_web_code('text', source, code::VARCHAR)",
   `evtx_event_roles(provider, event_id, event_data, user_data, computer, user_sid) AS CAST(evtx_web_roles(
-     provider, event_id::VARCHAR, ${packed("map_entries(event_data)", `${packedText("x.key")} || ${packedText("x.value")}`)},
+     provider, event_id::VARCHAR, ${pairs("event_data")},
      user_data::VARCHAR, computer, user_sid) AS STRUCT(
        event VARCHAR, topic VARCHAR, level VARCHAR, account VARCHAR, domain VARCHAR, user_sid VARCHAR, remote_host VARCHAR,
        process VARCHAR, target VARCHAR, detail VARCHAR, details VARCHAR, claims_own_name BOOLEAN, is_windows BOOLEAN))`,
   `evtx_user_data_fields(user_data) AS CAST(evtx_web_user_data(user_data::VARCHAR) AS
      STRUCT(element VARCHAR, attributes MAP(VARCHAR, VARCHAR), fields MAP(VARCHAR, VARCHAR)))`,
   `evtx_decoded_texts(fields) AS CAST(evtx_web_decoded(
-     ${packed("map_entries(fields)", `${packedText("x.key")} || ${packedText("x.value")}`)}) AS STRUCT(field VARCHAR, encoding VARCHAR, text VARCHAR)[])`,
+     ${pairs("fields")}) AS STRUCT(field VARCHAR, encoding VARCHAR, text VARCHAR)[])`,
   "evtx_other_machine(host, computer, written_by) AS evtx_web_machine(host::VARCHAR, computer::VARCHAR, written_by::VARCHAR)",
-  `evtx_log_times(logs, numbers, times, old_times, new_times, is_late) AS list_transform(CAST(evtx_web_log_times(array_to_string(list_transform(
-     list_zip(logs, numbers, times, old_times, new_times, is_late),
-     lambda x: concat(x[1], ',', x[2], ',', epoch_ns(x[3]), ',', epoch_ns(x[4]), ',', epoch_ns(x[5]), ',', x[6]::INTEGER, ';')), ''))
-     AS BIGINT[]), lambda x: make_timestamp_ns(x))`,
+  `evtx_record_stamp(${RECORD.join(", ")}) AS list_transform([CAST(evtx_web_record_stamp(${recordTexts}) AS STRUCT(
+       digest HUGEINT, old_time BIGINT, new_time BIGINT, wake_time BIGINT, is_late BOOLEAN, old_host VARCHAR, new_host VARCHAR, own_sid VARCHAR))],
+     lambda x: {digest: x.digest, old_time: make_timestamp_ns(x.old_time), new_time: make_timestamp_ns(x.new_time), wake_time: make_timestamp_ns(x.wake_time),
+       is_late: x.is_late, old_host: x.old_host, new_host: x.new_host, own_sid: x.own_sid})[1]`,
+  `evtx_log_places(records) AS list_transform(CAST(evtx_web_log_places(${packedRows("records", PLACED)}) AS STRUCT(
+       digest HUGEINT, machine VARCHAR, log_time BIGINT, is_contested BOOLEAN, is_woken BOOLEAN)[]),
+     lambda x: {digest: x.digest, machine: x.machine, log_time: make_timestamp_ns(x.log_time), is_contested: x.is_contested, is_woken: x.is_woken})`,
   `evtx_logon_step(provider, event_id, data, user_sid) AS CAST(evtx_web_logon_step(
-     provider, event_id::VARCHAR, ${packed("map_entries(data)", `${packedText("x.key")} || ${packedText("x.value")}`)}, user_sid)
+     provider, event_id::VARCHAR, ${pairs("data")}, user_sid)
      AS STRUCT(${texts(STEP)}, step UTINYINT, logon_type INTEGER))`,
   `evtx_logon_sessions(events, all_accounts) AS list_transform(CAST(evtx_web_logon_sessions(
      ${packedRows("events", EVENT)}, all_accounts::INTEGER::VARCHAR)
@@ -139,8 +139,9 @@ const MACROS = [
        log UBIGINT, place UBIGINT)[]),
      lambda x: {computer: x.computer, user_sid: x.user_sid, user_name: x.user_name, first_seen: make_timestamp_ns(x.first_seen),
        last_seen: make_timestamp_ns(x.last_seen), is_renamed: x.is_renamed, name_source: x.name_source, log: x.log, place: x.place})`,
-  `evtx_fact_list(events, logons, marks, wrapped) AS list_transform(CAST(evtx_web_fact_list(${packedRows("events", FACT_EVENT)},
-     ${packedRows("logons", FACT_LOGON)}, ${packedRows("marks", FACT_MARK)}, ${packedRows("wrapped", ["x"])}) AS STRUCT(
+  `evtx_fact_row(filename, record_id, log, ${RECORD.join(", ")}) AS evtx_web_fact_row(filename, record_id::VARCHAR, log::VARCHAR, ${recordTexts})`,
+  `evtx_fact_list(rows, computers, ends, uses, wrapped) AS list_transform(CAST(evtx_web_fact_list(${packedRows("rows", ["x"])},
+     ${packedRows("computers", COMPUTER)}, ${packedRows("ends", END)}, ${packedRows("uses", USE)}, ${packedRows("wrapped", ["x"])}) AS STRUCT(
        ${texts(FACT)}, first BIGINT, last BIGINT, events UBIGINT,
        evidence STRUCT(filename VARCHAR, record_id UBIGINT, event_id UINTEGER, time BIGINT)[], doubts VARCHAR[])[]),
      lambda x: {${FACT.map((name) => `${name}: x.${name}`)}, first: make_timestamp_ns(x.first), last: make_timestamp_ns(x.last), events: x.events,
@@ -154,7 +155,7 @@ const MACROS = [
  * rows, `ask` runs a command of the core, and `run` a statement.
  */
 export function defineFunctions(define, ask, run) {
-  for (const name of ["code", "roles", "log_times", "logon_step", "logon_sessions", "machines", "account_names", "fact_list", "start_list", "user_data", "machine", "decoded"]) {
+  for (const name of ["code", "roles", "record_stamp", "log_places", "logon_step", "logon_sessions", "machines", "account_names", "fact_row", "fact_list", "start_list", "user_data", "machine", "decoded"]) {
     define(`evtx_web_${name}`, (bytes, rows, count) => ask({ do: "function", name, count }, bytes));
   }
   define("json_extract", ofTexts((json, path) => JSON.stringify(valueAt(json, path))));

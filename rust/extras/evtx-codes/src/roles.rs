@@ -239,6 +239,19 @@ pub struct RolesReader {
 impl RolesReader {
     /// The roles of the fields of an event.
     pub fn read<'a>(&mut self, event: Event<'a>) -> Roles<'a> {
+        let (mut roles, [account, host, claim], kind) = self.without_details(&event);
+        roles.details = roles.details(kind, &event, account, host, claim);
+        roles
+    }
+
+    /// The same without details.
+    pub fn read_roles<'a>(&mut self, event: &Event<'a>) -> Roles<'a> {
+        self.without_details(event).0
+    }
+
+    /// The roles, and what details leave out: the account and the other machine as the event has them, and the field in which that
+    /// machine claims the name of this one.
+    fn without_details<'a>(&mut self, event: &Event<'a>) -> (Roles<'a>, [Option<&'a str>; 3], Kind) {
         let last = match self.last.take() {
             Some(last) if last.0 == event.provider => last,
             _ => (
@@ -253,10 +266,10 @@ impl RolesReader {
         if let Some(listed) = of_provider.and_then(|events| events.get(&event.event_id)) {
             roles.event = Some(listed.name);
             account = roles.read_account(listed, event.fields);
-            (host, claim) = roles.read_host(listed, &event);
+            (host, claim) = roles.read_host(listed, event);
             let role = |sources| Some(first(sources, event.fields)?.1);
             (roles.process, roles.target) = (role(&listed.process), role(&listed.target));
-            roles.detail = listed.detail.iter().find_map(|sources| detail(sources, kind, &event));
+            roles.detail = listed.detail.iter().find_map(|sources| detail(sources, kind, event));
             // Windows also logs on to itself. Such a topic is about another machine, or one that claims to be this one.
             let is_elsewhere = roles.remote_host.is_some() || roles.claims_own_name;
             let topic = listed.topic(event.fields);
@@ -269,7 +282,6 @@ impl RolesReader {
         }
         roles.is_windows = roles.user_sid.is_some_and(is_of_windows)
             && (roles.domain.is_some_and(has_nt) || roles.account.is_some_and(|name| name.ends_with('$')));
-        roles.details = roles.details(kind, &event, account, host, claim);
-        roles
+        (roles, [account, host, claim], kind)
     }
 }

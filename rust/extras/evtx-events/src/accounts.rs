@@ -6,7 +6,7 @@ use evtx_format::search::lower_case;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
-use crate::unknown::least;
+use crate::order::least;
 
 /// How events show that a SID has a name. Of several, the last counts most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

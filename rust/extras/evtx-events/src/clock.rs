@@ -30,17 +30,17 @@ const NOTHING: usize = usize::MAX;
 
 /// A record, as far as clocks are concerned. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub(crate) struct Timed {
     /// A number for the log.
-    pub log: u64,
+    pub(crate) log: u64,
     /// The number that its event had when it was written.
-    pub number: Option<u64>,
+    pub(crate) number: Option<u64>,
     /// The time stamp.
-    pub time: Option<i64>,
+    pub(crate) time: Option<i64>,
     /// If the record says that the clock was set: the times before and after.
-    pub change: Option<(i64, i64)>,
+    pub(crate) change: Option<(i64, i64)>,
     /// Whether it is written long after its time, as what the kernel says of its start. Its time counts, not its place.
-    pub is_late: bool,
+    pub(crate) is_late: bool,
 }
 
 /// A change of the clock: the times before and after.
@@ -51,7 +51,7 @@ type Change = (i64, i64);
 ///
 /// # Errors
 /// [`Interrupted`].
-pub fn log_times(stamps: &[Stamp], interrupt: Interrupt<'_>) -> Result<Vec<Option<i64>>, Interrupted> {
+pub(crate) fn log_times(stamps: &[Timed], interrupt: Interrupt<'_>) -> Result<Vec<Option<i64>>, Interrupted> {
     let mut logs: Vec<Range<usize>> = Vec::new();
     for (at, stamp) in stamps.iter().enumerate() {
         match logs.last_mut() {
@@ -94,7 +94,7 @@ pub fn log_times(stamps: &[Stamp], interrupt: Interrupt<'_>) -> Result<Vec<Optio
 }
 
 /// Whether nearly all numbers of events fall. Those of a log that was cleared fall only once.
-fn is_newest_first(log: &[Stamp]) -> bool {
+fn is_newest_first(log: &[Timed]) -> bool {
     let (mut rises, mut falls, mut last) = (0_usize, 0_usize, None);
     for number in log.iter().filter_map(|stamp| stamp.number) {
         if let Some(last) = last {
@@ -107,7 +107,7 @@ fn is_newest_first(log: &[Stamp]) -> bool {
 }
 
 /// Changes by less do not count.
-fn least_change(stamps: &[Stamp]) -> u64 {
+fn least_change(stamps: &[Timed]) -> u64 {
     let mut moves: Vec<_> = stamps
         .iter()
         .filter_map(|stamp| stamp.change.map(|(old, new)| Reverse(old.abs_diff(new))))
@@ -120,7 +120,7 @@ fn least_change(stamps: &[Stamp]) -> u64 {
 }
 
 /// The changes that a log has, each with its record. Of records of one change, the first counts.
-fn changes(stamps: &[Stamp], least: u64) -> Vec<(usize, Change)> {
+fn changes(stamps: &[Timed], least: u64) -> Vec<(usize, Change)> {
     let mut found: Vec<(usize, Change)> = Vec::new();
     // The highest time since the last change. If the clock has hardly risen, it cannot be set from the same time again.
     let mut highest = i64::MIN;
@@ -221,7 +221,7 @@ impl Clock {
     /// The time stamps of a log, moved by the changes after them.
     fn times(
         &self,
-        stamps: &[Stamp],
+        stamps: &[Timed],
         own: &[(usize, Change)],
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Option<i64>>, Interrupted> {
@@ -237,7 +237,7 @@ impl Clock {
         Ok(times)
     }
 
-    fn runs(&self, stamps: &[Stamp], own: &[(usize, Change)]) -> Vec<Run> {
+    fn runs(&self, stamps: &[Timed], own: &[(usize, Change)]) -> Vec<Run> {
         // The changes that are the log's own: the record, and the epoch that begins with it.
         let mut from = 0;
         let found: Vec<(usize, usize)> = own
@@ -398,7 +398,7 @@ mod tests {
             .iter()
             .zip(0..)
             .flat_map(|(records, log)| {
-                records.iter().map(move |&(time, old)| Stamp {
+                records.iter().map(move |&(time, old)| Timed {
                     log,
                     number: None,
                     time: Some(time * SECOND),
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_record_without_a_time_has_that_before_it() {
-        let stamp = |time| Stamp {
+        let stamp = |time| Timed {
             is_late: false,
             log: 1,
             number: None,
@@ -453,7 +453,7 @@ mod tests {
 
     #[test]
     fn numbers_of_events_tell_that_a_log_has_its_newest_record_first() {
-        let stamp = |number, hours: i64, old: Option<i64>| Stamp {
+        let stamp = |number, hours: i64, old: Option<i64>| Timed {
             log: 1,
             number: Some(number),
             time: Some(hours * HOUR * SECOND),
@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn a_record_that_is_written_late_has_its_own_time() {
-        let stamp = |time, old: Option<i64>, is_late| Stamp {
+        let stamp = |time, old: Option<i64>, is_late| Timed {
             log: 1,
             number: None,
             time: Some(time),

@@ -4,9 +4,12 @@
 //! the logs, and in the catalog of what Windows' providers declare.
 #![forbid(unsafe_code)]
 
-mod unknown;
+mod order;
 mod accounts;
+mod names;
 mod clock;
+mod stamp;
+mod places;
 mod machines;
 mod sessions;
 mod unify;
@@ -21,13 +24,16 @@ mod sent;
 
 pub use accounts::{AccountName, Evidence, NameUse, account_names};
 pub use advice::advice;
-pub use clock::{Stamp, log_times};
 pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key};
 pub use collector::EventCollector;
 pub use machines::{ComputerName, machines};
+pub use names::AccountNames;
+pub use order::{last, sort};
+pub use places::{LogRecord, Place, places};
 pub use sample::SampleSize;
 pub use sent::{EventFieldTuple, from_tuple, to_tuple};
 pub use sessions::{Connection, LogonEvent, LogonSession, Moment, logon_sessions};
 pub use settings::{EventSettings, OF_CERTAIN_EVENTS, Planned};
 pub use slots::{Slots, SlotsError, TooManyEvents};
+pub use stamp::{Columns, Stamp, is_guest_tool};
 pub use unify::column_field;

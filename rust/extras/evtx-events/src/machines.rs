@@ -6,7 +6,7 @@ use evtx_format::search::lower_case;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
 
-use crate::unknown::{last, least};
+use crate::order::{last, least};
 
 /// How many new names of one machine are followed.
 const RENAMES: usize = 50;

@@ -1,10 +1,11 @@
 //! The clock: when somebody set it, and the time zones that Windows reports.
 
 use evtx_codes::{Answer, Code, Lookup};
+use evtx_events::is_guest_tool;
 use evtx_format::{Interrupt, Interrupted};
 use jiff::Timestamp;
 
-use crate::rows::{EventRow, Fact, duration, last_part};
+use crate::rows::{EventRow, Fact, duration};
 use crate::runs::{DAY, SECOND, is_within, runs};
 
 /// How far the clock moved, in nanoseconds.
@@ -16,11 +17,7 @@ fn moved(row: &EventRow<'_>) -> i128 {
 /// Whether nobody set the clock: Windows woke. Tools of virtual machines also move the clock when one wakes, and such a change stays a
 /// fact, because any program can have their names.
 fn is_woken(row: &EventRow<'_>) -> bool {
-    let program = row.process.map_or("", last_part);
-    let is_tool = ["vmtoolsd.exe", "vboxservice.exe", "qemu-ga.exe"]
-        .iter()
-        .any(|name| name.eq_ignore_ascii_case(program));
-    row.is_woken && !is_tool
+    row.is_woken && !row.process.is_some_and(is_guest_tool)
 }
 
 /// Whether the clock moved by less than a minute: Windows corrects it so.

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod rows;
+mod told;
+mod case;
 mod runs;
 mod listed;
 mod failures;
@@ -19,40 +21,46 @@ mod logs;
 
 use evtx_format::{Interrupt, Interrupted};
 
+use case::{Rows, Texts, sessions};
+use rows::LogonRow;
 use runs::sort;
 
-pub use rows::{EventRow, Fact, LogonRow, Mark, Record};
+pub use case::{End, Logs};
+pub use rows::{Fact, Record};
 pub use starts::{Starting, starts};
+pub use told::{Told, told};
 
-/// The facts of some machines: of the events that have a topic, the logons, and the records that mark how time goes on, in any order.
-/// `wrapped` are the files of logs that overwrote their oldest records.
+/// Finds the facts of some machines, from what their logs say.
 ///
 /// # Errors
 /// [`Interrupted`].
-pub fn facts<'a>(
-    mut events: Vec<EventRow<'a>>,
-    mut logons: Vec<LogonRow<'a>>,
-    marks: &[Mark<'a>],
-    wrapped: &[&str],
-    interrupt: Interrupt<'_>,
-) -> Result<Vec<Fact<'a>>, Interrupted> {
+pub fn facts(logs: &Logs<'_>, found: impl FnMut(&Fact<'_>), interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+    let texts = Texts::of(logs, interrupt)?;
+    let mut rows = Rows::of(logs, &texts, interrupt)?;
+    let mut events = std::mem::take(&mut rows.events);
+    let sessions = sessions(&rows.steps, interrupt)?;
+    let mut logons: Vec<_> = sessions
+        .iter()
+        .flat_map(|(machine, sessions)| rows.logons(machine, sessions))
+        .collect();
     // A record in several copies of a log counts once.
     sort(&mut events, |row| (row.place(), row.record), interrupt)?;
     events.dedup_by_key(|row| row.place());
     sort(&mut logons, LogonRow::place, interrupt)?;
     let failures = failures::failures(&events, interrupt)?;
-    let mut found = listed::facts(&events, interrupt)?;
-    found.extend(failed_logons::facts(&failures, &logons, interrupt)?);
-    found.extend(other_logons::facts(&failures, &logons, interrupt)?);
-    found.extend(sprays::facts(&failures, interrupt)?);
-    found.extend(logons::facts(&logons, interrupt)?);
-    found.extend(clock::facts(&events, interrupt)?);
-    found.extend(starts::facts(&events, marks, interrupt)?);
-    found.extend(gaps::facts(&events, marks, interrupt)?);
-    found.extend(logs::facts(marks, wrapped, interrupt)?);
-    for fact in &mut found {
+    let mut all = listed::facts(&events, interrupt)?;
+    all.extend(failed_logons::facts(&failures, &logons, interrupt)?);
+    all.extend(other_logons::facts(&failures, &logons, interrupt)?);
+    all.extend(sprays::facts(&failures, interrupt)?);
+    all.extend(logons::facts(&logons, interrupt)?);
+    all.extend(clock::facts(&events, interrupt)?);
+    all.extend(starts::facts(&events, &rows.marks, interrupt)?);
+    all.extend(gaps::facts(&events, &rows.marks, interrupt)?);
+    all.extend(logs::facts(&rows.marks, logs.wrapped, interrupt)?);
+    for fact in &mut all {
         fact.evidence.sort_unstable();
         fact.evidence.dedup();
     }
-    Ok(found)
+    all.iter().for_each(found);
+    Ok(())
 }

@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 use evtx_codes::LEVELS;
 use evtx_format::search::lower_case;
 
+pub(crate) use evtx_events::last;
+
 /// A record that a fact cites. Records are ordered by their members, and what is not known comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Record<'a> {
@@ -32,11 +34,6 @@ impl PartialOrd for Record<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
-}
-
-/// A value that compares after all others if there is none.
-pub(crate) fn last<T>(value: Option<T>) -> (bool, Option<T>) {
-    (value.is_none(), value)
 }
 
 /// Reasons to doubt a fact, as bits.
@@ -69,40 +66,39 @@ impl Doubts {
 
 /// An event with a topic, as the list of events has it.
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)] // the columns of evtx_event_rows
-pub struct EventRow<'a> {
-    pub record: Record<'a>,
+pub(crate) struct EventRow<'a> {
+    pub(crate) record: Record<'a>,
     /// The machine, by its last name.
-    pub computer: Option<&'a str>,
+    pub(crate) computer: Option<&'a str>,
     /// The time by the clock as it was set last.
-    pub log_time: Option<i64>,
+    pub(crate) log_time: Option<i64>,
     /// The number of the event in its log.
-    pub number: Option<u64>,
+    pub(crate) number: Option<u64>,
     /// A number for all that the record says.
-    pub digest: Option<u64>,
-    pub provider: &'a str,
-    pub event: Option<&'a str>,
-    pub topic: &'a str,
-    pub level: &'a str,
-    pub account: Option<&'a str>,
-    pub account_sid: Option<&'a str>,
-    pub source: Option<&'a str>,
-    pub target: Option<&'a str>,
-    pub detail: Option<&'a str>,
-    pub process: Option<&'a str>,
-    pub logon_type: Option<&'a str>,
+    pub(crate) digest: Option<u64>,
+    pub(crate) provider: &'a str,
+    pub(crate) event: Option<&'a str>,
+    pub(crate) topic: &'a str,
+    pub(crate) level: &'a str,
+    pub(crate) account: Option<&'a str>,
+    pub(crate) account_sid: Option<&'a str>,
+    pub(crate) source: Option<&'a str>,
+    pub(crate) target: Option<&'a str>,
+    pub(crate) detail: Option<&'a str>,
+    pub(crate) process: Option<&'a str>,
+    pub(crate) logon_type: Option<&'a str>,
     /// The times of a clock before and after it was set.
-    pub clock: Option<[i64; 2]>,
+    pub(crate) clock: Option<[i64; 2]>,
     /// Whether Windows woke then, and nobody set the clock.
-    pub is_woken: bool,
+    pub(crate) is_woken: bool,
     /// The time zone that Windows reports.
-    pub zone: Option<&'a str>,
+    pub(crate) zone: Option<&'a str>,
     /// The version of Windows that starts.
-    pub version: Option<&'a str>,
+    pub(crate) version: Option<&'a str>,
     /// Whether another record has the place of this one.
-    pub is_contested: bool,
+    pub(crate) is_contested: bool,
     /// Whether the source has the name of this machine.
-    pub claims_own_name: bool,
+    pub(crate) claims_own_name: bool,
 }
 
 /// The events of a start of Windows, with their providers in lower case.
@@ -117,77 +113,6 @@ const STARTS: [(u32, &str); 4] = [
 const FAILURES: [u32; 9] = [4, 140, 1035, 4625, 4768, 4771, 4776, 18456, 20271];
 
 impl<'a> EventRow<'a> {
-    /// The names of its texts.
-    pub const TEXTS: [&'static str; 14] = [
-        "computer",
-        "provider",
-        "event",
-        "topic",
-        "level",
-        "account",
-        "account_sid",
-        "source",
-        "target",
-        "detail",
-        "process",
-        "logon_type",
-        "zone",
-        "version",
-    ];
-
-    /// The names of what is true or not about it.
-    pub const TRUTHS: [&'static str; 3] = ["is_woken", "is_contested", "claims_own_name"];
-
-    /// The event with these columns: the number and the digest, the old and the new time of a clock, [`TRUTHS`](Self::TRUTHS) and
-    /// [`TEXTS`](Self::TEXTS).
-    pub fn new(
-        (record, log_time): (Record<'a>, Option<i64>),
-        [number, digest]: [Option<u64>; 2],
-        [old, new]: [Option<i64>; 2],
-        [is_woken, is_contested, claims_own_name]: [bool; 3],
-        [
-            computer,
-            provider,
-            event,
-            topic,
-            level,
-            account,
-            account_sid,
-            source,
-            target,
-            detail,
-            process,
-            logon_type,
-            zone,
-            version,
-        ]: [Option<&'a str>; 14],
-    ) -> Self {
-        EventRow {
-            record,
-            computer,
-            log_time,
-            number,
-            digest,
-            provider: provider.unwrap_or_default(),
-            event,
-            topic: topic.unwrap_or_default(),
-            level: level.unwrap_or_default(),
-            account,
-            account_sid,
-            source,
-            target,
-            detail,
-            process,
-            logon_type,
-            clock: old.zip(new).map(Into::into),
-            is_woken,
-            zone,
-            version,
-            is_contested,
-            claims_own_name,
-        }
-    }
-
     /// The place of the event in the order of all.
     pub(crate) fn place(&self) -> impl Ord + use<'a> {
         let Record { event_id, time, .. } = self.record;
@@ -223,60 +148,23 @@ impl<'a> EventRow<'a> {
 
 /// A logon.
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)] // the columns of evtx_logon_sessions
-pub struct LogonRow<'a> {
-    pub record: Record<'a>,
-    pub computer: Option<&'a str>,
-    pub log_time: Option<i64>,
-    pub account: Option<&'a str>,
-    pub account_sid: Option<&'a str>,
-    pub source: Option<&'a str>,
-    pub kind: &'a str,
+pub(crate) struct LogonRow<'a> {
+    pub(crate) record: Record<'a>,
+    pub(crate) computer: Option<&'a str>,
+    pub(crate) log_time: Option<i64>,
+    pub(crate) account: Option<&'a str>,
+    pub(crate) account_sid: Option<&'a str>,
+    pub(crate) source: Option<&'a str>,
+    pub(crate) kind: &'a str,
     /// The name of the type of logon.
-    pub logon_type: Option<&'a str>,
-    pub method: Option<&'a str>,
-    pub is_accepted: bool,
-    pub is_contested: bool,
-    pub claims_own_name: bool,
+    pub(crate) logon_type: Option<&'a str>,
+    pub(crate) method: Option<&'a str>,
+    pub(crate) is_accepted: bool,
+    pub(crate) is_contested: bool,
+    pub(crate) claims_own_name: bool,
 }
 
 impl<'a> LogonRow<'a> {
-    /// The names of its texts.
-    pub const TEXTS: [&'static str; 7] = [
-        "computer",
-        "account",
-        "account_sid",
-        "source",
-        "kind",
-        "logon_type",
-        "method",
-    ];
-
-    /// The names of what is true or not about it.
-    pub const TRUTHS: [&'static str; 3] = ["is_accepted", "is_contested", "claims_own_name"];
-
-    /// The logon with these columns: [`TRUTHS`](Self::TRUTHS) and [`TEXTS`](Self::TEXTS).
-    pub fn new(
-        (record, log_time): (Record<'a>, Option<i64>),
-        [is_accepted, is_contested, claims_own_name]: [bool; 3],
-        [computer, account, account_sid, source, kind, logon_type, method]: [Option<&'a str>; 7],
-    ) -> Self {
-        LogonRow {
-            record,
-            computer,
-            log_time,
-            account,
-            account_sid,
-            source,
-            kind: kind.unwrap_or_default(),
-            logon_type,
-            method,
-            is_accepted,
-            is_contested,
-            claims_own_name,
-        }
-    }
-
     /// The place of the logon in the order of all.
     pub(crate) fn place(&self) -> impl Ord + use<'a> {
         (last(self.computer), last(self.log_time), self.record)
@@ -289,31 +177,14 @@ impl<'a> LogonRow<'a> {
 
 /// A record that marks how time goes on in its log.
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)] // the columns of evtx_placed_records
-pub struct Mark<'a> {
-    pub record: Record<'a>,
+pub(crate) struct Mark<'a> {
+    pub(crate) record: Record<'a>,
     /// The machine, by its last name.
-    pub computer: Option<&'a str>,
+    pub(crate) computer: Option<&'a str>,
     /// Its name in the record.
-    pub name: Option<&'a str>,
-    pub channel: Option<&'a str>,
-    pub log_time: Option<i64>,
-}
-
-impl<'a> Mark<'a> {
-    /// The names of its texts.
-    pub const TEXTS: [&'static str; 3] = ["computer", "name", "channel"];
-
-    /// The mark with these columns: [`TEXTS`](Self::TEXTS).
-    pub fn new((record, log_time): (Record<'a>, Option<i64>), [computer, name, channel]: [Option<&'a str>; 3]) -> Self {
-        Mark {
-            record,
-            computer,
-            name,
-            channel,
-            log_time,
-        }
-    }
+    pub(crate) name: Option<&'a str>,
+    pub(crate) channel: Option<&'a str>,
+    pub(crate) log_time: Option<i64>,
 }
 
 /// Something that happened.

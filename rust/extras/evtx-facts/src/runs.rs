@@ -5,6 +5,8 @@ use std::hash::Hash;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
+pub(crate) use evtx_events::sort;
+
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const DAY: u64 = 86_400 * SECOND;
 
@@ -58,28 +60,6 @@ pub(crate) fn changes<T: PartialEq>(values: &[Option<T>]) -> Vec<usize> {
         next = Some(at);
     }
     places
-}
-
-/// How many items are sorted between two looks for an interrupt.
-const SORTED: usize = 1 << 16;
-
-/// Sorts items by a key. Equal ones keep their order.
-///
-/// # Errors
-/// [`Interrupted`].
-pub(crate) fn sort<T, K: Ord>(
-    items: &mut [T],
-    key: impl Fn(&T) -> K,
-    interrupt: Interrupt<'_>,
-) -> Result<(), Interrupted> {
-    for part in items.chunks_mut(SORTED) {
-        interrupt.check()?;
-        part.sort_by_key(&key);
-    }
-    interrupt.check()?;
-    // The parts are runs that it only merges.
-    items.sort_by_key(key);
-    Ok(())
 }
 
 /// The value of all items, if they have the same; `None` if there is none, or more than one.

@@ -16,14 +16,11 @@ said AS (
     FROM evtx_machines_records
     GROUP BY ALL
     UNION ALL BY NAME
-    -- Events tell of a new name. The accounts of a machine have its name as their domain, and SIDs that begin with that of the machine.
-    SELECT file, computer, channel, max(time_created) AS last,
-           CASE event_id WHEN 6011 THEN lower(event_data['param1']) END AS old_host, CASE event_id WHEN 6011 THEN lower(event_data['param2']) END AS new_host,
-           nullif(regexp_extract(CASE lower(split_part(computer, '.', 1))[:15]
-                                 WHEN lower(event_data['TargetDomainName']) THEN coalesce(event_data['TargetUserSid'], event_data['TargetSid'])
-                                 WHEN lower(event_data['SubjectDomainName']) THEN event_data['SubjectUserSid'] END, '^(S-1-5-21-.+)-\d+$', 1), '') AS own_sid
-    FROM evtx_machines_records
-    WHERE event_id IN (4624, 4720, 4738) AND lower(provider) = 'microsoft-windows-security-auditing' OR event_id = 6011 AND lower(provider) = 'eventlog'
+    -- Events tell of new names, and of the SID of the machine.
+    SELECT file, computer, channel, max(time_created) AS last, stamp.old_host AS old_host, stamp.new_host AS new_host, stamp.own_sid AS own_sid
+    FROM (SELECT *, evtx_record_stamp(computer, channel, provider, NULL, time_created, TRY_CAST(event_id AS UINTEGER), NULL, event_data, NULL) AS stamp
+          FROM evtx_machines_records
+          WHERE event_id IN (4624, 4720, 4738, 6011) AND lower(provider) IN ('microsoft-windows-security-auditing', 'eventlog'))
     GROUP BY ALL
 )
 SELECT DISTINCT names.file AS filename, names.computer, machine

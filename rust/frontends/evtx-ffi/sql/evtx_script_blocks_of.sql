@@ -6,10 +6,10 @@
 
 -- PowerShell 7 is the provider PowerShellCore. An event without an ID is a block of its own.
 WITH evtx_script_blocks_logged AS NOT MATERIALIZED (
-    SELECT computer, channel, provider, user_sid, process_id, level, time_created, record_id, event_record_id, filename,
-           NULL::TIMESTAMP_NS AS old_time, NULL::TIMESTAMP_NS AS new_time, false AS is_late,
-           md5_number(translate({computer: computer, channel: channel, provider: provider, user_sid: user_sid, process_id: process_id, level: level,
-                       time: time_created, number: event_record_id, event_data: event_data}::VARCHAR, chr(13), '')) AS digest,
+    SELECT computer, channel, provider, user_sid, process_id, level, time_created, record_id, event_record_id, filename, computer AS machine,
+           NULL::TIMESTAMP_NS AS old_time, NULL::TIMESTAMP_NS AS new_time, NULL::TIMESTAMP_NS AS wake_time, false AS is_late,
+           (md5_number(translate({computer: computer, channel: channel, provider: provider, user_sid: user_sid, process_id: process_id, level: level,
+                       time: time_created, number: event_record_id, event_data: event_data}::VARCHAR, chr(13), '')) >> 1)::HUGEINT AS digest,
            event_data['ScriptBlockId'] AS script_block_id,
            CASE WHEN script_block_id IS NULL THEN (event_record_id, time_created) END AS own_id,
            TRY_CAST(event_data['MessageNumber'] AS UINTEGER) AS number,
@@ -22,14 +22,14 @@ WITH evtx_script_blocks_logged AS NOT MATERIALIZED (
 ),
 -- A record in several copies of a log counts once. An export as XML has no carriage returns.
 claimed AS (
-    SELECT * FROM (SELECT * EXCLUDE (filename, record_id, old_time, new_time, is_late, part), max(part) AS part FROM evtx_script_blocks_logged GROUP BY ALL)
-    JOIN (SELECT * EXCLUDE (computer) FROM evtx_log_order('evtx_script_blocks_logged')) USING (digest)
+    SELECT * FROM (SELECT * EXCLUDE (filename, record_id, machine, old_time, new_time, wake_time, is_late, part), max(part) AS part FROM evtx_script_blocks_logged GROUP BY ALL)
+    JOIN (SELECT digest, is_contested FROM evtx_log_order('evtx_script_blocks_logged')) USING (digest)
 ),
 -- If parts with one number say different things, there are several scripts. PowerShell logs a part once.
 parts AS (
     SELECT *, row_number() OVER (of_part ORDER BY time_created ASC, record ASC, part ASC) AS version,
            count(*) OVER of_part > 1 OR stray IS NOT NULL OR is_claimed OR records > 1 AS is_contested
-    FROM (SELECT * EXCLUDE (channel, time_created, event_record_id, digest, log_time, is_contested),
+    FROM (SELECT * EXCLUDE (channel, time_created, event_record_id, digest, is_contested),
                  lower(channel) AS channel, min(time_created) AS time_created, min(event_record_id) AS record,
                  bool_or(is_contested) AS is_claimed, count(*) AS records
           FROM claimed

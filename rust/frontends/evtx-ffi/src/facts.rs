@@ -5,27 +5,36 @@ use std::sync::Arc;
 use arrow_array::builder::{ListBuilder, StringViewBuilder, TimestampNanosecondBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, StructArray};
 use arrow_schema::{DataType, Field, Fields};
-use evtx_facts::{EventRow, Fact, LogonRow, Mark, Record, Starting, facts, starts};
+use evtx_codes::RolesReader;
+use evtx_events::{AccountNames, account_names};
+use evtx_facts::{End, Fact, Logs, Starting, Told, facts, starts, told};
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, TIME, fields, list, list_array, list_of, structs};
+use crate::names::{computer_fields, computer_name, name_use, use_fields};
+use crate::places::{record, record_parameters, text_len};
+use crate::scalar::{
+    Caller, EvtxVector, Scalar, ScalarFunction, TIME, Unchecked, fields, items, list, list_array, list_of, structs,
+};
 
-/// The columns of all rows: the record, and its time by the clock as it was set last.
-const PLACE: [(&str, DataType); 5] = [
+/// The columns of a record that a fact cites.
+const RECORD: [(&str, DataType); 4] = [
     ("filename", DataType::Utf8),
     ("record_id", DataType::UInt64),
     ("event_id", DataType::UInt32),
     ("time", TIME),
-    ("log_time", TIME),
 ];
 
-/// The other columns of [`EventRow`], besides truths and texts.
-const OF_EVENT: [(&str, DataType); 4] = [
-    ("number", DataType::UInt64),
-    ("digest", DataType::UInt64),
-    ("old_time", TIME),
-    ("new_time", TIME),
+/// The columns of [`End`].
+const END: [(&str, DataType); 8] = [
+    ("computer", DataType::Utf8),
+    ("channel", DataType::Utf8),
+    ("filename", DataType::Utf8),
+    ("provider", DataType::Utf8),
+    ("record_id", DataType::UInt64),
+    ("event_record_id", DataType::UInt64),
+    ("event_id", DataType::UInt32),
+    ("time", TIME),
 ];
 
 /// The columns of [`Starting`].
@@ -37,17 +46,9 @@ const STARTING: [(&str, DataType); 5] = [
     ("process", DataType::Utf8),
 ];
 
-/// A list of rows with these columns after [`PLACE`], then truths, and texts.
-fn rows(name: &str, columns: &[(&str, DataType)], truths: &[&str], texts: &[&str]) -> Field {
-    let truths = truths.iter().map(|truth| (*truth, DataType::Boolean));
-    let texts = texts.iter().map(|text| (*text, DataType::Utf8));
-    let columns = PLACE.into_iter().chain(columns.iter().cloned());
-    list(name, DataType::Struct(fields(columns.chain(truths).chain(texts))))
-}
-
 /// The columns of [`Fact`].
 fn fact_fields() -> Fields {
-    let record = DataType::Struct(fields(PLACE.into_iter().take(4)));
+    let record = DataType::Struct(fields(RECORD));
     let texts = Fact::TEXTS.map(|name| (name, DataType::Utf8));
     let lists = [("evidence", list_of(record)), ("doubts", list_of(DataType::Utf8))];
     let others = [("first", TIME), ("last", TIME), ("events", DataType::UInt64)];
@@ -60,17 +61,34 @@ fn start_fields() -> Fields {
 }
 
 /// The functions.
-pub(crate) fn functions() -> [ScalarFunction; 2] {
+pub(crate) fn functions() -> [ScalarFunction; 3] {
+    let number = |name| Field::new(name, DataType::UInt64, true);
+    let place = [
+        Field::new("filename", DataType::Utf8, true),
+        number("record_id"),
+        number("log"),
+    ];
     [
         ScalarFunction {
+            name: "evtx_fact_row",
+            description: "What a record tells for facts, as a text for evtx_fact_list; NULL if it tells nothing. log is a number for its log. \
+                          For evtx_facts_of.",
+            example: "FROM evtx_facts_of('events')",
+            parameters: place.into_iter().chain(record_parameters()).collect(),
+            result: Field::new("row", DataType::Utf8, true),
+            make: Box::new(|| Box::new(FactRows::default())),
+        },
+        ScalarFunction {
             name: "evtx_fact_list",
-            description: "The facts of evtx_facts: of the events that have a topic, the logons, the records that mark how time goes on, and \
-                          the files of logs that overwrote their oldest records. For evtx_facts_of.",
+            description: "The facts of evtx_facts: of what records tell (evtx_fact_row), the names of computers as evtx_machines has them, the \
+                          records at the ends of hours, the names of accounts as evtx_account_names has them, and the files of logs that \
+                          overwrote their oldest records. For evtx_facts_of.",
             example: "FROM evtx_facts_of('events')",
             parameters: vec![
-                rows("events", &OF_EVENT, &EventRow::TRUTHS, &EventRow::TEXTS),
-                rows("logons", &[], &LogonRow::TRUTHS, &LogonRow::TEXTS),
-                rows("marks", &[], &[], &Mark::TEXTS),
+                list("rows", DataType::Utf8),
+                list("computers", DataType::Struct(computer_fields())),
+                list("ends", DataType::Struct(fields(END))),
+                list("uses", DataType::Struct(use_fields())),
                 list("wrapped", DataType::Utf8),
             ],
             result: list("facts", DataType::Struct(fact_fields())),
@@ -88,120 +106,75 @@ pub(crate) fn functions() -> [ScalarFunction; 2] {
     ]
 }
 
-/// The texts in an item of a list, of as many vectors.
-///
-/// # Safety
-/// The vectors are VARCHAR, and live as long as `'a`.
-unsafe fn texts<'a, const N: usize>(vectors: &[EvtxVector], item: usize) -> Result<[Option<&'a str>; N], EvtxError> {
-    let mut all = [None; N];
-    for (text, vector) in all.iter_mut().zip(vectors) {
-        // SAFETY: by the contract of this function.
-        *text = unsafe { vector.text(item)? };
-    }
-    Ok(all)
-}
+#[derive(Default)]
+struct FactRows(RolesReader);
 
-/// The record in an item of a list, and its time in the order of the logs.
-///
-/// # Safety
-/// The vectors are those of [`PLACE`], and live as long as `'a`.
-unsafe fn place<'a>(vectors: [EvtxVector; 5], item: usize) -> Result<(Record<'a>, Option<i64>), EvtxError> {
-    let [file, record_id, event_id, time, log_time] = vectors;
-    // SAFETY: by the contract of this function.
-    unsafe {
-        let record = Record {
-            file: file.text(item)?,
-            record_id: record_id.value(item),
-            event_id: event_id.value(item),
-            time: time.value(item),
+impl Scalar for FactRows {
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
+        let Some((&[file, record_id, log], rest)) = vectors.split_first_chunk() else {
+            return Err("evtx_fact_row has twelve arguments".into());
         };
-        Ok((record, log_time.value(item)))
+        let of: &[EvtxVector; 12] = rest.try_into().map_err(|_| "evtx_fact_row has twelve arguments")?;
+        let (mut rows, mut pairs, mut unchecked) = (StringViewBuilder::new(), Vec::new(), Unchecked::default());
+        for row in 0..file.rows {
+            // SAFETY: by the contract of this function.
+            unsafe {
+                let columns = record(of, row, &mut pairs)?;
+                unchecked.add(text_len(&columns), caller.interrupt)?;
+                let (file, record_id, log) = (file.text(row)?, record_id.value(row), log.value(row));
+                rows.append_option(told(&mut self.0, file, record_id, log, &columns));
+            }
+        }
+        Ok(Arc::new(rows.finish()))
     }
 }
 
-/// The truths in an item of a list, of as many vectors. What is not known is false.
+/// What the records of a list in a row tell.
+///
+/// # Errors
+/// If an item is no text of `evtx_fact_row`.
 ///
 /// # Safety
-/// The vectors are BOOLEAN.
-unsafe fn truths<const N: usize>(vectors: [EvtxVector; N], item: usize) -> [bool; N] {
-    // SAFETY: by the contract of this function.
-    vectors.map(|vector| unsafe { vector.value::<u8>(item) == Some(1) })
-}
-
-/// An event in an item of a list.
-///
-/// # Safety
-/// The vectors are those of the columns of events, and live as long as `'a`.
-unsafe fn event<'a>(vectors: &[EvtxVector], item: usize) -> Result<EventRow<'a>, EvtxError> {
-    let &[a, b, c, d, e, number, digest, old, new, f, g, h, ref rest @ ..] = vectors else {
-        return Err("the events are not those of evtx_fact_list".into());
-    };
-    // SAFETY: by the contract of this function.
-    unsafe {
-        let numbers = [number.value(item), digest.value(item)];
-        let clock = [old.value(item), new.value(item)];
-        Ok(EventRow::new(
-            place([a, b, c, d, e], item)?,
-            numbers,
-            clock,
-            truths([f, g, h], item),
-            texts(rest, item)?,
-        ))
-    }
-}
-
-/// A logon in an item of a list.
-///
-/// # Safety
-/// As for [`event`].
-unsafe fn logon<'a>(vectors: &[EvtxVector], item: usize) -> Result<LogonRow<'a>, EvtxError> {
-    let &[a, b, c, d, e, f, g, h, ref rest @ ..] = vectors else {
-        return Err("the logons are not those of evtx_fact_list".into());
-    };
-    // SAFETY: by the contract of this function.
-    unsafe {
-        Ok(LogonRow::new(
-            place([a, b, c, d, e], item)?,
-            truths([f, g, h], item),
-            texts(rest, item)?,
-        ))
-    }
-}
-
-/// A mark in an item of a list.
-///
-/// # Safety
-/// As for [`event`].
-unsafe fn mark<'a>(vectors: &[EvtxVector], item: usize) -> Result<Mark<'a>, EvtxError> {
-    let &[a, b, c, d, e, ref rest @ ..] = vectors else {
-        return Err("the marks are not those of evtx_fact_list".into());
-    };
-    // SAFETY: by the contract of this function.
-    unsafe { Ok(Mark::new(place([a, b, c, d, e], item)?, texts(rest, item)?)) }
-}
-
-/// What `read` makes of the items of a list in a row. After the vector of the lists comes that of the structs, then those of their columns.
-///
-/// # Safety
-/// The vectors are what `read` takes them for.
-unsafe fn items<T>(
-    vectors: &[EvtxVector],
+/// The vectors are a list of VARCHAR, and its items.
+unsafe fn told_rows(
+    lists: EvtxVector,
+    texts: EvtxVector,
     row: usize,
     caller: Caller<'_>,
-    read: unsafe fn(&[EvtxVector], usize) -> Result<T, EvtxError>,
-) -> Result<Vec<T>, EvtxError> {
-    let [lists, _, columns @ ..] = vectors else {
-        return Err("a list of rows has columns".into());
-    };
+) -> Result<Vec<Told>, EvtxError> {
+    let (mut all, mut unchecked) = (Vec::new(), Unchecked::default());
     // SAFETY: by the contract of this function.
-    let items = unsafe { lists.items(row) };
-    let mut all = Vec::with_capacity(items.len());
-    for (step, item) in items.enumerate() {
-        caller.interrupt.check_step(step).map_err(ScanError::from)?;
+    for item in unsafe { lists.items(row) } {
         // SAFETY: as above.
-        all.push(unsafe { read(columns, item)? });
+        if let Some(text) = unsafe { texts.text(item)? } {
+            unchecked.add(text.len(), caller.interrupt)?;
+            all.push(Told::parse(text)?);
+        }
     }
     Ok(all)
+}
+
+/// The end of an hour in an item of a list.
+///
+/// # Safety
+/// The vectors are those of [`END`], and live as long as `'a`.
+unsafe fn end<'a>(vectors: &[EvtxVector], item: usize) -> Result<End<'a>, EvtxError> {
+    let &[computer, channel, file, provider, record_id, number, event_id, time] = vectors else {
+        return Err("the ends are not those of evtx_fact_list".into());
+    };
+    // SAFETY: by the contract of this function.
+    unsafe {
+        Ok(End {
+            computer: computer.text(item)?,
+            channel: channel.text(item)?,
+            file: file.text(item)?,
+            provider: provider.text(item)?,
+            record_id: record_id.value(item),
+            event_record_id: number.value(item),
+            event_id: event_id.value(item),
+            time: time.value(item),
+        })
+    }
 }
 
 struct Facts;
@@ -209,30 +182,47 @@ struct Facts;
 impl Scalar for Facts {
     /// A list for NULL, too: one without rows.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        const EVENTS: usize = 2 + PLACE.len() + OF_EVENT.len() + EventRow::TRUTHS.len() + EventRow::TEXTS.len();
-        const LOGONS: usize = 2 + PLACE.len() + LogonRow::TRUTHS.len() + LogonRow::TEXTS.len();
-        let Some((of_events, rest)) = vectors.split_at_checked(EVENTS) else {
-            return Err("evtx_fact_list has four arguments".into());
-        };
-        let Some((of_logons, &[ref of_marks @ .., files, file])) = rest.split_at_checked(LOGONS) else {
-            return Err("evtx_fact_list has four arguments".into());
+        let computers_until = 2 + 2 + computer_fields().len();
+        let uses_from = computers_until + 2 + END.len();
+        let (Some(&[lists, texts]), Some(of_computers), Some(of_ends), Some(&[ref of_uses @ .., files, file])) = (
+            vectors.first_chunk(),
+            vectors.get(2..computers_until),
+            vectors.get(computers_until..uses_from),
+            vectors.get(uses_from..),
+        ) else {
+            return Err("evtx_fact_list has five arguments".into());
         };
         let (mut found, mut lengths) = (Columns::default(), Vec::new());
-        for row in 0..of_events[0].rows {
+        for row in 0..files.rows {
             // SAFETY: by the contract of this function.
-            let all = unsafe {
+            let (rows, computers, ends, uses, wrapped) = unsafe {
                 let wrapped = files.items(row).map(|item| file.text(item));
-                let wrapped: Vec<_> = wrapped.filter_map(Result::transpose).collect::<Result<_, _>>()?;
-                let events = items(of_events, row, caller, event)?;
-                let (logons, marks) = (
-                    items(of_logons, row, caller, logon)?,
-                    items(of_marks, row, caller, mark)?,
-                );
-                let all = facts(events, logons, &marks, &wrapped, caller.interrupt).map_err(ScanError::from)?;
-                all.iter().for_each(|fact| found.push(fact));
-                all.len()
+                (
+                    told_rows(lists, texts, row, caller)?,
+                    items(of_computers, row, caller, computer_name)?,
+                    items(of_ends, row, caller, end)?,
+                    items(of_uses, row, caller, name_use)?,
+                    wrapped.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?,
+                )
             };
-            lengths.push(all);
+            let interrupt = caller.interrupt;
+            let uses: Vec<_> = uses.into_iter().flatten().collect();
+            let computers: Vec<_> = computers.into_iter().flatten().collect();
+            let names = account_names(&uses, interrupt).map_err(ScanError::from)?;
+            let logs = Logs {
+                told: &rows,
+                computers: &computers,
+                ends: &ends,
+                names: &AccountNames::new(&names, interrupt).map_err(ScanError::from)?,
+                wrapped: &wrapped,
+            };
+            let mut count = 0;
+            let push = |fact: &Fact<'_>| {
+                found.push(fact);
+                count += 1;
+            };
+            facts(&logs, push, interrupt).map_err(ScanError::from)?;
+            lengths.push(count);
         }
         Ok(list_array(found.finish(), lengths, None))
     }
@@ -278,7 +268,7 @@ impl Columns {
             Arc::new(self.event_ids.finish()),
             Arc::new(self.times_of_records.finish()),
         ];
-        let records = structs(&fields(PLACE.into_iter().take(4)), records, None);
+        let records = structs(&fields(RECORD), records, None);
         let mut columns: Vec<_> = self.texts.iter_mut().map(text).collect();
         columns.extend(
             self.times

@@ -25,7 +25,7 @@ mod paths;
 mod scalar;
 mod casts;
 mod answers;
-mod clock;
+mod places;
 mod logons;
 mod names;
 mod facts;

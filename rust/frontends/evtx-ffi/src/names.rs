@@ -10,11 +10,11 @@ use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
 use crate::scalar::{
-    Caller, EvtxVector, Scalar, ScalarFunction, TIME, Unchecked, fields, list, list_array, list_of, structs,
+    Caller, EvtxVector, Scalar, ScalarFunction, TIME, fields, items, list, list_array, list_of, structs,
 };
 
 /// The columns of [`ComputerName`].
-fn computer_fields() -> Fields {
+pub(crate) fn computer_fields() -> Fields {
     fields([
         ("file", DataType::Utf8),
         ("computer", DataType::Utf8),
@@ -33,7 +33,7 @@ fn computer_fields() -> Fields {
 }
 
 /// The columns of [`NameUse`].
-fn use_fields() -> Fields {
+pub(crate) fn use_fields() -> Fields {
     fields([
         ("computer", DataType::Utf8),
         ("sid", DataType::Utf8),
@@ -60,6 +60,77 @@ fn name_fields() -> Fields {
         ("log", DataType::UInt64),
         ("place", DataType::UInt64),
     ])
+}
+
+/// The name of a computer in an item of a list; `None` without a file or a name.
+///
+/// # Safety
+/// The vectors are those of [`computer_fields`], and live as long as `'a`.
+pub(crate) unsafe fn computer_name<'a>(
+    vectors: &[EvtxVector],
+    item: usize,
+) -> Result<Option<ComputerName<'a>>, EvtxError> {
+    let &[
+        file,
+        computer,
+        channel,
+        records,
+        first_number,
+        last_number,
+        first,
+        last,
+        least,
+        most,
+        old_host,
+        new_host,
+        own_sid,
+    ] = vectors
+    else {
+        return Err("the names are not those of evtx_machines".into());
+    };
+    // SAFETY: by the contract of this function.
+    unsafe {
+        let Some((file, computer)) = file.text(item)?.zip(computer.text(item)?) else {
+            return Ok(None);
+        };
+        Ok(Some(ComputerName {
+            file,
+            computer,
+            channel: channel.text(item)?,
+            records: records.value(item).unwrap_or_default(),
+            numbers: [first_number.value(item), last_number.value(item)],
+            times: [first.value(item), last.value(item)],
+            shifts: [least.value(item), most.value(item)],
+            renamed: [old_host.text(item)?, new_host.text(item)?],
+            own_sid: own_sid.text(item)?,
+        }))
+    }
+}
+
+/// The use of a name in an item of a list; `None` without a SID or a name.
+///
+/// # Safety
+/// The vectors are those of [`use_fields`], and live as long as `'a`.
+pub(crate) unsafe fn name_use<'a>(vectors: &[EvtxVector], item: usize) -> Result<Option<NameUse<'a>>, EvtxError> {
+    let &[computer, sid, domain, name, evidence, log, last_log, place, times, time] = vectors else {
+        return Err("the uses are not those of evtx_account_names".into());
+    };
+    // SAFETY: by the contract of this function.
+    unsafe {
+        let Some((sid, name)) = sid.text(item)?.zip(name.text(item)?) else {
+            return Ok(None);
+        };
+        Ok(Some(NameUse {
+            computer: computer.text(item)?,
+            sid,
+            domain: domain.text(item)?,
+            name,
+            evidence: evidence.text(item)?.and_then(Evidence::named),
+            logs: [log.value(item), last_log.value(item)],
+            place: place.value(item),
+            times: times.items(item).filter_map(|at| time.value(at)).collect(),
+        }))
+    }
 }
 
 /// The functions.
@@ -92,55 +163,16 @@ struct Machines;
 impl Scalar for Machines {
     /// NULL for NULL, and for names without a file or a computer.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let &[
-            lists,
-            _,
-            file,
-            computer,
-            channel,
-            records,
-            first_number,
-            last_number,
-            first,
-            last,
-            least,
-            most,
-            old_host,
-            new_host,
-            own_sid,
-        ] = vectors
-        else {
-            return Err("evtx_machines has one argument".into());
-        };
         let mut found = ListBuilder::new(StringViewBuilder::new());
-        for row in 0..lists.rows {
-            let (mut said, mut known) = (Vec::new(), Vec::new());
+        for row in 0..vectors[0].rows {
             // SAFETY: by the contract of this function.
-            for (step, item) in unsafe { lists.items(row) }.enumerate() {
-                caller.interrupt.check_step(step).map_err(ScanError::from)?;
-                // SAFETY: as above.
-                unsafe {
-                    let names = file.text(item)?.zip(computer.text(item)?);
-                    known.push(names.is_some());
-                    let Some((file, computer)) = names else { continue };
-                    said.push(ComputerName {
-                        file,
-                        computer,
-                        channel: channel.text(item)?,
-                        records: records.value(item).unwrap_or_default(),
-                        numbers: [first_number.value(item), last_number.value(item)],
-                        times: [first.value(item), last.value(item)],
-                        shifts: [least.value(item), most.value(item)],
-                        renamed: [old_host.text(item)?, new_host.text(item)?],
-                        own_sid: own_sid.text(item)?,
-                    });
-                }
+            let said = unsafe { items(vectors, row, caller, computer_name)? };
+            let known: Vec<_> = said.iter().copied().flatten().collect();
+            let mut of = machines(&known, caller.interrupt).map_err(ScanError::from)?.into_iter();
+            for said in said {
+                found.values().append_option(said.and_then(|_| of.next()));
             }
-            let mut of = machines(&said, caller.interrupt).map_err(ScanError::from)?.into_iter();
-            known
-                .into_iter()
-                .for_each(|is_known| found.values().append_option(is_known.then(|| of.next()).flatten()));
-            found.append(lists.is_valid(row));
+            found.append(vectors[0].is_valid(row));
         }
         Ok(Arc::new(found.finish()))
     }
@@ -151,53 +183,17 @@ struct Names;
 impl Scalar for Names {
     /// NULL for NULL. Uses without a SID or a name are left out.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let &[
-            lists,
-            _,
-            computer,
-            sid,
-            domain,
-            name,
-            evidence,
-            log,
-            last_log,
-            place,
-            times,
-            time,
-        ] = vectors
-        else {
-            return Err("evtx_account_names has one argument".into());
-        };
         let mut texts: [StringViewBuilder; 4] = Default::default();
         let mut seen: [TimestampNanosecondBuilder; 2] = Default::default();
         let (mut renamed, mut places): (_, [UInt64Builder; 2]) = (BooleanBuilder::new(), Default::default());
-        let (mut lengths, mut valid, mut unchecked) = (Vec::new(), Vec::new(), Unchecked::default());
-        for row in 0..lists.rows {
-            let mut uses = Vec::new();
+        let (mut lengths, mut valid) = (Vec::new(), Vec::new());
+        for row in 0..vectors[0].rows {
             // SAFETY: by the contract of this function.
-            for item in unsafe { lists.items(row) } {
-                // SAFETY: as above.
-                unsafe {
-                    let times = times.items(item);
-                    unchecked.add(64 + times.len() * size_of::<i64>(), caller.interrupt)?;
-                    let Some((sid, name)) = sid.text(item)?.zip(name.text(item)?) else {
-                        continue;
-                    };
-                    uses.push(NameUse {
-                        computer: computer.text(item)?,
-                        sid,
-                        domain: domain.text(item)?,
-                        name,
-                        evidence: evidence.text(item)?.and_then(Evidence::named),
-                        logs: [log.value(item), last_log.value(item)],
-                        place: place.value(item),
-                        times: times.filter_map(|at| time.value(at)).collect(),
-                    });
-                }
-            }
+            let uses = unsafe { items(vectors, row, caller, name_use)? };
+            let uses: Vec<_> = uses.into_iter().flatten().collect();
             let names = account_names(&uses, caller.interrupt).map_err(ScanError::from)?;
             lengths.push(names.len());
-            valid.push(lists.is_valid(row));
+            valid.push(vectors[0].is_valid(row));
             for AccountName {
                 computer,
                 sid,

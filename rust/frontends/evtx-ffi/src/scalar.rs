@@ -133,6 +133,30 @@ impl Pairs {
     }
 }
 
+/// What `read` makes of the items of a list in a row. After the vector of the lists comes that of the structs, then those of their columns.
+///
+/// # Safety
+/// The vectors are what `read` takes them for.
+pub(crate) unsafe fn items<T>(
+    vectors: &[EvtxVector],
+    row: usize,
+    caller: Caller<'_>,
+    read: unsafe fn(&[EvtxVector], usize) -> Result<T, EvtxError>,
+) -> Result<Vec<T>, EvtxError> {
+    let [lists, _, columns @ ..] = vectors else {
+        return Err("a list of rows has columns".into());
+    };
+    // SAFETY: by the contract of this function.
+    let items = unsafe { lists.items(row) };
+    let mut all = Vec::with_capacity(items.len());
+    for (step, item) in items.enumerate() {
+        caller.interrupt.check_step(step).map_err(ScanError::from)?;
+        // SAFETY: as above.
+        all.push(unsafe { read(columns, item)? });
+    }
+    Ok(all)
+}
+
 /// A struct of columns. Texts are views, as the writers of vectors need them.
 pub(crate) fn structs(fields: &Fields, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>) -> StructArray {
     let of = |(field, column): (&FieldRef, &ArrayRef)| Field::clone(field).with_data_type(column.data_type().clone());

@@ -7,10 +7,10 @@ use evtx_codes::{
     remote_host,
 };
 use evtx_events::{
-    AccountName, ComputerName, Evidence, LogonEvent, LogonSession, Moment, NameUse, Stamp, account_names,
-    logon_sessions, machines,
+    AccountName, AccountNames, Columns, ComputerName, Evidence, LogRecord, LogonEvent, LogonSession, Moment, NameUse,
+    Stamp, account_names, logon_sessions, machines, places,
 };
-use evtx_facts::{EventRow, Fact, LogonRow, Mark, Record, Starting, facts, starts};
+use evtx_facts::{End, Fact, Logs, Starting, Told, facts, starts, told};
 use evtx_format::Interrupt;
 
 /// The length of NULL among packed texts.
@@ -52,11 +52,13 @@ impl<'b> Iterator for Packed<'b> {
 /// - `machines`, for names of computers: the list of `evtx_machines`. The names are a text of [`items`], of each the columns of that function.
 /// - `account_names`, for uses of names: the list of `evtx_account_names`, with times in nanoseconds. The uses are a text of [`items`], of each
 ///   the columns of that function, the times with commas between.
-/// - `fact_list`, for events, logons, marks and files: the list of `evtx_fact_list`, with times in nanoseconds. Each is a text of [`items`], of each
-///   the columns of that function.
+/// - `record_stamp`, for the columns of a record, with its time in nanoseconds, and keys and values: the struct of `evtx_record_stamp`.
+/// - `log_places`, for records: the list of `evtx_log_places`, with times in nanoseconds. They are a text of [`items`], of each the columns of that
+///   function.
+/// - `fact_row`, for a file, a record ID, a number for the log, and what `record_stamp` gets: the text of `evtx_fact_row`.
+/// - `fact_list`, for rows, names of computers, ends of hours, uses of names, and files: the list of `evtx_fact_list`, with times in nanoseconds.
+///   Each is a text of [`items`], of each the columns of that function.
 /// - `start_list`, for events: the list of `evtx_start_list`. They are a text of [`items`], of each the columns of that function.
-/// - `log_times`, for records as texts of a log, the number of the event, a time, the times before and after a change, and 1 if it is late, with commas
-///   between and a semicolon after each: what [`evtx_events::log_times`] makes of them, in nanoseconds, as DuckDB casts a list.
 ///
 /// A struct is a text that DuckDB casts.
 ///
@@ -84,23 +86,25 @@ pub(crate) fn call(name: &str, count: usize, input: &[u8]) -> Result<Vec<u8>, St
                 };
                 Some(roles(&mut reader, event, &fields, document))
             }
-            ("log_times", &[Some(records)]) => log_times(records),
+            ("record_stamp", record) if record.len() == RECORD => record_stamp(record),
+            ("log_places", &[records]) => log_places(&items(records.unwrap_or_default())),
+            ("fact_row", &[file, record_id, log, ref record @ ..]) if record.len() == RECORD => {
+                with_columns(record, |of| told(&mut reader, file, number(record_id), number(log), of))
+            }
             ("logon_step", &[Some(provider), Some(event_id), fields, user_sid]) => {
                 logon_step(provider, event_id, &items(fields.unwrap_or_default()), user_sid)
             }
             ("logon_sessions", &[Some(events), all_accounts]) => sessions_of(&items(events), all_accounts == Some("1")),
             ("machines", &[Some(names)]) => machines_of(&items(names)),
             ("account_names", &[Some(uses)]) => names_of(&items(uses)),
-            ("fact_list", &[events, logons, marks, wrapped]) => {
-                fact_list([events, logons, marks, wrapped].map(|rows| items(rows.unwrap_or_default())))
+            ("fact_list", &[rows, computers, ends, uses, wrapped]) => {
+                fact_list([rows, computers, ends, uses, wrapped].map(|rows| items(rows.unwrap_or_default())))
             }
             ("start_list", &[events]) => start_list(&items(events.unwrap_or_default())),
             ("decoded", &[fields]) => Some(decoded(&items(fields.unwrap_or_default()))),
             ("user_data", &[document]) => Some(user_data(&document.map(UserData::new).unwrap_or_default())),
             ("machine", &[Some(host), computer, Some(writer)]) => machine(host, computer, Writer::parsed(writer)?),
-            ("account_names" | "code" | "log_times" | "logon_step" | "logon_sessions" | "machine" | "machines", _) => {
-                None
-            }
+            ("account_names" | "code" | "logon_step" | "logon_sessions" | "machine" | "machines", _) => None,
             _ => return Err(format!("there is no function {name}")),
         };
         let len = result.as_ref().map_or(NULL, |text| text.len() as u32);
@@ -333,45 +337,135 @@ fn names_of(items: &[Option<&str>]) -> Option<String> {
     Some(list(names.iter().map(name)))
 }
 
-/// The record of a row of facts, and its time by the clock as it was set last.
-fn place<'t>([file, record_id, event_id, time, log_time]: [Option<&'t str>; 5]) -> (Record<'t>, Option<i64>) {
-    let record = Record {
-        file,
-        record_id: number(record_id),
+/// How many columns a record has.
+const RECORD: usize = 9;
+
+/// What `read` makes of the columns of a record.
+fn with_columns<T>(record: &[Option<&str>], read: impl FnOnce(&Columns<'_>) -> T) -> T {
+    let [
+        computer,
+        channel,
+        provider,
+        id,
+        time,
+        event_id,
+        user_sid,
+        data,
+        user_data,
+    ] = std::array::from_fn(|at| record.get(at).copied().flatten());
+    let data = data.map(items);
+    let pairs = data.as_ref().map(|data| {
+        let pairs = data.chunks_exact(2);
+        pairs.filter_map(|pair| Some((pair[0]?, pair[1]))).collect::<Vec<_>>()
+    });
+    read(&Columns {
+        computer,
+        channel,
+        provider,
+        event_record_id: number(id),
+        time_created: number(time),
         event_id: number(event_id),
-        time: number(time),
-    };
-    (record, number(log_time))
+        user_sid,
+        event_data: pairs.as_deref(),
+        user_data,
+    })
 }
 
-/// How many items an event, a logon and a mark of facts have.
-const FACT_ITEMS: [usize; 3] = [
-    12 + EventRow::TEXTS.len(),
-    8 + LogonRow::TEXTS.len(),
-    5 + Mark::TEXTS.len(),
-];
+fn record_stamp(record: &[Option<&str>]) -> Option<String> {
+    Some(with_columns(record, |of| {
+        let Stamp {
+            digest,
+            change: [old, new],
+            wake_time,
+            is_late,
+            renamed,
+            own_sid,
+        } = Stamp::read(of);
+        let [old_host, new_host] = renamed.each_ref().map(|host| shown(host.as_deref().map(quoted)));
+        structs([
+            ("digest", digest.to_string()),
+            ("old_time", shown(old)),
+            ("new_time", shown(new)),
+            ("wake_time", shown(wake_time)),
+            ("is_late", is_late.to_string()),
+            ("old_host", old_host),
+            ("new_host", new_host),
+            ("own_sid", shown(own_sid.map(quoted))),
+        ])
+    }))
+}
 
-fn fact_list([events, logons, marks, wrapped]: [Vec<Option<&str>>; 4]) -> Option<String> {
-    let truths = |texts: [Option<&str>; 3]| texts.map(|text| text == Some("1"));
-    let (events, _) = events.as_chunks::<{ FACT_ITEMS[0] }>();
-    let events = events
-        .iter()
-        .map(|&[a, b, c, d, e, id, digest, old, new, f, g, h, ref texts @ ..]| {
-            let (numbers, clock) = ([number(id), number(digest)], [number(old), number(new)]);
-            EventRow::new(place([a, b, c, d, e]), numbers, clock, truths([f, g, h]), *texts)
-        });
-    let (logons, _) = logons.as_chunks::<{ FACT_ITEMS[1] }>();
-    let logons = logons.iter().map(|&[a, b, c, d, e, f, g, h, ref texts @ ..]| {
-        LogonRow::new(place([a, b, c, d, e]), truths([f, g, h]), *texts)
-    });
-    let (marks, _) = marks.as_chunks::<{ FACT_ITEMS[2] }>();
-    let marks = marks
-        .iter()
-        .map(|&[a, b, c, d, e, ref texts @ ..]| Mark::new(place([a, b, c, d, e]), *texts));
-    let marks: Vec<_> = marks.collect();
+fn log_record<'t>(
+    &[digest, machine, channel, file, id, of_log, time, old, new, wake, late]: &[Option<&'t str>; 11],
+) -> Option<LogRecord<'t>> {
+    Some(LogRecord {
+        digest: number(digest)?,
+        machine,
+        channel,
+        file,
+        record_id: number(id),
+        number: number(of_log),
+        time: number(time),
+        change: [number(old), number(new)],
+        wake_time: number(wake),
+        is_late: late == Some("1"),
+    })
+}
+
+fn log_places(items: &[Option<&str>]) -> Option<String> {
+    let (records, _) = items.as_chunks::<11>();
+    let records: Vec<_> = records.iter().filter_map(log_record).collect();
+    let places = places(&records, Interrupt::NEVER).ok()?;
+    Some(list(places.iter().map(|(digest, place)| {
+        structs([
+            ("digest", digest.to_string()),
+            ("machine", shown(place.machine.map(quoted))),
+            ("log_time", shown(place.log_time)),
+            ("is_contested", place.is_contested.to_string()),
+            ("is_woken", place.is_woken.to_string()),
+        ])
+    })))
+}
+
+fn hour_end<'t>(
+    &[computer, channel, file, provider, record_id, of_log, event_id, time]: &[Option<&'t str>; 8],
+) -> End<'t> {
+    End {
+        computer,
+        channel,
+        file,
+        provider,
+        record_id: number(record_id),
+        event_record_id: number(of_log),
+        event_id: number(event_id),
+        time: number(time),
+    }
+}
+
+fn fact_list([rows, computers, ends, uses, wrapped]: [Vec<Option<&str>>; 5]) -> Option<String> {
+    let told: Vec<_> = rows
+        .into_iter()
+        .flatten()
+        .filter_map(|row| Told::parse(row).ok())
+        .collect();
+    let (computers, _) = computers.as_chunks::<COMPUTER_ITEMS>();
+    let computers: Vec<_> = computers.iter().map(computer_name).collect();
+    let (ends, _) = ends.as_chunks::<8>();
+    let ends: Vec<_> = ends.iter().map(hour_end).collect();
+    let (uses, _) = uses.as_chunks::<USE_ITEMS>();
+    let uses: Vec<_> = uses.iter().map(name_use).collect();
+    let names = account_names(&uses, Interrupt::NEVER).ok()?;
     let wrapped: Vec<_> = wrapped.into_iter().flatten().collect();
-    let found = facts(events.collect(), logons.collect(), &marks, &wrapped, Interrupt::NEVER).ok()?;
-    Some(list(found.iter().map(fact)))
+    let logs = Logs {
+        told: &told,
+        computers: &computers,
+        ends: &ends,
+        names: &AccountNames::new(&names, Interrupt::NEVER).ok()?,
+        wrapped: &wrapped,
+    };
+    let mut found = Vec::new();
+    facts(&logs, |of| found.push(fact(of)), Interrupt::NEVER).ok()?;
+    Some(list(found.into_iter()))
 }
 
 fn fact(fact: &Fact<'_>) -> String {
@@ -437,25 +531,6 @@ fn machine(host: &str, computer: Option<&str>, writer: Writer) -> Option<String>
         Machine::Other(host) => Some(host.into_owned()),
         Machine::Own | Machine::Unknown => None,
     }
-}
-
-fn log_times(records: &str) -> Option<String> {
-    let stamp = |record: &str| {
-        let mut values = record.split(',').map(|value| value.parse::<i64>().ok());
-        let mut numbers = record.split(',').map(|value| value.parse::<u64>().ok());
-        let [log, number] = std::array::from_fn(|_| numbers.next().flatten());
-        let [_, _, time, old, new, late] = std::array::from_fn(|_| values.next().flatten());
-        Stamp {
-            log: log.unwrap_or_default(),
-            number,
-            time,
-            change: old.zip(new),
-            is_late: late == Some(1),
-        }
-    };
-    let stamps: Vec<_> = records.split_terminator(';').map(stamp).collect();
-    let times = evtx_events::log_times(&stamps, Interrupt::NEVER).ok()?;
-    Some(list(times.into_iter().map(shown)))
 }
 
 /// A text in a nested value, as DuckDB casts it back.
@@ -571,16 +646,53 @@ mod tests {
 
     #[test]
     fn records_are_placed_in_time() {
+        let item = |text: &str| {
+            if text.is_empty() {
+                "-".to_owned()
+            } else {
+                format!("{}:{text}", text.len())
+            }
+        };
+        let record = |digest, id, time, old, new| {
+            [digest, "pc", "System", "x", id, id, time, old, new, "", "0"]
+                .map(item)
+                .concat()
+        };
         let hour = 3_600_000_000_000_i64;
-        let records = format!(
-            "18446744073709551615,,{},,,0;18446744073709551615,,{hour},{},{hour},0;7,,,,,;",
-            2 * hour,
-            2 * hour
+        let [one, two] = [hour, 2 * hour].map(|time| time.to_string());
+        let records = record("7", "1", &two, "", "") + &record("8", "2", &one, &two, &one);
+        let places = called("log_places", 1, &[Some(&records), None]);
+        let place = |digest| {
+            format!(
+                "{{'digest': {digest}, 'machine': \"pc\", 'log_time': {hour}, 'is_contested': false, 'is_woken': false}}"
+            )
+        };
+        let found = places[0].as_deref().unwrap_or_default();
+        assert!(found.contains(&place(7)) && found.contains(&place(8)), "{found}");
+        assert_eq!(places[1].as_deref(), Some("[]"));
+        let data = ["OldTime", "2024-01-01T10:00:00Z", "NewTime", "2024-01-01T09:00:00Z"]
+            .map(item)
+            .concat();
+        let row = [
+            None,
+            None,
+            None,
+            Some("1"),
+            Some("5"),
+            Some("1"),
+            None,
+            Some(&*data),
+            None,
+        ];
+        let stamp = called("record_stamp", 9, &row).remove(0).expect("a struct");
+        assert!(
+            stamp.contains("'old_time': 1704103200000000000, 'new_time': 1704099600000000000"),
+            "{stamp}"
         );
-        assert_eq!(
-            called("log_times", 1, &[Some(&records), None]),
-            [Some(format!("[{hour}, {hour}, NULL]")), None]
-        );
+        let rows = [&[Some("x"), Some("1"), None], &row[..]].concat();
+        let told = called("fact_row", 12, &rows).remove(0).expect("a row");
+        let facts = called("fact_list", 5, &[Some(&*item(&told)), None, None, None, None]);
+        assert_eq!(facts, [Some("[]".to_owned())]);
     }
 
     #[test]

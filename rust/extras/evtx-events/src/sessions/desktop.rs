@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashSet};
 use super::event::{LogonEvent, Moment};
 use super::logon::Logon;
 use super::visit::{Key, Place, Role, Sign, Visit, best_name};
-use crate::unknown::{last, least};
+use crate::order::{last, least};
 
 /// An event of a session with a number or a logon ID, and its key.
 pub(super) struct Keyed<'e> {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use evtx_codes::{LogonKind, LogonStep, Machine, Writer, remote_host};
 use evtx_format::case::fold;
 
-use crate::unknown::last;
+use crate::order::last;
 
 /// When a record was written. Moments compare in the order of the machine's logs. What is unknown comes last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,0 +1,361 @@
+//! The rows that facts are made of, from what the records of logs tell: in the order of their logs, with the names of accounts and machines,
+//! and the logons among them.
+
+use std::borrow::Cow;
+
+use evtx_codes::{Answer, Code, Lookup};
+use evtx_events::{
+    AccountNames, Columns, ComputerName, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp, logon_sessions,
+    machines, places,
+};
+use evtx_format::{Interrupt, Interrupted};
+use hashbrown::{HashMap, HashSet};
+
+use crate::rows::{EventRow, LogonRow, Mark, Record};
+use crate::told::{Roles, Told};
+
+/// A record at the end of an hour of a log.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)] // the columns of read_evtx
+pub struct End<'a> {
+    pub computer: Option<&'a str>,
+    pub channel: Option<&'a str>,
+    pub file: Option<&'a str>,
+    pub provider: Option<&'a str>,
+    pub record_id: Option<u64>,
+    pub event_record_id: Option<u64>,
+    pub event_id: Option<u32>,
+    pub time: Option<i64>,
+}
+
+/// What logs say.
+#[derive(Debug, Clone, Copy)]
+pub struct Logs<'a> {
+    /// What records tell.
+    pub told: &'a [Told],
+    /// The names of computers in the channels of files.
+    pub computers: &'a [ComputerName<'a>],
+    /// The records at the ends of hours, which tell how time goes on: there can be any number of records.
+    pub ends: &'a [End<'a>],
+    /// The names of accounts.
+    pub names: &'a AccountNames<'a>,
+    /// The files of logs that overwrote their oldest records.
+    pub wrapped: &'a [&'a str],
+}
+
+/// The name of a code in a table.
+fn named(table: &str, code: Code<'_>) -> Option<&'static str> {
+    let source = Lookup::Name.source(table).ok()?;
+    match Lookup::Name.answer(source, code) {
+        Answer::Text(Cow::Borrowed(name)) => Some(name),
+        _ => None,
+    }
+}
+
+fn sid_name(sid: &str) -> Option<&'static str> {
+    named("sid_name", Code::Text(sid))
+}
+
+impl Told {
+    fn record(&self) -> Record<'_> {
+        Record {
+            file: self.file.as_deref(),
+            record_id: self.record_id,
+            event_id: self.event_id,
+            time: self.time,
+        }
+    }
+
+    /// The record for its place.
+    fn in_log<'a>(&'a self, machine: Option<&'a str>) -> LogRecord<'a> {
+        LogRecord {
+            digest: self.digest,
+            machine,
+            channel: self.channel.as_deref().or(self.provider.as_deref()),
+            file: self.file.as_deref(),
+            record_id: self.record_id,
+            number: self.number,
+            time: self.time,
+            change: self.change,
+            wake_time: self.wake_time,
+            is_late: self.is_late,
+        }
+    }
+
+    /// The account of its event, by the name at its time.
+    fn user_name<'a>(&'a self, roles: &'a Roles, names: &AccountNames<'a>) -> Option<Cow<'a, str>> {
+        let full_name = match (roles.domain.as_deref(), roles.account.as_deref()) {
+            (Some(domain), Some(account)) => Some(Cow::Owned(format!("{domain}\\{account}"))),
+            (domain, account) => domain.or(account).filter(|name| !name.is_empty()).map(Cow::Borrowed),
+        };
+        // Most events have a name.
+        let is_unnamed = roles.account.is_none() || roles.is_windows;
+        let Some(sid) = roles.user_sid.as_deref().filter(|_| is_unnamed) else {
+            return full_name;
+        };
+        let known = names.name(sid, self.computer.as_deref(), (self.log, self.record_id), self.time);
+        // A name that longer SIDs have too, such as NT Service account, is that of many accounts.
+        let of_windows = || sid_name(sid).filter(|name| sid_name(&format!("{sid}-0")) != Some(name));
+        let known = known.or_else(of_windows).map(Cow::Borrowed);
+        known.or(full_name).or(Some(Cow::Borrowed(sid)))
+    }
+
+    /// What matters most: the SID in it with the last name of its account.
+    fn detail<'a>(&'a self, roles: &'a Roles, names: &AccountNames<'a>) -> Option<Cow<'a, str>> {
+        let detail = roles.detail.as_deref();
+        let told_sid = detail.filter(|detail| detail.starts_with("S-1-"));
+        let member = roles
+            .member_sid
+            .as_deref()
+            .filter(|_| roles.topic.as_deref() == Some("groups"));
+        // The common name of a member in the directory is often not that of the account.
+        let Some(sid) = member.or(told_sid) else {
+            return detail.map(Cow::Borrowed);
+        };
+        match names.latest(sid) {
+            None if told_sid.is_none() => detail.map(Cow::Borrowed),
+            name => match name.or_else(|| sid_name(sid)) {
+                Some(name) => Some(Cow::Owned(format!("{name} {sid}"))),
+                None => Some(Cow::Borrowed(sid)),
+            },
+        }
+    }
+}
+
+/// The machine that each name in a file stands for.
+type Machines<'a> = HashMap<(&'a str, &'a str), String>;
+
+/// The machine that a name in a file stands for, or else the name.
+fn machine<'m>(machines: &'m Machines<'_>, file: Option<&'m str>, computer: Option<&'m str>) -> Option<&'m str> {
+    let computer = computer?;
+    let known = machines.get(&(file.unwrap_or_default(), computer));
+    Some(known.map_or(computer, String::as_str))
+}
+
+/// Where records are, by their digests.
+type Places<'a> = HashMap<i128, Place<'a>>;
+
+/// The rows of events, of logons and of marks, with the texts that no record has.
+#[derive(Debug, Default)]
+pub(crate) struct Texts<'a> {
+    machines: Machines<'a>,
+    of_told: Vec<[Option<Cow<'a, str>>; 2]>,
+}
+
+impl<'a> Texts<'a> {
+    /// The names of machines and accounts.
+    pub(crate) fn of(logs: &Logs<'a>, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
+        let told = logs
+            .told
+            .iter()
+            .filter(|told| told.own_sid.is_some() || told.renamed.iter().any(Option::is_some));
+        let told = told.filter_map(|told| {
+            Some(ComputerName {
+                file: told.file.as_deref().unwrap_or_default(),
+                computer: told.computer.as_deref()?,
+                channel: told.channel.as_deref(),
+                times: [None, told.time],
+                renamed: told.renamed.each_ref().map(Option::as_deref),
+                own_sid: told.own_sid.as_deref(),
+                ..ComputerName::default()
+            })
+        });
+        let said: Vec<_> = logs.computers.iter().copied().chain(told).collect();
+        let names = machines(&said, interrupt)?;
+        let machines = said.iter().map(|said| (said.file, said.computer)).zip(names).collect();
+        let mut of_told = Vec::with_capacity(logs.told.len());
+        for (step, told) in logs.told.iter().enumerate() {
+            interrupt.check_step(step)?;
+            let of_roles = |roles| [told.user_name(roles, logs.names), told.detail(roles, logs.names)];
+            of_told.push(told.roles.as_ref().map(of_roles).unwrap_or_default());
+        }
+        Ok(Texts { machines, of_told })
+    }
+}
+
+/// The rows that facts are made of.
+#[derive(Debug, Default)]
+pub(crate) struct Rows<'a> {
+    pub(crate) events: Vec<EventRow<'a>>,
+    pub(crate) marks: Vec<Mark<'a>>,
+    /// The events of logon sessions on each machine.
+    pub(crate) steps: HashMap<&'a str, Vec<LogonEvent<'a>>>,
+    /// The first record at each moment of a machine that has one.
+    moments: HashMap<(&'a str, [i64; 2], u64), Record<'a>>,
+}
+
+/// The key of a moment, if all of it is known.
+fn moment(at: Moment) -> Option<([i64; 2], u64)> {
+    Some(([at.log_time?, at.time?], at.number?))
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn of(logs: &Logs<'a>, texts: &'a Texts<'_>, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
+        let key = |record: Record<'a>, number| (record.file, record.record_id, number, record.time);
+        let known: HashSet<_> = logs.told.iter().map(|told| key(told.record(), told.number)).collect();
+        let ends = logs.ends.iter().map(|end| {
+            let record = Record {
+                file: end.file,
+                record_id: end.record_id,
+                event_id: end.event_id,
+                time: end.time,
+            };
+            (end, record)
+        });
+        let ends: Vec<_> = ends
+            .filter(|(end, record)| !known.contains(&key(*record, end.event_record_id)))
+            .collect();
+        let mut records: Vec<_> = logs
+            .told
+            .iter()
+            .map(|told| told.in_log(machine(&texts.machines, told.file.as_deref(), told.computer.as_deref())))
+            .collect();
+        for (step, (end, _)) in ends.iter().enumerate() {
+            interrupt.check_step(step)?;
+            let columns = Columns {
+                computer: end.computer,
+                channel: end.channel,
+                provider: end.provider,
+                event_record_id: end.event_record_id,
+                time_created: end.time,
+                event_id: end.event_id,
+                ..Columns::default()
+            };
+            let Stamp { digest, is_late, .. } = Stamp::read(&columns);
+            records.push(LogRecord {
+                digest,
+                machine: machine(&texts.machines, end.file, end.computer),
+                channel: end.channel.or(end.provider),
+                file: end.file,
+                record_id: end.record_id,
+                number: end.event_record_id,
+                time: end.time,
+                is_late,
+                ..LogRecord::default()
+            });
+        }
+        let places = places(&records, interrupt)?;
+        let mut rows = Rows::default();
+        let digests = records.iter().map(|record| record.digest);
+        let told = logs
+            .told
+            .iter()
+            .map(|told| (told.record(), told.computer.as_deref(), told.channel.as_deref()));
+        let of_ends = ends.iter().map(|(end, record)| (*record, end.computer, end.channel));
+        for (step, (digest, (record, name, channel))) in digests.zip(told.chain(of_ends)).enumerate() {
+            interrupt.check_step(step)?;
+            let place = places.get(&digest).copied().unwrap_or_default();
+            rows.marks.push(Mark {
+                record,
+                computer: place.machine,
+                name,
+                channel,
+                log_time: place.log_time,
+            });
+        }
+        for (step, (told, texts)) in logs.told.iter().zip(&texts.of_told).enumerate() {
+            interrupt.check_step(step)?;
+            rows.add(told, texts, &places);
+        }
+        Ok(rows)
+    }
+
+    /// Adds the rows of a record.
+    fn add(&mut self, told: &'a Told, [user_name, detail]: &'a [Option<Cow<'a, str>>; 2], places: &Places<'a>) {
+        let place = places.get(&told.digest).copied().unwrap_or_default();
+        let digest = (told.digest >> 64) as u64;
+        let at = Moment {
+            log_time: place.log_time,
+            number: told.number,
+            time: told.time,
+        };
+        if let Some((machine, step)) = place.machine.zip(told.step()) {
+            if let Some((times, number)) = moment(at) {
+                let first = self.moments.entry((machine, times, number)).or_insert(told.record());
+                *first = told.record().min(*first);
+            }
+            self.steps.entry(machine).or_default().push(LogonEvent {
+                at,
+                event_id: told.event_id.unwrap_or_default(),
+                digest,
+                is_contested: place.is_contested,
+                computer: told.computer.as_deref(),
+                step,
+            });
+        }
+        let Some(roles) = &told.roles else { return };
+        let topic = roles.topic.as_deref().unwrap_or_default();
+        let is_outgoing = topic == "logons to elsewhere";
+        let (host, target) = (roles.remote_host.as_deref(), roles.target.as_deref());
+        let [old, new] = told.change;
+        self.events.push(EventRow {
+            record: told.record(),
+            computer: place.machine,
+            log_time: place.log_time,
+            number: told.number,
+            digest: Some(digest),
+            provider: told.provider.as_deref().unwrap_or_default(),
+            event: roles.event.as_deref(),
+            topic,
+            level: roles.level.as_deref().unwrap_or_default(),
+            account: user_name.as_deref(),
+            account_sid: roles.user_sid.as_deref().filter(|sid| *sid != "S-1-0-0"),
+            source: host.filter(|_| !is_outgoing),
+            target: match told.event_id {
+                _ if is_outgoing => host,
+                Some(1102) => target.or(told.channel.as_deref()),
+                _ => target,
+            },
+            detail: detail.as_deref().or(target.filter(|_| is_outgoing)),
+            process: roles.process.as_deref(),
+            logon_type: roles.logon_type.as_deref(),
+            clock: old.zip(new).map(Into::into).filter(|_| topic == "clock"),
+            is_woken: place.is_woken,
+            zone: roles.zone.as_deref(),
+            version: roles.version.as_deref(),
+            is_contested: place.is_contested,
+            claims_own_name: roles.claims_own_name,
+        });
+    }
+
+    /// The logons among the sessions of a machine that have a record.
+    pub(crate) fn logons(
+        &self,
+        machine: &'a str,
+        sessions: &'a [LogonSession<'a>],
+    ) -> impl Iterator<Item = LogonRow<'a>> {
+        sessions.iter().filter_map(move |session| {
+            let at = session.logon_time?;
+            let (times, number) = moment(at)?;
+            let workstation = session.workstation.filter(|_| !session.claims_own_name);
+            Some(LogonRow {
+                record: *self.moments.get(&(machine, times, number))?,
+                computer: Some(machine),
+                log_time: at.log_time,
+                account: session.user_name.as_deref(),
+                account_sid: session.user_sid,
+                // NTLM often knows the name that the other machine gives, but not its address.
+                source: session.remote_host.as_deref().or(workstation),
+                kind: session.kind.name(),
+                logon_type: session
+                    .logon_type
+                    .and_then(|number| named("logon_type", Code::Number(number.into()))),
+                method: session.authentication,
+                is_accepted: session.is_accepted,
+                is_contested: session.is_contested,
+                claims_own_name: session.claims_own_name,
+            })
+        })
+    }
+}
+
+/// The sessions of each machine.
+pub(crate) fn sessions<'s>(
+    steps: &'s HashMap<&'s str, Vec<LogonEvent<'s>>>,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<(&'s str, Vec<LogonSession<'s>>)>, Interrupted> {
+    let mut all: Vec<_> = steps.iter().collect();
+    all.sort_unstable_by_key(|(machine, _)| **machine);
+    let of = |(machine, events): (&&'s str, &'s Vec<_>)| Ok((*machine, logon_sessions(events, false, interrupt)?));
+    all.into_iter().map(of).collect()
+}

@@ -1,0 +1,227 @@
+//! What a record tells for facts. It is read where the record is scanned, and goes to the list of facts as a text in JSON, so that DuckDB
+//! keeps neither the record nor a column for each value.
+
+use evtx_codes::{Event, LogonStep, RolesReader, UserData};
+use evtx_events::{Columns, Stamp};
+
+/// The place of a record: its file, its ID, a number for its log, its computer, its channel, its provider, the number of its event, its time, and
+/// the ID of the event.
+type PlaceForm<T> = (
+    Option<T>,
+    Option<u64>,
+    Option<u64>,
+    [Option<T>; 3],
+    Option<u64>,
+    Option<i64>,
+    Option<u32>,
+);
+
+/// A [`Stamp`]: the two halves of its digest first.
+type StampForm<T> = ([u64; 2], [Option<i64>; 2], Option<i64>, bool, [Option<T>; 2], Option<T>);
+
+/// The texts of [`Roles`] without details, its truths, and the texts of [`Other`].
+type RolesForm<T> = ([Option<T>; 10], [bool; 2], [Option<T>; 4]);
+
+/// The texts of a [`LogonStep`] and its numbers.
+type StepForm<T> = ([Option<T>; 11], u8, Option<i32>);
+
+/// What a record tells, in the order of its text.
+type Form<T> = (PlaceForm<T>, StampForm<T>, Option<RolesForm<T>>, Option<StepForm<T>>);
+
+/// The roles of an event.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Roles {
+    pub(crate) event: Option<String>,
+    pub(crate) topic: Option<String>,
+    pub(crate) level: Option<String>,
+    pub(crate) account: Option<String>,
+    pub(crate) domain: Option<String>,
+    pub(crate) user_sid: Option<String>,
+    pub(crate) remote_host: Option<String>,
+    pub(crate) process: Option<String>,
+    pub(crate) target: Option<String>,
+    pub(crate) detail: Option<String>,
+    pub(crate) claims_own_name: bool,
+    pub(crate) is_windows: bool,
+    pub(crate) member_sid: Option<String>,
+    pub(crate) logon_type: Option<String>,
+    pub(crate) zone: Option<String>,
+    pub(crate) version: Option<String>,
+}
+
+/// What a record tells for facts.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    pub(crate) file: Option<String>,
+    pub(crate) record_id: Option<u64>,
+    /// A number for its log.
+    pub(crate) log: Option<u64>,
+    pub(crate) computer: Option<String>,
+    pub(crate) channel: Option<String>,
+    pub(crate) provider: Option<String>,
+    pub(crate) number: Option<u64>,
+    pub(crate) time: Option<i64>,
+    pub(crate) event_id: Option<u32>,
+    pub(crate) digest: i128,
+    pub(crate) change: [Option<i64>; 2],
+    pub(crate) wake_time: Option<i64>,
+    pub(crate) is_late: bool,
+    pub(crate) renamed: [Option<String>; 2],
+    pub(crate) own_sid: Option<String>,
+    /// If it has a topic, or is of a connection or a start.
+    pub(crate) roles: Option<Roles>,
+    step: Option<StepForm<String>>,
+}
+
+/// The value of a field, also an empty one.
+fn field<'a>(fields: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {
+    fields.iter().find(|(key, _)| *key == name).map(|&(_, value)| value)
+}
+
+/// What the record tells, as a text; `None` if it tells nothing. `log` is a number for its log.
+pub fn told(
+    reader: &mut RolesReader,
+    file: Option<&str>,
+    record_id: Option<u64>,
+    log: Option<u64>,
+    of: &Columns<'_>,
+) -> Option<String> {
+    let document = of.user_data.map(UserData::new);
+    let shown = document.iter().flat_map(UserData::shown);
+    // A planted event can have both.
+    let pairs = of.event_data.unwrap_or_default().iter();
+    let fields: Vec<_> = shown
+        .chain(pairs.filter_map(|&(key, value)| Some((key, value?))))
+        .collect();
+    let (provider, id) = (of.provider.unwrap_or_default(), of.event_id.unwrap_or_default());
+    let element = document.as_ref().and_then(|document| document.element.as_deref());
+    let roles = reader.read_roles(&Event {
+        provider,
+        event_id: id,
+        fields: &fields,
+        element: element.unwrap_or_default(),
+        computer: of.computer.unwrap_or_default(),
+        user_sid: of.user_sid,
+    });
+    let is_in_security = of
+        .channel
+        .is_none_or(|channel| channel.eq_ignore_ascii_case("Security"));
+    let is_of_security = provider.eq_ignore_ascii_case("Microsoft-Windows-Security-Auditing");
+    let step = LogonStep::read(provider, id, &fields, of.user_sid).filter(|_| is_in_security || !is_of_security);
+    let stamp = Stamp::read(of);
+    // Event 131 only tells where failures come from, and 4826 that Windows starts.
+    let is_row = roles.topic.is_some() || roles.event.is_some() && [131, 4826].contains(&id);
+    let has_stamp = stamp.change.iter().any(Option::is_some)
+        || stamp.wake_time.is_some()
+        || stamp.own_sid.is_some()
+        || stamp.renamed.iter().any(Option::is_some);
+    if !(is_row || step.is_some() || has_stamp) {
+        return None;
+    }
+    let version = ["MajorVersion", "MinorVersion", "BuildVersion"].map(|name| field(&fields, name));
+    let version: Vec<_> = version.into_iter().flatten().collect();
+    let version = version.join(".");
+    let of_roles = is_row.then(|| {
+        let [texts @ .., _] = roles.texts().map(|(_, text)| text);
+        let others = [
+            field(&fields, "MemberSid").filter(|sid| !sid.is_empty()),
+            field(&fields, "LogonType"),
+            field(&fields, "param7").filter(|_| id == 6013 && roles.topic == Some("starts")),
+            Some(&*version).filter(|version| id == 12 && !version.is_empty()),
+        ];
+        (texts, [roles.claims_own_name, roles.is_windows], others)
+    });
+    let form: Form<&str> = (
+        (
+            file,
+            record_id,
+            log,
+            [of.computer, of.channel, of.provider],
+            of.event_record_id,
+            of.time_created,
+            of.event_id,
+        ),
+        (
+            [(stamp.digest >> 64) as u64, stamp.digest as u64],
+            stamp.change,
+            stamp.wake_time,
+            stamp.is_late,
+            stamp.renamed.each_ref().map(Option::as_deref),
+            stamp.own_sid,
+        ),
+        of_roles,
+        step.as_ref().map(|step| (step.texts(), step.step, step.logon_type)),
+    );
+    serde_json::to_string(&form).ok()
+}
+
+impl Told {
+    /// What a text of [`told`] says.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let form: Form<String> =
+            serde_json::from_str(text).map_err(|error| format!("not of evtx_fact_row: {error}"))?;
+        let ((file, record_id, log, [computer, channel, provider], number, time, event_id), stamp, roles, step) = form;
+        let ([high, low], change, wake_time, is_late, renamed, own_sid) = stamp;
+        let roles = roles.map(|(texts, [claims_own_name, is_windows], others)| {
+            let [
+                event,
+                topic,
+                level,
+                account,
+                domain,
+                user_sid,
+                remote_host,
+                process,
+                target,
+                detail,
+            ] = texts;
+            let [member_sid, logon_type, zone, version] = others;
+            Roles {
+                event,
+                topic,
+                level,
+                account,
+                domain,
+                user_sid,
+                remote_host,
+                process,
+                target,
+                detail,
+                claims_own_name,
+                is_windows,
+                member_sid,
+                logon_type,
+                zone,
+                version,
+            }
+        });
+        Ok(Told {
+            file,
+            record_id,
+            log,
+            computer,
+            channel,
+            provider,
+            number,
+            time,
+            event_id,
+            digest: i128::from(high) << 64 | i128::from(low),
+            change,
+            wake_time,
+            is_late,
+            renamed,
+            own_sid,
+            roles,
+            step,
+        })
+    }
+
+    /// What it says about a logon session.
+    pub(crate) fn step(&self) -> Option<LogonStep<'_>> {
+        let (texts, step, logon_type) = self.step.as_ref()?;
+        LogonStep::of_texts(texts.each_ref().map(Option::as_deref), *step, *logon_type)
+    }
+}
