@@ -21,13 +21,13 @@ hours AS MATERIALIZED (
                CASE WHEN arg_min(time, record_id) > min(time) + INTERVAL 5 MINUTES THEN arg_min(place, record_id) END,
                CASE WHEN arg_max(time, record_id) < max(time) - INTERVAL 5 MINUTES THEN arg_max(place, record_id) END]) END AS ends
     FROM (SELECT *, time_created AS time, date_trunc('hour', time) AS hour,
-                 {computer: computer, channel: channel, filename: filename, provider: provider, record_id: record_id,
+                 {computer: computer, channel: channel, filename: filename, provider: provider, record_id: TRY_CAST(record_id AS UBIGINT),
                   event_record_id: TRY_CAST(event_record_id AS UBIGINT), event_id: TRY_CAST(event_id AS UINTEGER), time: time} AS place
           FROM evtx_facts_events)
     GROUP BY computer, channel, filename, hour
 ),
 rows AS (
-    SELECT evtx_fact_row(filename, record_id, hash(filename, lower(channel)), computer, channel, provider, TRY_CAST(event_record_id AS UBIGINT),
+    SELECT evtx_fact_row(filename, TRY_CAST(record_id AS UBIGINT), hash(filename, lower(channel)), computer, channel, provider, TRY_CAST(event_record_id AS UBIGINT),
                          time_created, TRY_CAST(event_id AS UINTEGER), user_sid, event_data, user_data) AS row
     FROM evtx_facts_events
     WHERE time_created IS NOT NULL AND event_id IN (131, 4616, 4720, 4738, 4826, 6011, {{logon events}}, {{event ids of topics}})
