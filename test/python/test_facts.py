@@ -106,6 +106,30 @@ def test_an_address_of_the_same_seconds_is_the_source(over, told, address):
     assert facts(over, at_once(0, address, "10.0.0.8"), "failed logons", "source")[0] != (address,) or told[1] in (4, 140, 18456)
 
 
+def test_a_session_of_remote_desktop_is_one_logon(over):
+    """The client logs on over the network first, with a name that it chose."""
+    def opening(at, **fields):
+        return at, SECURITY, 4624, {"TargetUserName": "bob", "TargetDomainName": "CORP", "LogonType": "3", "WorkstationName": "kali", "AuthenticationPackageName": "NTLM", "TargetLogonId": hex(at + 99), **fields}
+
+    def session(at):
+        return at, SECURITY, 4624, {"TargetUserName": "bob", "TargetDomainName": "CORP", "LogonType": "10", "IpAddress": "194.61.24.102", "AuthenticationPackageName": "Negotiate", "TargetLogonId": hex(at + 99)}
+
+    columns = "level::VARCHAR, fact, source, events, detail, len(evidence)"
+    desktop = "medium", "Logon by remote desktop", "194.61.24.102"
+    events = [opening(0), session(2), opening(60), session(61)]
+    assert facts(over, events, "logons from elsewhere", columns) == [(*desktop, 2, "Negotiate; client name kali", 4)]
+    assert facts(over, [opening(0, WorkstationName="-", IpAddress="194.61.24.102"), session(2)], "logons from elsewhere", columns) == [(*desktop, 1, "Negotiate", 2)]
+    # Failures of the client's name, too, are from where the session came.
+    failures = [failure(at, "bob", workstation="kali") for at in range(-9, -1)]
+    assert facts(over, failures + events, "failed logons", "fact, source") == [("8 failed logons, then a logon of the same account", "kali")]
+    # Too long before it, from another address, and of another account.
+    for other, source in ((opening(-4), "kali"), (opening(0, IpAddress="10.0.0.9"), "10.0.0.9"), (opening(0, TargetUserName="eve"), "kali")):
+        assert ("info", "Network logon", source, 1, "NTLM", 1) in facts(over, [other, session(2)], "logons from elsewhere", columns)
+    # Without a session, the log of connections has the address.
+    connected = (0.5, "Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", 131, {"ConnType": "TCP", "ClientIP": "194.61.24.102:5"})
+    assert facts(over, [opening(1), connected], "logons from elsewhere", columns) == [("medium", "Network logon", "194.61.24.102", 1, "NTLM; client name kali", 2)]
+
+
 def test_names_of_openssh_count_once(over):
     """Windows has a failure of NOUSER for a name that it does not know, and the log of OpenSSH has the name."""
     nouser = (1, SECURITY, 4625, {"TargetUserName": "NOUSER", "TargetDomainName": "PC", "IpAddress": "-", "LogonType": "8", "Status": "0xc000006d", "SubStatus": "0xc0000064"})
@@ -119,6 +143,30 @@ def test_failures_of_vpn_and_exchange_count(over):
     exchange = (2, "MSExchangeFrontEndTransport", 1035, {"param1": "LogonDenied", "param2": "Default Frontend EX01", "param3": "Login", "param4": "10.0.0.8"})
     assert facts(over, [vpn, exchange], "failed logons", "fact, account, source, detail") == [
         ("1 failed logon", "CORP\\bob", "10.0.0.9", "The password is wrong."), ("1 failed logon", None, "10.0.0.8", "LogonDenied")]  # fmt: skip
+
+
+def test_an_account_of_windows_has_one_name(over):
+    """In every language, with its SID or without it. A name that somebody tried is none."""
+    names = "NT AUTHORITY\\SYSTEM", "nt authority\\System", "SYSTEM", "NT-AUTORITÄT\\SYSTEM", "AUTORITE NT\\Système"
+    events = [(at, "Microsoft-Windows-TaskScheduler", 106, {"TaskName": "t", "UserContext": name}) for at, name in enumerate(names)]
+    assert facts(over, events, "tasks", "account, account_sid, events") == [("Local System", "S-1-5-18", 5)]
+    events = [(1, SECURITY, 4698, {"TaskName": "t", "SubjectUserSid": "S-1-5-18", "SubjectUserName": name, "SubjectDomainName": "CORP"}) for name in ("PC$", "OLD$")]
+    assert facts(over, events, "tasks", "account, account_sid, events") == [("Local System", "S-1-5-18", 2)]
+    others = [(1, "Microsoft-Windows-TaskScheduler", 106, {"TaskName": "t", "UserContext": name}) for name in ("CORP\\SYSTEM", "CORP\\PC$")]
+    assert facts(over, others, "tasks", "account, account_sid") == [("CORP\\PC$", None), ("CORP\\SYSTEM", None)]
+    assert facts(over, [(1, SECURITY, 4625, {"TargetUserName": "SYSTEM", "Status": "0xc000006d"})], "failed logons", "account") == [("SYSTEM",)]
+
+
+def test_a_start_cites_its_own_events(over):
+    """The event log can write that it started before the kernel's record of the same start."""
+    events = [(0, "Microsoft-Windows-Kernel-General", 12), (60, "EventLog", 6006), (98, "EventLog", 6005), (90, "Microsoft-Windows-Kernel-General", 12), (99, "EventLog", 6013), (400, "EventLog", 6013)]
+    over("evtx_facts", [])
+    for number, (at, provider, event_id) in enumerate(events, 1):
+        record(over, "logs/System.evtx", number, provider, event_id, {}, "pc", "System")
+        over.con.execute("UPDATE events SET time_created = TIMESTAMP_NS '2024-03-05 08:00:00' + to_seconds($1) WHERE record_id = $2", [at, number])
+    cited = "[it.event_id::VARCHAR || ' ' || (epoch(it.time) - epoch(TIMESTAMP '2024-03-05 08:00:00'))::INTEGER FOR it IN evidence]"
+    starts = over.query("evtx_facts", f"detail, {cited}", "WHERE fact = 'Windows started' ORDER BY first ASC")
+    assert starts == [("ran for 1 min 0 s", ["12 0", "6006 60"]), ("ran for 5 min 10 s", ["6005 98", "12 90", "6013 400"])]
 
 
 @pytest.mark.parametrize("broken", [[2049], [2049, 2039], [2039, 2049], [2049, 1999], [1999, 1989]])
@@ -346,12 +394,13 @@ def test_lists_of_facts_have_one_order_for_events_of_one_time(over):
 
 
 def test_a_former_name_that_a_client_claims_hides_nothing(over):
+    """It is a name of the machine, but not before the machine had it. Windows can write it for a logon at the machine itself."""
     claim = {"TargetUserName": "anna", "TargetDomainName": "CORP", "WorkstationName": "OLD", "LogonType": "3"}
     over("evtx_facts", [])
-    for number, computer in enumerate(("old", "old", "new"), 1):
-        record(over, "logs/Security.evtx", number, SECURITY, 4624, claim, computer, "Security")
-    logons = over.query("evtx_facts", "computer, source, events, doubts", "WHERE topic = 'logons from elsewhere' ORDER BY events ASC")
-    assert logons == [("new", "OLD", 1, []), ("new", None, 2, ["claims to be this machine"])]
+    for number, (computer, fields) in enumerate([("old", claim), ("old", claim | {"WorkstationName": "NEW"}), ("new", claim), ("new", claim | {"LogonType": "2"})], 1):
+        record(over, "logs/Security.evtx", number, SECURITY, 4624, fields, computer, "Security")
+    logons = over.query("evtx_facts", "computer, source, fact, events, detail, doubts", "WHERE topic = 'logons from elsewhere' ORDER BY source ASC NULLS LAST")
+    assert logons == [("new", "NEW", "Network logon", 1, None, []), ("new", None, "Network logon", 2, "client name OLD", ["claims to be this machine"])]
 
 
 def test_providers_are_compared_without_case(over):

@@ -166,7 +166,8 @@ class RemoteDesktop(Came):
                 first = dataclasses.replace(self, type=3, has_other_half=False, lasts=0.4, address=self.address if self.nla_has_address or not self.workstation else None)
                 times.append(first.event(telling, at + seconds(later), 3))
                 telling.add(self.machine, "successes", times[-1:], account=self.account, source=first.source)
-                telling.add(self.machine, "visits", times[-1:], account=self.account, source=first.source, kinds={"Network"}, logons=1)
+                # It is told with the session that it opens, from where that came. A session that goes on began earlier.
+                telling.add(self.machine, "visits", times[-1:], account=self.account, source=first.source if self.is_back else self.address, kinds={"Network"}, logons=1)
             steps = [(1149, 0.5, self.has_domain), (4624, 2, True), (25 if self.is_back else 21, 3, True), (4778, 3.1, True)]
             for step, later, has_domain in steps:
                 if step not in self.sources or (step == 4778 and not self.is_back):

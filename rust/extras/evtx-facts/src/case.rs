@@ -344,6 +344,7 @@ impl<'a> Rows<'a> {
                 is_accepted: session.is_accepted,
                 is_contested: session.is_contested,
                 claims_own_name: session.claims_own_name,
+                ..LogonRow::default()
             })
         })
     }

@@ -20,7 +20,8 @@ fn accepted<'l, 'a>(logons: &'l [LogonRow<'a>], interrupt: Interrupt<'_>) -> Res
     {
         interrupt.check_step(step)?;
         let Some(account) = logon.account else { continue };
-        for source in [None, Some(logon.source.map(lower_case))] {
+        let client = logon.client.map(|client| Some(Some(lower_case(client))));
+        for source in [None, Some(logon.source.map(lower_case))].into_iter().chain(client) {
             found
                 .entry((logon.computer, plain_name(account), source))
                 .or_default()

@@ -1,16 +1,14 @@
 //! Failed logons, with the address that they come from. Of the records of one failure, one counts.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 
 use evtx_codes::{Answer, Code, Lookup};
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
-use crate::rows::{EventRow, Record, last, plain_name};
-use crate::runs::{SECOND, changes, is_within, only, runs};
-
-/// How far apart records of one failure are at most, in nanoseconds.
-const NEAR: u64 = 2 * SECOND;
+use crate::addresses::{Addresses, NEAR, is_address};
+use crate::rows::{EventRow, Record, plain_name};
+use crate::runs::{is_within, only, runs};
 
 /// A record of a failed logon.
 #[derive(Debug, Clone)]
@@ -38,12 +36,6 @@ fn named(table: &str, code: &str) -> String {
         Some(Answer::Text(name)) => name.into_owned(),
         _ => code.to_owned(),
     }
-}
-
-/// Whether a text has only digits and separators of an IP address.
-fn is_address(text: &str) -> bool {
-    let digits = text.trim_start_matches(|c: char| c.is_ascii_hexdigit());
-    digits.starts_with(['.', ':']) && digits.chars().all(|c| c.is_ascii_hexdigit() || ".:%".contains(c))
 }
 
 impl<'f, 'a> Failure<'f, 'a> {
@@ -88,27 +80,12 @@ pub(crate) fn failures<'f, 'a>(
 
 /// Gives failures the address that Remote Desktop, SSH or SQL Server has in the same seconds, if it is the only one.
 fn address(attempts: &mut [Failure<'_, '_>], interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
-    let addressed = attempts.iter().filter(|attempt| attempt.address.is_some());
-    let known: Vec<_> = addressed.map(|attempt| (attempt.row, attempt.address)).collect();
-    let others = changes(&known.iter().map(|(_, address)| *address).collect::<Vec<_>>());
-    for (step, attempt) in attempts
-        .iter_mut()
-        .enumerate()
-        .filter(|(_, attempt)| attempt.needs_address)
-    {
+    let known = Addresses::new(attempts.iter().map(|attempt| attempt.row));
+    let needing = attempts.iter_mut().filter(|attempt| attempt.needs_address);
+    for (step, attempt) in needing.enumerate() {
         interrupt.check_step(step)?;
-        let (computer, time) = (last(attempt.row.computer), attempt.row.log_time);
-        let first = known.partition_point(|(row, _)| match last(row.computer).cmp(&computer) {
-            Ordering::Equal => row.log_time.is_some() && !is_within(NEAR, row.log_time, time),
-            order => order.is_lt(),
-        });
-        let end = known.partition_point(|(row, _)| match last(row.computer).cmp(&computer) {
-            Ordering::Equal => is_within(NEAR, time, row.log_time),
-            order => order.is_lt(),
-        });
-        if first < end {
-            attempt.addressing = Some(known[first].0.record);
-            attempt.address = known[first].1.filter(|_| others[first] >= end);
+        if let Some((record, address)) = known.near(attempt.row.computer, attempt.row.log_time) {
+            (attempt.addressing, attempt.address) = (Some(record), address);
         }
     }
     Ok(())

@@ -8,6 +8,8 @@ mod rows;
 mod told;
 mod case;
 mod runs;
+mod addresses;
+mod names;
 mod listed;
 mod failures;
 mod failed_logons;
@@ -47,6 +49,8 @@ pub fn facts(logs: &Logs<'_>, found: impl FnMut(&Fact<'_>), interrupt: Interrupt
     sort(&mut events, |row| (row.place(), row.record), interrupt)?;
     events.dedup_by_key(|row| row.place());
     sort(&mut logons, LogonRow::place, interrupt)?;
+    names::settle(&mut events, &mut logons, &rows.marks, interrupt)?;
+    logons::connect(&mut logons, &events, interrupt)?;
     let failures = failures::failures(&events, interrupt)?;
     let mut all = listed::facts(&events, interrupt)?;
     all.extend(failed_logons::facts(&failures, &logons, interrupt)?);

@@ -68,11 +68,14 @@ pub(crate) fn facts<'a>(
     let mut found = Vec::new();
     for (step, logon) in logons.iter().filter(|logon| logon.is_accepted).enumerate() {
         interrupt.check_step(step)?;
-        let Some(source) = logon.source else { continue };
-        let (place, who) = ((logon.computer, lower_case(source)), logon.account.map(plain_name));
-        let Some((all, of_accounts)) = of_places.get(&place) else {
+        let who = logon.account.map(plain_name);
+        let mut places = logon
+            .sources()
+            .map(|source| (source, (logon.computer, lower_case(source))));
+        let Some((source, place)) = places.find(|(_, place)| of_places.contains_key(place)) else {
             continue;
         };
+        let (all, of_accounts) = &of_places[&place];
         let first = *first_logons
             .entry((place.clone(), who.clone()))
             .or_insert(logon.log_time);

@@ -162,9 +162,20 @@ pub(crate) struct LogonRow<'a> {
     pub(crate) is_accepted: bool,
     pub(crate) is_contested: bool,
     pub(crate) claims_own_name: bool,
+    /// The name that the client gave, if the source is an address that another record has, or the name is a former one of this machine.
+    pub(crate) client: Option<&'a str>,
+    /// The record of another event that has the address.
+    pub(crate) addressing: Option<Record<'a>>,
+    /// Whether it is a logon over the network that opens a session of Remote Desktop.
+    pub(crate) is_opening: bool,
 }
 
 impl<'a> LogonRow<'a> {
+    /// The source, and the name that the client gave.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        [self.source, self.client].into_iter().flatten()
+    }
+
     /// The place of the logon in the order of all.
     pub(crate) fn place(&self) -> impl Ord + use<'a> {
         (last(self.computer), last(self.log_time), self.record)

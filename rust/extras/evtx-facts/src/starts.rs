@@ -76,19 +76,47 @@ pub fn starts<'a>(
     Ok(found)
 }
 
+/// The events of starts, each with its number in the order of all, in order. The event log can write that it started (6005) before what
+/// the kernel says of this start (12), which happened before it.
+fn starting<'a>(events: &[EventRow<'a>], interrupt: Interrupt<'_>) -> Result<Vec<(usize, EventRow<'a>)>, Interrupted> {
+    let found = events.iter().copied().enumerate();
+    let mut found: Vec<_> = found
+        .filter(|(_, row)| row.is_start() && row.computer.is_some())
+        .collect();
+    let mut of_logs: Vec<_> = (0..found.len())
+        .filter(|&at| [12, 6005].contains(&found[at].1.id()))
+        .collect();
+    sort(
+        &mut of_logs,
+        |&at| (found[at].1.record.file, found[at].1.record.record_id),
+        interrupt,
+    )?;
+    for pair in of_logs.windows(2) {
+        let [(_, log), (number, kernel)] = [pair[0], pair[1]].map(|at| found[at]);
+        let is_of_start = (log.id(), kernel.id()) == (6005, 12)
+            && (log.computer, log.record.file) == (kernel.computer, kernel.record.file)
+            && is_within(0, log.record.time, kernel.record.time)
+            && is_within(300 * SECOND, kernel.record.time, log.record.time);
+        if let Some((time, (before, placed))) = log.record.time.zip(kernel.record.time.zip(kernel.log_time))
+            && is_of_start
+        {
+            let log_time = Some(placed.saturating_add(time - before));
+            found[pair[0]] = (number, EventRow { log_time, ..log });
+        }
+    }
+    sort(&mut found, |(number, row)| (last(row.computer), *number), interrupt)?;
+    Ok(found)
+}
+
 pub(crate) fn facts<'a>(
     events: &[EventRow<'a>],
     marks: &[Mark<'a>],
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Fact<'a>>, Interrupted> {
-    let starting = events
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| row.is_start() && row.computer.is_some());
-    let starting: Vec<_> = starting.collect();
-    let as_event = |&(number, row): &(usize, &EventRow<'a>)| Starting {
+    let starting = starting(events, interrupt)?;
+    let as_event = |(number, row): &(usize, EventRow<'a>)| Starting {
         computer: row.computer,
-        number: number as u64,
+        number: *number as u64,
         log_time: row.log_time,
         event_id: row.id(),
         process: None,
@@ -100,7 +128,7 @@ pub(crate) fn facts<'a>(
         |mark| (last(mark.computer), mark.log_time, mark.record),
         interrupt,
     )?;
-    let place = |&(number, row): &(usize, &EventRow<'a>)| (last(row.computer), number as u64);
+    let place = |(number, row): &(usize, EventRow<'a>)| (last(row.computer), *number as u64);
     let mut found: Vec<Fact<'_>> = Vec::new();
     let mut next: Option<(Option<&str>, Option<i64>)> = None;
     // From the last to the first: a start ends before the next one.
@@ -110,7 +138,7 @@ pub(crate) fn facts<'a>(
         let start = starting.partition_point(|event| place(event) < (last(computer), first));
         let rows: Vec<_> = starting[start..end]
             .iter()
-            .map(|(_, row)| *row)
+            .map(|(_, row)| row)
             .filter(|row| row.computer == computer)
             .collect();
         end = start;
