@@ -145,6 +145,20 @@ def test_failures_of_vpn_and_exchange_count(over):
         ("1 failed logon", "CORP\\bob", "10.0.0.9", "The password is wrong."), ("1 failed logon", None, "10.0.0.8", "LogonDenied")]  # fmt: skip
 
 
+@pytest.mark.parametrize(("provider", "event_id", "fields", "detail"), [
+    ("Service Control Manager", 7023, {"param1": "IP Helper", "param2": "%%1058"}, "ERROR_SERVICE_DISABLED"),
+    ("Service Control Manager", 7023, {"param1": "IP Helper", "param2": "%%99999"}, "%%99999"),
+    ("Microsoft-Windows-Windows Firewall With Advanced Security", 2004, {"RuleName": "r", "Direction": "1", "Action": "3", "Protocol": "6", "LocalPorts": "445"},
+     "Direction: 1 (Inbound) ¦ Action: 3 (Allow) ¦ Protocol: 6 (TCP) ¦ LocalPorts: 445"),
+    ("Microsoft-Windows-Windows Firewall With Advanced Security", 2003, {"Profiles": "2", "SettingType": "1", "SettingValue": "00000000", "SettingValueString": "No"},
+     "Profiles: 2 (Private) ¦ SettingType: 1 (Enable Firewall) ¦ SettingValueString: No"),
+    ("Microsoft-Windows-Windows Firewall With Advanced Security", 2002, {"SettingType": "8", "SettingValueDisplay": "None"},
+     "SettingType: 8 (Certificate Revocation Check) ¦ SettingValueDisplay: None"),
+])  # fmt: skip
+def test_codes_in_details_have_names(over, provider, event_id, fields, detail):
+    assert over("evtx_facts", [(1, provider, event_id, fields)], "detail") == [(detail,)]
+
+
 def test_an_account_of_windows_has_one_name(over):
     """In every language, with its SID or without it. A name that somebody tried is none."""
     names = "NT AUTHORITY\\SYSTEM", "nt authority\\System", "SYSTEM", "NT-AUTORITÄT\\SYSTEM", "AUTORITE NT\\Système"

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Security,
     /// Its numbers are in the table with this name.
     Numbers(&'static str),
+    /// The names of its codes depend on their fields.
+    Firewall,
     /// Its own account did not cause its events.
     Sysmon,
     Other,
@@ -40,6 +42,7 @@ impl Kind {
             "microsoft-windows-windows defender" => Kind::Numbers("defender_parameter"),
             "microsoft-windows-grouppolicy" => Kind::Numbers("group_policy_parameter"),
             "service control manager" | "netlogon" => Kind::Numbers("status"),
+            "microsoft-windows-windows firewall with advanced security" => Kind::Firewall,
             "microsoft-windows-sysmon" => Kind::Sysmon,
             _ => Kind::Other,
         }
@@ -94,7 +97,7 @@ impl Details<'_> {
     }
 
     /// A value as the name of the code that it is, if the provider writes codes in this form.
-    fn replaced(&self, value: &str) -> Option<String> {
+    pub(crate) fn replaced(&self, value: &str) -> Option<String> {
         let parameters = match self.kind {
             Kind::Security => {
                 let start = value.trim_ascii_start();
@@ -104,7 +107,7 @@ impl Details<'_> {
             }
             // These have numbers of their own in the same form, or Win32 errors.
             Kind::Numbers(table) => table,
-            Kind::Sysmon | Kind::Other => return None,
+            Kind::Firewall | Kind::Sysmon | Kind::Other => return None,
         };
         is_parameter(value).then(|| name(parameters, value).unwrap_or_else(|| value.to_owned()))
     }
@@ -116,6 +119,12 @@ impl Details<'_> {
             && let Some(text) = text_of_hex(value)
         {
             return Some(text);
+        }
+        if self.kind == Kind::Firewall {
+            // 2002 and 2083 are about settings of all profiles.
+            let of_all = key == "SettingType" && matches!(self.event_id, 2002 | 2083);
+            let code = format!("{}{key} {value}", if of_all { "Global " } else { "" });
+            return name("firewall", &code).or_else(|| name("protocol", value).filter(|_| key == "Protocol"));
         }
         if self.kind != Kind::Security {
             // Small numbers can be codes of the provider's own.

@@ -66,11 +66,8 @@ fn at<'a>(sources: &Sources, position: usize, fields: &Fields<'a>) -> Option<&'a
     sources.get(position)?.as_ref()?.value(fields)
 }
 
-/// The detail of an event: the value of one source, or those of several in one line.
+/// The detail of an event: the value of one source, or those of several in one line. A value that is only a code is its name.
 fn detail<'a>(sources: &[Source], kind: Kind, event: &Event<'a>) -> Option<Cow<'a, str>> {
-    if let [source] = sources {
-        return source.value(event.fields).map(Cow::Borrowed);
-    }
     let details = Details {
         kind,
         event_id: event.event_id,
@@ -79,7 +76,11 @@ fn detail<'a>(sources: &[Source], kind: Kind, event: &Event<'a>) -> Option<Cow<'
         shown: &[],
         claim: None,
     };
-    details.joined(sources).map(Cow::Owned)
+    let [source] = sources else {
+        return details.joined(sources).map(Cow::Owned);
+    };
+    let value = source.value(event.fields)?;
+    Some(details.replaced(value).map_or(Cow::Borrowed(value), Cow::Owned))
 }
 
 fn is_sid(text: &str) -> bool {
