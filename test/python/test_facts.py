@@ -145,6 +145,30 @@ def test_failures_of_vpn_and_exchange_count(over):
         ("1 failed logon", "CORP\\bob", "10.0.0.9", "The password is wrong."), ("1 failed logon", None, "10.0.0.8", "LogonDenied")]  # fmt: skip
 
 
+DEFENDER_FOLDER = "C:\\ProgramData\\Microsoft\\Windows Defender"
+
+
+@pytest.mark.parametrize(("path", "level"), [
+    ("C:\\Windows\\System32\\drivers\\a.sys", "low"), ('"C:\\Program Files\\A\\a.exe" -k cmdlets', "low"), ("\\??\\C:\\Windows\\a.sys", "low"), ("%SystemRoot%\\a.exe", "low"),
+    ("C:\\ProgramData\\a.exe", "medium"), ("C:\\ProgramData\\A\\a.exe", "medium"), ("C:\\Users\\Public\\a.exe", "medium"), ("%TEMP%\\a.exe", "medium"), ("C:\\Windows\\Temp\\a.exe", "medium"),
+    ("\\\\10.0.0.9\\share\\a.exe", "medium"), ('"\\\\?\\UNC\\host\\share\\a.exe"', "medium"), ("C:\\Windows\\System32\\cmd.exe", "medium"), ("cmd /c a", "medium"),
+    # Defender updates itself there.
+    (f'"{DEFENDER_FOLDER}\\Platform\\4.18.2201.10-0\\MsMpEng.exe"', "low"), (f"\\??\\{DEFENDER_FOLDER}\\Definition Updates\\{{7FE298A3-1ECC-4A5B-8E6C-C4C4BAEC2E1D}}\\MpKslDrv.sys", "low"),
+    (f"{DEFENDER_FOLDER}\\a.exe", "medium"), (f"{DEFENDER_FOLDER}\\Platform\\..\\..\\a.exe", "medium"), (f"{DEFENDER_FOLDER}\\Platform\\4.18\\MpCmdRun.exe C:\\Users\\a.exe", "medium"),
+    (f"C:\\Users\\a.exe {DEFENDER_FOLDER}\\Platform\\4.18\\MsMpEng.exe", "medium"),
+])  # fmt: skip
+def test_programs_of_services_and_tasks_have_a_level_by_where_they_are(over, path, level):
+    events = [(1, "Service Control Manager", 7045, {"ServiceName": "s", "ImagePath": path}), (1, SECURITY, 4697, {"ServiceName": "s", "ServiceFileName": path})]
+    assert facts(over, events, "services", "level::VARCHAR") == [(level,)] * 2
+    command, _, arguments = path.partition(".exe ")
+    command = f"<Command>{command + '.exe' * bool(arguments)}</Command>" + f"<Arguments>{arguments}</Arguments>" * bool(arguments)
+    if path.endswith("MsMpEng.exe\""):
+        command = f"<Command>{DEFENDER_FOLDER}\\Platform\\4.18.2201.10-0\\MpCmdRun.exe</Command> <Arguments>-IdleTask -TaskName WdCleanup</Arguments>"
+    if not path.endswith("MpKslDrv.sys"):
+        content = f'<Task><Actions Context="LocalSystem"><Exec>{command}</Exec></Actions></Task>'
+        assert facts(over, [(1, SECURITY, 4698, {"TaskName": "t", "TaskContent": content})], "tasks", "level::VARCHAR") == [(level,)]
+
+
 @pytest.mark.parametrize(("provider", "event_id", "fields", "detail"), [
     ("Service Control Manager", 7023, {"param1": "IP Helper", "param2": "%%1058"}, "ERROR_SERVICE_DISABLED"),
     ("Service Control Manager", 7023, {"param1": "IP Helper", "param2": "%%99999"}, "%%99999"),
@@ -169,6 +193,26 @@ def test_an_account_of_windows_has_one_name(over):
     others = [(1, "Microsoft-Windows-TaskScheduler", 106, {"TaskName": "t", "UserContext": name}) for name in ("CORP\\SYSTEM", "CORP\\PC$")]
     assert facts(over, others, "tasks", "account, account_sid") == [("CORP\\PC$", None), ("CORP\\SYSTEM", None)]
     assert facts(over, [(1, SECURITY, 4625, {"TargetUserName": "SYSTEM", "Status": "0xc000006d"})], "failed logons", "account") == [("SYSTEM",)]
+
+
+def test_windows_setup_makes_no_facts_above_info(over):
+    setup = {"SubjectUserSid": "S-1-5-18", "SubjectUserName": "MINWINPC$", "SubjectDomainName": ""}
+    made = [(4731, {"TargetUserName": "IIS_IUSRS", "TargetSid": "S-1-5-32-568"}), (4720, {"TargetUserName": "WDAGUtilityAccount"}), (4717, {"TargetSid": "S-1-5-32-544", "AccessGranted": "SeBatchLogonRight"})]
+    administrator = {"TargetUserName": "Administrator", "TargetSid": "S-1-5-21-1-2-3-500", "SamAccountName": "Administrator", "UserAccountControl": "-", "PasswordLastSet": "%%1794", "ScriptPath": "%%1793", "ProfilePath": "%%1793"}
+    again = [(4735, {"TargetUserName": "Users", "TargetSid": "S-1-5-32-545", "SamAccountName": "Users"}), (4738, administrator)]
+    member = (4728, {"TargetUserName": "None", "TargetSid": "S-1-5-21-1-2-3-513", "MemberSid": ALICE})
+
+    def levels(of_events, **subject):
+        return [level for level, in over("evtx_facts", [(at, SECURITY, event_id, fields | subject) for at, (event_id, fields) in enumerate(of_events)], "DISTINCT level::VARCHAR", "ORDER BY ALL")]
+
+    assert levels([*made, *again, member], **setup) == ["info"]
+    assert levels([*again, member], **setup | {"SubjectUserName": "WIN-28GFHAGEV4P$"}) == ["info"]
+    # Whoever is not Windows, takes the name of the machine during its setup, or does anything else.
+    for other in ({"SubjectUserSid": ALICE}, {"SubjectUserName": "PC$"}):
+        assert "info" not in levels(made, **setup | other)
+    assert "info" not in levels(again, **setup | {"SubjectUserSid": ALICE})
+    assert "info" not in levels([(4735, again[0][1] | {"SamAccountName": "Other"}), (4738, administrator | {"UserAccountControl": "%%2048"})], **setup | {"SubjectUserName": "PC$"})
+    assert levels([(1102, {})], **setup) == [] and levels([(4697, {"ServiceFileName": "cmd /c a"})], **setup) == ["medium"]
 
 
 def test_a_start_cites_its_own_events(over):

@@ -275,7 +275,11 @@ impl RolesReader {
             let is_elsewhere = roles.remote_host.is_some() || roles.claims_own_name;
             let topic = listed.topic(event.fields);
             if let Some(topic) = topic.filter(|topic| is_elsewhere || !topic.name.ends_with(" elsewhere")) {
-                (roles.topic, roles.level) = (Some(topic.name), Some(topic.level));
+                // Windows Setup makes accounts and rights under a name that no machine has later.
+                let is_setup = roles.user_sid == Some("S-1-5-18")
+                    && roles.account == Some("MINWINPC$")
+                    && ["accounts", "groups", "policies"].contains(&topic.name);
+                (roles.topic, roles.level) = (Some(topic.name), Some(if is_setup { "info" } else { topic.level }));
             }
         }
         if roles.account.is_none() && roles.user_sid.is_none() && kind != Kind::Sysmon {
