@@ -280,9 +280,9 @@ def test_a_source_must_be_known(con, written, tmp_path):
     # Whose rows are errors if they are named.
     rows = con.execute(f"SELECT error FROM evtx_from({quoted(path)}, source := 'elastic')").fetchall()
     assert [error is None for (error,) in rows] == [True, False] and "expected an event of Winlogbeat, which has winlog" in rows[1][0]
-    assert "unknown source 'winlogbeats'. Did you mean 'winlogbeat'? The sources are evtx_dump, winlogbeat, elastic, " in refused(con, f"evtx_from({quoted(path)}, source := 'winlogbeats')")
-    assert "unknown time zone 'Europe/Berln'" in refused(con, f"evtx_from({quoted(path)}, time_zone := 'Europe/Berln')")
-    assert "date_order must be 'dmy' or 'mdy', not 'ymd'" in refused(con, f"evtx_from({quoted(path)}, date_order := 'ymd')")
+    assert "source must be one of 'evtx_dump', 'winlogbeat', 'elastic', " in refused(con, f"evtx_from({quoted(path)}, source := 'winlogbeats')")
+    assert "unknown time zone 'Europe/Berln': pass a name such as 'Europe/Berlin', or an offset such as '+01:00'. Did you mean 'Europe/Berlin'?" in refused(con, f"evtx_from({quoted(path)}, time_zone := 'Europe/Berln')")
+    assert "date_order must be one of 'dmy', 'mdy', not 'ymd'" in refused(con, f"evtx_from({quoted(path)}, date_order := 'ymd')")
     # In a folder, such a file is a row.
     (tmp_path / "y.json").write_text((folder / "winlogbeat-lines.ndjson").read_text().splitlines()[0])
     path.write_text('{"a": 1}\n')

@@ -22,4 +22,4 @@ mod similar;
 
 pub use classic::classic_providers;
 pub use events::{DeclaredEvent, Events, all_events, events_of};
-pub use similar::{distance, similar_providers};
+pub use similar::similar_providers;

@@ -1,5 +1,7 @@
 //! Names of providers that a wrong name may mean.
 
+use evtx_format::distance;
+
 use crate::classic::CLASSIC_PROVIDERS;
 use crate::events::providers;
 
@@ -65,21 +67,6 @@ fn is_misspelled(name: &str, known: &str) -> bool {
         && distance(name, known) <= WRONG_LETTERS
 }
 
-/// How many letters must be added, left out or replaced to make one text of another (Levenshtein).
-pub fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for letter in one.chars() {
-        let mut before = row[0];
-        row[0] += 1;
-        for (at, known) in other.chars().enumerate() {
-            let replaced = before + usize::from(letter != known);
-            before = row[at + 1];
-            row[at + 1] = replaced.min(before + 1).min(row[at] + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,20 +110,6 @@ mod tests {
                 "{name}: {:?}",
                 similar_providers(name)
             );
-        }
-    }
-
-    #[test]
-    fn a_distance_is_the_number_of_wrong_letters() {
-        for (one, other, expected) in [
-            ("", "", 0),
-            ("abc", "", 3),
-            ("kitten", "sitting", 3),
-            ("ab", "ba", 2),
-            ("\u{e4}b", "b", 1),
-        ] {
-            assert_eq!(distance(one, other), expected);
-            assert_eq!(distance(other, one), expected);
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use evtx_format::{Interrupt, Interrupted, free};
+use evtx_format::{Interrupt, Interrupted, free, named};
 use evtx_scan::{
     Call, FileKind, LastOpened, LogFile, OtherFiles, ScanError, ScanPath, Storage, StorageError, expand, on_threads,
 };
 use evtx_sigma::{Level, Limits, LogSources, Placeholders, Status, load_documents};
 
 use crate::collected::{Collected, Loaded, LoadedRules, Tuning, id_of};
-use crate::settings::{RuleSettings, named};
+use crate::settings::RuleSettings;
 
 /// The files of Sigma rules.
 pub const RULE_FILES: FileKind = FileKind::Other(&OtherFiles {

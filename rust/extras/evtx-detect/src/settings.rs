@@ -1,5 +1,6 @@
 //! The arguments of calls about rules.
 
+use evtx_format::named;
 use evtx_scan::{arguments, put};
 use evtx_sigma::{Level, Placeholders, Status};
 
@@ -55,13 +56,4 @@ arguments! {
         let statuses = names.map(|names| names.iter().map(|name| named("status", &Status::ALL, name)).collect());
         put(&mut all.statuses, statuses.transpose())
     });
-}
-
-/// The value that an argument names, whatever the case.
-pub(crate) fn named<T: Copy>(argument: &str, all: &[(T, &str)], name: &str) -> Result<T, String> {
-    let found = all.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
-    found.map(|(value, _)| *value).ok_or_else(|| {
-        let names: Vec<_> = all.iter().map(|(_, name)| format!("'{name}'")).collect();
-        format!("{argument} must be one of {}, not '{name}'", names.join(", "))
-    })
 }

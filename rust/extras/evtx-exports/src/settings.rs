@@ -1,9 +1,9 @@
 //! The arguments of calls that read events of other tools.
 
-use evtx_catalog::distance;
+use evtx_format::named;
 use evtx_scan::{arguments, put};
 
-use crate::sources::{SOURCES, Source, source_names};
+use crate::sources::{Source, named_sources};
 use crate::values::{Times, time_zone};
 
 /// The settings of a call.
@@ -27,27 +27,10 @@ arguments! {
 
 /// Whether the day comes first.
 fn date_order(text: &str) -> Result<bool, String> {
-    match &*text.to_ascii_lowercase() {
-        "dmy" => Ok(true),
-        "mdy" => Ok(false),
-        _ => Err(format!("date_order must be 'dmy' or 'mdy', not '{text}'")),
-    }
+    named("date_order", &[(true, "dmy"), (false, "mdy")], text)
 }
 
 /// The source with a name.
 fn source(name: &str) -> Result<&'static Source, String> {
-    let is_name = |known: &&str| known.eq_ignore_ascii_case(name);
-    let found = SOURCES.iter().find(|source| source.names.iter().any(is_name));
-    found.ok_or_else(|| {
-        let start: String = name.to_lowercase().chars().take(64).collect();
-        let far = |known: &&str| distance(known, &start);
-        let nearest = source_names()
-            .filter(|known| far(known) <= known.len() / 2)
-            .min_by_key(far);
-        let meant = nearest
-            .map(|known| format!(" Did you mean '{known}'?"))
-            .unwrap_or_default();
-        let all: Vec<_> = source_names().collect();
-        format!("unknown source '{name}'.{meant} The sources are {}", all.join(", "))
-    })
+    named("source", &named_sources(), name)
 }

@@ -87,9 +87,10 @@ impl Fields {
     }
 }
 
-/// The names of all sources.
-pub(crate) fn source_names() -> impl Iterator<Item = &'static str> {
-    SOURCES.iter().flat_map(|source| source.names.iter().copied())
+/// All sources with each of their names.
+pub(crate) fn named_sources() -> Vec<(&'static Source, &'static str)> {
+    let names = |source: &'static Source| source.names.iter().map(move |name| (source, *name));
+    SOURCES.iter().flat_map(names).collect()
 }
 
 fn read(text: &'static str) -> Vec<Source> {
@@ -221,10 +222,10 @@ mod tests {
             "text", "unnamed", "listed", "values", "xml", "flat", "nulls", "empty", "filled", "guids", "GUIDS", "hex",
             "decimal", "binary", "",
         ];
-        let mut names: Vec<_> = source_names().collect();
+        let mut names: Vec<_> = named_sources().into_iter().map(|(_, name)| name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), source_names().count(), "two sources with one name");
+        assert_eq!(names.len(), named_sources().len(), "two sources with one name");
         for line in include_str!("../sources.tsv").lines() {
             let (name, rest) = line.split_once('\t').unwrap_or((line, ""));
             match name {

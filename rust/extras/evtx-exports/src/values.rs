@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use evtx_format::did_you_mean;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use regex_automata::meta::Regex;
@@ -45,9 +46,11 @@ pub(crate) struct Times {
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
-    let unknown =
-        |_| format!("unknown time zone '{name}': pass a name such as 'Europe/Berlin', or an offset such as '+01:00'");
+pub fn time_zone(name: &str) -> Result<TimeZone, String> {
+    let unknown = |_| {
+        let meant = did_you_mean(name, jiff::tz::db().available().map(|known| known.as_str().to_owned()));
+        format!("unknown time zone '{name}': pass a name such as 'Europe/Berlin', or an offset such as '+01:00'{meant}")
+    };
     offset(name).map_or_else(|| TimeZone::get(name).map_err(unknown), Ok)
 }
 

@@ -10,6 +10,7 @@ use arrow_array::types::{Int64Type, TimestampMicrosecondType, TimestampNanosecon
 use arrow_array::{Array, ArrayRef, Decimal128Array, PrimitiveArray, RecordBatch, RecordBatchOptions, make_array};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use evtx_format::named;
 use uuid::Uuid;
 
 /// Spark has times in microseconds.
@@ -27,15 +28,15 @@ pub(crate) enum Types {
 }
 
 impl Types {
-    const ALL: [(&str, Types); 3] = [
-        ("plain", Types::Plain),
-        ("native", Types::Native),
-        ("spark", Types::Spark),
+    const ALL: [(Types, &str); 3] = [
+        (Types::Plain, "plain"),
+        (Types::Native, "native"),
+        (Types::Spark, "spark"),
     ];
 
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
-        Types::ALL[self as usize].0
+        Types::ALL[self as usize].1
     }
 }
 
@@ -43,11 +44,7 @@ impl FromStr for Types {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let found = Types::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, types)| *types).ok_or_else(|| {
-            let names = Types::ALL.map(|(known, _)| format!("\"{known}\""));
-            format!("types must be one of {}, not \"{name}\"", names.join(", "))
-        })
+        named("types", &Types::ALL, name)
     }
 }
 

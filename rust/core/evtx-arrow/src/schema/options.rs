@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use evtx_format::named;
+
 /// What happens to damaged records, chunks and files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnError {
@@ -16,10 +18,10 @@ pub enum OnError {
 
 impl OnError {
     /// Every variant with its name.
-    pub const ALL: [(&str, OnError); 3] = [
-        ("report", OnError::Report),
-        ("skip", OnError::Skip),
-        ("fail", OnError::Fail),
+    pub const ALL: [(OnError, &str); 3] = [
+        (OnError::Report, "report"),
+        (OnError::Skip, "skip"),
+        (OnError::Fail, "fail"),
     ];
 }
 
@@ -31,11 +33,7 @@ impl FromStr for OnError {
     /// # Errors
     /// A text that lists the names, if there is no such variant.
     fn from_str(name: &str) -> Result<Self, String> {
-        let found = OnError::ALL.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
-        found.map(|(_, on_error)| *on_error).ok_or_else(|| {
-            let names = OnError::ALL.map(|(known, _)| format!("'{known}'"));
-            format!("on_error must be one of {}, not '{name}'", names.join(", "))
-        })
+        named("on_error", &OnError::ALL, name)
     }
 }
 
