@@ -109,6 +109,8 @@ const MACROS = [
      STRUCT(element VARCHAR, attributes MAP(VARCHAR, VARCHAR), fields MAP(VARCHAR, VARCHAR)))`,
   `evtx_decoded_texts(fields) AS CAST(evtx_web_decoded(
      ${pairs("fields")}) AS STRUCT(field VARCHAR, encoding VARCHAR, text VARCHAR)[])`,
+  // The report itself says if the browser does not know the time zone.
+  "evtx_checked_time_zone(time_zone) AS time_zone",
   "evtx_other_machine(host, computer, written_by) AS evtx_web_machine(host::VARCHAR, computer::VARCHAR, written_by::VARCHAR)",
   `evtx_record_stamp(${RECORD.join(", ")}) AS list_transform([CAST(evtx_web_record_stamp(${recordTexts}) AS STRUCT(
        digest HUGEINT, old_time BIGINT, new_time BIGINT, wake_time BIGINT, is_late BOOLEAN, old_host VARCHAR, new_host VARCHAR, own_sid VARCHAR))],

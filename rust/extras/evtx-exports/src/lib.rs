@@ -24,3 +24,4 @@ pub use field_maps::FieldMaps;
 pub use lines::{LINE_FILES, LineScan, SOURCE_FILES};
 pub use rows::event_schema;
 pub use settings::{OF_SOURCES, SourceSettings};
+pub use values::time_zone;

@@ -10,7 +10,9 @@
 WITH items AS (
     SELECT string_agg(replace(coalesce(to_json(figures), to_json(machine), to_json(row), to_json(record), to_json(damage))::VARCHAR,
                               '<', '\u003c'), ',') AS texts
-    FROM evtx_case_report_rows(table_name, table_of_matches, table_of_files, table_of_known)
+    FROM evtx_case_report_rows(table_name, table_of_matches, table_of_files,
+                               -- DuckDB evaluates this before it reads a log: an unknown time zone fails at once.
+                               CASE WHEN evtx_checked_time_zone(coalesce(evtx_time_zone(time_zone), time_zone)) IS DISTINCT FROM '' THEN table_of_known END)
 )
 SELECT encode(concat(page[1], '{"zone":', coalesce(replace(to_json(coalesce(evtx_time_zone(time_zone), time_zone))::VARCHAR, '<', '\u003c'), 'null'),
                      ',"items":[', texts, ']}', page[2])) AS html

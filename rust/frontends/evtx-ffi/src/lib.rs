@@ -26,6 +26,7 @@ mod scalar;
 mod casts;
 mod answers;
 mod places;
+mod zones;
 mod logons;
 mod names;
 mod facts;
