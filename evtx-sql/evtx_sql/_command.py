@@ -304,4 +304,10 @@ def main():
         # Python ignores it: `evtx-sql ... | head` should end.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.stdout.reconfigure(encoding="utf-8", newline="\n" if given.form else None)
-    sys.exit(shell(given) if given.sql in (None, "shell") else query(given))
+    try:
+        code = shell(given) if given.sql in (None, "shell") else query(given)
+    except KeyboardInterrupt:
+        # Before the query runs, such as while the extension loads.
+        print("interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code)

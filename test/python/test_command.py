@@ -162,6 +162,21 @@ def test_an_interrupt_ends_with_130(package):
     assert (process.returncode, error) == (130, b"interrupted\n")
 
 
+def test_an_interrupt_before_the_query_ends_with_130(package):
+    code = """if True:
+        import sys
+        from evtx_sql import _command
+
+        def connect(_):
+            raise KeyboardInterrupt
+
+        _command.connect, sys.argv[1:] = connect, ["SELECT 1"]
+        _command.main()
+    """
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True, env={**os.environ, "PYTHONPATH": str(package)})
+    assert (process.returncode, process.stderr) == (130, "interrupted\n")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="pipes are those of POSIX")
 @pytest.mark.parametrize("form", ["--csv", "--json", "--markdown"])
 def test_the_command_ends_if_nobody_reads_on(package, form):
