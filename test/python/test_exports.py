@@ -538,7 +538,7 @@ def test_reading_lines_can_be_interrupted(con, tmp_path, line):
     export.write_text(line * max(1, (100 << 20) // len(line)))
     con.execute("SET threads = 1")
     with interrupted(con, after=0.1):
-        con.execute(f"SELECT count(error) FROM evtx_json_lines({[str(export)] * 20})").fetchall()
+        con.execute(f"SELECT count(error) FROM evtx_from({[str(export)] * 20}, source := 'nxlog')").fetchall()
 
 
 @pytest.mark.parametrize("source", EXPORTS)
@@ -563,18 +563,19 @@ def test_the_longest_line_takes_little_memory(con, tmp_path, source):
         con.execute(query).fetchall()
 
 
-def test_lines_of_a_folder_are_counted_by_any_number_of_threads(con, tmp_path):
-    """Files with one line, with many, and without any: all have their numbers and their order."""
+def test_lines_of_a_folder_are_read_by_any_number_of_threads(con, tmp_path):
+    """Files with one line, with many, and without any: all keep their order."""
     expected = []
     for nth in range(40):
         count = [0, 1, 50_000, 3][nth % 4]
         name = tmp_path / f"{nth:02}.jsonl"
-        name.write_text("".join(f'{{"nth": {at}}}\n' for at in range(count)))
-        expected += [(str(name), at + 1, at) for at in range(count)]
+        name.write_text("".join(f'{{"EventTime":"2024-03-05T08:58:00Z","Hostname":"h","SourceName":"s","EventID":1,"RecordNumber":{at}}}\n' for at in range(count)))
+        expected += [(str(name), at) for at in range(count)]
     for threads in (1, 4):
         con.execute(f"SET threads = {threads}")
-        assert con.execute(f"SELECT filename, line_number, (json->>'nth')::INTEGER FROM evtx_json_lines('{tmp_path}')").fetchall() == expected
-        assert con.execute(f"SELECT count(*) FROM evtx_json_lines('{tmp_path}')").fetchone() == (len(expected),)
+        assert con.execute(f"SELECT filename, record_id FROM evtx_from('{tmp_path}', source := 'nxlog')").fetchall() == expected
+        assert con.execute(f"SELECT count(*) FROM evtx_from('{tmp_path}', source := 'nxlog')").fetchone() == (len(expected),)
+
 
 # For each place of a value in an event: its column, and what Python makes of the value.
 def whole(most):

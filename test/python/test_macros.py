@@ -113,7 +113,7 @@ def test_no_cell_of_a_csv_file_is_a_formula(con, tmp_path, delimiter, quoting):
 # The arguments of functions by their first parameter, and of those that need others.
 USUAL = {"files": "'{samples}'", "table_name": "'events'", "rules": "'{samples}/rules'"}
 CALLS = {
-    "evtx_from": "'{data}/exports/evtx_dump.jsonl'", "evtx_json_lines": "'{data}/exports/evtx_dump.jsonl'", "evtx_message_catalog": "'{data}/messages'",
+    "evtx_from": "'{data}/exports/evtx_dump.jsonl'", "evtx_message_catalog": "'{data}/messages'",
     "evtx_search": "'{samples}', 'alice'", "evtx_search_of": "'texts', 'alice'", "evtx_sigma": "'{samples}', rules := '{samples}/correlations'",
     "evtx_records": "''::BLOB", "evtx_sigma_rows": """'events', '{{"rules": "{samples}/rules"}}'""",
     **dict.fromkeys(["evtx_sigma_of", "evtx_sigma_summary", "evtx_sigma_timeline"], "'{first}', '{samples}/rules'"),

@@ -1,15 +1,11 @@
 //! An event of a source as a row: the values at the paths that `sources.tsv` lists.
 
-use arrow_schema::DataType;
-use evtx_format::{Interrupt, Interrupted};
-use serde_json::Value;
-
 use crate::fields::Declarations;
 use crate::json::Json;
-use crate::rows::{Cell, Row};
-use crate::sources::{ALWAYS, COLUMNS, Entry, Form, Source, column};
+use crate::rows::{COLUMNS, Cell, Row, column};
+use crate::sources::{ALWAYS, Entry, Form, Source, named};
 use crate::types::Type;
-use crate::values::{Times, guid, hex, number, of_seconds, whole};
+use crate::values::{Times, hex};
 use crate::xml::Xml;
 
 /// What is read of a row.
@@ -30,19 +26,26 @@ impl Event {
     }
 }
 
-/// Where the values of an event are: in an object, and in the JSON that a text in it has.
-struct Places<'j, 't> {
-    event: &'j Json<'t>,
-    inner: Option<&'j Json<'t>>,
-}
+impl Source {
+    /// The form of a row, and the part of it that is the event.
+    pub(crate) fn form_of<'j, 't>(&self, json: &'j Json<'t>) -> Option<(&Form, &'j Json<'t>)> {
+        self.forms.iter().find_map(|form| Some((form, form.event(json)?)))
+    }
 
-impl<'j, 't> Places<'j, 't> {
-    fn at(&self, path: &str) -> Option<&'j Json<'t>> {
-        match path.split_once("{}.") {
-            Some((_, path)) => self.inner?.at(path),
-            None => self.event.at(path),
+    /// Reads an event.
+    pub(crate) fn read(&self, json: &Json<'_>, times: &Times, declarations: &mut Declarations) -> Event {
+        match self.form_of(json) {
+            Some((form, event)) => form.row(event, times, declarations),
+            None => Event::none(Some(format!("expected {}", self.expected))),
         }
     }
+}
+
+/// An event, and the JSON that a text in it has.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'j, 't> {
+    pub(crate) event: &'j Json<'t>,
+    pub(crate) inner: Option<&'j Json<'t>>,
 }
 
 impl Form {
@@ -52,41 +55,172 @@ impl Form {
             let within = json.at(path.trim_end_matches('?'));
             within.or(path.ends_with('?').then_some(json))
         })?;
-        let has = |path: &&str| event.at(path).is_some_and(|value| *value != Json::Text("".into()));
-        let is_xml = |path| {
-            event
-                .at(path)
-                .and_then(Json::as_text)
-                .is_some_and(|text| text.contains("<Event"))
-        };
+        let has = |path: &&str| event.at(path).is_some_and(|value| *value != Json::EMPTY);
+        let text = |path| event.at(path).and_then(Json::as_text);
+        let is_xml = |path| text(path).is_some_and(|text| text.contains("<Event"));
         let has_all = self.has.iter().all(|any| any.iter().any(has)) && self.xml.is_none_or(is_xml);
         has_all.then_some(event)
     }
 
-    /// What the row lacks that each event of the source has.
-    fn missing(&self, row: &Row, places: &Places<'_, '_>) -> Option<String> {
-        let entries = |column| self.entries.iter().filter(move |entry| entry.column == column);
-        let has = |name: &str| {
-            let is_empty = row[column(name)] == Cell::Text(String::new());
-            entries(column(name))
-                .any(|entry| entry.types.contains(&Type::Null) || !is_empty && places.at(&entry.path).is_some())
+    fn row(&self, event: &Json<'_>, times: &Times, declarations: &mut Declarations) -> Event {
+        let Event { mut row, .. } = Event::none(None);
+        // Some texts have JSON if they look like it.
+        let is_optional = self.fields.as_ref().is_some_and(|fields| fields.are("text"));
+        let member = self.json.and_then(|member| event.at(member));
+        let text = member
+            .filter(|json| !matches!(json, Json::Object(_)))
+            .and_then(Json::text);
+        let text = text.filter(|text| !is_optional || text.starts_with('{'));
+        let inner = text.as_deref().map(Json::read);
+        let of_inner = match &inner {
+            Some(Err(why)) => Some(why.clone()),
+            Some(Ok(json)) if !is_optional => json.problem(),
+            _ => None,
         };
-        let lacks = |name: &str| match name {
-            "event_id" => row[column(name)] == Cell::Null,
-            "provider" => !has(name) && !has("provider_guid"),
-            _ => !has(name),
+        let of_inner = of_inner.map(|why| format!("{}: {why}", self.json.unwrap_or_default()));
+        let inner = inner.as_ref().and_then(|inner| inner.as_ref().ok());
+        let places = Places { event, inner };
+
+        let of_entries = self.read_entries(places, times, &mut row);
+        let fields = self.fields.as_ref().map_or(Ok(None), |fields| {
+            let json = self.find(places, fields.path)?;
+            // Without fields, but not without any place for them.
+            let is_event = (self.json.is_none() || inner.is_some()) && row[column("event_id")] != Cell::Null;
+            if fields.have_place() && is_event && row[column("user_data")] == Cell::Null {
+                row[column("event_data")] = Cell::Fields(Vec::new());
+            }
+            fields.read(json, &mut row, declarations)
+        });
+        let (of_fields, xml) = match fields {
+            Ok(xml) => (None, xml),
+            Err(why) => (Some(why), None),
         };
-        ALWAYS.into_iter().filter(|name| lacks(name)).find_map(|name| {
-            let paths: Vec<&str> = entries(column(name)).map(|entry| &*entry.path).collect();
-            (!paths.is_empty()).then(|| format!("there is no {name}: expected {}", paths.join(" or ")))
-        })
+        let event_text = self.xml.and_then(|path| event.at(path)?.as_text());
+        let why = event.problem().or(of_entries).or(of_fields).or(of_inner);
+        Event {
+            row,
+            why: why.or_else(|| self.other_member(places)),
+            xml: event_text.map(|text| Xml::Event(text.to_owned())).or(xml),
+        }
+    }
+
+    /// The value at a path; `None` if it is missing or null, or if a value on the way to it has a line of its own.
+    ///
+    /// # Errors
+    /// What is wrong on the way to it.
+    pub(crate) fn find<'j, 't>(
+        &self,
+        places: Places<'j, 't>,
+        path: &'static str,
+    ) -> Result<Option<&'j Json<'t>>, String> {
+        let (mut json, mut len) = (places.event, 0);
+        for step in path.split('.').filter(|step| !step.is_empty()) {
+            let before = &path[..len];
+            let Json::Object(members) = json else {
+                let has_line = self.entries.iter().any(|entry| entry.path == before);
+                return has_line
+                    .then_some(None)
+                    .ok_or_else(|| format!("{} is not an object", named(before)));
+            };
+            len += step.len() + usize::from(len > 0);
+            let wrong = |why| Err(format!("{} is {why}", named(path[..len].trim_end_matches("{}"))));
+            let name = step.trim_end_matches("{}").trim_end_matches('!');
+            let (is_always, is_last) = (step.contains('!'), len == path.len());
+            json = match members.iter().find(|(known, _)| known == name) {
+                None | Some((_, Json::Null)) if !is_always => return Ok(None),
+                None => return wrong("missing"),
+                Some((_, Json::Null)) if !is_last => return wrong("null"),
+                Some((_, value)) if !is_last && !is_always && *value == Json::EMPTY => return Ok(None),
+                Some((_, value)) => value,
+            };
+            if step.ends_with("{}") {
+                json = match (json, places.inner) {
+                    (Json::Object(_), _) => json,
+                    (_, Some(inner)) => inner,
+                    (Json::List(_), None) => return wrong("not a text"),
+                    (_, None) => return Ok(None),
+                };
+            }
+        }
+        Ok(Some(json))
+    }
+
+    /// Reads the values of the columns into a row. Returns what is wrong with the first of them, or which is missing.
+    fn read_entries(&self, places: Places<'_, '_>, times: &Times, row: &mut Row) -> Option<String> {
+        let (mut wrong, mut found) = (None, Vec::new());
+        // The first value that is there counts, even if it cannot be read. An empty text is worse than any value.
+        for entry in self.entries.iter().rev() {
+            let json = match self.find(places, entry.path) {
+                Ok(Some(json)) => json,
+                Ok(None) => continue,
+                Err(why) => {
+                    wrong = Some(why);
+                    continue;
+                }
+            };
+            let cell = self.cell(entry, json, times).unwrap_or_else(|why| {
+                wrong = Some(why);
+                Some(Cell::Null)
+            });
+            let Some(cell) = cell else { continue };
+            found.push(entry.column);
+            if row[entry.column] == Cell::Null || cell != Cell::Text(String::new()) {
+                row[entry.column] = cell;
+            }
+        }
+        wrong.or_else(|| ALWAYS.into_iter().find_map(|name| self.missing(name, &found, row)))
+    }
+
+    /// What a row without a column should have.
+    fn missing(&self, name: &str, found: &[usize], row: &Row) -> Option<String> {
+        let entries = || self.entries.iter().filter(|entry| entry.column == column(name));
+        let is_there = match (name, &row[column(name)]) {
+            ("provider", _) if found.contains(&column("provider_guid")) => true,
+            ("event_id", cell) => *cell != Cell::Null,
+            (_, Cell::Text(text)) => !text.is_empty(),
+            _ => found.contains(&column(name)),
+        };
+        let can_be_null = entries().any(|entry| entry.types.contains(&Type::Null));
+        let paths: Vec<String> = entries().map(|entry| named(entry.path)).collect();
+        let is_missing = !is_there && !can_be_null && !paths.is_empty();
+        is_missing.then(|| format!("there is no {name}: expected {}", paths.join(" or ")))
+    }
+
+    /// The value of a column; `None` if it stands for none.
+    ///
+    /// # Errors
+    /// What it is that it should not be.
+    fn cell(&self, entry: &Entry, json: &Json<'_>, times: &Times) -> Result<Option<Cell>, String> {
+        if let Some(cell) = entry.named(json) {
+            return Ok(Some(cell));
+        }
+        let is_always = entry.path.ends_with('!');
+        if *json == Json::EMPTY && !is_always && !entry.types.contains(&Type::Text) {
+            return Ok(None);
+        }
+        let mut read = entry.types.iter().map(|one| one.read(json, times));
+        let first = read.next().unwrap_or(Ok(Cell::Null));
+        let cell = match first.or_else(|why| read.find_map(Result::ok).ok_or(why)) {
+            Ok(Cell::Null) if entry.is_strict => Err("is not a known name".to_owned()),
+            // A name that stands for nothing.
+            Ok(Cell::Text(_)) if COLUMNS[entry.column].data_type().is_integer() => Ok(Cell::Null),
+            // Its members have lines of their own.
+            Err(_) if matches!(json, Json::Object(_)) && self.has_members(entry.path) => return Ok(None),
+            read => read,
+        };
+        cell.map(Some).map_err(|why| format!("{} {why}", named(entry.path)))
+    }
+
+    fn has_members(&self, path: &str) -> bool {
+        let is_member = |other: &Entry| other.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+        self.entries.iter().any(is_member)
     }
 
     /// What the object has that may only have some members.
-    fn other_member(&self, places: &Places<'_, '_>) -> Option<String> {
+    fn other_member(&self, places: Places<'_, '_>) -> Option<String> {
         let (path, is_one, names) = self.members.as_ref()?;
-        let is_inner = self.inner.as_ref().is_some_and(|(inner, _)| inner == path);
-        let members = if is_inner { places.inner } else { places.event.at(path) }?.members();
+        let members = self.find(places, path).ok()??.members();
+        let path = path.trim_end_matches("{}");
         let mut others = members.iter().filter(|(name, _)| !names.contains(&&**name));
         match others.next() {
             Some((name, _)) if !is_one => Some(format!("{path}.{name} has no column")),
@@ -96,142 +230,133 @@ impl Form {
     }
 }
 
-impl Source {
-    /// The form of a row, and the part of it that is the event.
-    pub(crate) fn form_of<'j, 't>(&self, json: &'j Json<'t>) -> Option<(&Form, &'j Json<'t>)> {
-        self.forms.iter().find_map(|form| Some((form, form.event(json)?)))
-    }
-
-    /// Reads an event.
-    ///
-    /// # Errors
-    /// [`Interrupted`].
-    pub(crate) fn read(
-        &self,
-        json: &Json<'_>,
-        times: &Times,
-        declarations: &mut Declarations,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Event, Interrupted> {
-        let Some((form, event)) = self.form_of(json) else {
-            return Ok(Event::none(Some(format!("expected {}", self.expected))));
-        };
-        let text = form.inner.as_ref().and_then(|(path, _)| event.at(path)?.text());
-        let read = text.as_deref().map(|text| Json::read(text, interrupt)).transpose()?;
-        let places = Places {
-            event,
-            inner: read.as_ref().and_then(|read| read.as_ref().ok()),
-        };
-        let Event { mut row, .. } = Event::none(None);
-        let mut unread = None;
-        // The first value that is there counts, even if it cannot be read. An empty text is worse than any value.
-        for entry in form.entries.iter().rev() {
-            let Some(json) = places.at(&entry.path) else { continue };
-            let cell = entry.cell(json, times).unwrap_or_else(|why| {
-                unread = Some(why);
-                Cell::Null
-            });
-            if row[entry.column] == Cell::Null || cell != Cell::Text(String::new()) {
-                row[entry.column] = cell;
-            }
-        }
-        let missing = form.missing(&row, &places);
-        let text = form.xml.and_then(|path| event.at(path)?.as_text());
-        let mut xml = text.map(|text| Xml::Event(text.to_owned()));
-        let mut odd = None;
-        if let Some(fields) = &form.fields {
-            let of_row = fields.path.is_empty().then_some(event);
-            let json = of_row.or_else(|| places.at(&fields.path));
-            match fields.read(json, &mut row, declarations, interrupt)? {
-                Ok(found) => xml = xml.or(found),
-                Err(why) => odd = Some(why),
-            }
-            // Without fields, but not without any place for them.
-            let has_place = !["text", "xml", "values"].iter().any(|word| fields.are(word));
-            let is_read = form.inner.is_none() || places.inner.is_some();
-            let is_empty = |name| row[column(name)] == Cell::Null;
-            if has_place && is_read && is_empty("event_data") && is_empty("user_data") && !is_empty("event_id") {
-                row[column("event_data")] = Cell::Fields(Vec::new());
-            }
-        }
-        let of_inner = || {
-            let (path, types) = form.inner.as_ref()?;
-            let why = match read.as_ref()? {
-                Ok(json) => types.check(json),
-                Err(why) => Some(why.clone()),
-            };
-            Some(format!("{path}: {}", why?))
-        };
-        let why = form.types.check(event).or(missing).or(unread).or(odd).or_else(of_inner);
-        let why = why.or_else(|| form.other_member(&places));
-        Ok(Event { row, why, xml })
-    }
-}
-
 impl Entry {
-    /// The value of the column.
-    ///
-    /// # Errors
-    /// Why it cannot be read.
-    fn cell(&self, json: &Json<'_>, times: &Times) -> Result<Cell, String> {
-        let text = json.text().unwrap_or_default();
-        if let Some(cell) = self.named(json, &text) {
-            return Ok(cell);
-        }
-        let (column, first) = (&COLUMNS[self.column], self.types[0]);
-        let is_text = matches!(json, Json::Text(_));
-        let whole = || whole(json).and_then(|number| number.try_into().ok());
-        let cell = match column.data_type() {
-            _ if first == Type::Element => return Ok(element(json)),
-            _ if first == Type::Signed || first == Type::Hex => {
-                let signed = text
-                    .parse()
-                    .ok()
-                    .filter(|_| first == Type::Signed)
-                    .map(i64::cast_unsigned);
-                signed.or_else(|| hex(&text)).or_else(whole).map(Cell::Number)
-            }
-            DataType::Timestamp(..) if is_text => {
-                let is_local = matches!(first, Type::Local | Type::Utc);
-                match times.read(&text, first != Type::Local) {
-                    Err(why) if is_local || !text.is_empty() => return Err(format!("{} {why}", self.path)),
-                    read => read.ok().flatten().map(Cell::Time),
-                }
-            }
-            DataType::Timestamp(..) if first == Type::Seconds => number(json).and_then(of_seconds).map(Cell::Time),
-            DataType::Timestamp(..) => None,
-            // There is nothing but names.
-            kind if kind.is_integer() && first == Type::Text && !self.names.is_empty() => None,
-            kind if kind.is_integer() => whole().map(Cell::Number),
-            DataType::FixedSizeBinary(_) => guid(&text).map(Cell::Guid),
-            _ if column.extension_type_name() == Some("arrow.json") && is_text => None,
-            _ => Some(Cell::Text(text.to_string())),
-        };
-        match cell {
-            None if self.is_strict && !text.is_empty() => Err(format!("{} is not a known name", self.path)),
-            None if first == Type::Signed && !text.is_empty() => Err(format!("{} is not a number", self.path)),
-            cell => Ok(cell.unwrap_or_default()),
-        }
-    }
-
     /// What stands for a text, or for the first that a list contains.
-    fn named(&self, json: &Json<'_>, text: &str) -> Option<Cell> {
+    fn named(&self, json: &Json<'_>) -> Option<Cell> {
         let is_one = |name: &str| match json {
             Json::List(items) => items.iter().any(|item| item.text().is_some_and(|item| item == name)),
-            _ => text.eq_ignore_ascii_case(name),
+            json => json.text().is_some_and(|text| text.eq_ignore_ascii_case(name)),
         };
         let (_, value) = self.names.iter().find(|(name, _)| is_one(name))?;
-        Some(match value {
-            Value::String(text) => hex(text).map_or_else(|| Cell::Text(text.clone()), Cell::Number),
-            value => value.as_u64().map_or(Cell::Null, Cell::Number),
+        Some(match value.as_str() {
+            Some(text) => hex(text).map_or_else(|| Cell::Text(text.to_owned()), Cell::Number),
+            None => value.as_u64().map_or(Cell::Null, Cell::Number),
         })
     }
 }
 
-/// An object whose member `xml_name` names the element that it stands for.
-fn element(json: &Json<'_>) -> Cell {
-    let Json::Object(members) = json else { return Cell::Null };
-    let others = members.iter().filter(|(name, _)| name != "xml_name").cloned().collect();
-    let name = json.at("xml_name").and_then(Json::text).unwrap_or_default();
-    Cell::Text(Json::Object(vec![(name, Json::Object(others))]).to_string())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong with a text, if it has values of these columns, with these paths and types.
+    fn wrong(lines: &[&str], text: &str) -> Option<String> {
+        let form = Form::read(lines.join("\n").leak());
+        let json = Json::read(text).expect("JSON");
+        let why = form.row(&json, &Times::default(), &mut Declarations::default()).why;
+        why.filter(|why| !why.starts_with("there is no "))
+    }
+
+    #[test]
+    fn values_have_their_types() {
+        let types = [
+            "level\to.n",
+            "provider_guid\to.g",
+            "channel\to.t",
+            "user_data\to.UserData",
+            "keywords\to.j\tJSON",
+            "time_created\tt",
+            "time_created\ts\tSECONDS TIMESTAMP_NS",
+            "keywords\th\tHEX",
+            "level\tm\tUTINYINT NAME",
+            "process_id\tp",
+            "level\tp.a",
+        ];
+        for (text, expected) in [
+            ("{\"o\":null}", None),
+            ("{\"o\":\"\"}", None),
+            ("{\"o\":5}", Some("o is not an object")),
+            ("{\"o\":[]}", Some("o is not an object")),
+            (
+                "{\"o\":{\"n\":255,\"g\":\"{00000000-0000-0000-0000-00000000000F}\",\"t\":1.5,\"UserData\":{\"n\":{}},\"j\":[{}],\"x\":{}}}",
+                None,
+            ),
+            ("{\"o\":{\"n\":\"7.0\",\"g\":null,\"t\":false,\"UserData\":\"\"}}", None),
+            ("{\"o\":{\"n\":256}}", Some("o.n is larger than 255")),
+            ("{\"o\":{\"n\":1e40}}", Some("o.n is larger than 255")),
+            ("{\"o\":{\"n\":-1}}", Some("o.n is not a whole number")),
+            ("{\"o\":{\"n\":0.5}}", Some("o.n is not a whole number")),
+            ("{\"o\":{\"n\":true}}", Some("o.n is not a whole number")),
+            ("{\"o\":{\"n\":[1]}}", Some("o.n is not a whole number")),
+            (
+                "{\"o\":{\"g\":\"00000000-0000-0000-0000-0000000000\"}}",
+                Some("o.g is not a GUID"),
+            ),
+            ("{\"o\":{\"g\":0}}", Some("o.g is not a GUID")),
+            ("{\"o\":{\"t\":{}}}", Some("o.t is not a text")),
+            ("{\"o\":{\"UserData\":5}}", Some("o.UserData is not an object")),
+            ("{\"x\":1e400}", Some("a number is too large")),
+            ("{\"t\":\"2024-02-29 23:59:59.123456789123\\u002B01:00\"}", None),
+            ("{\"t\":\"1601-01-01T00:00:00.0000000Z\"}", None),
+            ("{\"t\":\"2023-02-29T00:00:00Z\"}", Some("t is not a time")),
+            ("{\"t\":\"1900-02-29T00:00:00Z\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T24:00:00Z\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T08:58:00.Z\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T08:58:00+0100\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T08:58:00-25:59\"}", None),
+            ("{\"t\":\"2024-03-05T08:58:00+26:00\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05T08:58:00+01:60\"}", Some("t is not a time")),
+            ("{\"t\":\"2024-03-05\"}", Some("t is not a time")),
+            ("{\"t\":\"infinity\"}", Some("t is not a time")),
+            ("{\"t\":\"1677-12-31T23:59:59Z\"}", Some("t is not a time")),
+            ("{\"t\":\"2262-01-01T00:00:00Z\"}", Some("t is not a time")),
+            ("{\"t\":1709629080}", Some("t is not a time")),
+            (
+                "{\"s\":1709629080.4417,\"h\":\"0x8020000000000000\",\"m\":\"Info\",\"p\":{\"a\":7}}",
+                None,
+            ),
+            ("{\"s\":-11644473600,\"h\":18446744073709551615,\"m\":7,\"p\":7}", None),
+            ("{\"s\":9.3e9}", Some("s is not a time")),
+            ("{\"s\":true}", Some("s is not a time")),
+            ("{\"h\":\"0x1ffffffffffffffff\"}", Some("h is not a whole number")),
+            (
+                "{\"h\":18446744073709551616}",
+                Some("h is larger than 18446744073709551615"),
+            ),
+            ("{\"m\":\"300\"}", Some("m is larger than 255")),
+            ("{\"m\":\"-4.5\"}", Some("m is not a whole number")),
+            ("{\"p\":[]}", Some("p is not a whole number")),
+            ("{\"p\":{\"a\":256}}", Some("p.a is larger than 255")),
+        ] {
+            assert_eq!(wrong(&types, text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn members_that_are_never_missing() {
+        let types = [
+            "channel\to.a!",
+            "level\to.b!\tUTINYINT null",
+            "level\to.c!.d!",
+            "keywords\te!\tJSON",
+        ];
+        for (text, expected) in [
+            ("{\"o\":{\"a\":\"\",\"b\":null,\"\\u0063\":{\"d\":1}},\"e\":[]}", None),
+            ("{\"e\":0}", None),
+            ("{}", Some("e is missing")),
+            ("{\"o\":{\"b\":1,\"c\":{\"d\":1}},\"e\":0}", Some("o.a is missing")),
+            ("{\"o\":{\"a\":null}}", Some("o.a is null")),
+            ("{\"o\":{\"a\":\"x\",\"b\":\"\"}}", Some("o.b is not a whole number")),
+            (
+                "{\"o\":{\"a\":\"x\",\"b\":1,\"c\":{}},\"e\":0}",
+                Some("o.c.d is missing"),
+            ),
+            (
+                "{\"o\":{\"a\":\"x\",\"b\":1,\"c\":\"\"},\"e\":0}",
+                Some("o.c is not an object"),
+            ),
+        ] {
+            assert_eq!(wrong(&types, text).as_deref(), expected, "{text}");
+        }
+    }
 }

@@ -4,25 +4,27 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use encoding_rs::{Decoder, UTF_8};
-use evtx_archive::{NESTING, decode, encoding};
-use evtx_format::Interrupt;
-use evtx_reports::LineRow;
+use evtx_archive::{NESTING, decode, encoding, len_in_file};
 use evtx_scan::{Call, OpenFile, ScanError, ScanPath, StorageError, ends_with};
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
-use crate::block::{Block, Place, Rows};
+use crate::block::{Block, Record};
 use crate::json::Json;
 use crate::recognize::recognize;
-use crate::records::{Cutter, InRow, MAX_LINE, Shape, Table, cells, read_record, too_long};
+use crate::records::{Cutter, InRow, MAX_LINE, Shape, Table, cells, too_long};
+use crate::settings::SourceSettings;
+use crate::sources::Source;
 
 /// Bytes that are read at once of a local and of a remote file.
 const LOCAL_PIECE: u64 = 1 << 20;
 const REMOTE_PIECE: u64 = 8 << 20;
 
-pub(crate) const LINE_ENDS: [&str; 3] = [".json", ".jsonl", ".ndjson"];
+/// Files of these names are JSON, whatever they start with.
+const JSON_ENDS: [&str; 3] = [".json", ".jsonl", ".ndjson"];
 
-/// An open file, or why it cannot be opened.
+/// A file, which the first read opens.
 pub(crate) struct Export {
+    filename: Arc<str>,
     file: Option<OpenFile>,
     decoder: Option<Decoder>,
     /// Where the next piece starts.
@@ -31,64 +33,38 @@ pub(crate) struct Export {
     pub(crate) pieces: u64,
     /// The start of a record that was read, as UTF-8, and its place.
     rest: Vec<u8>,
-    place: Place,
+    place: (u64, u64),
     /// Finds the ends of records. `None` until their shape is known.
     cutter: Option<Cutter>,
-    /// Whether its rows have to show whose events they are.
-    needs_source: bool,
+    /// The header, if the records are rows of CSV.
+    table: Option<Arc<Table>>,
+    /// Whose events they are. `None` until a row shows it.
+    source: Option<&'static Source>,
     /// The place of a record that is too long. What was read of it is not kept.
-    long: Option<Place>,
-    /// Rows for what cannot be read.
-    problems: VecDeque<LineRow>,
+    long: Option<(u64, u64)>,
+}
+
+/// The place after some text, as the number of its line and its offset in the file.
+fn after((line, offset): (u64, u64), text: &[u8], decoder: Option<&Decoder>) -> (u64, u64) {
+    let len = len_in_file(text, decoder.map(Decoder::encoding));
+    (line + memchr_iter(b'\n', text).count() as u64, offset + len)
 }
 
 impl Export {
-    /// Opens a file.
-    ///
-    /// # Errors
-    /// Those of a file that the caller named, and [`ScanError::Interrupted`].
-    pub(crate) fn open(path: &ScanPath, rows: &Rows, call: Call<'_>) -> Result<Self, ScanError> {
-        let mut export = Export {
+    pub(crate) fn new(path: &ScanPath, settings: &SourceSettings) -> Self {
+        Export {
+            filename: path.path.as_str().into(),
             file: None,
             decoder: None,
             next: 0,
             pieces: 0,
             rest: Vec::new(),
-            place: Place {
-                filename: path.path.as_str().into(),
-                encoding: None,
-                line: 1,
-                offset: 0,
-                table: None,
-                source: None,
-            },
+            place: (1, 0),
             cutter: None,
-            needs_source: false,
+            table: None,
+            source: settings.source,
             long: None,
-            problems: VecDeque::new(),
-        };
-        match rows {
-            Rows::Lines(_) => export.cutter = Some(Cutter::new(Shape::Lines)),
-            Rows::Events(settings) => {
-                (export.place.source, export.needs_source) = (settings.source, settings.source.is_none());
-            }
         }
-        match path.open(call) {
-            Ok(OpenFile {
-                file,
-                failure: Some(why),
-                ..
-            }) if file.size() == 0 => export.fail(path.failure(why)?),
-            Ok(file) => export.file = Some(file),
-            Err(error) => export.fail(path.failure(error)?),
-        }
-        Ok(export)
-    }
-
-    /// Ends the file with a row that says why.
-    fn fail(&mut self, why: String) {
-        self.file = None;
-        self.problems.push_back(self.place.row(false, Some(why)));
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -102,90 +78,122 @@ impl Export {
     }
 
     /// Reads on up to the end of a record, or to the end of the file.
-    pub(crate) fn read(&mut self, path: &ScanPath, index: u64, interrupt: Interrupt<'_>) -> Result<Block, ScanError> {
+    ///
+    /// # Errors
+    /// Those of a file that the caller named, and [`ScanError::Interrupted`].
+    pub(crate) fn read(&mut self, path: &ScanPath, index: u64, call: Call<'_>) -> Result<Block, ScanError> {
         let mut block = Block {
             index,
-            place: self.place.clone(),
-            at: 0,
+            filename: Arc::clone(&self.filename),
+            table: None,
+            source: None,
             bytes: Vec::new(),
             records: VecDeque::new(),
-            problems: VecDeque::new(),
         };
+        let mut why = if self.pieces == 0 { self.open(path, call)? } else { None };
         while block.records.is_empty() && !self.is_done() {
-            interrupt.check()?;
+            call.interrupt.check()?;
             if let Err(error) = self.read_piece() {
-                self.fail(path.failure(error)?);
+                self.file = None;
+                why = Some(path.failure(error)?);
             }
-            if let Err(why) = self.cut(&mut block, interrupt) {
-                self.rest.clear();
-                self.fail(path.unusable(why)?);
+            if let Err(unusable) = self.cut(&mut block) {
+                self.file = None;
+                block.records.clear();
+                why = Some(path.unusable(unusable)?);
             }
         }
         self.pieces += 1;
-        let failure = self
-            .file
-            .as_mut()
-            .filter(|open| self.next >= open.file.size())
-            .map(|open| open.failure.take());
-        match failure {
-            // A damaged file is read as far as it can be.
-            Some(Some(failure)) => self.fail(path.damage(failure)?),
-            Some(None) if self.cutter.as_ref().is_some_and(Cutter::is_in_list) => {
-                let why = "the file ends before its list of events does: events can be missing";
-                self.problems.push_back(self.place.row(false, Some(why.to_owned())));
-            }
-            _ => {}
+        if let Some(open) = self.file.as_mut().filter(|open| self.next >= open.file.size()) {
+            why = match open.failure.take() {
+                // A damaged file is read as far as it can be.
+                Some(failure) => Some(path.damage(failure)?),
+                None if self.cutter.as_ref().is_some_and(Cutter::is_in_list) => {
+                    Some("the file ends before its list of events does: events can be missing".to_owned())
+                }
+                None => None,
+            };
         }
-        block.problems = std::mem::take(&mut self.problems);
+        block.records.extend(why.map(|why| Record::unread(None, why)));
         Ok(block)
+    }
+
+    /// Opens the file. Returns why it cannot be read.
+    fn open(&mut self, path: &ScanPath, call: Call<'_>) -> Result<Option<String>, ScanError> {
+        let why = match path.open(call) {
+            Ok(mut open) => match open.failure.take_if(|_| open.file.size() == 0) {
+                Some(why) => why,
+                None => {
+                    self.file = Some(open);
+                    return Ok(None);
+                }
+            },
+            Err(why) => why,
+        };
+        path.failure(why).map(Some)
     }
 
     /// Moves the records that were read into a block.
     ///
     /// # Errors
     /// Why the file is not one of records.
-    fn cut(&mut self, block: &mut Block, interrupt: Interrupt<'_>) -> Result<(), String> {
+    fn cut(&mut self, block: &mut Block) -> Result<(), String> {
         if self.cutter.is_none() {
             self.cutter = self.begin()?;
         }
-        let is_done = self.is_done();
+        let (is_done, decoder) = (self.is_done(), self.decoder.as_ref());
         let Some(cutter) = &mut self.cutter else { return Ok(()) };
-        let mut records: VecDeque<_> = cutter.records(&self.rest, is_done).into();
-        if let Some(long) = self.long.take_if(|_| !records.is_empty() || is_done) {
-            records.pop_front();
-            self.problems.push_back(long.row(true, Some(too_long())));
-        }
-        if let Some(at) = cutter.odd.take() {
-            let mut place = self.place.clone();
-            place.pass(&self.rest[..at]);
-            let why = format!("a {} closes nothing: events can be missing", char::from(self.rest[at]));
-            self.problems.push_back(place.row(true, Some(why)));
-        }
-        if self.needs_source {
-            let table = self.place.table.as_deref();
-            let rows = records.iter().filter_map(|record| {
-                let record = self.rest[record.clone()].trim_ascii();
-                str::from_utf8(record).ok().filter(|text| !text.is_empty())?;
-                match read_record(record, table, interrupt) {
-                    Ok(Ok(json)) => Some(json),
-                    _ => table.is_none().then_some(Json::Null),
+        let mut passed = 0;
+        for found in cutter.records(&self.rest, is_done) {
+            let start = *found.as_ref().map_or_else(|odd| odd, |record| &record.start);
+            let place = after(self.place, &self.rest[passed..start], decoder);
+            let range = match found {
+                Ok(range) => range,
+                Err(odd) => {
+                    let bracket = char::from(self.rest[odd]);
+                    let why = format!("a {bracket} closes nothing: events can be missing");
+                    block.records.push_back(Record::unread(Some(place), why));
+                    continue;
                 }
-            });
-            let source = recognize(rows)?;
-            (self.place.source, self.needs_source) = (source, source.is_none());
+            };
+            let text = &self.rest[range.clone()];
+            passed = range.end;
+            self.place = after(place, text, decoder);
+            if let Some(place) = self.long.take() {
+                block.records.push_back(Record::unread(Some(place), too_long()));
+            } else if !text.trim_ascii().is_empty() {
+                block.records.push_back(Record {
+                    place: Some(place),
+                    text: Ok(range),
+                });
+            }
         }
-        (block.place, block.records) = (self.place.clone(), records);
-        let rest = self.rest.split_off(cutter.passed());
+        let end = cutter.passed();
+        self.place = after(self.place, &self.rest[passed..end], decoder);
+        cutter.forget(end);
+        let rest = self.rest.split_off(end);
         block.bytes = std::mem::replace(&mut self.rest, rest);
-        cutter.forget(block.bytes.len());
-        self.place.pass(&block.bytes);
         if self.rest.len() > MAX_LINE && !is_done {
-            self.long.get_or_insert_with(|| self.place.clone());
-            let rest = std::mem::take(&mut self.rest);
-            self.place.pass(&rest);
-            cutter.forget(rest.len());
+            self.long.get_or_insert(self.place);
+            self.place = after(self.place, &self.rest, decoder);
+            cutter.forget(self.rest.len());
             cutter.give_up();
+            self.rest.clear();
         }
+        if let Some(place) = self.long.take_if(|_| is_done) {
+            block.records.push_back(Record::unread(Some(place), too_long()));
+        }
+        block.table = self.table.clone();
+        if self.source.is_none() {
+            let rows = block.records.iter().filter_map(|record| {
+                str::from_utf8(&block.bytes[record.text.clone().ok()?]).ok()?;
+                // What is not JSON is not an object of any source.
+                let otherwise = block.table.is_none().then_some(Json::Null);
+                block.read(record).ok().or(otherwise)
+            });
+            self.source = recognize(rows)?;
+        }
+        block.source = self.source;
         Ok(())
     }
 
@@ -194,16 +202,14 @@ impl Export {
     /// # Errors
     /// Why they cannot be found.
     fn begin(&mut self) -> Result<Option<Cutter>, String> {
-        let space = self.rest.len() - self.rest.trim_ascii_start().len();
-        let space: Vec<u8> = self.rest.drain(..space).collect();
-        self.place.pass(&space);
+        self.pass(self.rest.len() - self.rest.trim_ascii_start().len());
         let Some(first) = self.rest.first() else {
             return Ok(self.is_done().then(|| Cutter::new(Shape::Lines)));
         };
-        let name = &*self.place.filename;
+        let name = &*self.filename;
         let packed = NESTING.files.iter().find(|end| ends_with(name, end));
         let name = &name[..name.len() - packed.map_or(0, |end| end.len())];
-        if matches!(first, b'{' | b'[') || LINE_ENDS.iter().any(|end| ends_with(name, end)) {
+        if matches!(first, b'{' | b'[') || JSON_ENDS.iter().any(|end| ends_with(name, end)) {
             return Ok(Some(Cutter::of_json(&self.rest)));
         }
         // PowerShell begins with the type of its objects.
@@ -221,20 +227,22 @@ impl Export {
         if text.trim_ascii_end().contains('\r') {
             return Err("its lines end with \\r only: expected \\n or \\r\\n".to_owned());
         }
-        let count = |separator| cells(text, separator).map_or(0, |cells| cells.len());
         // Of those with as many values, the last one counts.
-        let separator = [b';', b'\t', b',']
-            .into_iter()
-            .max_by_key(|&separator| count(separator))
-            .unwrap_or(b',');
+        let count = |separator: &u8| cells(text, *separator).map_or(0, |cells| cells.len());
+        let separator = [b';', b'\t', b','].into_iter().max_by_key(count).unwrap_or(b',');
         let header = cells(text, separator).map_err(|why| format!("its first line is not CSV: {why}"))?;
         if header.len() == 1 && end == self.rest.len() && self.is_done() {
             return Err("it is not JSON, and no CSV with more than a header".to_owned());
         }
-        self.place.table = Some(Arc::new(Table { separator, header }));
-        let passed: Vec<u8> = self.rest.drain(..end).collect();
-        self.place.pass(&passed);
+        self.table = Some(Arc::new(Table { separator, header }));
+        self.pass(end);
         Ok(Some(Cutter::new(Shape::Csv(separator, InRow::Start))))
+    }
+
+    /// Moves over bytes that are of no record.
+    fn pass(&mut self, len: usize) {
+        self.place = after(self.place, &self.rest[..len], self.decoder.as_ref());
+        self.rest.drain(..len);
     }
 
     /// Adds the next piece of the file to the rest.
@@ -245,11 +253,10 @@ impl Export {
         open.file.read_at(&mut bytes, self.next)?;
         let mut mark = 0;
         if self.next == 0 {
-            let known = encoding(&bytes);
-            mark = known.1;
-            self.place.offset = mark as u64;
-            self.decoder = (known.0 != UTF_8).then(|| known.0.new_decoder_without_bom_handling());
-            self.place.encoding = self.decoder.as_ref().map(Decoder::encoding);
+            let (encoding, len) = encoding(&bytes);
+            mark = len;
+            self.place.1 = len as u64;
+            self.decoder = (encoding != UTF_8).then(|| encoding.new_decoder_without_bom_handling());
         }
         self.next += bytes.len() as u64;
         let is_last = self.is_done();

@@ -5,11 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use evtx_catalog::{DeclaredEvent, events_of};
 use evtx_format::value::{Scalar, ValueType};
-use evtx_format::{Interrupt, Interrupted};
 
 use crate::json::Json;
-use crate::rows::{Cell, Pair, Row};
-use crate::sources::{Fields, column};
+use crate::rows::{Cell, Pair, Row, column};
+use crate::sources::{Fields, named};
 use crate::values::guid;
 use crate::xml::Xml;
 
@@ -18,6 +17,9 @@ const MAX_DECLARED: usize = 1 << 8;
 
 /// What PowerShell writes for a field that is deeper than its `-Depth`.
 const NO_FIELDS: &str = "System.Diagnostics.Eventing.Reader.EventProperty";
+
+/// What XML with the fields of an event has.
+const FIELDS_OF_XML: [&str; 3] = ["<EventData", "<UserData", "<DataItem"];
 
 /// The events that providers declare, by the provider's name in lower case, sorted by ID.
 pub(crate) type Declarations = HashMap<String, Vec<DeclaredEvent>>;
@@ -49,45 +51,37 @@ impl Fields {
     /// Reads the fields of an event from their value into its row. Returns what the value has as XML.
     ///
     /// # Errors
-    /// [`Interrupted`], and in it why they cannot be read.
+    /// Why they cannot be read.
     pub(crate) fn read(
         &self,
         json: Option<&Json<'_>>,
         row: &mut Row,
         declarations: &mut Declarations,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Result<Option<Xml>, String>, Interrupted> {
-        let wrong = |why: &str| Ok(Err(format!("{}{why}", self.path.replace("{}", ""))));
-        if self.are("xml") {
-            let text = json.and_then(Json::text).unwrap_or_default();
-            let is_xml = ["<EventData", "<UserData", "<DataItem"]
-                .iter()
-                .any(|tag| text.contains(tag));
-            return match text.is_empty() || is_xml {
-                true => Ok(Ok(is_xml.then(|| Xml::Fields(text.into_owned())))),
-                false => wrong(" is not XML with EventData"),
-            };
-        }
-        let first = json.and_then(|json| json.items().first()?.as_text());
-        if self.are("values") && first.is_some_and(|text| text.starts_with(NO_FIELDS)) {
-            return wrong(" has no values: pass -Depth 3 to ConvertTo-Json");
-        }
-        let parsed = match json.and_then(Json::as_text) {
-            Some(text) if self.are("text") && text.starts_with('{') => Some(Json::read(text, interrupt)?),
-            _ => None,
+    ) -> Result<Option<Xml>, String> {
+        let Some(json) = json.filter(|json| **json != Json::EMPTY) else {
+            return Ok(None);
         };
-        let object = match &parsed {
-            Some(Err(_)) => return wrong(": it is not JSON"),
-            Some(Ok(json)) => Some(json),
-            None => json.filter(|json| matches!(json, Json::Object(_) | Json::List(_))),
-        };
-        if let Some(object) = object {
-            let needs = ["decimal", "values", "flat"].iter().any(|word| self.are(word));
-            let declared = if needs { declared(declarations, row) } else { &[] };
-            let pairs = self.pairs(object, declared, row[column("version")].number());
-            row[column("event_data")] = Cell::Fields(pairs);
+        let first = json.items().first().and_then(Json::as_text).unwrap_or_default();
+        let wrong = |why: &str| Err(format!("{}{why}", named(self.path)));
+        match json {
+            Json::Text(text) if self.are("xml") && FIELDS_OF_XML.iter().any(|tag| text.contains(tag)) => {
+                return Ok(Some(Xml::Fields(text.to_string())));
+            }
+            _ if self.are("xml") => return wrong(" is not XML with EventData"),
+            Json::List(_) if self.are("values") && first.starts_with(NO_FIELDS) => {
+                return wrong(" has no values: pass -Depth 3 to ConvertTo-Json");
+            }
+            Json::Object(_) => {}
+            Json::List(_) if self.are("values") => {}
+            // CSV has no fields.
+            _ if self.are("values") => return Ok(None),
+            _ => return wrong(" is not an object"),
         }
-        Ok(Ok(None))
+        let needs = ["decimal", "values", "flat"].iter().any(|word| self.are(word));
+        let declared = if needs { declared(declarations, row) } else { &[] };
+        let pairs = self.pairs(json, declared, row[column("version")].number());
+        row[column("event_data")] = Cell::Fields(pairs);
+        Ok(None)
     }
 
     fn pairs(&self, json: &Json<'_>, declared: &[DeclaredEvent], version: Option<u64>) -> Vec<Pair> {

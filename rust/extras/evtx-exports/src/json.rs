@@ -1,14 +1,24 @@
 //! A record as JSON, which is read once: what a row takes from it are places in this tree.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
-use evtx_format::{Interrupt, Interrupted};
+use evtx_format::cut;
 use memchr::memchr2;
 use serde_json::value::RawValue;
 
 /// How deep values can be nested. Exports have some ten levels.
 const MAX_DEPTH: usize = 127;
+
+/// How many characters of a name are in an error.
+const MAX_NAME: usize = 100;
+
+/// The objects with the fields of an event. An event can have several fields of one name, and readers number them.
+const FIELDS: [&str; 2] = ["EventData", "event_data"];
+
+/// Names in such an object that are not fields.
+const PARTS: [&str; 5] = ["Data", "Binary", "Name", "#text", "#attributes"];
 
 const NOT_JSON: &str = "it is not JSON";
 
@@ -25,28 +35,16 @@ pub(crate) enum Json<'t> {
 }
 
 impl<'t> Json<'t> {
-    /// Reads a text, or says why it is not JSON.
+    pub(crate) const EMPTY: Json<'static> = Json::Text(Cow::Borrowed(""));
+
+    /// Reads a text.
     ///
     /// # Errors
-    /// [`Interrupted`].
-    pub(crate) fn read(text: &'t str, interrupt: Interrupt<'_>) -> Result<Result<Self, String>, Interrupted> {
+    /// Why it is not JSON.
+    pub(crate) fn read(text: &'t str) -> Result<Self, String> {
         // serde_json checks the grammar, but keeps neither numbers as they are written nor names that occur again.
-        if serde_json::from_str::<&RawValue>(text).is_err() {
-            return Ok(Err(NOT_JSON.to_owned()));
-        }
-        let (at, values) = (0, 0);
-        match (Reader {
-            text,
-            at,
-            values,
-            interrupt,
-        })
-        .value(0)
-        {
-            Ok(json) => Ok(Ok(json)),
-            Err(Stop::Wrong(why)) => Ok(Err(why)),
-            Err(Stop::Interrupted(interrupted)) => Err(interrupted),
-        }
+        serde_json::from_str::<&RawValue>(text).map_err(|_| NOT_JSON)?;
+        Reader { text, at: 0 }.value(0)
     }
 
     /// The members of an object; none of any other value.
@@ -86,6 +84,35 @@ impl<'t> Json<'t> {
             json => Some(json.to_string().into()),
         }
     }
+
+    /// What is wrong with the value wherever it is: a name that occurs twice in an object, or a number that is too large.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.problem_at(&mut Vec::new())
+    }
+
+    fn problem_at<'j>(&'j self, path: &mut Vec<&'j str>) -> Option<String> {
+        let members = match self {
+            Json::Literal(text) if text.parse().is_ok_and(f64::is_infinite) => {
+                return Some("a number is too large".to_owned());
+            }
+            Json::List(items) => return items.iter().find_map(|item| item.problem_at(path)),
+            json => json.members(),
+        };
+        let are_fields = path.last().is_some_and(|name| FIELDS.contains(name));
+        let (mut names, mut twice) = (HashSet::new(), None);
+        for (name, value) in members {
+            path.push(cut(name, MAX_NAME).0);
+            if let Some(why) = value.problem_at(path) {
+                return Some(why);
+            }
+            path.pop();
+            if !names.insert(&**name) && (!are_fields || PARTS.contains(&&**name)) {
+                twice.get_or_insert(cut(name, MAX_NAME).0);
+            }
+        }
+        let place = if path.is_empty() { "" } else { " in " };
+        twice.map(|name| format!("the name {name} occurs twice{place}{}", path.join(".")))
+    }
 }
 
 /// JSON without white space, with no more escapes than it needs.
@@ -115,20 +142,12 @@ impl fmt::Display for Json<'_> {
 }
 
 /// Reads a text whose grammar is checked.
-struct Reader<'t, 'i> {
+struct Reader<'t> {
     text: &'t str,
     at: usize,
-    /// How many values were read.
-    values: usize,
-    interrupt: Interrupt<'i>,
 }
 
-enum Stop {
-    Interrupted(Interrupted),
-    Wrong(String),
-}
-
-impl<'t> Reader<'t, '_> {
+impl<'t> Reader<'t> {
     /// The first byte of what comes next. Before it are white space, commas and colons.
     fn next(&mut self) -> u8 {
         let rest = &self.text.as_bytes()[self.at..];
@@ -137,12 +156,10 @@ impl<'t> Reader<'t, '_> {
         self.text.as_bytes().get(self.at).copied().unwrap_or_default()
     }
 
-    fn value(&mut self, depth: usize) -> Result<Json<'t>, Stop> {
-        self.values += 1;
-        self.interrupt.check_step(self.values).map_err(Stop::Interrupted)?;
+    fn value(&mut self, depth: usize) -> Result<Json<'t>, String> {
         let first = self.next();
         if depth == MAX_DEPTH && matches!(first, b'{' | b'[') {
-            return Err(Stop::Wrong(format!("it nests more than {MAX_DEPTH} values")));
+            return Err(format!("it nests more than {MAX_DEPTH} values"));
         }
         Ok(match first {
             b'"' => Json::Text(self.text()?),
@@ -166,22 +183,18 @@ impl<'t> Reader<'t, '_> {
             }
             _ => {
                 let rest = &self.text[self.at..];
-                let literal = rest
-                    .split([',', ']', '}', ' ', '\t', '\r', '\n'])
-                    .next()
-                    .unwrap_or_default();
-                self.at += literal.len();
-                if literal == "null" {
-                    Json::Null
-                } else {
-                    Json::Literal(literal)
+                let end = rest.find([',', ']', '}', ' ', '\t', '\r', '\n']).unwrap_or(rest.len());
+                self.at += end;
+                match &rest[..end] {
+                    "null" => Json::Null,
+                    literal => Json::Literal(literal),
                 }
             }
         })
     }
 
     /// The text that starts with the next quote.
-    fn text(&mut self) -> Result<Cow<'t, str>, Stop> {
+    fn text(&mut self) -> Result<Cow<'t, str>, String> {
         let (start, bytes) = (self.at, self.text.as_bytes());
         self.at += 1;
         let mut has_escapes = false;
@@ -198,7 +211,7 @@ impl<'t> Reader<'t, '_> {
             return Ok(quoted[1..quoted.len() - 1].into());
         }
         // A half of a character is no text.
-        let text: String = serde_json::from_str(quoted).map_err(|_| Stop::Wrong(NOT_JSON.to_owned()))?;
+        let text: String = serde_json::from_str(quoted).map_err(|_| NOT_JSON)?;
         Ok(text.replace('\0', "").into())
     }
 }
@@ -206,10 +219,6 @@ impl<'t> Reader<'t, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(text: &str) -> Result<Json<'_>, String> {
-        Json::read(text, Interrupt::NEVER).expect("no interrupt")
-    }
 
     #[test]
     fn json_is_what_serde_says() {
@@ -263,7 +272,7 @@ mod tests {
         ];
         for text in texts {
             let theirs = serde_json::from_str::<serde_json::Value>(&text.replace("1e400", "1")).ok();
-            let ours = read(text).map(|json| json.to_string());
+            let ours = Json::read(text).map(|json| json.to_string());
             let expected = theirs.map(|json| json.to_string()).ok_or(NOT_JSON.to_owned());
             assert_eq!(
                 ours.map(|json| json.replace("1e400", "1").replace("e+7", "e7")),
@@ -272,9 +281,12 @@ mod tests {
             );
         }
         let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        assert_eq!(read(&deep(MAX_DEPTH)).map(|json| json.to_string()), Ok(deep(MAX_DEPTH)));
         assert_eq!(
-            read(&deep(MAX_DEPTH + 1)),
+            Json::read(&deep(MAX_DEPTH)).map(|json| json.to_string()),
+            Ok(deep(MAX_DEPTH))
+        );
+        assert_eq!(
+            Json::read(&deep(MAX_DEPTH + 1)),
             Err("it nests more than 127 values".to_owned())
         );
     }
@@ -289,18 +301,49 @@ mod tests {
             (r#""\\u0000""#, r#""\\u0000""#),
             (r#""\u0000\\\u0000é\"\u0000\u0001""#, r#""\\é\"\u0001""#),
         ] {
-            assert_eq!(read(text).map(|json| json.to_string()).as_deref(), Ok(expected));
+            assert_eq!(Json::read(text).map(|json| json.to_string()).as_deref(), Ok(expected));
         }
-        let json = read("{\"a\": {\"b\": \"c\\n\\u00e9\", \"d\": null}}").expect("JSON");
+        let json = Json::read("{\"a\": {\"b\": \"c\\n\\u00e9\", \"d\": null}}").expect("JSON");
         assert_eq!(json.at("a.b").and_then(Json::text).as_deref(), Some("c\n\u{e9}"));
         assert_eq!([json.at("a.d"), json.at("a.b.c"), json.at("b")], [None; 3]);
     }
 
     #[test]
-    fn reading_can_be_interrupted() {
-        let names: String = (0..100_000).map(|nth| format!("\"{nth}\":0,")).collect();
-        for text in [format!("{{{names}\"x\":1}}"), format!("[{}0]", "0,".repeat(200_000))] {
-            assert!(Json::read(&text, Interrupt::new(&|| true)).is_err());
+    fn names_that_occur_twice_are_named_with_their_path() {
+        let many: String = (0..100).map(|nth| format!("\"{nth}\":0,")).collect();
+        for (text, expected) in [
+            ("{\"a\":1,\"b\":{\"a\":2},\"c\":[{\"a\":1},{\"a\":2}]}", None),
+            ("{\"a\":1,\"a\":2}", Some("the name a occurs twice")),
+            ("{\"a\":1,\"\\u0061\":2}", Some("the name a occurs twice")),
+            ("{\"\\u00e4\":1,\"ä\":2}", Some("the name ä occurs twice")),
+            (
+                "{\"x\":{\"y\":[0,{\"z\":{}},{\"a\":1,\"b\":2,\"a\":3}]}}",
+                Some("the name a occurs twice in x.y"),
+            ),
+            (
+                &format!("{{\"o\":{{{many}\"7\":1}}}}"),
+                Some("the name 7 occurs twice in o"),
+            ),
+            (&format!("{{{many}\"100\":1}}"), None),
+            ("{\"EventData\":{\"a\":1,\"a\":2}}", None),
+            (
+                "{\"EventData\":{\"Data\":1,\"Data\":2}}",
+                Some("the name Data occurs twice in EventData"),
+            ),
+            (
+                "{\"EventData\":{\"a\":{\"b\":1,\"b\":2}}}",
+                Some("the name b occurs twice in EventData.a"),
+            ),
+            (
+                "{\"EventData\":{},\"EventData\":{}}",
+                Some("the name EventData occurs twice"),
+            ),
+        ] {
+            assert_eq!(
+                Json::read(text).map(|json| json.problem()),
+                Ok(expected.map(str::to_owned)),
+                "{text}"
+            );
         }
     }
 }

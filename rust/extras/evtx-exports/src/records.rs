@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use evtx_format::{Interrupt, Interrupted};
 use memchr::{memchr, memchr_iter};
 
 use crate::json::Json;
@@ -72,25 +71,17 @@ struct Walk {
 /// Finds the records in the bytes of a file, which come piece by piece.
 #[derive(Debug, Clone)]
 pub(crate) struct Cutter {
-    pub(crate) shape: Shape,
+    shape: Shape,
     /// How many of the bytes were looked at.
     seen: usize,
     /// Where the record starts that has not ended.
     start: usize,
-    /// The first bracket that closes what is not open, after which events can be missing, and whether it was found.
-    pub(crate) odd: Option<usize>,
-    is_odd: bool,
 }
 
 impl Cutter {
     pub(crate) fn new(shape: Shape) -> Self {
-        Cutter {
-            shape,
-            seen: 0,
-            start: 0,
-            odd: None,
-            is_odd: false,
-        }
+        let (seen, start) = (0, 0);
+        Cutter { shape, seen, start }
     }
 
     /// The shape of a file of JSON that starts with these bytes.
@@ -115,18 +106,25 @@ impl Cutter {
     }
 
     /// The next records in the bytes that are not forgotten. `is_last` says that there are no more.
-    pub(crate) fn records(&mut self, bytes: &[u8], is_last: bool) -> Vec<Range<usize>> {
-        let (mut found, start, new) = (Vec::new(), &mut self.start, &bytes[self.seen..]);
-        let mut end = |start: &mut usize, end| found.push(std::mem::replace(start, end)..end);
+    ///
+    /// # Errors
+    /// The place of the first bracket that closes what is not open, after which events can be missing.
+    pub(crate) fn records(&mut self, bytes: &[u8], is_last: bool) -> Vec<Result<Range<usize>, usize>> {
+        let mut found = Vec::new();
+        let up_to = |start: &mut usize, end| Ok(std::mem::replace(start, end)..end);
+        let new = bytes.iter().copied().enumerate().skip(self.seen);
         match &mut self.shape {
-            Shape::Lines => memchr_iter(b'\n', new).for_each(|at| end(start, self.seen + at + 1)),
+            Shape::Lines => {
+                let ends = memchr_iter(b'\n', &bytes[self.seen..]).map(|at| self.seen + at + 1);
+                found.extend(ends.map(|end| up_to(&mut self.start, end)));
+            }
             Shape::Csv(separator, place) => {
-                for (at, &byte) in new.iter().enumerate() {
+                for (at, byte) in new {
                     *place = match (*place, byte) {
                         (InRow::Quoted, b'"') => InRow::Closed,
                         (InRow::Quoted, _) | (InRow::Start | InRow::Closed, b'"') => InRow::Quoted,
                         (_, b'\n') => {
-                            end(start, self.seen + at + 1);
+                            found.push(up_to(&mut self.start, at + 1));
                             InRow::Start
                         }
                         (_, byte) if byte == *separator => InRow::Start,
@@ -135,24 +133,22 @@ impl Cutter {
                 }
             }
             Shape::Values(document) => {
-                for (at, &byte) in new.iter().enumerate() {
-                    let was_record = document.is_record;
+                for (at, byte) in new {
+                    let (was_record, was_odd) = (document.is_record, document.walk.is_odd);
                     let is_end = document.step(byte);
                     if document.is_record && !was_record {
-                        *start = self.seen + at;
+                        self.start = at;
                     }
-                    if let Some(len) = is_end {
-                        end(start, self.seen + at + len);
-                    }
-                    if std::mem::take(&mut document.walk.is_odd) && !std::mem::replace(&mut self.is_odd, true) {
-                        self.odd = Some(self.seen + at);
+                    found.extend(is_end.map(|len| up_to(&mut self.start, at + len)));
+                    if document.walk.is_odd && !was_odd {
+                        found.push(Err(at));
                     }
                 }
             }
         }
         self.seen = bytes.len();
         if is_last && self.is_open() && self.start < bytes.len() {
-            found.push(std::mem::replace(&mut self.start, bytes.len())..bytes.len());
+            found.push(up_to(&mut self.start, bytes.len()));
         }
         found
     }
@@ -258,23 +254,20 @@ pub(crate) fn too_long() -> String {
     format!("it has more than {} MiB", MAX_LINE >> 20)
 }
 
-/// Reads a record, which is a row of a table or JSON, or says why that is not possible.
+/// Reads a record, which is a row of a table or JSON.
 ///
 /// # Errors
-/// [`Interrupted`].
-pub(crate) fn read_record<'t>(
-    record: &'t [u8],
-    table: Option<&'t Table>,
-    interrupt: Interrupt<'_>,
-) -> Result<Result<Json<'t>, String>, Interrupted> {
+/// Why that is not possible.
+pub(crate) fn read_record<'t>(record: &'t [u8], table: Option<&'t Table>) -> Result<Json<'t>, String> {
     let record = record.trim_ascii();
     if record.len() > MAX_LINE {
-        return Ok(Err(too_long()));
+        return Err(too_long());
     }
-    match (str::from_utf8(record), table) {
-        (Err(error), _) => Ok(Err(format!("it is not UTF-8 after {} bytes", error.valid_up_to()))),
-        (Ok(text), Some(table)) => Ok(table.row(text)),
-        (Ok(text), None) => Json::read(text, interrupt),
+    let text =
+        str::from_utf8(record).map_err(|error| format!("it is not UTF-8 after {} bytes", error.valid_up_to()))?;
+    match table {
+        Some(table) => table.row(text),
+        None => Json::read(text),
     }
 }
 
@@ -346,7 +339,8 @@ mod tests {
         let pieces: Vec<&[u8]> = text.as_bytes().chunks(piece).collect();
         for (nth, bytes) in pieces.iter().enumerate() {
             rest.extend_from_slice(bytes);
-            for record in cutter.records(&rest, nth + 1 == pieces.len()) {
+            let records = cutter.records(&rest, nth + 1 == pieces.len());
+            for record in records.into_iter().flatten() {
                 found.push(String::from_utf8_lossy(&rest[record]).trim().to_owned());
             }
             let passed = cutter.passed();

@@ -1,16 +1,28 @@
 //! Rows with the columns of `read_evtx`.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use arrow_array::builder::{MapBuilder, MapFieldNames, StringDictionaryBuilder, StringViewBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, DictionaryArray, FixedSizeBinaryArray, StringViewArray, TimestampNanosecondArray, UInt8Array,
     UInt16Array, UInt32Array, UInt64Array,
 };
-use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
+use evtx_format::Numbering;
 
-use crate::field_maps::FieldMaps;
-use crate::sources::COLUMNS;
+/// The columns of `read_evtx` without an option.
+pub(crate) static COLUMNS: LazyLock<Vec<FieldRef>> = LazyLock::new(|| {
+    let columns = evtx_arrow::reference().into_iter();
+    let always = columns.filter(|column| column.option.is_none());
+    always.map(|column| column.field.into()).collect()
+});
+
+/// The index of a column.
+pub(crate) fn column(name: &str) -> usize {
+    let found = COLUMNS.iter().position(|column| column.name() == name);
+    found.unwrap_or_else(|| unreachable!("read_evtx has no column {name}"))
+}
 
 /// A name, unless the field has none, and a value, unless it is null.
 pub(crate) type Pair = (Option<String>, Option<String>);
@@ -41,16 +53,6 @@ impl Cell {
         let Cell::Number(number) = self else { return None };
         Some(*number)
     }
-
-    fn time(&self) -> Option<i64> {
-        let Cell::Time(nanos) = self else { return None };
-        Some(*nanos)
-    }
-
-    fn guid(&self) -> Option<[u8; 16]> {
-        let Cell::Guid(bytes) = self else { return None };
-        Some(*bytes)
-    }
 }
 
 /// The schema of the rows.
@@ -63,12 +65,19 @@ pub fn event_schema() -> SchemaRef {
 /// # Errors
 /// The error of Arrow if it refuses the array.
 pub(crate) fn array(rows: &[Row], column: usize) -> Result<ArrayRef, ArrowError> {
-    let cells = rows.iter().map(|row| &row[column]);
+    macro_rules! values {
+        ($kind:ident) => {
+            rows.iter().map(|row| match &row[column] {
+                Cell::$kind(value) => Some(value),
+                _ => None,
+            })
+        };
+    }
     macro_rules! whole {
         ($array:ty) => {
             Arc::new(
-                cells
-                    .map(|cell| cell.number()?.try_into().ok())
+                values!(Number)
+                    .map(|number| (*number?).try_into().ok())
                     .collect::<$array>(),
             )
         };
@@ -78,24 +87,42 @@ pub(crate) fn array(rows: &[Row], column: usize) -> Result<ArrayRef, ArrowError>
         DataType::UInt16 => whole!(UInt16Array),
         DataType::UInt32 => whole!(UInt32Array),
         DataType::UInt64 => whole!(UInt64Array),
-        DataType::Timestamp(..) => Arc::new(cells.map(Cell::time).collect::<TimestampNanosecondArray>()),
-        DataType::FixedSizeBinary(size) => {
-            let guids = cells.map(Cell::guid);
-            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(guids, *size)?)
+        DataType::Timestamp(..) => Arc::new(
+            values!(Time)
+                .map(Option::<&i64>::copied)
+                .collect::<TimestampNanosecondArray>(),
+        ),
+        DataType::FixedSizeBinary(size) => Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(
+            values!(Guid),
+            *size,
+        )?),
+        DataType::Map(..) => maps(values!(Fields))?,
+        DataType::Dictionary(..) => {
+            let texts = values!(Text).map(|text| text.map(String::as_str));
+            Arc::new(texts.collect::<DictionaryArray<Int32Type>>())
         }
-        DataType::Map(..) => {
-            let mut maps = FieldMaps::default();
-            for cell in cells {
-                if let Cell::Fields(fields) = cell {
-                    fields
-                        .iter()
-                        .for_each(|(name, value)| maps.push(name.as_deref(), value.as_deref()));
-                }
-                maps.end(matches!(cell, Cell::Fields(_)))?;
-            }
-            maps.finish()
-        }
-        DataType::Dictionary(..) => Arc::new(cells.map(Cell::text).collect::<DictionaryArray<Int32Type>>()),
-        _ => Arc::new(cells.map(Cell::text).collect::<StringViewArray>()),
+        _ => Arc::new(values!(Text).collect::<StringViewArray>()),
     })
+}
+
+/// Maps of fields. An unnamed value is `param1`, `param2`, and so on. A name that occurs again gets a number: `name_1`.
+fn maps<'c>(rows: impl Iterator<Item = Option<&'c Vec<Pair>>>) -> Result<ArrayRef, ArrowError> {
+    let names = MapFieldNames {
+        entry: "entries".to_owned(),
+        key: "key".to_owned(),
+        value: "value".to_owned(),
+    };
+    let (keys, values) = (StringDictionaryBuilder::<Int32Type>::new(), StringViewBuilder::new());
+    let mut maps = MapBuilder::new(Some(names), keys, values);
+    for fields in rows {
+        let (mut taken, mut unnamed) = (Numbering::new(str::to_owned), 0);
+        for (name, value) in fields.into_iter().flatten() {
+            unnamed += usize::from(name.is_none());
+            let name = name.clone().unwrap_or_else(|| format!("param{unnamed}"));
+            maps.keys().append_value(taken.take(name).0);
+            maps.values().append_option(value.as_deref());
+        }
+        maps.append(fields.is_some())?;
+    }
+    Ok(Arc::new(maps.finish()))
 }

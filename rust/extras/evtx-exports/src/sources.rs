@@ -2,23 +2,10 @@
 
 use std::sync::LazyLock;
 
-use arrow_schema::{DataType, Field, FieldRef};
 use serde_json::{Map, Value};
 
-use crate::types::{Node, Type};
-
-/// The columns of `read_evtx` without an option.
-pub(crate) static COLUMNS: LazyLock<Vec<FieldRef>> = LazyLock::new(|| {
-    let columns = evtx_arrow::reference().into_iter();
-    let always = columns.filter(|column| column.option.is_none());
-    always.map(|column| column.field.into()).collect()
-});
-
-/// The index of a column.
-pub(crate) fn column(name: &str) -> usize {
-    let found = COLUMNS.iter().position(|column| column.name() == name);
-    found.unwrap_or_else(|| unreachable!("read_evtx has no column {name}"))
-}
+use crate::rows::{COLUMNS, column};
+use crate::types::Type;
 
 /// The columns that each event has, unless a source never has them.
 pub(crate) const ALWAYS: [&str; 4] = ["time_created", "event_id", "provider", "computer"];
@@ -45,10 +32,8 @@ pub(crate) struct Form {
     pub(crate) has: Vec<Vec<&'static str>>,
     /// The member whose text is the event as XML.
     pub(crate) xml: Option<&'static str>,
-    /// The types of the values.
-    pub(crate) types: Node,
-    /// The member whose text has JSON, and the types of its values.
-    pub(crate) inner: Option<(&'static str, Node)>,
+    /// The member whose text has JSON.
+    pub(crate) json: Option<&'static str>,
     pub(crate) entries: Vec<Entry>,
     /// How the fields of the event are written, if the row has them.
     pub(crate) fields: Option<Fields>,
@@ -61,8 +46,9 @@ pub(crate) struct Form {
 pub(crate) struct Entry {
     /// The index of the column.
     pub(crate) column: usize,
-    pub(crate) path: String,
-    /// The types of which the value has one. The first says how it is read.
+    /// As the file has it.
+    pub(crate) path: &'static str,
+    /// The types of which the value has one.
     pub(crate) types: Vec<Type>,
     /// What stands for texts.
     pub(crate) names: Map<String, Value>,
@@ -74,7 +60,7 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(crate) struct Fields {
     /// Where the row has them; empty if they are members of the row.
-    pub(crate) path: String,
+    pub(crate) path: &'static str,
     words: Vec<&'static str>,
     /// The members of the row that are not fields.
     pub(crate) others: Vec<&'static str>,
@@ -84,6 +70,19 @@ impl Fields {
     /// Whether a word of the file is about them.
     pub(crate) fn are(&self, word: &str) -> bool {
         self.words.contains(&word)
+    }
+
+    /// Whether an event without fields is one that has none.
+    pub(crate) fn have_place(&self) -> bool {
+        !["text", "xml", "values"].iter().any(|word| self.are(word))
+    }
+}
+
+/// A path as errors name it. What follows `{}` is in a text.
+pub(crate) fn named(path: &str) -> String {
+    match path.strip_suffix("!{}") {
+        Some(member) => format!("{member}: it"),
+        None => path.replace("{}.", ": ").replace(['!', '{', '}'], ""),
     }
 }
 
@@ -124,14 +123,13 @@ fn about(lines: &'static str, name: &str) -> Option<&'static str> {
 }
 
 impl Form {
-    fn read(lines: &'static str) -> Self {
+    pub(crate) fn read(lines: &'static str) -> Self {
         let has = about(lines, "has").unwrap_or_default().split(", ");
         let mut form = Form {
             within: about(lines, "within"),
             has: has.map(|any| any.split('|').collect()).collect(),
             xml: about(lines, "xml"),
-            types: Node::default(),
-            inner: None,
+            json: None,
             entries: Vec::new(),
             fields: None,
             members: None,
@@ -146,69 +144,38 @@ impl Form {
                     form.members = Some((path, kind == "one", names.split(' ').collect()));
                 }
                 ("event_data", path, words, _) => {
-                    let types = match words.split(' ').next() {
-                        Some("flat") => "",
-                        Some("xml") => "VARCHAR",
-                        Some("text") => "VARCHAR {}",
-                        _ => "JSON",
-                    };
-                    form.add(path, types);
-                    form.fields = Some(Fields {
-                        path: path.replace('!', ""),
-                        words: words.split(' ').collect(),
-                        others: Vec::new(),
-                    });
+                    form.json = path.split_once("{}").map(|(member, _)| member.trim_end_matches('!'));
+                    let (words, others) = (words.split(' ').collect(), Vec::new());
+                    form.fields = Some(Fields { path, words, others });
                 }
                 (name, path, types, names) => {
-                    let column = column(name);
-                    let types = if types.is_empty() {
-                        type_of(&COLUMNS[column])
-                    } else {
-                        types
-                    };
-                    let (is_strict, names) = names.strip_prefix('!').map_or((false, names), |names| (true, names));
-                    let entry = Entry {
-                        column,
-                        path: path.replace('!', ""),
-                        types: form.add(path, types),
-                        names: serde_json::from_str(names).unwrap_or_default(),
-                        is_strict,
-                    };
-                    form.entries.push(entry);
+                    others.extend(path.split(['!', '.']).next());
+                    form.entries.push(Entry::read(column(name), path, types, names));
                 }
             }
         }
-        others.extend(form.types.members.iter().map(|(name, _)| *name));
         if let Some(fields) = form.fields.as_mut().filter(|fields| fields.are("flat")) {
             fields.others = others;
         }
         form
     }
-
-    /// Adds the types of the value at a path, and returns them.
-    fn add(&mut self, path: &'static str, types: &str) -> Vec<Type> {
-        let Some((member, path)) = path.split_once("{}.") else {
-            return self.types.add(path, types);
-        };
-        self.types.add(member, "VARCHAR");
-        let (_, inner) = self
-            .inner
-            .get_or_insert_with(|| (member.trim_end_matches('!'), Node::default()));
-        inner.add(path, types)
-    }
 }
 
-/// The type of a column, as the file names it.
-fn type_of(column: &Field) -> &'static str {
-    match column.data_type() {
-        DataType::UInt8 => "UTINYINT",
-        DataType::UInt16 => "USMALLINT",
-        DataType::UInt32 => "UINTEGER",
-        DataType::UInt64 => "UBIGINT",
-        DataType::Timestamp(..) => "TIMESTAMP_NS",
-        DataType::FixedSizeBinary(_) => "UUID",
-        _ if column.extension_type_name() == Some("arrow.json") => "JSON",
-        _ => "VARCHAR",
+impl Entry {
+    fn read(column: usize, path: &'static str, types: &str, names: &str) -> Self {
+        let words = types.split(['[', ']', '"', ',', ' ']).filter(|word| !word.is_empty());
+        let mut types: Vec<Type> = words.map(|word| Type::of(word, &COLUMNS[column])).collect();
+        if types.is_empty() {
+            types.push(Type::of("", &COLUMNS[column]));
+        }
+        let strict = names.strip_prefix('!');
+        Entry {
+            column,
+            path,
+            types,
+            names: serde_json::from_str(strict.unwrap_or(names)).unwrap_or_default(),
+            is_strict: strict.is_some(),
+        }
     }
 }
 

@@ -13,8 +13,8 @@ use evtx_arrow::{DecodeError, Decoder, Options, Scan};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::Layout;
 
-use crate::rows::{Cell, Row, array, event_schema};
-use crate::sources::{ALWAYS, COLUMNS, column};
+use crate::rows::{COLUMNS, Cell, Row, array, column, event_schema};
+use crate::sources::ALWAYS;
 
 /// The namespace of events.
 const EVENTS: &str = "http://schemas.microsoft.com/win/2004/08/events/event";

@@ -3,7 +3,7 @@
 use evtx_archive::EXPORT_FILES;
 use evtx_detect::{OF_MATCHES, OF_RULES, RULE_FILES};
 use evtx_events::OF_CERTAIN_EVENTS;
-use evtx_exports::{LINE_FILES, OF_SOURCES, SOURCE_FILES};
+use evtx_exports::{OF_SOURCES, SOURCE_FILES};
 use evtx_extras::OF_EXTRAS;
 use evtx_recovery::OF_RECOVERY;
 use evtx_reports::PROVIDER_FILES;
@@ -30,8 +30,6 @@ pub enum Query {
     Messages,
     /// A row per event of an export as XML.
     Exports,
-    /// A row per line of an export as JSON.
-    Lines,
     /// A row per event of an export of another tool.
     Sources,
     /// A row per field of each declared event. It reads no files.
@@ -40,7 +38,7 @@ pub enum Query {
 
 impl Query {
     /// All queries.
-    pub const ALL: [Query; 11] = [
+    pub const ALL: [Query; 10] = [
         Query::Records,
         Query::Matches,
         Query::Rules,
@@ -49,7 +47,6 @@ impl Query {
         Query::Chunks,
         Query::Messages,
         Query::Exports,
-        Query::Lines,
         Query::Sources,
         Query::DeclaredEvents,
     ];
@@ -60,7 +57,6 @@ impl Query {
             Query::Rules => Some(RULE_FILES),
             Query::Messages => Some(PROVIDER_FILES),
             Query::Exports => Some(EXPORT_FILES),
-            Query::Lines => Some(LINE_FILES),
             Query::Sources => Some(SOURCE_FILES),
             Query::DeclaredEvents => None,
             Query::Files => Some(FileKind::Evidence),
@@ -97,7 +93,6 @@ impl Query {
                 Extras(OF_EXTRAS),
             ],
             Query::Rules => &[Scan(OF_FILES), Rules(OF_RULES)],
-            Query::Lines => &[Scan(OF_FILES)],
             Query::Sources => &[Scan(OF_FILES), Sources(OF_SOURCES)],
             Query::Fields | Query::Files | Query::Chunks | Query::Messages => &[Scan(OF_FILES)],
             Query::DeclaredEvents => &[],

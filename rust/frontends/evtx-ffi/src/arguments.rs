@@ -132,12 +132,6 @@ pub fn about(query: Query) -> [&'static str; 3] {
              per event, with the columns of read_evtx. Takes a path, a glob, a folder, or a list of them.",
             "SELECT time_created, provider, event_id, event_data FROM read_evtx_xml('exports/*.xml')",
         ],
-        Query::Lines => [
-            "evtx_json_lines",
-            "Reads exports with JSON in each line, a row per line: the JSON with its place in the file, or the reason why it cannot \
-             be read. Takes a path, a glob, a folder, or a list of them.",
-            "SELECT line_number, error FROM evtx_json_lines('exports/*.jsonl') WHERE error IS NOT NULL",
-        ],
         Query::Sources => [
             "evtx_from",
             "Reads events that other tools exported as JSON or CSV, a row per event, with the columns of read_evtx. The first \

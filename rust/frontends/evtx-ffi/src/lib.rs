@@ -31,7 +31,6 @@ mod logons;
 mod names;
 mod facts;
 mod roles;
-mod event_data;
 mod decoded;
 mod records;
 mod contents;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, SchemaRef, TimeUnit};
 use evtx_detect::enum_of;
-use evtx_exports::{LineScan, event_schema};
+use evtx_exports::{SourceScan, event_schema};
 use evtx_query::{Query, ScanCall};
 use evtx_reports::{
     ChunkReport, DeclaredEventReport, FileReport, MessageScan, Report, ReportScan, ReportThreads, RuleReport,
-    SchemaReport, line_schema, message_schema,
+    SchemaReport, message_schema,
 };
 
 /// The name of the SQL type of a column that DuckDB imports.
@@ -89,14 +89,10 @@ pub(crate) fn report_of(query: Query) -> Option<ReportFunction> {
             schema: message_schema(),
             make: Box::new(|call, columns| Box::new(MessageScan::new(call.paths.clone(), columns))),
         }),
-        Query::Lines => Some(ReportFunction {
-            schema: line_schema(),
-            make: Box::new(|call, columns| Box::new(LineScan::new(call.paths.clone(), columns))),
-        }),
         Query::Sources => Some(ReportFunction {
             schema: event_schema(),
             make: Box::new(|call, columns| {
-                Box::new(LineScan::of_events(call.paths.clone(), call.sources.clone(), columns))
+                Box::new(SourceScan::new(call.paths.clone(), call.sources.clone(), columns))
             }),
         }),
         Query::DeclaredEvents => function(|_, _| DeclaredEventReport::new(duckdb_type)),

@@ -7,14 +7,14 @@ use crate::report::quoted_type;
 use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction};
 use crate::storage::EvtxStorage;
 use crate::vectors::EvtxArrays;
-use crate::{answers, contents, decoded, event_data, facts, logons, matching, names, places, records, roles, zones};
+use crate::{answers, contents, decoded, facts, logons, matching, names, places, records, roles, zones};
 
 /// All scalar functions.
 pub fn scalar_functions() -> &'static [ScalarFunction] {
     static FUNCTIONS: OnceLock<Vec<ScalarFunction>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         let codes = answers::functions();
-        let others = [decoded::function(), event_data::function(), zones::function()];
+        let others = [decoded::function(), zones::function()];
         let functions = codes
             .chain(roles::functions())
             .chain(logons::functions())

@@ -1,27 +1,19 @@
-//! The records of exports, by any number of threads: as lines of JSON, or as events of a source.
+//! The events of exports, by any number of threads.
 //!
-//! A thread locks a file while it reads the next piece of it, up to the end of the last record. While it reads these records,
-//! another thread can read on. A record that is too long is passed over piece by piece.
+//! A thread locks a file while it reads the next piece of it, up to the end of the last record. While it makes rows of these records,
+//! another thread can read on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use evtx_format::Interrupt;
-use evtx_reports::{ReportBatch, ReportRows, ReportThreads, line_schema};
+use evtx_reports::{ReportBatch, ReportRows, ReportThreads};
 use evtx_scan::{Call, FileKind, LastOpened, OtherFiles, ScanError, ScanPath, Storage, batch_index};
 
-use crate::block::{Block, Rows};
-use crate::export::{Export, LINE_ENDS};
+use crate::block::Block;
+use crate::export::Export;
 use crate::fields::Declarations;
 use crate::settings::SourceSettings;
-
-/// Exports with JSON in each line.
-pub const LINE_FILES: FileKind = FileKind::Other(&OtherFiles {
-    ends: &LINE_ENDS,
-    also: None,
-    named: None,
-    plural: "exports",
-});
 
 /// Exports with events, in JSON or CSV.
 pub const SOURCE_FILES: FileKind = FileKind::Other(&OtherFiles {
@@ -31,59 +23,42 @@ pub const SOURCE_FILES: FileKind = FileKind::Other(&OtherFiles {
     plural: "exports",
 });
 
-/// A report on the records of exports: their lines, or their events.
-pub struct LineScan(Arc<Shared>);
+/// A report on the events of exports.
+pub struct SourceScan(Arc<Shared>);
 
 struct Shared {
     files: Vec<File>,
-    rows: Rows,
+    settings: SourceSettings,
     projection: Vec<usize>,
     last: LastOpened,
 }
 
 struct File {
     path: ScanPath,
-    state: Mutex<State>,
+    /// What is left of it. `None` at its end, and if a thread failed to read it.
+    export: Mutex<Option<Export>>,
     /// The share that was read, as the bits of an `f64`.
     share: AtomicU64,
 }
 
-/// What is left of a file. One that a thread fails to read has ended.
-enum State {
-    New,
-    Open(Box<Export>),
-    Ended,
-}
-
-impl LineScan {
-    /// A report on the lines of files, with the columns that have these indexes.
-    pub fn new(paths: Vec<ScanPath>, projection: &[usize]) -> Self {
-        let schema = line_schema();
-        let are_read = |&column: &usize| ["json", "error"].contains(&&**schema.field(column).name());
-        LineScan::of(paths, Rows::Lines(projection.iter().any(are_read)), projection)
-    }
-
+impl SourceScan {
     /// A report on the events of files, with the columns that have these indexes.
-    pub fn of_events(paths: Vec<ScanPath>, settings: SourceSettings, projection: &[usize]) -> Self {
-        LineScan::of(paths, Rows::Events(settings), projection)
-    }
-
-    fn of(paths: Vec<ScanPath>, rows: Rows, projection: &[usize]) -> Self {
-        let file = |path| File {
+    pub fn new(paths: Vec<ScanPath>, settings: SourceSettings, projection: &[usize]) -> Self {
+        let file = |path: ScanPath| File {
+            export: Mutex::new(Some(Export::new(&path, &settings))),
             path,
-            state: Mutex::new(State::New),
             share: AtomicU64::default(),
         };
-        LineScan(Arc::new(Shared {
+        SourceScan(Arc::new(Shared {
             files: paths.into_iter().map(file).collect(),
-            rows,
+            settings,
             projection: projection.to_vec(),
             last: LastOpened::default(),
         }))
     }
 }
 
-impl ReportThreads for LineScan {
+impl ReportThreads for SourceScan {
     fn thread(&self) -> Box<dyn ReportRows> {
         Box::new(Thread {
             shared: Arc::clone(&self.0),
@@ -118,7 +93,8 @@ impl ReportRows for Thread {
         let call = Call::new(storage, interrupt, &shared.last);
         loop {
             if let Some(block) = &mut self.block {
-                if let Some(rows) = block.next(&shared.rows, &shared.projection, &mut self.declarations, interrupt)? {
+                let times = &shared.settings.times;
+                if let Some(rows) = block.next(times, &shared.projection, &mut self.declarations, interrupt)? {
                     let index = block.index;
                     return Ok(Some(ReportBatch { rows, index }));
                 }
@@ -130,17 +106,11 @@ impl ReportRows for Thread {
             };
             self.file = index;
             let file = &shared.files[index];
-            let mut export = match std::mem::replace(&mut *state, State::Ended) {
-                State::New => Box::new(Export::open(&file.path, &shared.rows, call)?),
-                State::Open(export) => export,
-                State::Ended => continue,
-            };
+            let Some(mut export) = state.take() else { continue };
             let place = batch_index(shared.files.len(), index, export.pieces)?;
-            self.block = Some(export.read(&file.path, place, interrupt)?);
+            self.block = Some(export.read(&file.path, place, call)?);
             file.share.store(export.share().to_bits(), Ordering::Relaxed);
-            if !export.is_done() {
-                *state = State::Open(export);
-            }
+            *state = Some(export).filter(|export| !export.is_done());
         }
     }
 }
@@ -148,76 +118,76 @@ impl ReportRows for Thread {
 impl Shared {
     /// The first file from an index on that no other thread reads, or else waits for the first that one reads. `None` if all
     /// have ended.
-    fn claim(&self, first: usize) -> Option<(usize, MutexGuard<'_, State>)> {
+    fn claim(&self, first: usize) -> Option<(usize, MutexGuard<'_, Option<Export>>)> {
         let mut busy = None;
         for (index, file) in self.files.iter().enumerate().skip(first) {
-            match file.state.try_lock() {
-                Ok(state) if matches!(*state, State::Ended) => {}
-                Ok(state) => return Some((index, state)),
+            match file.export.try_lock() {
+                Ok(export) if export.is_none() => {}
+                Ok(export) => return Some((index, export)),
                 Err(TryLockError::Poisoned(_)) => {}
                 Err(TryLockError::WouldBlock) => _ = busy.get_or_insert(index),
             }
         }
         // A thread checks for interrupts while it reads, and a file has ended if that fails.
         let index = busy?;
-        Some((
-            index,
-            self.files[index].state.lock().unwrap_or_else(PoisonError::into_inner),
-        ))
+        let export = self.files[index].export.lock();
+        Some((index, export.unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray;
     use evtx_scan::{LocalStorage, expand};
 
     use super::*;
     use crate::records::MAX_LINE;
-    use crate::sources::{SOURCES, Source, column};
+    use crate::rows::column;
+    use crate::sources::{SOURCES, Source};
 
-    /// The number of a line, its offset, the line, and why it cannot be read.
-    type Found = (Option<u64>, Option<u64>, Option<String>, Option<String>);
-
-    /// The rows of a file with these bytes, in the order of their places, by so many threads that take turns.
-    fn rows(bytes: &[u8], threads: usize) -> Vec<Found> {
-        use arrow_array::cast::AsArray;
-        use arrow_array::types::UInt64Type;
-
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), bytes).expect("a file that can be written");
-        let path = file.path().to_str().expect("a path");
-        let paths = expand(&LocalStorage, path, LINE_FILES, "a test", Interrupt::NEVER).expect("a file");
-        let scan = LineScan::new(paths, &[0, 1, 3, 4, 5]);
+    /// The error of each row of a file with this name, in the order of their places, by so many threads that take turns. Or why it is
+    /// refused.
+    fn errors(name: &str, bytes: &[u8], source: Option<&str>, threads: usize) -> Result<Vec<Option<String>>, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder that can be made");
+        std::fs::write(&path, bytes).expect("a file that can be written");
+        let path = path.to_str().expect("a path");
+        let paths = expand(&LocalStorage, path, SOURCE_FILES, "a test", Interrupt::NEVER).expect("a file");
+        let is_named = |known: &&Source| source.is_some_and(|name| known.names.contains(&name));
+        let settings = SourceSettings {
+            source: SOURCES.iter().find(is_named),
+            ..SourceSettings::default()
+        };
+        let scan = SourceScan::new(paths, settings, &[column("error")]);
         let mut workers: Vec<_> = (0..threads).map(|_| scan.thread()).collect();
         let mut batches = Vec::new();
-        while !workers.is_empty() {
-            workers.retain_mut(|worker| {
-                let batch = worker.next(&LocalStorage, Interrupt::NEVER).expect("no error");
-                let is_left = batch.is_some();
-                batches.extend(batch);
-                is_left
-            });
+        while let Some(mut worker) = workers.pop() {
+            if let Some(batch) = worker
+                .next(&LocalStorage, Interrupt::NEVER)
+                .map_err(|why| why.to_string())?
+            {
+                batches.push(batch);
+                workers.insert(0, worker);
+            }
         }
         assert_eq!(scan.progress(), 1.0);
         batches.sort_by_key(|batch| batch.index);
         let mut rows = Vec::new();
         for batch in batches {
-            let (numbers, offsets) = (batch.rows.column(0), batch.rows.column(1));
-            let (numbers, offsets) = (
-                numbers.as_primitive::<UInt64Type>(),
-                offsets.as_primitive::<UInt64Type>(),
-            );
-            let (lines, errors) = (
-                batch.rows.column(2).as_string::<i32>(),
-                batch.rows.column(3).as_string::<i32>(),
-            );
-            let columns = numbers.iter().zip(offsets).zip(lines.iter().zip(errors));
-            rows.extend(columns.map(|((number, offset), (line, error))| {
-                let why = error.map(|error| error.rsplit(": ").next().unwrap_or_default().to_owned());
-                (number, offset, line.map(str::to_owned), why)
-            }));
+            let errors = batch.rows.column(0).as_string_view().iter();
+            rows.extend(errors.map(|error| Some(error?.replace(path, "x"))));
         }
-        rows
+        Ok(rows)
+    }
+
+    /// The rows of lines that are not events, in any encoding.
+    fn rows(bytes: &[u8], threads: usize) -> Vec<String> {
+        let rows = errors("x.json", bytes, Some("nxlog"), threads).expect("rows");
+        let rows = rows.into_iter().map(|error| error.expect("an error"));
+        let end = ": expected an event of NXLog";
+        rows.map(|error| error.split(end).next().unwrap_or_default().to_owned())
+            .collect()
     }
 
     #[test]
@@ -225,7 +195,7 @@ mod tests {
         let lines: Vec<String> = (0..20_000)
             .map(|nth| format!("{{\"ä€😀\": \"{}\"}}", "é".repeat(nth % 90)))
             .collect();
-        let text: String = lines.iter().map(|line| format!(" {line}\r\n\n")).collect();
+        let text: String = lines.iter().map(|line| format!("{line} \r\n\n")).collect();
         let wide = |bytes: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(bytes).collect() };
         let (little, big) = (wide(u16::to_le_bytes), wide(u16::to_be_bytes));
         let utf8 = text.as_bytes().to_vec();
@@ -237,16 +207,16 @@ mod tests {
         ] {
             let found = rows(&[mark, bytes].concat(), 3);
             assert_eq!(found.len(), lines.len());
-            let (mut number, mut offset) = (1, mark.len() as u64);
+            let (mut number, mut offset) = (1, mark.len());
             for (line, row) in lines.iter().zip(found) {
-                assert_eq!(row, (Some(number), Some(offset), Some(line.clone()), None));
+                assert_eq!(row, format!("x: cannot read line {number} at byte {offset}"));
                 number += 2;
                 let len = if is_wide {
                     2 * line.encode_utf16().count()
                 } else {
                     line.len()
                 };
-                offset += (len + if is_wide { 8 } else { 4 }) as u64;
+                offset += len + if is_wide { 8 } else { 4 };
             }
         }
     }
@@ -266,43 +236,18 @@ mod tests {
                 let found = rows((lines.join("\n") + end).as_bytes(), 2);
                 assert_eq!(found.len(), lines.len());
                 let mut offset = 0;
-                for (nth, (line, mut row)) in lines.iter().zip(sorted(found)).enumerate() {
-                    let is_long = errors.contains(&nth);
-                    assert_eq!(row.2.take().as_ref(), (!is_long).then_some(line), "line {nth}");
-                    let why = is_long.then(|| "it has more than 2 MiB".to_owned());
-                    assert_eq!(row, (Some(nth as u64 + 1), Some(offset), None, why));
-                    offset += line.len() as u64 + 1;
+                for (nth, (line, row)) in lines.iter().zip(found).enumerate() {
+                    let why = if errors.contains(&nth) {
+                        ": it has more than 2 MiB"
+                    } else {
+                        ""
+                    };
+                    let number = nth + 1;
+                    assert_eq!(row, format!("x: cannot read line {number} at byte {offset}{why}"));
+                    offset += line.len() + 1;
                 }
             }
         }
-    }
-
-    /// The error of each row of a file with this name, or why it is refused.
-    fn errors(name: &str, text: &str, source: Option<&str>) -> Result<Vec<Option<String>>, String> {
-        use arrow_array::cast::AsArray;
-
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder that can be made");
-        std::fs::write(&path, text).expect("a file that can be written");
-        let path = path.to_str().expect("a path");
-        let paths = expand(&LocalStorage, path, SOURCE_FILES, "a test", Interrupt::NEVER).expect("a file");
-        let is_named = |known: &&Source| source.is_some_and(|name| known.names.contains(&name));
-        let settings = SourceSettings {
-            source: SOURCES.iter().find(is_named),
-            ..SourceSettings::default()
-        };
-        let columns = [column("error")];
-        let mut thread = LineScan::of_events(paths, settings, &columns).thread();
-        let mut rows = Vec::new();
-        while let Some(batch) = thread
-            .next(&LocalStorage, Interrupt::NEVER)
-            .map_err(|why| why.to_string())?
-        {
-            let errors = batch.rows.column(0).as_string_view().iter();
-            rows.extend(errors.map(|error| Some(error?.replace(path, "x"))));
-        }
-        Ok(rows)
     }
 
     const EVENT: &str =
@@ -311,7 +256,7 @@ mod tests {
 
     /// How many rows are events without an error, and the errors of the others.
     fn counted(name: &str, text: &str, source: Option<&str>) -> (usize, Vec<String>) {
-        match errors(name, text, source) {
+        match errors(name, text.as_bytes(), source, 1) {
             Ok(rows) => {
                 let errors: Vec<_> = rows.iter().flatten().cloned().collect();
                 (rows.len() - errors.len(), errors)
@@ -408,10 +353,5 @@ mod tests {
         }
         let empty = sentinel("<DataItem type='a'><EventData/></DataItem>");
         assert_eq!(counted("x.json", &empty, None), (1, vec![]));
-    }
-
-    fn sorted<T: Ord>(mut rows: Vec<T>) -> Vec<T> {
-        rows.sort();
-        rows
     }
 }
