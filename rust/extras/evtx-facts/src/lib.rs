@@ -32,11 +32,15 @@ pub use rows::{Fact, Record};
 pub use starts::{Starting, starts};
 pub use told::{Told, told};
 
-/// Finds the facts of some machines, from what their logs say.
+/// What `read` makes of the facts of some machines, which are made from what their logs say.
 ///
 /// # Errors
 /// [`Interrupted`].
-pub fn facts(logs: &Logs<'_>, found: impl FnMut(&Fact<'_>), interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+pub fn facts<T>(
+    logs: &Logs<'_>,
+    read: impl FnOnce(&[Fact<'_>]) -> T,
+    interrupt: Interrupt<'_>,
+) -> Result<T, Interrupted> {
     let texts = Texts::of(logs, interrupt)?;
     let mut rows = Rows::of(logs, &texts, interrupt)?;
     let mut events = std::mem::take(&mut rows.events);
@@ -65,6 +69,5 @@ pub fn facts(logs: &Logs<'_>, found: impl FnMut(&Fact<'_>), interrupt: Interrupt
         fact.evidence.sort_unstable();
         fact.evidence.dedup();
     }
-    all.iter().for_each(found);
-    Ok(())
+    Ok(read(&all))
 }

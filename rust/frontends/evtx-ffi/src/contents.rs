@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, ListArray, RecordBatch, UInt32Array, new_null_array};
-use arrow_buffer::{Buffer, OffsetBuffer};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, UInt32Array, new_null_array};
+use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
@@ -20,7 +20,7 @@ use evtx_scan::{LocalStorage, ScanError, ScanPath, Storage, StorageError, Storag
 use crate::arguments::EvtxArguments;
 use crate::boundary::EvtxError;
 use crate::paths::EvtxPaths;
-use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, VOLATILE, structs};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, VOLATILE, list, list_array, structs};
 use crate::vectors::ARRAYS;
 
 /// The macro that calls the functions.
@@ -47,7 +47,6 @@ pub(crate) fn functions() -> [ScalarFunction; 2] {
     let content = Field::new("content", DataType::Binary, true);
     let filename = Field::new("filename", DataType::Utf8, true);
     let number = Field::new("number", DataType::FixedSizeBinary(16), true);
-    let numbers = Field::new("numbers", DataType::List(Arc::new(number.clone())), true);
     // JSON is a type of an extension, which not every client has.
     let plain = |field: &Arc<Field>| match field.extension_type_name() {
         Some("arrow.json") => Field::new(field.name(), DataType::Utf8, true),
@@ -60,7 +59,7 @@ pub(crate) fn functions() -> [ScalarFunction; 2] {
             description: "A number for each row of evtx_records, which calls it.",
             example: "SELECT len(evtx_content_rows(content, filename)) FROM read_blob('Security.evtx')",
             parameters: vec![content.clone(), filename.clone()],
-            result: numbers,
+            result: list("numbers", number.data_type().clone()),
             make: Box::new(|| Box::new(Numbers)),
         },
         ScalarFunction {
@@ -192,7 +191,7 @@ impl OpenLog {
             take(column, &rows, None)
         });
         let columns = columns.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        Ok(Arc::new(structs(fields, columns, None)))
+        Ok(structs(fields, columns, None))
     }
 }
 
@@ -219,9 +218,7 @@ impl Scalar for Numbers {
         }
         let numbers = FixedSizeBinaryArray::try_new(16, Buffer::from_vec(numbers.into_flattened()), None);
         let numbers = numbers.map_err(|error| error.to_string())?;
-        let item = Field::new_list_field(numbers.data_type().clone(), true);
-        let lists = ListArray::try_new(item.into(), OffsetBuffer::from_lengths(counts), Arc::new(numbers), None);
-        Ok(Arc::new(lists.map_err(|error| error.to_string())?))
+        Ok(list_array(Arc::new(numbers), counts, None))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, StringViewBuilder, TimestampNanosecondBuilder, UInt32Builder, UInt64Builder};
-use arrow_array::{ArrayRef, StructArray};
+use arrow_array::builder::{ListBuilder, StringViewBuilder};
+use arrow_array::{Array, ArrayRef, StringViewArray, TimestampNanosecondArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Fields};
+use arrow_select::concat::concat;
 use evtx_codes::RolesReader;
 use evtx_events::{AccountNames, account_names};
 use evtx_facts::{End, Fact, Logs, Starting, Told, facts, starts, told};
@@ -14,7 +15,8 @@ use crate::boundary::EvtxError;
 use crate::names::{computer_fields, computer_name, name_use, use_fields};
 use crate::places::{record, record_parameters, text_len};
 use crate::scalar::{
-    Caller, EvtxVector, Scalar, ScalarFunction, TIME, Unchecked, fields, items, list, list_array, list_of, structs,
+    Caller, EvtxVector, Scalar, ScalarFunction, TIME, Unchecked, column, columns_of, fields, items, list, list_array,
+    list_of, structs,
 };
 
 /// The columns of a record that a fact cites.
@@ -192,7 +194,7 @@ impl Scalar for Facts {
         ) else {
             return Err("evtx_fact_list has five arguments".into());
         };
-        let (mut found, mut lengths) = (Columns::default(), Vec::new());
+        let (mut found, mut lengths) = (vec![fact_array(&[])], Vec::new());
         for row in 0..files.rows {
             // SAFETY: by the contract of this function.
             let (rows, computers, ends, uses, wrapped) = unsafe {
@@ -216,72 +218,39 @@ impl Scalar for Facts {
                 names: &AccountNames::new(&names, interrupt).map_err(ScanError::from)?,
                 wrapped: &wrapped,
             };
-            let mut count = 0;
-            let push = |fact: &Fact<'_>| {
-                found.push(fact);
-                count += 1;
-            };
-            facts(&logs, push, interrupt).map_err(ScanError::from)?;
-            lengths.push(count);
+            let of_row = facts(&logs, fact_array, interrupt).map_err(ScanError::from)?;
+            lengths.push(of_row.len());
+            found.push(of_row);
         }
-        Ok(list_array(found.finish(), lengths, None))
+        let found: Vec<&dyn Array> = found.iter().map(AsRef::as_ref).collect();
+        let all = concat(&found).map_err(|error| error.to_string())?;
+        Ok(list_array(all, lengths, None))
     }
 }
 
-/// The columns of facts, in the order of [`fact_fields`].
-#[derive(Default)]
-struct Columns {
-    texts: [StringViewBuilder; 9],
-    times: [TimestampNanosecondBuilder; 2],
-    events: UInt64Builder,
-    /// How many records each fact cites.
-    cited: Vec<usize>,
-    files: StringViewBuilder,
-    record_ids: UInt64Builder,
-    event_ids: UInt32Builder,
-    times_of_records: TimestampNanosecondBuilder,
-    doubts: ListBuilder<StringViewBuilder>,
-}
-
-impl Columns {
-    fn push(&mut self, fact: &Fact<'_>) {
-        let texts = self.texts.iter_mut().zip(fact.texts());
-        texts.for_each(|(builder, text)| builder.append_option(text));
-        let times = self.times.iter_mut().zip([fact.first, fact.last]);
-        times.for_each(|(builder, time)| builder.append_option(time));
-        self.events.append_value(fact.events);
-        self.cited.push(fact.evidence.len());
-        for record in &fact.evidence {
-            self.files.append_option(record.file);
-            self.record_ids.append_option(record.record_id);
-            self.event_ids.append_option(record.event_id);
-            self.times_of_records.append_option(record.time);
-        }
-        self.doubts.append_value(fact.doubts.iter().map(Some));
-    }
-
-    fn finish(mut self) -> StructArray {
-        let text = |builder: &mut StringViewBuilder| Arc::new(builder.finish()) as ArrayRef;
-        let records: Vec<ArrayRef> = vec![
-            Arc::new(self.files.finish()),
-            Arc::new(self.record_ids.finish()),
-            Arc::new(self.event_ids.finish()),
-            Arc::new(self.times_of_records.finish()),
-        ];
-        let records = structs(&fields(RECORD), records, None);
-        let mut columns: Vec<_> = self.texts.iter_mut().map(text).collect();
-        columns.extend(
-            self.times
-                .iter_mut()
-                .map(|builder| Arc::new(builder.finish()) as ArrayRef),
-        );
-        columns.push(Arc::new(self.events.finish()));
-        columns.extend([
-            list_array(records, self.cited, None),
-            Arc::new(self.doubts.finish()) as ArrayRef,
-        ]);
-        structs(&fact_fields(), columns, None)
-    }
+/// Facts as structs of [`fact_fields`].
+fn fact_array(facts: &[Fact<'_>]) -> ArrayRef {
+    let all = || facts.iter().flat_map(|fact| &fact.evidence);
+    let records = vec![
+        column::<StringViewArray, _>(all().map(|record| record.file)),
+        column::<UInt64Array, _>(all().map(|record| record.record_id)),
+        column::<UInt32Array, _>(all().map(|record| record.event_id)),
+        column::<TimestampNanosecondArray, _>(all().map(|record| record.time)),
+    ];
+    let records = structs(&fields(RECORD), records, None);
+    let mut doubts = ListBuilder::new(StringViewBuilder::new());
+    facts
+        .iter()
+        .for_each(|fact| doubts.append_value(fact.doubts.iter().map(Some)));
+    let mut columns = columns_of(facts.iter().map(Fact::texts));
+    columns.extend([
+        column::<TimestampNanosecondArray, _>(facts.iter().map(|fact| fact.first)),
+        column::<TimestampNanosecondArray, _>(facts.iter().map(|fact| fact.last)),
+        column::<UInt64Array, _>(facts.iter().map(|fact| Some(fact.events))),
+        list_array(records, facts.iter().map(|fact| fact.evidence.len()), None),
+        Arc::new(doubts.finish()),
+    ]);
+    structs(&fact_fields(), columns, None)
 }
 
 struct Starts;
@@ -304,18 +273,18 @@ impl Scalar for Starts {
                 })
             }
         }
-        let (mut computers, mut numbers, mut lengths) = (StringViewBuilder::new(), UInt64Builder::new(), Vec::new());
+        let (mut found, mut lengths) = (Vec::new(), Vec::new());
         for row in 0..vectors.first().map_or(0, |lists| lists.rows) {
             // SAFETY: by the contract of this function.
             let events = unsafe { items(vectors, row, caller, starting)? };
-            let found = starts(events, caller.interrupt).map_err(ScanError::from)?;
-            lengths.push(found.len());
-            for (computer, number) in found {
-                computers.append_option(computer);
-                numbers.append_value(number);
-            }
+            let all = starts(events, caller.interrupt).map_err(ScanError::from)?;
+            lengths.push(all.len());
+            found.extend(all);
         }
-        let columns: Vec<ArrayRef> = vec![Arc::new(computers.finish()), Arc::new(numbers.finish())];
+        let columns = vec![
+            column::<StringViewArray, _>(found.iter().map(|(computer, _)| *computer)),
+            column::<UInt64Array, _>(found.iter().map(|(_, number)| Some(*number))),
+        ];
         Ok(list_array(structs(&start_fields(), columns, None), lengths, None))
     }
 }

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BooleanBuilder, Int32Builder, ListBuilder, StringViewBuilder, TimestampNanosecondBuilder, UInt8Builder,
-    UInt64Builder,
+use arrow_array::builder::{ListBuilder, StringViewBuilder};
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, StringViewArray, TimestampNanosecondArray, UInt8Array, UInt64Array,
 };
-use arrow_array::{ArrayRef, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 use evtx_codes::LogonStep;
-use evtx_events::{Connection, LogonEvent, LogonSession, Moment, logon_sessions};
+use evtx_events::{LogonEvent, LogonSession, Moment, logon_sessions};
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, list, list_array, structs};
+use crate::scalar::{
+    Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, column, columns_of, list, list_array, map,
+    structs,
+};
 
 fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true)
@@ -71,8 +73,6 @@ fn session_fields() -> Fields {
 
 /// The functions.
 pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
-    let pair = DataType::Struct(vec![text("key"), text("value")].into());
-    let entries = Field::new("entries", pair, false);
     [
         ScalarFunction {
             name: "evtx_logon_step",
@@ -81,7 +81,7 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
             parameters: vec![
                 text("provider"),
                 Field::new("event_id", DataType::UInt32, true),
-                Field::new("data", DataType::Map(entries.into(), false), true),
+                map("data"),
                 text("user_sid"),
             ],
             result: Field::new("step", DataType::Struct(step_fields()), true),
@@ -113,9 +113,7 @@ impl Scalar for Steps {
             return Err("evtx_logon_step has four arguments".into());
         };
         let data = Pairs::new([lists, pairs, keys, values]);
-        let mut texts: [StringViewBuilder; 11] = Default::default();
-        let (mut steps, mut types, mut known) = (UInt8Builder::new(), Int32Builder::new(), Vec::new());
-        let (mut fields, mut unchecked) = (Vec::new(), Unchecked::default());
+        let (mut steps, mut fields, mut unchecked) = (Vec::new(), Vec::new(), Unchecked::default());
         for row in 0..providers.rows {
             fields.clear();
             // SAFETY: by the contract of this function.
@@ -130,19 +128,17 @@ impl Scalar for Steps {
             let step = provider
                 .zip(id)
                 .and_then(|(provider, id)| LogonStep::read(provider, id, &fields, sid));
-            let of_step = step.as_ref().map_or([None; 11], LogonStep::texts);
-            texts
-                .iter_mut()
-                .zip(of_step)
-                .for_each(|(builder, text)| builder.append_option(text));
-            steps.append_option(step.as_ref().map(|step| step.step));
-            types.append_option(step.as_ref().and_then(|step| step.logon_type));
-            known.push(step.is_some());
+            steps.push(step);
         }
-        let texts = texts.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
-        let numbers: [ArrayRef; 2] = [Arc::new(steps.finish()), Arc::new(types.finish())];
-        let columns = texts.chain(numbers).collect();
-        Ok(Arc::new(structs(&step_fields(), columns, Some(known.into()))))
+        let texts = steps
+            .iter()
+            .map(|step| step.as_ref().map_or([None; 11], LogonStep::texts));
+        let mut columns = columns_of(texts);
+        let known = || steps.iter().map(Option::as_ref);
+        columns.push(column::<UInt8Array, _>(known().map(|step| Some(step?.step))));
+        columns.push(column::<Int32Array, _>(known().map(|step| step?.logon_type)));
+        let valid: Vec<_> = steps.iter().map(Option::is_some).collect();
+        Ok(structs(&step_fields(), columns, Some(valid.into())))
     }
 }
 
@@ -199,110 +195,65 @@ impl Scalar for Sessions {
         let &[lists, ref items @ .., all_accounts] = vectors else {
             return Err("evtx_logon_sessions has two arguments".into());
         };
-        let (mut found, mut lengths, mut valid) = (Columns::default(), Vec::new(), Vec::new());
+        let (mut events, mut valid) = (Vec::new(), Vec::new());
         for row in 0..lists.rows {
-            let mut events = Vec::new();
+            let mut of_row = Vec::new();
             // SAFETY: by the contract of this function.
             for (step, item) in unsafe { lists.items(row) }.enumerate() {
                 caller.interrupt.check_step(step).map_err(ScanError::from)?;
                 // SAFETY: as above.
-                events.extend(unsafe { event(items, item)? });
+                of_row.extend(unsafe { event(items, item)? });
             }
             // SAFETY: as above.
-            let all_accounts = unsafe { all_accounts.value::<u8>(row) } == Some(1);
-            let sessions = logon_sessions(&events, all_accounts, caller.interrupt).map_err(ScanError::from)?;
-            sessions.iter().for_each(|session| found.push(session));
-            lengths.push(sessions.len());
+            events.push((of_row, unsafe { all_accounts.value::<u8>(row) } == Some(1)));
             valid.push(lists.is_valid(row));
         }
-        let sessions = found.finish();
-        Ok(list_array(sessions, lengths, Some(valid.into())))
-    }
-}
-
-/// The columns of sessions, in the order of [`session_fields`].
-#[derive(Default)]
-struct Columns {
-    texts: [StringViewBuilder; 10],
-    /// The time stamps, and the times in the order of the logs.
-    times: [TimestampNanosecondBuilder; 4],
-    numbers: [UInt64Builder; 2],
-    types: Int32Builder,
-    claims: BooleanBuilder,
-    connected: [TimestampNanosecondBuilder; 2],
-    hosts: StringViewBuilder,
-    /// How many connections each session has, if it has any list of them.
-    connections: Vec<Option<usize>>,
-    other_ids: ListBuilder<StringViewBuilder>,
-    accepted: BooleanBuilder,
-    contested: BooleanBuilder,
-}
-
-impl Columns {
-    fn push(&mut self, session: &LogonSession<'_>) {
-        let texts = self.texts.iter_mut().zip(session.texts());
-        texts.for_each(|(builder, text)| builder.append_option(text));
-        let ends = [session.logon_time, session.logoff_time];
-        let stamps = ends.iter().map(|end| end.and_then(|end| end.time));
-        let times = stamps.chain(ends.iter().map(|end| end.and_then(|end| end.log_time)));
-        let times = self.times.iter_mut().zip(times);
-        times.for_each(|(builder, time)| builder.append_option(time));
-        let numbers = self.numbers.iter_mut().zip(ends);
-        numbers.for_each(|(builder, end)| builder.append_option(end.and_then(|end| end.number)));
-        self.types.append_option(session.logon_type);
-        self.claims.append_value(session.claims_own_name);
-        self.connections.push(session.connections.as_ref().map(Vec::len));
-        for Connection {
-            connected,
-            disconnected,
-            remote_host,
-        } in session.connections.iter().flatten()
-        {
-            self.connected[0].append_option(*connected);
-            self.connected[1].append_option(*disconnected);
-            self.hosts.append_option(remote_host.as_deref());
+        let (mut sessions, mut lengths) = (Vec::new(), Vec::new());
+        for (of_row, all_accounts) in &events {
+            let found = logon_sessions(of_row, *all_accounts, caller.interrupt).map_err(ScanError::from)?;
+            lengths.push(found.len());
+            sessions.extend(found);
         }
-        self.other_ids.append_value(session.other_logon_ids.iter().map(Some));
-        self.accepted.append_value(session.is_accepted);
-        self.contested.append_value(session.is_contested);
+        Ok(list_array(session_array(&sessions), lengths, Some(valid.into())))
     }
+}
 
-    fn finish(mut self) -> StructArray {
-        let mut columns: Vec<ArrayRef> = Vec::new();
-        columns.extend(
-            self.texts
-                .iter_mut()
-                .map(|builder| Arc::new(builder.finish()) as ArrayRef),
-        );
-        columns.extend(
-            self.times
-                .iter_mut()
-                .map(|builder| Arc::new(builder.finish()) as ArrayRef),
-        );
-        columns.extend(
-            self.numbers
-                .iter_mut()
-                .map(|builder| Arc::new(builder.finish()) as ArrayRef),
-        );
-        let [mut from, mut until] = self.connected;
-        let connections: Vec<ArrayRef> = vec![
-            Arc::new(from.finish()),
-            Arc::new(until.finish()),
-            Arc::new(self.hosts.finish()),
-        ];
-        let connections = structs(&connection_fields(), connections, None);
-        let lengths = self.connections.iter().map(|count| count.unwrap_or_default());
-        let valid: Vec<_> = self.connections.iter().map(Option::is_some).collect();
-        let connections = list_array(connections, lengths, Some(valid.into()));
-        let others: [ArrayRef; 6] = [
-            Arc::new(self.types.finish()),
-            Arc::new(self.claims.finish()),
-            connections,
-            Arc::new(self.other_ids.finish()),
-            Arc::new(self.accepted.finish()),
-            Arc::new(self.contested.finish()),
-        ];
-        columns.extend(others);
-        structs(&session_fields(), columns, None)
-    }
+/// Sessions as structs of [`session_fields`].
+fn session_array(sessions: &[LogonSession<'_>]) -> ArrayRef {
+    type Session<'s, 'e> = &'s LogonSession<'e>;
+    let times = |of: fn(Session<'_, '_>) -> Option<i64>| column::<TimestampNanosecondArray, _>(sessions.iter().map(of));
+    let numbers = |of: fn(Session<'_, '_>) -> Option<u64>| column::<UInt64Array, _>(sessions.iter().map(of));
+    let truths =
+        |of: fn(Session<'_, '_>) -> bool| column::<BooleanArray, _>(sessions.iter().map(|session| Some(of(session))));
+    let all = || sessions.iter().flat_map(|session| session.connections.iter().flatten());
+    let connections = vec![
+        column::<TimestampNanosecondArray, _>(all().map(|connection| connection.connected)),
+        column::<TimestampNanosecondArray, _>(all().map(|connection| connection.disconnected)),
+        column::<StringViewArray, _>(all().map(|connection| connection.remote_host.as_deref())),
+    ];
+    let lengths = sessions
+        .iter()
+        .map(|session| session.connections.as_ref().map_or(0, Vec::len));
+    let valid: Vec<_> = sessions.iter().map(|session| session.connections.is_some()).collect();
+    let connections = structs(&connection_fields(), connections, None);
+    let mut other_ids = ListBuilder::new(StringViewBuilder::new());
+    sessions
+        .iter()
+        .for_each(|session| other_ids.append_value(session.other_logon_ids.iter().map(Some)));
+    let mut columns = columns_of(sessions.iter().map(LogonSession::texts));
+    columns.extend([
+        times(|session| session.logon_time?.time),
+        times(|session| session.logoff_time?.time),
+        times(|session| session.logon_time?.log_time),
+        times(|session| session.logoff_time?.log_time),
+        numbers(|session| session.logon_time?.number),
+        numbers(|session| session.logoff_time?.number),
+        column::<Int32Array, _>(sessions.iter().map(|session| session.logon_type)),
+        truths(|session| session.claims_own_name),
+        list_array(connections, lengths, Some(valid.into())),
+        Arc::new(other_ids.finish()),
+        truths(|session| session.is_accepted),
+        truths(|session| session.is_contested),
+    ]);
+    structs(&session_fields(), columns, None)
 }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
-use arrow_array::builder::{BooleanBuilder, ListBuilder, StringViewBuilder, TimestampNanosecondBuilder, UInt64Builder};
+use arrow_array::builder::{ListBuilder, StringViewBuilder};
+use arrow_array::{ArrayRef, BooleanArray, StringViewArray, TimestampNanosecondArray, UInt64Array};
 use arrow_schema::{DataType, Fields};
 use evtx_events::{AccountName, ComputerName, Evidence, NameUse, account_names, machines};
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
 use crate::scalar::{
-    Caller, EvtxVector, Scalar, ScalarFunction, TIME, fields, items, list, list_array, list_of, structs,
+    Caller, EvtxVector, Scalar, ScalarFunction, TIME, column, fields, items, list, list_array, list_of, structs,
 };
 
 /// The columns of [`ComputerName`].
@@ -183,10 +183,7 @@ struct Names;
 impl Scalar for Names {
     /// NULL for NULL. Uses without a SID or a name are left out.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let mut texts: [StringViewBuilder; 4] = Default::default();
-        let mut seen: [TimestampNanosecondBuilder; 2] = Default::default();
-        let (mut renamed, mut places): (_, [UInt64Builder; 2]) = (BooleanBuilder::new(), Default::default());
-        let (mut lengths, mut valid) = (Vec::new(), Vec::new());
+        let (mut found, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
         for row in 0..vectors[0].rows {
             // SAFETY: by the contract of this function.
             let uses = unsafe { items(vectors, row, caller, name_use)? };
@@ -194,48 +191,24 @@ impl Scalar for Names {
             let names = account_names(&uses, caller.interrupt).map_err(ScanError::from)?;
             lengths.push(names.len());
             valid.push(vectors[0].is_valid(row));
-            for AccountName {
-                computer,
-                sid,
-                name,
-                first_seen,
-                last_seen,
-                is_renamed,
-                source,
-                log,
-                place,
-            } in names
-            {
-                let of_name = [computer, Some(sid), Some(&name), Some(source)];
-                texts
-                    .iter_mut()
-                    .zip(of_name)
-                    .for_each(|(builder, text)| builder.append_option(text));
-                seen.iter_mut()
-                    .zip([first_seen, last_seen])
-                    .for_each(|(builder, time)| builder.append_option(time));
-                renamed.append_value(is_renamed);
-                places
-                    .iter_mut()
-                    .zip([log, place])
-                    .for_each(|(builder, number)| builder.append_option(number));
-            }
+            found.extend(names);
         }
-        let [computers, sids, names, sources] = texts.each_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
-        let [first, last] = seen.each_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
-        let [logs, places] = places.each_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
-        let columns = vec![
-            computers,
-            sids,
-            names,
-            first,
-            last,
-            Arc::new(renamed.finish()),
-            sources,
-            logs,
-            places,
-        ];
-        let names = structs(&name_fields(), columns, None);
-        Ok(list_array(names, lengths, Some(valid.into())))
+        Ok(list_array(name_array(&found), lengths, Some(valid.into())))
     }
+}
+
+/// Names as structs of [`name_fields`].
+fn name_array(names: &[AccountName<'_>]) -> ArrayRef {
+    let columns = vec![
+        column::<StringViewArray, _>(names.iter().map(|of| of.computer)),
+        column::<StringViewArray, _>(names.iter().map(|of| Some(of.sid))),
+        column::<StringViewArray, _>(names.iter().map(|of| Some(&of.name))),
+        column::<TimestampNanosecondArray, _>(names.iter().map(|of| of.first_seen)),
+        column::<TimestampNanosecondArray, _>(names.iter().map(|of| of.last_seen)),
+        column::<BooleanArray, _>(names.iter().map(|of| Some(of.is_renamed))),
+        column::<StringViewArray, _>(names.iter().map(|of| Some(of.source))),
+        column::<UInt64Array, _>(names.iter().map(|of| of.log)),
+        column::<UInt64Array, _>(names.iter().map(|of| of.place)),
+    ];
+    structs(&name_fields(), columns, None)
 }

@@ -8,19 +8,10 @@ use arrow_schema::{DataType, Field, Fields};
 use evtx_codes::{Event, Machine, Roles, RolesReader, UserData, Writer, remote_host};
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, structs};
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, map, structs};
 
 fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true)
-}
-
-fn map(name: &str) -> Field {
-    let pair = DataType::Struct(vec![text("key"), text("value")].into());
-    Field::new(
-        name,
-        DataType::Map(Field::new("entries", pair, false).into(), false),
-        true,
-    )
 }
 
 /// The columns of the roles.
@@ -131,7 +122,7 @@ impl Scalar for RolesOfRows {
         let texts = texts.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
         let truths = truths.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
         let columns = texts.chain(truths).collect();
-        Ok(Arc::new(structs(&roles_fields(), columns, None)))
+        Ok(structs(&roles_fields(), columns, None))
     }
 }
 
@@ -171,7 +162,7 @@ impl Scalar for UserDataOfRows {
             .into_iter()
             .chain(maps)
             .collect();
-        Ok(Arc::new(structs(&user_data_fields(), columns, None)))
+        Ok(structs(&user_data_fields(), columns, None))
     }
 }
 

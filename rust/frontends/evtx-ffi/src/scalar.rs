@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
+use arrow_array::builder::StringViewBuilder;
 use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
@@ -158,20 +159,37 @@ pub(crate) unsafe fn items<T>(
 }
 
 /// A struct of columns. Texts are views, as the writers of vectors need them.
-pub(crate) fn structs(fields: &Fields, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>) -> StructArray {
+pub(crate) fn structs(fields: &Fields, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>) -> ArrayRef {
     let of = |(field, column): (&FieldRef, &ArrayRef)| Field::clone(field).with_data_type(column.data_type().clone());
-    StructArray::new(fields.iter().zip(&columns).map(of).collect(), columns, nulls)
+    let fields = fields.iter().zip(&columns).map(of).collect();
+    Arc::new(StructArray::new(fields, columns, nulls))
 }
 
-/// The lists of structs, with so many in each row.
+/// A column of values.
+pub(crate) fn column<A: Array + FromIterator<T> + 'static, T>(values: impl Iterator<Item = T>) -> ArrayRef {
+    Arc::new(values.collect::<A>())
+}
+
+/// The columns of rows of texts.
+pub(crate) fn columns_of<'t, const N: usize>(rows: impl Iterator<Item = [Option<&'t str>; N]>) -> Vec<ArrayRef> {
+    let mut columns: [StringViewBuilder; N] = std::array::from_fn(|_| StringViewBuilder::new());
+    for row in rows {
+        let texts = columns.iter_mut().zip(row);
+        texts.for_each(|(column, text)| column.append_option(text));
+    }
+    let columns = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef);
+    columns.collect()
+}
+
+/// Lists of items, with so many in each row.
 pub(crate) fn list_array(
-    items: StructArray,
+    items: ArrayRef,
     lengths: impl IntoIterator<Item = usize>,
     nulls: Option<NullBuffer>,
 ) -> ArrayRef {
     let item = Field::new_list_field(items.data_type().clone(), true);
     let offsets = OffsetBuffer::from_lengths(lengths);
-    Arc::new(ListArray::new(item.into(), offsets, Arc::new(items), nulls))
+    Arc::new(ListArray::new(item.into(), offsets, items, nulls))
 }
 
 /// The type of times.
@@ -189,6 +207,16 @@ pub(crate) fn list(name: &str, item: DataType) -> Field {
 
 pub(crate) fn list_of(item: DataType) -> DataType {
     DataType::List(Field::new_list_field(item, true).into())
+}
+
+/// A parameter or a column that is a map of texts.
+pub(crate) fn map(name: &str) -> Field {
+    let pair = DataType::Struct(fields(["key", "value"].map(|name| (name, DataType::Utf8))));
+    Field::new(
+        name,
+        DataType::Map(Field::new("entries", pair, false).into(), false),
+        true,
+    )
 }
 
 /// How long to wait before the next look for an interrupt.
