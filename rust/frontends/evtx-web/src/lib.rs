@@ -7,6 +7,7 @@
 //! A panic ends the instance with a trap. [`evtx_answer`] then has its message.
 
 mod files;
+mod columns;
 mod functions;
 mod session;
 
