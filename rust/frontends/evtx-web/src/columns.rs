@@ -54,7 +54,7 @@ impl<'f> Column<'f> {
 
     /// Adds a value of the next texts: one for each field of a struct, and otherwise one. A list is a text of [`items`], but times have
     /// commas between. The texts live as long as the column.
-    pub(crate) fn push<'t>(&mut self, texts: &mut dyn Iterator<Item = Option<&'t str>>) {
+    pub(crate) fn push(&mut self, texts: &mut dyn Iterator<Item = Option<&str>>) {
         let mut element = Some(Vec::new());
         match self.data_type {
             DataType::Struct(_) => self.inner.iter_mut().for_each(|field| field.push(texts)),
