@@ -244,21 +244,40 @@ mod tests {
             }
         };
         let record = |digest, id, time, old, new| {
-            [digest, "pc", "System", "x", id, id, time, old, new, "", "0"].map(item).concat()
+            [digest, "pc", "System", "x", id, id, time, old, new, "", "0"]
+                .map(item)
+                .concat()
         };
         let hour = 3_600_000_000_000_i64;
         let [one, two] = [hour, 2 * hour].map(|time| time.to_string());
         let records = record("7", "1", &two, "", "") + &record("8", "2", &one, &two, &one);
         let places = called("log_places", 1, &[Some(&records), None]);
         let place = |digest| {
-            format!("{{'digest': {digest}, 'machine': \"pc\", 'log_time': {hour}, 'is_contested': false, 'is_woken': false}}")
+            format!(
+                "{{'digest': {digest}, 'machine': \"pc\", 'log_time': {hour}, 'is_contested': false, 'is_woken': false}}"
+            )
         };
         let expected = [Some(format!("[{}, {}]", place(7), place(8))), Some("[]".to_owned())];
         assert_eq!(places, expected);
-        let data = ["OldTime", "2024-01-01T10:00:00Z", "NewTime", "2024-01-01T09:00:00Z"].map(item).concat();
-        let row = [None, None, None, Some("1"), Some("5"), Some("1"), None, Some(&*data), None];
+        let data = ["OldTime", "2024-01-01T10:00:00Z", "NewTime", "2024-01-01T09:00:00Z"]
+            .map(item)
+            .concat();
+        let row = [
+            None,
+            None,
+            None,
+            Some("1"),
+            Some("5"),
+            Some("1"),
+            None,
+            Some(&*data),
+            None,
+        ];
         let stamp = called("record_stamp", 9, &row).remove(0).expect("a struct");
-        assert!(stamp.contains("'old_time': 1704103200000000000, 'new_time': 1704099600000000000"), "{stamp}");
+        assert!(
+            stamp.contains("'old_time': 1704103200000000000, 'new_time': 1704099600000000000"),
+            "{stamp}"
+        );
         let rows = [&[Some("x"), Some("1"), None], &row[..]].concat();
         let told = called("fact_row", 12, &rows).remove(0).expect("a row");
         let facts = called("fact_list", 5, &[Some(&*item(&told)), None, None, None, None]);
