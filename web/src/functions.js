@@ -60,7 +60,8 @@ const PLACED = [
   ...["time", "old_time", "new_time", "wake_time"].map((name) => `epoch_ns(x.${name})`), "x.is_late::INTEGER",
 ];
 const END = [
-  ...["computer", "channel", "filename", "provider", "record_id", "event_record_id", "event_id"].map((name) => `x.${name}`), "epoch_ns(x.time)",
+  ...["x.computer", "x.channel", "x.filename", "epoch_ns(x.place.time)"],
+  ...["record_id", "event_record_id", "event_id", "provider"].map((name) => `x.place.${name}`),
 ];
 const FACT = ["computer", "topic", "level", "fact", "account", "account_sid", "source", "target", "detail"];
 const START = ["x.computer", "x.number", "epoch_ns(x.log_time)", "x.event_id", "x.process"];

@@ -17,12 +17,12 @@ hours AS MATERIALIZED (
     SELECT computer, channel, filename, count(*)::UBIGINT AS records, min(event_record_id) AS first_number, max(event_record_id) AS last_number,
            arg_min(time, event_record_id) AS first, arg_max(time, event_record_id) AS last,
            min(event_record_id::HUGEINT - record_id) AS least, max(event_record_id::HUGEINT - record_id) AS most,
-           CASE WHEN hour IS NOT NULL THEN list_distinct(arg_min(place, (time, record_id), 2) || arg_max(place, (time, record_id), 2) || [
+           CASE WHEN hour IS NOT NULL THEN list_distinct(min(place, 2) || max(place, 2) || [
                CASE WHEN arg_min(time, record_id) > min(time) + INTERVAL 5 MINUTES THEN arg_min(place, record_id) END,
                CASE WHEN arg_max(time, record_id) < max(time) - INTERVAL 5 MINUTES THEN arg_max(place, record_id) END]) END AS ends
     FROM (SELECT *, time_created AS time, date_trunc('hour', time) AS hour,
-                 {computer: computer, channel: channel, filename: filename, provider: provider, record_id: TRY_CAST(record_id AS UBIGINT),
-                  event_record_id: TRY_CAST(event_record_id AS UBIGINT), event_id: TRY_CAST(event_id AS UINTEGER), time: time} AS place
+                 {time: time, record_id: TRY_CAST(record_id AS UBIGINT), event_record_id: TRY_CAST(event_record_id AS UBIGINT),
+                  event_id: TRY_CAST(event_id AS UINTEGER), provider: provider} AS place
           FROM evtx_facts_events)
     GROUP BY computer, channel, filename, hour
 ),
@@ -34,11 +34,11 @@ rows AS (
 )
 SELECT computer, topic::ENUM ({{topics}}) AS topic, level::evtx_fact_level AS level, fact, first, last, events, account, account_sid, source, target, detail, evidence, doubts
 FROM (SELECT unnest(evtx_fact_list(
-          (SELECT list(row) FROM rows WHERE row IS NOT NULL),
+          (SELECT list(row) FROM rows),
           (SELECT list({file: coalesce(filename, ''), computer: computer, channel: channel, records: records, first_number: TRY_CAST(first_number AS UBIGINT),
                         last_number: TRY_CAST(last_number AS UBIGINT), first: first, last: last, least: least, most: most, old_host: NULL, new_host: NULL,
                         own_sid: NULL}) FROM hours),
-          (SELECT list(place) FROM (SELECT unnest(ends) AS place FROM hours) WHERE place IS NOT NULL),
+          (SELECT list({computer: computer, channel: channel, filename: filename, place: place}) FROM (SELECT *, unnest(ends) AS place FROM hours) WHERE place IS NOT NULL),
           (SELECT list(uses) FROM evtx_name_uses('evtx_facts_events') AS uses),
           (SELECT list(filename) FROM query_table(coalesce(table_of_files, 'evtx_no_files')) WHERE is_wrapped)), max_depth := 2)) AS facts
 WHERE NOT EXISTS (FROM query_table(coalesce(table_of_known, 'evtx_no_facts')) AS known

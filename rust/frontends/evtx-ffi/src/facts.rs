@@ -27,17 +27,25 @@ const RECORD: [(&str, DataType); 4] = [
     ("time", TIME),
 ];
 
+/// How many vectors the columns of [`end_fields`] have, with that of the struct in them.
+const END_VECTORS: usize = 9;
+
 /// The columns of [`End`].
-const END: [(&str, DataType); 8] = [
-    ("computer", DataType::Utf8),
-    ("channel", DataType::Utf8),
-    ("filename", DataType::Utf8),
-    ("provider", DataType::Utf8),
-    ("record_id", DataType::UInt64),
-    ("event_record_id", DataType::UInt64),
-    ("event_id", DataType::UInt32),
-    ("time", TIME),
-];
+fn end_fields() -> Fields {
+    let place = [
+        ("time", TIME),
+        ("record_id", DataType::UInt64),
+        ("event_record_id", DataType::UInt64),
+        ("event_id", DataType::UInt32),
+        ("provider", DataType::Utf8),
+    ];
+    fields([
+        ("computer", DataType::Utf8),
+        ("channel", DataType::Utf8),
+        ("filename", DataType::Utf8),
+        ("place", DataType::Struct(fields(place))),
+    ])
+}
 
 /// The columns of [`Starting`].
 const STARTING: [(&str, DataType); 5] = [
@@ -89,7 +97,7 @@ pub(crate) fn functions() -> [ScalarFunction; 3] {
             parameters: vec![
                 list("rows", DataType::Utf8),
                 list("computers", DataType::Struct(computer_fields())),
-                list("ends", DataType::Struct(fields(END))),
+                list("ends", DataType::Struct(end_fields())),
                 list("uses", DataType::Struct(use_fields())),
                 list("wrapped", DataType::Utf8),
             ],
@@ -159,9 +167,9 @@ unsafe fn told_rows(
 /// The end of an hour in an item of a list.
 ///
 /// # Safety
-/// The vectors are those of [`END`], and live as long as `'a`.
+/// The vectors are those of [`end_fields`], and live as long as `'a`.
 unsafe fn end<'a>(vectors: &[EvtxVector], item: usize) -> Result<End<'a>, EvtxError> {
-    let &[computer, channel, file, provider, record_id, number, event_id, time] = vectors else {
+    let &[computer, channel, file, _, time, record_id, number, event_id, provider] = vectors else {
         return Err("the ends are not those of evtx_fact_list".into());
     };
     // SAFETY: by the contract of this function.
@@ -185,7 +193,7 @@ impl Scalar for Facts {
     /// A list for NULL, too: one without rows.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let computers_until = 2 + 2 + computer_fields().len();
-        let uses_from = computers_until + 2 + END.len();
+        let uses_from = computers_until + 2 + END_VECTORS;
         let (Some(&[lists, texts]), Some(of_computers), Some(of_ends), Some(&[ref of_uses @ .., files, file])) = (
             vectors.first_chunk(),
             vectors.get(2..computers_until),
