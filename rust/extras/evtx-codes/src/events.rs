@@ -335,14 +335,18 @@ pub(crate) fn lines() -> impl Iterator<Item = &'static str> {
     LIST.lines().filter(|line| !line.starts_with('#'))
 }
 
-/// The IDs of events with a topic, sorted.
-pub fn events_of_topics() -> Vec<u32> {
-    let all = events().providers.values().flatten();
-    let ids: BTreeSet<_> = all
-        .filter(|(_, listed)| !listed.topics.is_empty())
-        .map(|(&id, _)| id)
-        .collect();
-    ids.into_iter().collect()
+/// The providers, in lower case, and the IDs of events with a topic, sorted.
+pub fn events_of_topics() -> (Vec<&'static str>, Vec<u32>) {
+    let (mut providers, mut ids) = (BTreeSet::new(), BTreeSet::new());
+    for (provider, listed) in &events().providers {
+        for (&id, listed) in listed {
+            if !listed.topics.is_empty() {
+                providers.insert(provider.as_str());
+                ids.insert(id);
+            }
+        }
+    }
+    (providers.into_iter().collect(), ids.into_iter().collect())
 }
 
 /// The list of events.

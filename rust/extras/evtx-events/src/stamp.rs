@@ -47,6 +47,15 @@ pub struct Stamp<'a> {
 }
 
 impl<'a> Stamp<'a> {
+    /// The events that tell about the clock or the names of their machine.
+    pub const EVENTS: [u32; 6] = [1, 4616, 4624, 4720, 4738, 6011];
+
+    /// Whether the record tells about the clock or the names of its machine.
+    pub fn tells(&self) -> bool {
+        let times = self.change.iter().chain([&self.wake_time]);
+        times.flatten().next().is_some() || self.own_sid.is_some() || self.renamed.iter().any(Option::is_some)
+    }
+
     /// What the record with these columns says.
     pub fn read(of: &Columns<'a>) -> Self {
         let value = |name: &str| {

@@ -108,14 +108,13 @@ pub fn told(
         .is_none_or(|channel| channel.eq_ignore_ascii_case("Security"));
     let is_of_security = provider.eq_ignore_ascii_case("Microsoft-Windows-Security-Auditing");
     let step = LogonStep::read(provider, id, &fields, of.user_sid).filter(|_| is_in_security || !is_of_security);
-    let stamp = Stamp::read(of);
     // Event 131 only tells where failures come from, and 4826 that Windows starts.
     let is_row = roles.topic.is_some() || roles.event.is_some() && [131, 4826].contains(&id);
-    let has_stamp = stamp.change.iter().any(Option::is_some)
-        || stamp.wake_time.is_some()
-        || stamp.own_sid.is_some()
-        || stamp.renamed.iter().any(Option::is_some);
-    if !(is_row || step.is_some() || has_stamp) {
+    if !(is_row || step.is_some() || Stamp::EVENTS.contains(&id)) {
+        return None;
+    }
+    let stamp = Stamp::read(of);
+    if !(is_row || step.is_some() || stamp.tells()) {
         return None;
     }
     let version = ["MajorVersion", "MinorVersion", "BuildVersion"].map(|name| field(&fields, name));

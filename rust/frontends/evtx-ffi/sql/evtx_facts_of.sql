@@ -31,6 +31,7 @@ rows AS (
                          time_created, TRY_CAST(event_id AS UINTEGER), user_sid, event_data, user_data) AS row
     FROM evtx_facts_events
     WHERE time_created IS NOT NULL AND event_id IN (131, 4616, 4720, 4738, 4826, 6011, {{logon events}}, {{event ids of topics}})
+          AND (lower(provider) IN ('microsoft-windows-power-troubleshooter', {{logon providers}}, {{providers of topics}}) OR starts_with(lower(provider), 'mssql$'))
 )
 SELECT computer, topic::ENUM ({{topics}}) AS topic, level::evtx_fact_level AS level, fact, first, last, events, account, account_sid, source, target, detail, evidence, doubts
 FROM (SELECT unnest(evtx_fact_list(

@@ -28,6 +28,7 @@ pub(crate) fn lists() -> Vec<(String, String)> {
         (name, sql_type) => format!("{name}: TRY_CAST({name} AS {sql_type})"),
     };
     let (providers, ids) = logon_events();
+    let (providers_of_topics, ids_of_topics) = events_of_topics();
     vec![
         (
             "{{logon providers}}".to_owned(),
@@ -38,7 +39,11 @@ pub(crate) fn lists() -> Vec<(String, String)> {
         ("{{event columns}}".to_owned(), list(event_fields().iter().map(cast))),
         (
             "{{event ids of topics}}".to_owned(),
-            list(events_of_topics().iter().map(u32::to_string)),
+            list(ids_of_topics.iter().map(u32::to_string)),
+        ),
+        (
+            "{{providers of topics}}".to_owned(),
+            list(providers_of_topics.iter().map(|name| literal(name))),
         ),
         ("{{topics}}".to_owned(), list(TOPICS.iter().map(|topic| literal(topic)))),
     ]
