@@ -2,6 +2,7 @@
 
 import random
 
+import duckdb
 import pytest
 from conftest import SAMPLES
 from made_up import ALICE, CONNECTIONS, DOMAIN, SECURITY, SESSIONS, clock, facts, failure, logon_of, record, success
@@ -481,3 +482,26 @@ def test_names_without_a_file_take_no_machine_of_others(con):
     name = """{file: f, computer: 'pc', channel: 'c', records: 1::UBIGINT, first_number: 1::UBIGINT, last_number: 1::UBIGINT, first: NULL::TIMESTAMP_NS,
         last: NULL::TIMESTAMP_NS, least: 0::HUGEINT, most: 0::HUGEINT, old_host: NULL::VARCHAR, new_host: NULL::VARCHAR, own_sid: NULL::VARCHAR}"""
     assert con.execute(f"SELECT evtx_machines([{name} FOR f IN [NULL, 'a', NULL, 'b']])").fetchone() == ([None, "pc", None, "pc"],)
+
+
+def test_infinity_is_no_time(con):
+    """Neither a fact nor a gap begins or ends then."""
+    con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES}/DC01-System.evtx')")
+    columns = "fact, account, target, events, first, last"
+    expected = con.execute(f"SELECT {columns} FROM evtx_facts_of('events') ORDER BY ALL").fetchall()
+    for time in ("infinity", "-infinity"):
+        con.execute(f"INSERT INTO events SELECT * REPLACE ('{time}'::TIMESTAMP_NS AS time_created) FROM read_evtx('{SAMPLES}/DC01-System.evtx')")
+    assert expected and con.execute(f"SELECT {columns} FROM evtx_facts_of('events') ORDER BY ALL").fetchall() == expected
+
+
+def test_numbers_stand_for_the_file_and_the_computer(con):
+    con.execute(f"CREATE TABLE events AS SELECT * REPLACE (7 AS computer, 1 AS filename) FROM read_evtx('{SAMPLES}')")
+    assert con.execute("SELECT count(*) > 0 FROM evtx_script_blocks_of('events')").fetchone() == (True,)
+
+
+def test_only_texts_of_rows_become_facts(con):
+    empty = "NULL, NULL, NULL, NULL"
+    assert con.execute(f"SELECT evtx_fact_list([NULL], {empty}) FROM range(3)").fetchall() == [([],)] * 3
+    for text in ("", "[]", "{}", "[1]"):
+        with pytest.raises(duckdb.InvalidInputException, match="not of evtx_fact_row"):
+            con.execute(f"SELECT evtx_fact_list(['{text}'], {empty})")

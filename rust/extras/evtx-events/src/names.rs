@@ -12,8 +12,11 @@ use crate::order::{last, least};
 /// A SID with more names than this has none.
 const MOST: usize = 32;
 
-/// Names in order, each since a time or a place.
+/// Names in order, each since a time.
 type Names<'n> = Vec<((bool, Option<i64>), &'n str)>;
+
+/// A name with its place in a log, since a time.
+type Placed<'n> = ((bool, Option<u64>), (bool, Option<i64>), &'n str);
 
 /// The names of a SID on a computer.
 #[derive(Debug, Default)]
@@ -23,7 +26,7 @@ struct Own<'n> {
     log: Option<u64>,
     has_logs: bool,
     /// The same names, each with its place in the log.
-    places: Vec<((bool, Option<u64>), (bool, Option<i64>), &'n str)>,
+    places: Vec<Placed<'n>>,
 }
 
 /// The names of SIDs: on all computers, and on each.

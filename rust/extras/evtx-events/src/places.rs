@@ -214,9 +214,12 @@ fn add_machine<'a>(
     Ok(())
 }
 
+/// The start and the end of the span in which a record claims its place, and its digest.
+type Claim = (Option<i64>, Option<i64>, i128);
+
 /// Tells which records have a number that another one has, in a log of the same time.
 fn contest(found: &mut HashMap<i128, Copies<'_>>, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
-    let mut claims: BTreeMap<_, Vec<(Option<i64>, Option<i64>, i128)>> = BTreeMap::new();
+    let mut claims: BTreeMap<_, Vec<Claim>> = BTreeMap::new();
     for (&digest, copies) in &*found {
         if let Some(number) = copies.number {
             let [start, end] = [0, 1].map(|at| copies.span[at].or(copies.times[at]));

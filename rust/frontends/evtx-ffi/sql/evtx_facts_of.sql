@@ -20,7 +20,7 @@ hours AS MATERIALIZED (
            CASE WHEN hour IS NOT NULL THEN list_distinct(min(place, 2) || max(place, 2) || [
                CASE WHEN arg_min(time, record_id) > min(time) + INTERVAL 5 MINUTES THEN arg_min(place, record_id) END,
                CASE WHEN arg_max(time, record_id) < max(time) - INTERVAL 5 MINUTES THEN arg_max(place, record_id) END]) END AS ends
-    FROM (SELECT *, time_created AS time, date_trunc('hour', time) AS hour,
+    FROM (SELECT *, CASE WHEN isfinite(time_created) THEN time_created END AS time, date_trunc('hour', time) AS hour,
                  {time: time, record_id: TRY_CAST(record_id AS UBIGINT), event_record_id: TRY_CAST(event_record_id AS UBIGINT),
                   event_id: TRY_CAST(event_id AS UINTEGER), provider: provider} AS place
           FROM evtx_facts_events)
@@ -30,7 +30,7 @@ rows AS (
     SELECT evtx_fact_row(filename, TRY_CAST(record_id AS UBIGINT), hash(filename, lower(channel)), computer, channel, provider, TRY_CAST(event_record_id AS UBIGINT),
                          time_created, TRY_CAST(event_id AS UINTEGER), user_sid, event_data, user_data) AS row
     FROM evtx_facts_events
-    WHERE time_created IS NOT NULL AND event_id IN (131, 4616, 4720, 4738, 4826, 6011, {{logon events}}, {{event ids of topics}})
+    WHERE isfinite(time_created) AND event_id IN (131, 4616, 4720, 4738, 4826, 6011, {{logon events}}, {{event ids of topics}})
           AND (lower(provider) IN ('microsoft-windows-power-troubleshooter', {{logon providers}}, {{providers of topics}}) OR starts_with(lower(provider), 'mssql$'))
 )
 SELECT computer, topic::ENUM ({{topics}}) AS topic, level::evtx_fact_level AS level, fact, first, last, events, account, account_sid, source, target, detail, evidence, doubts

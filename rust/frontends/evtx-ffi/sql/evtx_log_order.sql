@@ -8,6 +8,6 @@
 -- SELECT log_time, is_contested FROM evtx_log_order('records')
 
 SELECT unnest(evtx_log_places(list({
-        digest: digest, machine: machine, channel: channel, file: filename, record_id: TRY_CAST(record_id AS UBIGINT), number: TRY_CAST(event_record_id AS UBIGINT),
+        digest: digest, machine: machine::VARCHAR, channel: channel::VARCHAR, file: filename::VARCHAR, record_id: TRY_CAST(record_id AS UBIGINT), number: TRY_CAST(event_record_id AS UBIGINT),
         time: time_created, old_time: old_time, new_time: new_time, wake_time: wake_time, is_late: is_late})), max_depth := 2)
 FROM query_table(table_name)

@@ -9,6 +9,7 @@ use arrow_select::concat::concat;
 use evtx_codes::RolesReader;
 use evtx_events::{AccountNames, account_names};
 use evtx_facts::{End, Fact, Logs, Starting, Told, facts, starts, told};
+use evtx_format::free;
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
@@ -156,10 +157,12 @@ unsafe fn told_rows(
     // SAFETY: by the contract of this function.
     for item in unsafe { lists.items(row) } {
         // SAFETY: as above.
-        if let Some(text) = unsafe { texts.text(item)? } {
-            unchecked.add(text.len(), caller.interrupt)?;
-            all.push(Told::parse(text)?);
+        let Some(text) = (unsafe { texts.text(item)? }) else { continue };
+        if let Err(interrupted) = unchecked.add(text.len(), caller.interrupt) {
+            free(all);
+            return Err(interrupted.into());
         }
+        all.push(Told::parse(text)?);
     }
     Ok(all)
 }
@@ -226,7 +229,9 @@ impl Scalar for Facts {
                 names: &AccountNames::new(&names, interrupt).map_err(ScanError::from)?,
                 wrapped: &wrapped,
             };
-            let of_row = facts(&logs, fact_array, interrupt).map_err(ScanError::from)?;
+            let of_row = facts(&logs, fact_array, interrupt).map_err(ScanError::from);
+            free(rows);
+            let of_row = of_row?;
             lengths.push(of_row.len());
             found.push(of_row);
         }
