@@ -495,8 +495,10 @@ def test_infinity_is_no_time(con):
 
 
 def test_numbers_stand_for_the_file_and_the_computer(con):
-    con.execute(f"CREATE TABLE events AS SELECT * REPLACE (7 AS computer, 1 AS filename) FROM read_evtx('{SAMPLES}')")
-    assert con.execute("SELECT count(*) > 0 FROM evtx_script_blocks_of('events')").fetchone() == (True,)
+    part = "MAP {'ScriptBlockId': 'x', 'MessageNumber': '1', 'MessageTotal': '1', 'ScriptBlockText': 'whoami'}"
+    con.execute(f"""CREATE TABLE events AS SELECT * REPLACE (7 AS computer, 1 AS filename, 4104 AS event_id, 'Microsoft-Windows-PowerShell' AS provider, {part} AS event_data)
+        FROM read_evtx('{SAMPLES}/DC01-System.evtx') LIMIT 1""")
+    assert con.execute("SELECT text FROM evtx_script_blocks_of('events')").fetchall() == [("whoami",)]
 
 
 def test_only_texts_of_rows_become_facts(con):
