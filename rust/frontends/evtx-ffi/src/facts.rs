@@ -157,7 +157,9 @@ unsafe fn told_rows(
     // SAFETY: by the contract of this function.
     for item in unsafe { lists.items(row) } {
         // SAFETY: as above.
-        let Some(text) = (unsafe { texts.text(item)? }) else { continue };
+        let Some(text) = (unsafe { texts.text(item)? }) else {
+            continue;
+        };
         if let Err(interrupted) = unchecked.add(text.len(), caller.interrupt) {
             free(all);
             return Err(interrupted.into());
