@@ -53,8 +53,8 @@ const USE = [
 // A record, its place in a log, and the end of an hour.
 const pairs = (map) => packed(`map_entries(${map})`, `${packedText("x.key")} || ${packedText("x.value")}`);
 const RECORD = ["computer", "channel", "provider", "event_record_id", "time_created", "event_id", "user_sid", "event_data", "user_data"];
-const recordTexts = `computer, channel, provider, event_record_id::VARCHAR, epoch_ns(time_created)::VARCHAR, event_id::VARCHAR, user_sid,
-  ${pairs("event_data")}, user_data::VARCHAR`;
+const recordTexts = `computer::VARCHAR, channel::VARCHAR, provider::VARCHAR, event_record_id::VARCHAR, epoch_ns(time_created)::VARCHAR,
+  event_id::VARCHAR, user_sid::VARCHAR, ${pairs("event_data")}, user_data::VARCHAR`;
 const PLACED = [
   ...["digest", "machine", "channel", "file", "record_id", "number"].map((name) => `x.${name}`),
   ...["time", "old_time", "new_time", "wake_time"].map((name) => `epoch_ns(x.${name})`), "x.is_late::INTEGER",
@@ -142,7 +142,7 @@ const MACROS = [
        log UBIGINT, place UBIGINT)[]),
      lambda x: {computer: x.computer, user_sid: x.user_sid, user_name: x.user_name, first_seen: make_timestamp_ns(x.first_seen),
        last_seen: make_timestamp_ns(x.last_seen), is_renamed: x.is_renamed, name_source: x.name_source, log: x.log, place: x.place})`,
-  `evtx_fact_row(filename, record_id, log, ${RECORD.join(", ")}) AS evtx_web_fact_row(filename, record_id::VARCHAR, log::VARCHAR, ${recordTexts})`,
+  `evtx_fact_row(filename, record_id, log, ${RECORD.join(", ")}) AS evtx_web_fact_row(filename::VARCHAR, record_id::VARCHAR, log::VARCHAR, ${recordTexts})`,
   `evtx_fact_list(rows, computers, ends, uses, wrapped) AS list_transform(CAST(evtx_web_fact_list(${packedRows("rows", ["x"])},
      ${packedRows("computers", COMPUTER)}, ${packedRows("ends", END)}, ${packedRows("uses", USE)}, ${packedRows("wrapped", ["x"])}) AS STRUCT(
        ${texts(FACT)}, first BIGINT, last BIGINT, events UBIGINT,
