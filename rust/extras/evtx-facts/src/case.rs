@@ -135,7 +135,7 @@ fn machine<'m>(machines: &'m Machines<'_>, file: Option<&'m str>, computer: Opti
 /// Where records are, by their digests.
 type Places<'a> = HashMap<i128, Place<'a>>;
 
-/// The rows of events, of logons and of marks, with the texts that no record has.
+/// The texts that no record has: the last names of machines, and for what each record tells, its account by the name at its time, and its detail.
 #[derive(Debug, Default)]
 pub(crate) struct Texts<'a> {
     machines: Machines<'a>,
