@@ -3,6 +3,7 @@
 use crate::base64;
 use crate::code::Code;
 use crate::events::{Fields, Source};
+use crate::lookup::code_name;
 use crate::table::{RIGHTS, Table, table, table_of_rights};
 use crate::text::replace;
 
@@ -88,7 +89,7 @@ fn text_of_hex(hex: &str) -> Option<String> {
 
 /// The name of a code in a table.
 fn name(of: &str, code: &str) -> Option<String> {
-    Some(table(of)?.find(Code::Text(code))?.name.to_owned())
+    code_name(of, Code::Text(code)).map(str::to_owned)
 }
 
 impl Details<'_> {

@@ -110,6 +110,11 @@ impl Lookup {
     }
 }
 
+/// The name of a code in a table; `None` if there is no such table, or no such code in it.
+pub fn code_name(table_name: &str, code: Code<'_>) -> Option<&'static str> {
+    Some(table(table_name)?.find(code)?.name)
+}
+
 /// All lines of all tables: the table, the code, the name, the meaning and the source, separated by tabs.
 fn lines() -> Vec<Cow<'static, str>> {
     let mut lines = Vec::new();

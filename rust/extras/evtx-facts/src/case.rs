@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use evtx_codes::{Answer, Code, Lookup};
+use evtx_codes::{Code, code_name};
 use evtx_events::{
     AccountNames, Columns, ComputerName, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp, logon_sessions,
     machines, places,
@@ -43,17 +43,8 @@ pub struct Logs<'a> {
     pub wrapped: &'a [&'a str],
 }
 
-/// The name of a code in a table.
-fn named(table: &str, code: Code<'_>) -> Option<&'static str> {
-    let source = Lookup::Name.source(table).ok()?;
-    match Lookup::Name.answer(source, code) {
-        Answer::Text(Cow::Borrowed(name)) => Some(name),
-        _ => None,
-    }
-}
-
 fn sid_name(sid: &str) -> Option<&'static str> {
-    named("sid_name", Code::Text(sid))
+    code_name("sid_name", Code::Text(sid))
 }
 
 impl Told {
@@ -339,7 +330,7 @@ impl<'a> Rows<'a> {
                 kind: session.kind.name(),
                 logon_type: session
                     .logon_type
-                    .and_then(|number| named("logon_type", Code::Number(number.into()))),
+                    .and_then(|number| code_name("logon_type", Code::Number(number.into()))),
                 method: session.authentication,
                 is_accepted: session.is_accepted,
                 is_contested: session.is_contested,

@@ -1,6 +1,6 @@
 //! The clock: when somebody set it, and the time zones that Windows reports.
 
-use evtx_codes::{Answer, Code, Lookup};
+use evtx_codes::{Code, code_name};
 use evtx_events::is_guest_tool;
 use evtx_format::{Interrupt, Interrupted};
 use jiff::Timestamp;
@@ -94,9 +94,8 @@ fn change<'a>(run: Vec<&EventRow<'a>>) -> Fact<'a> {
 /// A time zone as Windows reports it, a number and a name, with its name elsewhere.
 fn told(zone: &str) -> String {
     let name = zone.split_once(' ').map_or("", |(_, name)| name);
-    let source = Lookup::Name.source("time_zone").ok();
-    match source.map(|source| Lookup::Name.answer(source, Code::Text(name))) {
-        Some(Answer::Text(known)) => format!("{zone} ({known})"),
+    match code_name("time_zone", Code::Text(name)) {
+        Some(known) => format!("{zone} ({known})"),
         _ => zone.to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use evtx_codes::{Answer, Code, Lookup};
+use evtx_codes::{Code, code_name};
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
@@ -31,11 +31,7 @@ pub(crate) struct Failure<'f, 'a> {
 
 /// The name of a code, or the code itself.
 fn named(table: &str, code: &str) -> String {
-    let source = Lookup::Name.source(table).ok();
-    match source.map(|source| Lookup::Name.answer(source, Code::Text(code))) {
-        Some(Answer::Text(name)) => name.into_owned(),
-        _ => code.to_owned(),
-    }
+    code_name(table, Code::Text(code)).unwrap_or(code).to_owned()
 }
 
 impl<'f, 'a> Failure<'f, 'a> {

@@ -1,8 +1,6 @@
 //! Names that mean the same: those that a machine had before, and those of Windows' own accounts in other languages.
 
-use std::borrow::Cow;
-
-use evtx_codes::{Answer, Code, Lookup};
+use evtx_codes::{Code, code_name};
 use evtx_format::search::lower_case;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
@@ -81,13 +79,7 @@ pub(crate) fn settle<'a>(
 /// The name and the SID of an account of Windows that an event names without its SID, in whatever language. Another account stays as it
 /// is.
 fn of_windows(account: Option<&str>) -> (Option<&str>, Option<&str>) {
-    let named = |table: &str, code: &str| {
-        let source = Lookup::Name.source(table).ok()?;
-        match Lookup::Name.answer(source, Code::Text(code)) {
-            Answer::Text(Cow::Borrowed(name)) => Some(name),
-            _ => None,
-        }
-    };
+    let named = |table, code| code_name(table, Code::Text(code));
     let sid = account.and_then(|account| named("windows_account", account));
     (sid.and_then(|sid| named("sid_name", sid)).or(account), sid)
 }
