@@ -6,7 +6,7 @@ use evtx_format::search::lower_case;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
 
-use crate::order::{last, least};
+use crate::order::{last, least, widen};
 
 /// How many new names of one machine are followed.
 const RENAMES: usize = 50;
@@ -69,11 +69,6 @@ type Called<'a> = (bool, (bool, Option<i64>), &'a str);
 struct Alone<'a> {
     times: [Option<i64>; 2],
     numbers: HashMap<&'a str, [Option<u64>; 2]>,
-}
-
-/// Makes a span reach over another one.
-fn widen<T: Ord + Copy>(span: &mut [Option<T>; 2], [low, high]: [Option<T>; 2]) {
-    *span = [least(span[0], low), span[1].max(high)];
 }
 
 /// Whether two spans overlap. What is not known does not.

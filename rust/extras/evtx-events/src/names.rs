@@ -24,7 +24,6 @@ struct Own<'n> {
     names: Names<'n>,
     /// The one log that has them. In it, the order of records counts, because clocks are set.
     log: Option<u64>,
-    has_logs: bool,
     /// The same names, each with its place in the log.
     places: Vec<Placed<'n>>,
 }
@@ -64,13 +63,9 @@ impl<'n> AccountNames<'n> {
             let own = names.own.entry((of.sid, computer)).or_default();
             own.names.push((last(of.first_seen), &of.name));
             if of.log.is_some() {
+                let is_only = own.places.is_empty() || own.log == of.log;
+                own.log = of.log.filter(|_| is_only);
                 own.places.push((last(of.place), last(of.first_seen), &of.name));
-                own.log = if own.has_logs && own.log != of.log {
-                    None
-                } else {
-                    of.log
-                };
-                own.has_logs = true;
             }
         }
         for ((sid, _, _), (since, name)) in spelled {

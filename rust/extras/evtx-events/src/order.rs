@@ -1,4 +1,4 @@
-//! Values in order, of which some are not known.
+//! How values compare if some of them are unknown, and a sort that can be interrupted.
 
 use evtx_format::{Interrupt, Interrupted};
 
@@ -10,6 +10,11 @@ pub fn last<T>(value: Option<T>) -> (bool, Option<T>) {
 /// The lower of two values that are known.
 pub(crate) fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
+}
+
+/// Makes a span reach over another one.
+pub(crate) fn widen<T: Ord + Copy>(span: &mut [Option<T>; 2], [low, high]: [Option<T>; 2]) {
+    *span = [least(span[0], low), span[1].max(high)];
 }
 
 /// How many items are sorted between two looks for an interrupt.

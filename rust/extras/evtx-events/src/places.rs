@@ -7,11 +7,11 @@ use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
 
 use crate::clock::{Timed, log_times};
-use crate::order::{last, least, sort};
+use crate::order::{last, sort, widen};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// How long before a change of the clock Windows woke, if it is no change, and how long after, in nanoseconds.
+/// If Windows woke at most so long before or after the new time of a clock, nobody set the clock. In nanoseconds.
 const WOKEN: i64 = 60 * SECOND;
 
 /// A record of a log. Times are in nanoseconds.
@@ -72,11 +72,6 @@ struct Copies<'a> {
     span: [Option<i64>; 2],
     /// The span of the times of the copies.
     times: [Option<i64>; 2],
-}
-
-/// Makes a span reach over another one.
-fn widen(span: &mut [Option<i64>; 2], [low, high]: [Option<i64>; 2]) {
-    *span = [least(span[0], low), span[1].max(high)];
 }
 
 /// The records that tell of a change of the clock when Windows woke. While Windows sleeps, or the machine that it runs in, time goes

@@ -35,7 +35,7 @@ struct Shared {
 
 struct File {
     path: ScanPath,
-    /// What is left of it. `None` at its end, and if a thread failed to read it.
+    /// The rest of the file. `None` after its end, and after a thread failed to read it.
     export: Mutex<Option<Export>>,
     /// The share that was read, as the bits of an `f64`.
     share: AtomicU64,

@@ -48,7 +48,7 @@ pub(crate) struct Entry {
     pub(crate) column: usize,
     /// As the file has it.
     pub(crate) path: &'static str,
-    /// The types of which the value has one.
+    /// The types that the value can have.
     pub(crate) types: Vec<Type>,
     /// What stands for texts.
     pub(crate) names: Map<String, Value>,
