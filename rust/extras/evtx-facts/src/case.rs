@@ -16,16 +16,13 @@ use crate::told::{Roles, Told};
 
 /// A record at the end of an hour of a log.
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)] // the columns of read_evtx
 pub struct End<'a> {
-    pub computer: Option<&'a str>,
-    pub channel: Option<&'a str>,
+    /// The file.
     pub file: Option<&'a str>,
-    pub provider: Option<&'a str>,
+    /// The ID of the record.
     pub record_id: Option<u64>,
-    pub event_record_id: Option<u64>,
-    pub event_id: Option<u32>,
-    pub time: Option<i64>,
+    /// Its columns, without those that need the event.
+    pub columns: Columns<'a>,
 }
 
 /// What logs say.
@@ -188,13 +185,13 @@ impl<'a> Rows<'a> {
             let record = Record {
                 file: end.file,
                 record_id: end.record_id,
-                event_id: end.event_id,
-                time: end.time,
+                event_id: end.columns.event_id,
+                time: end.columns.time_created,
             };
             (end, record)
         });
         let ends: Vec<_> = ends
-            .filter(|(end, record)| !known.contains(&key(*record, end.event_record_id)))
+            .filter(|(end, record)| !known.contains(&key(*record, end.columns.event_record_id)))
             .collect();
         let mut records: Vec<_> = logs
             .told
@@ -203,24 +200,16 @@ impl<'a> Rows<'a> {
             .collect();
         for (step, (end, _)) in ends.iter().enumerate() {
             interrupt.check_step(step)?;
-            let columns = Columns {
-                computer: end.computer,
-                channel: end.channel,
-                provider: end.provider,
-                event_record_id: end.event_record_id,
-                time_created: end.time,
-                event_id: end.event_id,
-                ..Columns::default()
-            };
-            let Stamp { digest, is_late, .. } = Stamp::read(&columns);
+            let of = &end.columns;
+            let Stamp { digest, is_late, .. } = Stamp::read(of);
             records.push(LogRecord {
                 digest,
-                machine: machine(&texts.machines, end.file, end.computer),
-                channel: end.channel.or(end.provider),
+                machine: machine(&texts.machines, end.file, of.computer),
+                channel: of.channel.or(of.provider),
                 file: end.file,
                 record_id: end.record_id,
-                number: end.event_record_id,
-                time: end.time,
+                number: of.event_record_id,
+                time: of.time_created,
                 is_late,
                 ..LogRecord::default()
             });
@@ -232,7 +221,9 @@ impl<'a> Rows<'a> {
             .told
             .iter()
             .map(|told| (told.record(), told.computer.as_deref(), told.channel.as_deref()));
-        let of_ends = ends.iter().map(|(end, record)| (*record, end.computer, end.channel));
+        let of_ends = ends
+            .iter()
+            .map(|(end, record)| (*record, end.columns.computer, end.columns.channel));
         for (step, (digest, (record, name, channel))) in digests.zip(told.chain(of_ends)).enumerate() {
             interrupt.check_step(step)?;
             let place = places.get(&digest).copied().unwrap_or_default();

@@ -19,7 +19,7 @@ type PlaceForm<T> = (
 /// A [`Stamp`]: the two halves of its digest first.
 type StampForm<T> = ([u64; 2], [Option<i64>; 2], Option<i64>, bool, [Option<T>; 2], Option<T>);
 
-/// The texts of [`Roles`] without details, its truths, and the texts of [`Other`].
+/// The texts of [`Roles`] as [`evtx_codes::Roles`] has them, its truths, and its other texts.
 type RolesForm<T> = ([Option<T>; 10], [bool; 2], [Option<T>; 4]);
 
 /// The texts of a [`LogonStep`] and its numbers.

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, StringViewArray, TimestampNanosecondArray, UI
 use arrow_schema::{DataType, Field, Fields};
 use arrow_select::concat::concat;
 use evtx_codes::RolesReader;
-use evtx_events::{AccountNames, account_names};
+use evtx_events::{AccountNames, Columns, account_names};
 use evtx_facts::{End, Fact, Logs, Starting, Told, facts, starts, told};
 use evtx_format::free;
 use evtx_scan::ScanError;
@@ -143,7 +143,7 @@ impl Scalar for FactRows {
 /// What the records of a list in a row tell.
 ///
 /// # Errors
-/// If an item is no text of `evtx_fact_row`.
+/// If an item is not a text that `evtx_fact_row` returned.
 ///
 /// # Safety
 /// The vectors are a list of VARCHAR, and its items.
@@ -179,15 +179,19 @@ unsafe fn end<'a>(vectors: &[EvtxVector], item: usize) -> Result<End<'a>, EvtxEr
     };
     // SAFETY: by the contract of this function.
     unsafe {
-        Ok(End {
+        let columns = Columns {
             computer: computer.text(item)?,
             channel: channel.text(item)?,
-            file: file.text(item)?,
             provider: provider.text(item)?,
-            record_id: record_id.value(item),
             event_record_id: number.value(item),
+            time_created: time.value(item),
             event_id: event_id.value(item),
-            time: time.value(item),
+            ..Columns::default()
+        };
+        Ok(End {
+            file: file.text(item)?,
+            record_id: record_id.value(item),
+            columns,
         })
     }
 }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::builder::{BooleanBuilder, FixedSizeBinaryBuilder, StringViewBuilder, TimestampNanosecondBuilder};
+use arrow_array::{ArrayRef, BooleanArray, StringViewArray, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Fields};
 use evtx_events::{Columns, LogRecord, Stamp, places, sort};
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
 use crate::scalar::{
-    Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, fields, list, list_array, structs,
+    Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, column, fields, items, list, list_array,
+    structs,
 };
 
 /// The type of digests, HUGEINT.
@@ -203,7 +204,32 @@ impl Scalar for Stamps {
         columns.extend(times.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef));
         columns.push(Arc::new(late.finish()));
         columns.extend(texts.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef));
-        Ok(Arc::new(structs(&stamp_fields(), columns, None)))
+        Ok(structs(&stamp_fields(), columns, None))
+    }
+}
+
+/// A record in an item of a list.
+///
+/// # Safety
+/// The vectors are those of [`record_fields`], and live as long as `'a`.
+unsafe fn log_record<'a>(vectors: &[EvtxVector], item: usize) -> Result<LogRecord<'a>, EvtxError> {
+    let &[digest, machine, channel, file, id, number, at, old, new, wake, late] = vectors else {
+        return Err("the records are not those of evtx_log_places".into());
+    };
+    // SAFETY: by the contract of this function.
+    unsafe {
+        Ok(LogRecord {
+            digest: digest.value(item).unwrap_or_default(),
+            machine: machine.text(item)?,
+            channel: channel.text(item)?,
+            file: file.text(item)?,
+            record_id: id.value(item),
+            number: number.value(item),
+            time: time(at, item),
+            change: [time(old, item), time(new, item)],
+            wake_time: time(wake, item),
+            is_late: late.value::<u8>(item) == Some(1),
+        })
     }
 }
 
@@ -212,69 +238,28 @@ struct Places;
 impl Scalar for Places {
     /// A list for NULL, too: one without items.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let &[
-            lists,
-            _,
-            digest,
-            machine,
-            channel,
-            file,
-            id,
-            number,
-            at,
-            old,
-            new,
-            wake,
-            late,
-        ] = vectors
-        else {
-            return Err("evtx_log_places has one argument".into());
-        };
-        let (mut digests, mut machines) = (FixedSizeBinaryBuilder::new(16), StringViewBuilder::new());
-        let (mut times, mut truths): (_, [BooleanBuilder; 2]) = (TimestampNanosecondBuilder::new(), Default::default());
-        let mut lengths = Vec::new();
-        for row in 0..lists.rows {
-            let mut records = Vec::new();
+        let (mut all, mut lengths) = (Vec::new(), Vec::new());
+        for row in 0..vectors.first().map_or(0, |lists| lists.rows) {
             // SAFETY: by the contract of this function.
-            for (step, item) in unsafe { lists.items(row) }.enumerate() {
-                caller.interrupt.check_step(step).map_err(ScanError::from)?;
-                // SAFETY: as above.
-                records.push(unsafe {
-                    LogRecord {
-                        digest: digest.value(item).unwrap_or_default(),
-                        machine: machine.text(item)?,
-                        channel: channel.text(item)?,
-                        file: file.text(item)?,
-                        record_id: id.value(item),
-                        number: number.value(item),
-                        time: time(at, item),
-                        change: [time(old, item), time(new, item)],
-                        wake_time: time(wake, item),
-                        is_late: late.value::<u8>(item) == Some(1),
-                    }
-                });
-            }
+            let records = unsafe { items(vectors, row, caller, log_record)? };
             let found = places(&records, caller.interrupt).map_err(ScanError::from)?;
             let mut found: Vec<_> = found.into_iter().collect();
             sort(&mut found, |(digest, _)| *digest, caller.interrupt).map_err(ScanError::from)?;
             lengths.push(found.len());
-            for (digest, place) in found {
-                digests
-                    .append_value(digest.to_ne_bytes())
-                    .map_err(|error| error.to_string())?;
-                machines.append_option(place.machine);
-                times.append_option(place.log_time);
-                let of_truths = truths.iter_mut().zip([place.is_contested, place.is_woken]);
-                of_truths.for_each(|(builder, is)| builder.append_value(is));
-            }
+            all.extend(found);
         }
-        let [contested, woken] = truths.each_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
-        let columns: Vec<ArrayRef> = vec![
+        let mut digests = FixedSizeBinaryBuilder::new(16);
+        for (digest, _) in &all {
+            digests
+                .append_value(digest.to_ne_bytes())
+                .map_err(|error| error.to_string())?;
+        }
+        let columns = vec![
             Arc::new(digests.finish()),
-            Arc::new(machines.finish()),
-            Arc::new(times.finish()),
-            contested,
-            woken,
+            column::<StringViewArray, _>(all.iter().map(|(_, place)| place.machine)),
+            column::<TimestampNanosecondArray, _>(all.iter().map(|(_, place)| place.log_time)),
+            column::<BooleanArray, _>(all.iter().map(|(_, place)| Some(place.is_contested))),
+            column::<BooleanArray, _>(all.iter().map(|(_, place)| Some(place.is_woken))),
         ];
         Ok(list_array(structs(&place_fields(), columns, None), lengths, None))
     }
