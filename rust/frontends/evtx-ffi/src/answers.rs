@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, Unchecked};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, Unchecked, text};
 
 /// The functions of codes: what each looks up, its name, its description and an example.
 const CODE_FUNCTIONS: &[(Lookup, &str, &str, &str)] = &[
@@ -52,7 +52,6 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
         .iter()
         .flat_map(|function| [false, true].map(|takes_number| (function, takes_number)));
     all.map(|(&(lookup, name, description, example), takes_number)| {
-        let text = |name| Field::new(name, DataType::Utf8, true);
         let number = Field::new("code", DataType::FixedSizeBinary(16), true);
         let list = Field::new("answer", DataType::List(text("item").into()), true);
         ScalarFunction {

@@ -14,12 +14,8 @@ use evtx_scan::ScanError;
 use crate::boundary::EvtxError;
 use crate::scalar::{
     Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, column, columns_of, list, list_array, map,
-    structs,
+    structs, text,
 };
-
-fn text(name: &str) -> Field {
-    Field::new(name, DataType::Utf8, true)
-}
 
 fn time(name: &str) -> Field {
     Field::new(name, TIME, true)

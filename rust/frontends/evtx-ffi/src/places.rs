@@ -10,8 +10,8 @@ use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
 use crate::scalar::{
-    Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, column, fields, items, list, list_array,
-    structs,
+    Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, column, fields, items, list, list_array, map,
+    structs, text,
 };
 
 /// The type of digests, HUGEINT.
@@ -61,9 +61,6 @@ fn place_fields() -> Fields {
 
 /// The parameters of a function that reads records.
 pub(crate) fn record_parameters() -> Vec<Field> {
-    let text = |name| Field::new(name, DataType::Utf8, true);
-    let pair = DataType::Struct(vec![text("key"), text("value")].into());
-    let entries = Field::new("entries", pair, false);
     vec![
         text("computer"),
         text("channel"),
@@ -72,7 +69,7 @@ pub(crate) fn record_parameters() -> Vec<Field> {
         Field::new("time_created", TIME, true),
         Field::new("event_id", DataType::UInt32, true),
         text("user_sid"),
-        Field::new("event_data", DataType::Map(entries.into(), false), true),
+        map("event_data"),
         text("user_data"),
     ]
 }

@@ -9,7 +9,7 @@ use evtx_scan::ScanError;
 use evtx_writer::{CutRecord, Pseudonymizer, Redactor, WriteError};
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, map};
 
 /// The pairs of a map.
 type Replacements = Vec<(String, Option<String>)>;
@@ -19,19 +19,13 @@ type Allowed = (Vec<String>, Option<String>);
 
 /// The function of a record and a map, `evtx_redact`.
 pub(crate) fn redact() -> ScalarFunction {
-    let text = |name| Field::new(name, DataType::Utf8, true);
-    let pair = DataType::Struct(vec![text("key"), text("value")].into());
-    let map = DataType::Map(Field::new("entries", pair, false).into(), false);
     ScalarFunction {
         name: "evtx_redact",
         description: "A record with other values of the fields that a map names. NULL in the map makes a value NULL. For \
                       COPY ... TO (FORMAT evtx).",
         example: "SELECT evtx_redact(record, MAP {'TargetUserName': 'user-1'}) FROM read_evtx('Security.evtx', record := \
                   true)",
-        parameters: vec![
-            Field::new("record", DataType::Binary, true),
-            Field::new("replacements", map, true),
-        ],
+        parameters: vec![Field::new("record", DataType::Binary, true), map("replacements")],
         result: Field::new("redacted", DataType::Binary, true),
         make: Box::new(|| {
             Box::new(RecordEditor {

@@ -8,11 +8,7 @@ use arrow_schema::{DataType, Field, Fields};
 use evtx_codes::{Event, Machine, Roles, RolesReader, UserData, Writer, remote_host};
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, map, structs};
-
-fn text(name: &str) -> Field {
-    Field::new(name, DataType::Utf8, true)
-}
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, map, structs, text};
 
 /// The columns of the roles.
 fn roles_fields() -> Fields {

@@ -201,6 +201,11 @@ pub(crate) fn fields<'f>(columns: impl IntoIterator<Item = (&'f str, DataType)>)
     columns.into_iter().map(field).collect()
 }
 
+/// A parameter or a column that is a text.
+pub(crate) fn text(name: &str) -> Field {
+    Field::new(name, DataType::Utf8, true)
+}
+
 pub(crate) fn list(name: &str, item: DataType) -> Field {
     Field::new(name, list_of(item), true)
 }

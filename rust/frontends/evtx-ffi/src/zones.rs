@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::StringViewBuilder;
-use arrow_schema::{DataType, Field};
 use evtx_exports::time_zone;
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, text};
 
 /// The function.
 pub(crate) fn function() -> ScalarFunction {
-    let text = |name| Field::new(name, DataType::Utf8, true);
     ScalarFunction {
         name: "evtx_checked_time_zone",
         description: "The time zone, if the IANA knows its name or it is an offset. Another text is an error. For evtx_case_report_of.",
