@@ -170,7 +170,7 @@ def test_a_second_path_is_an_error_that_shows_the_list_to_write(python):
 con = connect()
 listed = con.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE '%evtx%' AND function_type = 'table'")
 functions = [(name, 1) for name, in listed.fetchall() if name not in ("evtx", "evtx_event_catalog")]
-assert len(functions) == 10, functions
+assert len(functions) == 9, functions
 found = functions + [(name, 1) for name in {tables!r}] + [(name, 2) for name in {searches!r}]
 for name, count in found:
     for more in ["'more'", "['more']"]:
