@@ -136,6 +136,10 @@ const MACROS = [
          connected: make_timestamp_ns(y.connected), disconnected: make_timestamp_ns(y.disconnected), remote_host: y.remote_host}),
        other_logon_ids: x.other_logon_ids, is_accepted: x.is_accepted, is_contested: x.is_contested})`,
   `evtx_machines(names) AS CAST(evtx_web_machines(${packedRows("names", COMPUTER)}) AS VARCHAR[])`,
+  `evtx_record_names(provider, event_id, time_created, user_sid, event_data, user_data) AS list_transform(CAST(evtx_web_record_names(
+     provider::VARCHAR, event_id::VARCHAR, epoch_ns(time_created)::VARCHAR, user_sid::VARCHAR, ${pairs("event_data")}, user_data::VARCHAR) AS STRUCT(
+       sid VARCHAR, domain VARCHAR, name VARCHAR, evidence VARCHAR, seen BIGINT)[]),
+     lambda x: {sid: x.sid, domain: x.domain, name: x.name, evidence: x.evidence, seen: make_timestamp_ns(x.seen)})`,
   `evtx_account_names(uses) AS list_transform(CAST(evtx_web_account_names(
      ${packedRows("uses", USE)}) AS STRUCT(
        computer VARCHAR, user_sid VARCHAR, user_name VARCHAR, first_seen BIGINT, last_seen BIGINT, is_renamed BOOLEAN, name_source VARCHAR,
@@ -143,8 +147,8 @@ const MACROS = [
      lambda x: {computer: x.computer, user_sid: x.user_sid, user_name: x.user_name, first_seen: make_timestamp_ns(x.first_seen),
        last_seen: make_timestamp_ns(x.last_seen), is_renamed: x.is_renamed, name_source: x.name_source, log: x.log, place: x.place})`,
   `evtx_fact_row(filename, record_id, log, ${RECORD.join(", ")}) AS evtx_web_fact_row(filename::VARCHAR, record_id::VARCHAR, log::VARCHAR, ${recordTexts})`,
-  `evtx_fact_list(rows, computers, ends, uses, wrapped) AS list_transform(CAST(evtx_web_fact_list(${packedRows("rows", ["x"])},
-     ${packedRows("computers", COMPUTER)}, ${packedRows("ends", END)}, ${packedRows("uses", USE)}, ${packedRows("wrapped", ["x"])}) AS STRUCT(
+  `evtx_fact_list(rows, computers, ends, wrapped) AS list_transform(CAST(evtx_web_fact_list(${packedRows("rows", ["x"])},
+     ${packedRows("computers", COMPUTER)}, ${packedRows("ends", END)}, ${packedRows("wrapped", ["x"])}) AS STRUCT(
        ${texts(FACT)}, first BIGINT, last BIGINT, events UBIGINT,
        evidence STRUCT(filename VARCHAR, record_id UBIGINT, event_id UINTEGER, time BIGINT)[], doubts VARCHAR[])[]),
      lambda x: {${FACT.map((name) => `${name}: x.${name}`)}, first: make_timestamp_ns(x.first), last: make_timestamp_ns(x.last), events: x.events,

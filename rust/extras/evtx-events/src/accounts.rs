@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use crate::order::least;
 
 /// How events show that a SID has a name. Of several, the last counts most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)] // the names say it
 pub enum Evidence {
     Changed,

@@ -7,6 +7,7 @@
 mod order;
 mod accounts;
 mod names;
+mod record_names;
 mod clock;
 mod stamp;
 mod places;
@@ -30,6 +31,7 @@ pub use machines::{ComputerName, machines};
 pub use names::AccountNames;
 pub use order::{last, sort};
 pub use places::{LogRecord, Place, places};
+pub use record_names::{NAME_EVENTS, NAME_PROVIDERS, RecordName, name_uses, record_names};
 pub use sample::SampleSize;
 pub use sent::{EventFieldTuple, from_tuple, to_tuple};
 pub use sessions::{Connection, LogonEvent, LogonSession, Moment, logon_sessions};

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use evtx_codes::{Code, code_name};
 use evtx_events::{
-    AccountNames, Columns, ComputerName, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp, logon_sessions,
-    machines, places,
+    AccountName, AccountNames, Columns, ComputerName, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp,
+    account_names, logon_sessions, machines, name_uses, places,
 };
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
@@ -29,13 +29,11 @@ pub struct End<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Logs<'a> {
     /// What records tell.
-    pub told: &'a [Told],
+    pub told: &'a [Told<'a>],
     /// The names of computers in the channels of files.
     pub computers: &'a [ComputerName<'a>],
     /// The records at the ends of hours, which tell how time goes on: there can be any number of records.
     pub ends: &'a [End<'a>],
-    /// The names of accounts.
-    pub names: &'a AccountNames<'a>,
     /// The files of logs that overwrote their oldest records.
     pub wrapped: &'a [&'a str],
 }
@@ -44,7 +42,7 @@ fn sid_name(sid: &str) -> Option<&'static str> {
     code_name("sid_name", Code::Text(sid))
 }
 
-impl Told {
+impl Told<'_> {
     fn record(&self) -> Record<'_> {
         Record {
             file: self.file.as_deref(),
@@ -71,7 +69,7 @@ impl Told {
     }
 
     /// The account of its event, by the name at its time.
-    fn user_name<'a>(&'a self, roles: &'a Roles, names: &AccountNames<'a>) -> Option<Cow<'a, str>> {
+    fn user_name<'a>(&'a self, roles: &'a Roles<'_>, names: &AccountNames<'a>) -> Option<Cow<'a, str>> {
         let full_name = match (roles.domain.as_deref(), roles.account.as_deref()) {
             (Some(domain), Some(account)) => Some(Cow::Owned(format!("{domain}\\{account}"))),
             (domain, account) => domain.or(account).filter(|name| !name.is_empty()).map(Cow::Borrowed),
@@ -89,7 +87,7 @@ impl Told {
     }
 
     /// What matters most: the SID in it with the last name of its account.
-    fn detail<'a>(&'a self, roles: &'a Roles, names: &AccountNames<'a>) -> Option<Cow<'a, str>> {
+    fn detail<'a>(&'a self, roles: &'a Roles<'_>, names: &AccountNames<'a>) -> Option<Cow<'a, str>> {
         let detail = roles.detail.as_deref();
         let told_sid = detail.filter(|detail| detail.starts_with("S-1-"));
         let member = roles
@@ -108,6 +106,20 @@ impl Told {
             },
         }
     }
+}
+
+/// The names of accounts, from those that records have with SIDs.
+pub(crate) fn account_names_of<'a>(
+    told: &'a [Told<'_>],
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<AccountName<'a>>, Interrupted> {
+    let names = told.iter().flat_map(|told| {
+        // 1074 is in the System log, all others in the Security log, whose order tells when an account was renamed.
+        let log = told.log.filter(|_| told.event_id != Some(1074));
+        let of = move |name| (told.computer.as_deref(), log, told.record_id, name);
+        told.names().map(of)
+    });
+    account_names(&name_uses(names), interrupt)
 }
 
 /// The machine that each name in a file stands for.
@@ -131,8 +143,8 @@ pub(crate) struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// The names of machines and accounts.
-    pub(crate) fn of(logs: &Logs<'a>, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
+    /// The names of machines, and those of accounts.
+    pub(crate) fn of(logs: &Logs<'a>, names: &AccountNames<'a>, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
         let told = logs
             .told
             .iter()
@@ -149,12 +161,12 @@ impl<'a> Texts<'a> {
             })
         });
         let said: Vec<_> = logs.computers.iter().copied().chain(told).collect();
-        let names = machines(&said, interrupt)?;
-        let machines = said.iter().map(|said| (said.file, said.computer)).zip(names).collect();
+        let found = machines(&said, interrupt)?;
+        let machines = said.iter().map(|said| (said.file, said.computer)).zip(found).collect();
         let mut of_told = Vec::with_capacity(logs.told.len());
         for (step, told) in logs.told.iter().enumerate() {
             interrupt.check_step(step)?;
-            let of_roles = |roles| [told.user_name(roles, logs.names), told.detail(roles, logs.names)];
+            let of_roles = |roles| [told.user_name(roles, names), told.detail(roles, names)];
             of_told.push(told.roles.as_ref().map(of_roles).unwrap_or_default());
         }
         Ok(Texts { machines, of_told })
@@ -243,7 +255,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds the rows of a record.
-    fn add(&mut self, told: &'a Told, [user_name, detail]: &'a [Option<Cow<'a, str>>; 2], places: &Places<'a>) {
+    fn add(&mut self, told: &'a Told<'_>, [user_name, detail]: &'a [Option<Cow<'a, str>>; 2], places: &Places<'a>) {
         let place = places.get(&told.digest).copied().unwrap_or_default();
         let digest = (told.digest >> 64) as u64;
         let at = Moment {

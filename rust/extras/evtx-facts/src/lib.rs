@@ -21,9 +21,10 @@ mod starts;
 mod gaps;
 mod logs;
 
+use evtx_events::AccountNames;
 use evtx_format::{Interrupt, Interrupted};
 
-use case::{Rows, Texts, sessions};
+use case::{Rows, Texts, account_names_of, sessions};
 use rows::LogonRow;
 use runs::sort;
 
@@ -41,7 +42,8 @@ pub fn facts<T>(
     read: impl FnOnce(&[Fact<'_>]) -> T,
     interrupt: Interrupt<'_>,
 ) -> Result<T, Interrupted> {
-    let texts = Texts::of(logs, interrupt)?;
+    let names = account_names_of(logs.told, interrupt)?;
+    let texts = Texts::of(logs, &AccountNames::new(&names, interrupt)?, interrupt)?;
     let mut rows = Rows::of(logs, &texts, interrupt)?;
     let mut events = std::mem::take(&mut rows.events);
     let sessions = sessions(&rows.steps, interrupt)?;

@@ -1,8 +1,12 @@
 //! What a record tells for facts. It is read where the record is scanned, and goes to the list of facts as a text in JSON, so that DuckDB
 //! keeps neither the record nor a column for each value.
 
+use std::borrow::Cow;
+use std::ops::Deref;
+
 use evtx_codes::{Event, LogonStep, RolesReader, UserData};
-use evtx_events::{Columns, Stamp};
+use evtx_events::{Columns, Evidence, RecordName, Stamp, record_names};
+use serde::Deserialize;
 
 /// The place of a record: its file, its ID, a number for its log, its computer, its channel, its provider, the number of its event, its time, and
 /// the ID of the event.
@@ -25,40 +29,62 @@ type RolesForm<T> = ([Option<T>; 10], [bool; 2], [Option<T>; 4]);
 /// The texts of a [`LogonStep`] and its numbers.
 type StepForm<T> = ([Option<T>; 11], u8, Option<i32>);
 
+/// A [`RecordName`]: its texts, with the evidence last, and its time.
+type NameForm<T> = (T, Option<T>, T, Option<T>, Option<i64>);
+
 /// What a record tells, in the order of its text.
-type Form<T> = (PlaceForm<T>, StampForm<T>, Option<RolesForm<T>>, Option<StepForm<T>>);
+type Form<T> = (
+    PlaceForm<T>,
+    StampForm<T>,
+    Option<RolesForm<T>>,
+    Option<StepForm<T>>,
+    Vec<NameForm<T>>,
+);
+
+/// A part of a text in JSON, borrowed if it has no escapes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
 
 /// The roles of an event.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Roles {
-    pub(crate) event: Option<String>,
-    pub(crate) topic: Option<String>,
-    pub(crate) level: Option<String>,
-    pub(crate) account: Option<String>,
-    pub(crate) domain: Option<String>,
-    pub(crate) user_sid: Option<String>,
-    pub(crate) remote_host: Option<String>,
-    pub(crate) process: Option<String>,
-    pub(crate) target: Option<String>,
-    pub(crate) detail: Option<String>,
+pub(crate) struct Roles<'t> {
+    pub(crate) event: Option<Text<'t>>,
+    pub(crate) topic: Option<Text<'t>>,
+    pub(crate) level: Option<Text<'t>>,
+    pub(crate) account: Option<Text<'t>>,
+    pub(crate) domain: Option<Text<'t>>,
+    pub(crate) user_sid: Option<Text<'t>>,
+    pub(crate) remote_host: Option<Text<'t>>,
+    pub(crate) process: Option<Text<'t>>,
+    pub(crate) target: Option<Text<'t>>,
+    pub(crate) detail: Option<Text<'t>>,
     pub(crate) claims_own_name: bool,
     pub(crate) is_windows: bool,
-    pub(crate) member_sid: Option<String>,
-    pub(crate) logon_type: Option<String>,
-    pub(crate) zone: Option<String>,
-    pub(crate) version: Option<String>,
+    pub(crate) member_sid: Option<Text<'t>>,
+    pub(crate) logon_type: Option<Text<'t>>,
+    pub(crate) zone: Option<Text<'t>>,
+    pub(crate) version: Option<Text<'t>>,
 }
 
 /// What a record tells for facts.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
-    pub(crate) file: Option<String>,
+pub struct Told<'t> {
+    pub(crate) file: Option<Text<'t>>,
     pub(crate) record_id: Option<u64>,
     /// A number for its log.
     pub(crate) log: Option<u64>,
-    pub(crate) computer: Option<String>,
-    pub(crate) channel: Option<String>,
-    pub(crate) provider: Option<String>,
+    pub(crate) computer: Option<Text<'t>>,
+    pub(crate) channel: Option<Text<'t>>,
+    pub(crate) provider: Option<Text<'t>>,
     pub(crate) number: Option<u64>,
     pub(crate) time: Option<i64>,
     pub(crate) event_id: Option<u32>,
@@ -66,11 +92,12 @@ pub struct Told {
     pub(crate) change: [Option<i64>; 2],
     pub(crate) wake_time: Option<i64>,
     pub(crate) is_late: bool,
-    pub(crate) renamed: [Option<String>; 2],
-    pub(crate) own_sid: Option<String>,
+    pub(crate) renamed: [Option<Text<'t>>; 2],
+    pub(crate) own_sid: Option<Text<'t>>,
     /// If it has a topic, or is of a connection or a start.
-    pub(crate) roles: Option<Roles>,
-    step: Option<StepForm<String>>,
+    pub(crate) roles: Option<Roles<'t>>,
+    step: Option<StepForm<Text<'t>>>,
+    names: Vec<NameForm<Text<'t>>>,
 }
 
 /// The value of a field, also an empty one.
@@ -110,11 +137,13 @@ pub fn told(
     let step = LogonStep::read(provider, id, &fields, of.user_sid).filter(|_| is_in_security || !is_of_security);
     // Event 131 only tells where failures come from, and 4826 that Windows starts.
     let is_row = roles.topic.is_some() || roles.event.is_some() && [131, 4826].contains(&id);
-    if !(is_row || step.is_some() || Stamp::EVENTS.contains(&id)) {
+    let names: Vec<_> = record_names(provider, id, of.time_created, of.user_sid, &fields).collect();
+    let tells = is_row || step.is_some() || !names.is_empty();
+    if !(tells || Stamp::EVENTS.contains(&id)) {
         return None;
     }
     let stamp = Stamp::read(of);
-    if !(is_row || step.is_some() || stamp.tells()) {
+    if !(tells || stamp.tells()) {
         return None;
     }
     let version = ["MajorVersion", "MinorVersion", "BuildVersion"].map(|name| field(&fields, name));
@@ -150,19 +179,24 @@ pub fn told(
         ),
         of_roles,
         step.as_ref().map(|step| (step.texts(), step.step, step.logon_type)),
+        names
+            .iter()
+            .map(|of| (of.sid, of.domain, of.name, of.evidence.map(Evidence::name), of.seen))
+            .collect(),
     );
     serde_json::to_string(&form).ok()
 }
 
-impl Told {
+impl<'t> Told<'t> {
     /// What a text of [`told`] says.
     ///
     /// # Errors
     /// If it is none.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let form: Form<String> =
+    pub fn parse(text: &'t str) -> Result<Self, String> {
+        let form: Form<Text<'t>> =
             serde_json::from_str(text).map_err(|error| format!("not of evtx_fact_row: {error}"))?;
-        let ((file, record_id, log, [computer, channel, provider], number, time, event_id), stamp, roles, step) = form;
+        let ((file, record_id, log, [computer, channel, provider], number, time, event_id), stamp, roles, step, names) =
+            form;
         let ([high, low], change, wake_time, is_late, renamed, own_sid) = stamp;
         let roles = roles.map(|(texts, [claims_own_name, is_windows], others)| {
             let [
@@ -215,6 +249,7 @@ impl Told {
             own_sid,
             roles,
             step,
+            names,
         })
     }
 
@@ -222,5 +257,16 @@ impl Told {
     pub(crate) fn step(&self) -> Option<LogonStep<'_>> {
         let (texts, step, logon_type) = self.step.as_ref()?;
         LogonStep::of_texts(texts.each_ref().map(Option::as_deref), *step, *logon_type)
+    }
+
+    /// The names that it has with SIDs.
+    pub(crate) fn names(&self) -> impl Iterator<Item = RecordName<'_>> {
+        self.names.iter().map(|(sid, domain, name, evidence, seen)| RecordName {
+            sid,
+            domain: domain.as_deref(),
+            name,
+            evidence: evidence.as_deref().and_then(Evidence::named),
+            seen: *seen,
+        })
     }
 }

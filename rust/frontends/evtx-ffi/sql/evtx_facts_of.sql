@@ -18,8 +18,8 @@ hours AS MATERIALIZED (
            arg_min(time, event_record_id) AS first, arg_max(time, event_record_id) AS last,
            min(event_record_id::HUGEINT - record_id) AS least, max(event_record_id::HUGEINT - record_id) AS most,
            CASE WHEN hour IS NOT NULL THEN list_distinct(min(place, 2) || max(place, 2) || [
-               CASE WHEN arg_min(time, record_id) > min(time) + INTERVAL 5 MINUTES THEN arg_min(place, record_id) END,
-               CASE WHEN arg_max(time, record_id) < max(time) - INTERVAL 5 MINUTES THEN arg_max(place, record_id) END]) END AS ends
+               CASE WHEN arg_min(place, record_id).time > min(time) + INTERVAL 5 MINUTES THEN arg_min(place, record_id) END,
+               CASE WHEN arg_max(place, record_id).time < max(time) - INTERVAL 5 MINUTES THEN arg_max(place, record_id) END]) END AS ends
     FROM (SELECT *, CASE WHEN isfinite(time_created) THEN time_created END AS time, date_trunc('hour', time) AS hour,
                  {time: time, record_id: TRY_CAST(record_id AS UBIGINT), event_record_id: TRY_CAST(event_record_id AS UBIGINT),
                   event_id: TRY_CAST(event_id AS UINTEGER), provider: provider} AS place
@@ -30,8 +30,8 @@ rows AS (
     SELECT evtx_fact_row(filename, TRY_CAST(record_id AS UBIGINT), hash(filename, lower(channel)), computer, channel, provider, TRY_CAST(event_record_id AS UBIGINT),
                          time_created, TRY_CAST(event_id AS UINTEGER), user_sid, event_data, user_data) AS row
     FROM evtx_facts_events
-    WHERE isfinite(time_created) AND event_id IN (131, 4616, 4720, 4738, 4826, 6011, {{logon events}}, {{event ids of topics}})
-          AND (lower(provider) IN ('microsoft-windows-power-troubleshooter', {{logon providers}}, {{providers of topics}}) OR starts_with(lower(provider), 'mssql$'))
+    WHERE isfinite(time_created) AND event_id IN (131, 4616, 4826, 6011, {{name events}}, {{logon events}}, {{event ids of topics}})
+          AND (lower(provider) IN ('microsoft-windows-power-troubleshooter', {{name providers}}, {{logon providers}}, {{providers of topics}}) OR starts_with(lower(provider), 'mssql$'))
 )
 SELECT computer, topic::ENUM ({{topics}}) AS topic, level::evtx_fact_level AS level, fact, first, last, events, account, account_sid, source, target, detail, evidence, doubts
 FROM (SELECT unnest(evtx_fact_list(
@@ -40,7 +40,6 @@ FROM (SELECT unnest(evtx_fact_list(
                         last_number: TRY_CAST(last_number AS UBIGINT), first: first, last: last, least: least, most: most, old_host: NULL, new_host: NULL,
                         own_sid: NULL}) FROM hours),
           (SELECT list({computer: computer, channel: channel, filename: filename, place: place}) FROM (SELECT *, unnest(ends) AS place FROM hours) WHERE place IS NOT NULL),
-          (SELECT list(uses) FROM evtx_name_uses('evtx_facts_events') AS uses),
           (SELECT list(filename) FROM query_table(coalesce(table_of_files, 'evtx_no_files')) WHERE is_wrapped)), max_depth := 2)) AS facts
 WHERE NOT EXISTS (FROM query_table(coalesce(table_of_known, 'evtx_no_facts')) AS known
                   WHERE known.topic::VARCHAR = facts.topic AND known.fact = facts.fact AND known.account IS NOT DISTINCT FROM facts.account

@@ -6,4 +6,12 @@
 -- SELECT user_sid, user_name, log, place FROM evtx_names_of('events')
 
 SELECT unnest(evtx_account_names(list(uses)), max_depth := 2)
-FROM evtx_name_uses(table_name) AS uses
+FROM (
+    SELECT computer, sid, domain, name, evidence, min(log) AS log, max(log) AS last_log, TRY_CAST(min(place) AS UBIGINT) AS place, list(seen) AS times
+    FROM (
+        -- 1074 is in the System log, all others in the Security log, whose order tells when an account was renamed.
+        SELECT computer, CASE WHEN event_id <> 1074 THEN hash(filename, lower(channel)) END AS log, CASE WHEN log IS NOT NULL THEN record_id END AS place,
+               unnest(evtx_record_names(provider, TRY_CAST(event_id AS UINTEGER), time_created, user_sid, event_data, user_data), max_depth := 2)
+        FROM query_table(table_name)
+        WHERE lower(provider) IN ({{name providers}}) AND event_id IN ({{name events}}))
+    GROUP BY computer, sid, domain, name, evidence, CASE WHEN evidence = 'renamed' THEN seen END) AS uses

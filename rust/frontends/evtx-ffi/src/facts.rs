@@ -7,13 +7,12 @@ use arrow_array::{Array, ArrayRef, StringViewArray, TimestampNanosecondArray, UI
 use arrow_schema::{DataType, Field, Fields};
 use arrow_select::concat::concat;
 use evtx_codes::RolesReader;
-use evtx_events::{AccountNames, Columns, account_names};
+use evtx_events::Columns;
 use evtx_facts::{End, Fact, Logs, Starting, Told, facts, starts, told};
-use evtx_format::free;
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
-use crate::names::{computer_fields, computer_name, name_use, use_fields};
+use crate::names::{computer_fields, computer_name};
 use crate::places::{record, record_parameters, text_len};
 use crate::scalar::{
     Caller, EvtxVector, Scalar, ScalarFunction, TIME, Unchecked, column, columns_of, fields, items, list, list_array,
@@ -27,9 +26,6 @@ const RECORD: [(&str, DataType); 4] = [
     ("event_id", DataType::UInt32),
     ("time", TIME),
 ];
-
-/// How many vectors the columns of [`end_fields`] have, with that of the struct in them.
-const END_VECTORS: usize = 9;
 
 /// The columns of [`End`].
 fn end_fields() -> Fields {
@@ -92,14 +88,12 @@ pub(crate) fn functions() -> [ScalarFunction; 3] {
         ScalarFunction {
             name: "evtx_fact_list",
             description: "The facts of evtx_facts: of what records tell (evtx_fact_row), the names of computers as evtx_machines has them, the \
-                          records at the ends of hours, the names of accounts as evtx_account_names has them, and the files of logs that \
-                          overwrote their oldest records. For evtx_facts_of.",
+                          records at the ends of hours, and the files of logs that overwrote their oldest records. For evtx_facts_of.",
             example: "FROM evtx_facts_of('events')",
             parameters: vec![
                 list("rows", DataType::Utf8),
                 list("computers", DataType::Struct(computer_fields())),
                 list("ends", DataType::Struct(end_fields())),
-                list("uses", DataType::Struct(use_fields())),
                 list("wrapped", DataType::Utf8),
             ],
             result: list("facts", DataType::Struct(fact_fields())),
@@ -147,12 +141,12 @@ impl Scalar for FactRows {
 ///
 /// # Safety
 /// The vectors are a list of VARCHAR, and its items.
-unsafe fn told_rows(
+unsafe fn told_rows<'t>(
     lists: EvtxVector,
     texts: EvtxVector,
     row: usize,
     caller: Caller<'_>,
-) -> Result<Vec<Told>, EvtxError> {
+) -> Result<Vec<Told<'t>>, EvtxError> {
     let (mut all, mut unchecked) = (Vec::new(), Unchecked::default());
     // SAFETY: by the contract of this function.
     for item in unsafe { lists.items(row) } {
@@ -160,10 +154,7 @@ unsafe fn told_rows(
         let Some(text) = (unsafe { texts.text(item)? }) else {
             continue;
         };
-        if let Err(interrupted) = unchecked.add(text.len(), caller.interrupt) {
-            free(all);
-            return Err(interrupted.into());
-        }
+        unchecked.add(text.len(), caller.interrupt)?;
         all.push(Told::parse(text)?);
     }
     Ok(all)
@@ -202,42 +193,33 @@ impl Scalar for Facts {
     /// A list for NULL, too: one without rows.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let computers_until = 2 + 2 + computer_fields().len();
-        let uses_from = computers_until + 2 + END_VECTORS;
-        let (Some(&[lists, texts]), Some(of_computers), Some(of_ends), Some(&[ref of_uses @ .., files, file])) = (
+        let (Some(&[lists, texts]), Some(of_computers), Some(&[ref of_ends @ .., files, file])) = (
             vectors.first_chunk(),
             vectors.get(2..computers_until),
-            vectors.get(computers_until..uses_from),
-            vectors.get(uses_from..),
+            vectors.get(computers_until..),
         ) else {
-            return Err("evtx_fact_list has five arguments".into());
+            return Err("evtx_fact_list has four arguments".into());
         };
         let (mut found, mut lengths) = (vec![fact_array(&[])], Vec::new());
         for row in 0..files.rows {
             // SAFETY: by the contract of this function.
-            let (rows, computers, ends, uses, wrapped) = unsafe {
+            let (rows, computers, ends, wrapped) = unsafe {
                 let wrapped = files.items(row).map(|item| file.text(item));
                 (
                     told_rows(lists, texts, row, caller)?,
                     items(of_computers, row, caller, computer_name)?,
                     items(of_ends, row, caller, end)?,
-                    items(of_uses, row, caller, name_use)?,
                     wrapped.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?,
                 )
             };
-            let interrupt = caller.interrupt;
-            let uses: Vec<_> = uses.into_iter().flatten().collect();
             let computers: Vec<_> = computers.into_iter().flatten().collect();
-            let names = account_names(&uses, interrupt).map_err(ScanError::from)?;
             let logs = Logs {
                 told: &rows,
                 computers: &computers,
                 ends: &ends,
-                names: &AccountNames::new(&names, interrupt).map_err(ScanError::from)?,
                 wrapped: &wrapped,
             };
-            let of_row = facts(&logs, fact_array, interrupt).map_err(ScanError::from);
-            free(rows);
-            let of_row = of_row?;
+            let of_row = facts(&logs, fact_array, caller.interrupt).map_err(ScanError::from)?;
             lengths.push(of_row.len());
             found.push(of_row);
         }

@@ -4,6 +4,7 @@ use arrow_schema::FieldRef;
 use evtx_arrow::ColumnReference;
 use evtx_codes::{TOPICS, events_of_topics, logon_events};
 use evtx_detect::event_fields;
+use evtx_events::{NAME_EVENTS, NAME_PROVIDERS};
 use evtx_query::reference;
 
 use crate::boundary::literal;
@@ -44,6 +45,14 @@ pub(crate) fn lists() -> Vec<(String, String)> {
         (
             "{{providers of topics}}".to_owned(),
             list(providers_of_topics.iter().map(|name| literal(name))),
+        ),
+        (
+            "{{name providers}}".to_owned(),
+            list(NAME_PROVIDERS.iter().map(|name| literal(name))),
+        ),
+        (
+            "{{name events}}".to_owned(),
+            list(NAME_EVENTS.iter().map(u32::to_string)),
         ),
         ("{{topics}}".to_owned(), list(TOPICS.iter().map(|topic| literal(topic)))),
     ]

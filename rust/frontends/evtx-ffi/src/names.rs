@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringViewBuilder};
 use arrow_array::{ArrayRef, BooleanArray, StringViewArray, TimestampNanosecondArray, UInt64Array};
-use arrow_schema::{DataType, Fields};
-use evtx_events::{AccountName, ComputerName, Evidence, NameUse, account_names, machines};
+use arrow_schema::{DataType, Field, Fields};
+use evtx_codes::UserData;
+use evtx_events::{AccountName, ComputerName, Evidence, NameUse, account_names, machines, record_names};
 use evtx_scan::ScanError;
 
 use crate::boundary::EvtxError;
+use crate::places::time;
 use crate::scalar::{
-    Caller, EvtxVector, Scalar, ScalarFunction, TIME, column, fields, items, list, list_array, list_of, structs,
+    Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, column, fields, items, list, list_array,
+    list_of, map, structs, text,
 };
 
 /// The columns of [`ComputerName`].
@@ -33,7 +36,7 @@ pub(crate) fn computer_fields() -> Fields {
 }
 
 /// The columns of [`NameUse`].
-pub(crate) fn use_fields() -> Fields {
+fn use_fields() -> Fields {
     fields([
         ("computer", DataType::Utf8),
         ("sid", DataType::Utf8),
@@ -44,6 +47,17 @@ pub(crate) fn use_fields() -> Fields {
         ("last_log", DataType::UInt64),
         ("place", DataType::UInt64),
         ("times", list_of(TIME)),
+    ])
+}
+
+/// The columns of [`RecordName`].
+fn record_name_fields() -> Fields {
+    fields([
+        ("sid", DataType::Utf8),
+        ("domain", DataType::Utf8),
+        ("name", DataType::Utf8),
+        ("evidence", DataType::Utf8),
+        ("seen", TIME),
     ])
 }
 
@@ -111,7 +125,7 @@ pub(crate) unsafe fn computer_name<'a>(
 ///
 /// # Safety
 /// The vectors are those of [`use_fields`], and live as long as `'a`.
-pub(crate) unsafe fn name_use<'a>(vectors: &[EvtxVector], item: usize) -> Result<Option<NameUse<'a>>, EvtxError> {
+unsafe fn name_use<'a>(vectors: &[EvtxVector], item: usize) -> Result<Option<NameUse<'a>>, EvtxError> {
     let &[computer, sid, domain, name, evidence, log, last_log, place, times, time] = vectors else {
         return Err("the uses are not those of evtx_account_names".into());
     };
@@ -134,8 +148,25 @@ pub(crate) unsafe fn name_use<'a>(vectors: &[EvtxVector], item: usize) -> Result
 }
 
 /// The functions.
-pub(crate) fn functions() -> [ScalarFunction; 2] {
+pub(crate) fn functions() -> [ScalarFunction; 3] {
     [
+        ScalarFunction {
+            name: "evtx_record_names",
+            description: "The names that a record has with SIDs: with what it says of the account (created, changed, renamed), and since when. \
+                          For evtx_names_of.",
+            example: "SELECT unnest(evtx_record_names(provider, event_id, time_created, user_sid, event_data, user_data)) FROM \
+                      read_evtx('Security.evtx')",
+            parameters: vec![
+                text("provider"),
+                Field::new("event_id", DataType::UInt32, true),
+                Field::new("time_created", TIME, true),
+                text("user_sid"),
+                map("event_data"),
+                text("user_data"),
+            ],
+            result: list("names", DataType::Struct(record_name_fields())),
+            make: Box::new(|| Box::new(NamesOfRecords)),
+        },
         ScalarFunction {
             name: "evtx_machines",
             description: "The machine that each name of a computer stands for, by its last name: an item for each of the list, which has the \
@@ -175,6 +206,47 @@ impl Scalar for Machines {
             found.append(vectors[0].is_valid(row));
         }
         Ok(Arc::new(found.finish()))
+    }
+}
+
+struct NamesOfRecords;
+
+impl Scalar for NamesOfRecords {
+    /// Never NULL.
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
+        let &[providers, ids, at, sids, lists, entries, keys, values, documents] = vectors else {
+            return Err("evtx_record_names has six arguments".into());
+        };
+        let pairs = Pairs::new([lists, entries, keys, values]);
+        let (mut found, mut lengths, mut unchecked) = (Vec::new(), Vec::new(), Unchecked::default());
+        let documents: Vec<_> = (0..providers.rows)
+            // SAFETY: by the contract of this function.
+            .map(|row| Ok(unsafe { documents.text(row)? }.map(UserData::new)))
+            .collect::<Result<_, EvtxError>>()?;
+        for (row, document) in documents.iter().enumerate() {
+            let mut fields: Vec<_> = document.iter().flat_map(UserData::shown).collect();
+            // SAFETY: by the contract of this function.
+            unsafe {
+                for pair in pairs.row(row) {
+                    let (key, value) = pair?;
+                    unchecked.add(key.len() + value.map_or(0, str::len), caller.interrupt)?;
+                    fields.extend(value.map(|value| (key, value)));
+                }
+                let provider = providers.text(row)?.unwrap_or_default();
+                let id = ids.value(row).unwrap_or_default();
+                let before = found.len();
+                found.extend(record_names(provider, id, time(at, row), sids.text(row)?, &fields));
+                lengths.push(found.len() - before);
+            }
+        }
+        let columns = vec![
+            column::<StringViewArray, _>(found.iter().map(|of| Some(of.sid))),
+            column::<StringViewArray, _>(found.iter().map(|of| of.domain)),
+            column::<StringViewArray, _>(found.iter().map(|of| Some(of.name))),
+            column::<StringViewArray, _>(found.iter().map(|of| of.evidence.map(Evidence::name))),
+            column::<TimestampNanosecondArray, _>(found.iter().map(|of| of.seen)),
+        ];
+        Ok(list_array(structs(&record_name_fields(), columns, None), lengths, None))
     }
 }
 

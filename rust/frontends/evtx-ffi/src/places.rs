@@ -104,7 +104,7 @@ pub(crate) fn functions() -> [ScalarFunction; 2] {
 ///
 /// # Safety
 /// The vector has times.
-unsafe fn time(vector: EvtxVector, row: usize) -> Option<i64> {
+pub(crate) unsafe fn time(vector: EvtxVector, row: usize) -> Option<i64> {
     // SAFETY: by the contract of this function.
     unsafe { vector.value::<i64>(row) }.filter(|time| time.unsigned_abs() < i64::MAX as u64)
 }

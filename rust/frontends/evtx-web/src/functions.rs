@@ -14,7 +14,7 @@ use crate::columns::Column;
 const NULL: u32 = u32::MAX;
 
 /// Functions of the extension, by the names that the page has for them.
-const FUNCTIONS: [(&str, &str); 13] = [
+const FUNCTIONS: [(&str, &str); 14] = [
     ("account_names", "evtx_account_names"),
     ("decoded", "evtx_decoded_texts"),
     ("fact_list", "evtx_fact_list"),
@@ -24,6 +24,7 @@ const FUNCTIONS: [(&str, &str); 13] = [
     ("logon_step", "evtx_logon_step"),
     ("machine", "evtx_other_machine"),
     ("machines", "evtx_machines"),
+    ("record_names", "evtx_record_names"),
     ("record_stamp", "evtx_record_stamp"),
     ("roles", "evtx_event_roles"),
     ("start_list", "evtx_start_list"),
