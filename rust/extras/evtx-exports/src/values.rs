@@ -63,10 +63,12 @@ fn offset(text: &str) -> Option<TimeZone> {
         _ => return None,
     };
     let digits = text[1..].replace(':', "");
-    let number = |range: std::ops::Range<usize>| -> Option<i32> { digits.get(range)?.parse().ok() };
-    let (hours, minutes) = (number(0..2)?, number(2..4)?);
+    let is_number = digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let number: i32 = digits.parse().ok().filter(|_| is_number)?;
+    let (hours, minutes) = (number / 100, number % 100);
     let offset = Offset::from_seconds(sign * (hours * 60 + minutes) * 60).ok()?;
-    (digits.len() == 4 && minutes < 60).then(|| TimeZone::fixed(offset))
+    // No country is further ahead than 14 hours.
+    (hours <= 14 && minutes < 60).then(|| TimeZone::fixed(offset))
 }
 
 impl Times {
@@ -205,6 +207,17 @@ mod tests {
         assert_eq!(
             [of_seconds(1.5), of_seconds(-11_644_473_600.0)],
             [Some(1_500_000_000), None]
+        );
+    }
+
+    #[test]
+    fn offsets_are_those_of_countries() {
+        let is_offset = |text: &&str| offset(text).is_some();
+        assert!(["Z", "+01:00", "-0330", "+14:00"].iter().all(is_offset));
+        assert!(
+            !["", "+25:00", "+1:00", "++100", "+00:60", "+01:00:00"]
+                .iter()
+                .any(is_offset)
         );
     }
 

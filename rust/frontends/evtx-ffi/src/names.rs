@@ -218,12 +218,15 @@ impl Scalar for NamesOfRecords {
             return Err("evtx_record_names has six arguments".into());
         };
         let pairs = Pairs::new([lists, entries, keys, values]);
-        let (mut found, mut lengths, mut unchecked) = (Vec::new(), Vec::new(), Unchecked::default());
-        let documents: Vec<_> = (0..providers.rows)
+        let (mut read, mut unchecked) = (Vec::new(), Unchecked::default());
+        for row in 0..providers.rows {
             // SAFETY: by the contract of this function.
-            .map(|row| Ok(unsafe { documents.text(row)? }.map(UserData::new)))
-            .collect::<Result<_, EvtxError>>()?;
-        for (row, document) in documents.iter().enumerate() {
+            let document = unsafe { documents.text(row)? };
+            unchecked.add(document.map_or(0, str::len), caller.interrupt)?;
+            read.push(document.map(UserData::new));
+        }
+        let (mut found, mut lengths) = (Vec::new(), Vec::new());
+        for (row, document) in read.iter().enumerate() {
             let mut fields: Vec<_> = document.iter().flat_map(UserData::shown).collect();
             // SAFETY: by the contract of this function.
             unsafe {
