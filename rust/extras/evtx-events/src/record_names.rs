@@ -1,5 +1,6 @@
 //! The names that records have with the SIDs of accounts.
 
+use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
 use crate::accounts::{Evidence, NameUse};
@@ -101,11 +102,16 @@ pub fn record_names<'a>(
 }
 
 /// The uses of names in records: the computer of each, a number for its log if the order of that counts, its record ID, and a name in it.
+///
+/// # Errors
+/// [`Interrupted`].
 pub fn name_uses<'a>(
     names: impl Iterator<Item = (Option<&'a str>, Option<u64>, Option<u64>, RecordName<'a>)>,
-) -> Vec<NameUse<'a>> {
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<NameUse<'a>>, Interrupted> {
     let mut uses = HashMap::new();
-    for (computer, log, record_id, of) in names {
+    for (step, (computer, log, record_id, of)) in names.enumerate() {
+        interrupt.check_step(step)?;
         let RecordName {
             sid,
             domain,
@@ -130,7 +136,7 @@ pub fn name_uses<'a>(
         known.place = least(known.place, record_id.filter(|_| log.is_some()));
         known.times.extend(seen);
     }
-    uses.into_values().collect()
+    Ok(uses.into_values().collect())
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ pub(crate) fn account_names_of<'a>(
         let of = move |name| (told.computer.as_deref(), log, told.record_id, name);
         told.names().map(of)
     });
-    account_names(&name_uses(names), interrupt)
+    account_names(&name_uses(names, interrupt)?, interrupt)
 }
 
 /// The machine that each name in a file stands for.

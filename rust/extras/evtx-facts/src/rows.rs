@@ -223,36 +223,6 @@ pub struct Fact<'a> {
 pub(crate) const CITED: usize = 9;
 
 impl<'a> Fact<'a> {
-    /// The names of its texts.
-    pub const TEXTS: [&'static str; 9] = [
-        "computer",
-        "topic",
-        "level",
-        "fact",
-        "account",
-        "account_sid",
-        "source",
-        "target",
-        "detail",
-    ];
-
-    /// Its texts, by [`TEXTS`](Self::TEXTS).
-    pub fn texts(&self) -> [Option<&str>; 9] {
-        let [topic, level, fact] = [self.topic, self.level, &self.fact].map(Some);
-        let detail = self.detail.as_deref();
-        [
-            self.computer,
-            topic,
-            level,
-            fact,
-            self.account,
-            self.account_sid,
-            self.source,
-            self.target,
-            detail,
-        ]
-    }
-
     /// A fact about records that follow each other: their times, how many there are, their evidence and doubts.
     pub(crate) fn of(topic: &'a str, rows: &[&EventRow<'a>]) -> Self {
         let records = rows.iter().map(|row| row.record);

@@ -6,25 +6,7 @@ use std::ops::Deref;
 
 use evtx_codes::{Event, LogonStep, RolesReader, UserData};
 use evtx_events::{Columns, Evidence, RecordName, Stamp, record_names};
-use serde::Deserialize;
-
-/// The place of a record: its file, its ID, a number for its log, its computer, its channel, its provider, the number of its event, its time, and
-/// the ID of the event.
-type PlaceForm<T> = (
-    Option<T>,
-    Option<u64>,
-    Option<u64>,
-    [Option<T>; 3],
-    Option<u64>,
-    Option<i64>,
-    Option<u32>,
-);
-
-/// A [`Stamp`]: the two halves of its digest first.
-type StampForm<T> = ([u64; 2], [Option<i64>; 2], Option<i64>, bool, [Option<T>; 2], Option<T>);
-
-/// The texts of [`Roles`] as [`evtx_codes::Roles`] has them, its truths, and its other texts.
-type RolesForm<T> = ([Option<T>; 10], [bool; 2], [Option<T>; 4]);
+use serde::{Deserialize, Deserializer};
 
 /// The texts of a [`LogonStep`] and its numbers.
 type StepForm<T> = ([Option<T>; 11], u8, Option<i32>);
@@ -32,16 +14,7 @@ type StepForm<T> = ([Option<T>; 11], u8, Option<i32>);
 /// A [`RecordName`]: its texts, with the evidence last, and its time.
 type NameForm<T> = (T, Option<T>, T, Option<T>, Option<i64>);
 
-/// What a record tells, in the order of its text.
-type Form<T> = (
-    PlaceForm<T>,
-    StampForm<T>,
-    Option<RolesForm<T>>,
-    Option<StepForm<T>>,
-    Vec<NameForm<T>>,
-);
-
-/// A part of a text in JSON, borrowed if it has no escapes.
+/// A text in JSON, borrowed if it has no escapes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
@@ -54,9 +27,10 @@ impl Deref for Text<'_> {
     }
 }
 
-/// The roles of an event.
-#[derive(Debug, Clone, Default)]
+/// The roles of an event. JSON has the members in their order, without names.
+#[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Roles<'t> {
+    #[serde(borrow)]
     pub(crate) event: Option<Text<'t>>,
     pub(crate) topic: Option<Text<'t>>,
     pub(crate) level: Option<Text<'t>>,
@@ -75,9 +49,10 @@ pub(crate) struct Roles<'t> {
     pub(crate) version: Option<Text<'t>>,
 }
 
-/// What a record tells for facts.
-#[derive(Debug, Clone, Default)]
+/// What a record tells for facts. JSON has the members in their order, without names, and then `step` and `names`.
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Told<'t> {
+    #[serde(borrow)]
     pub(crate) file: Option<Text<'t>>,
     pub(crate) record_id: Option<u64>,
     /// A number for its log.
@@ -88,6 +63,7 @@ pub struct Told<'t> {
     pub(crate) number: Option<u64>,
     pub(crate) time: Option<i64>,
     pub(crate) event_id: Option<u32>,
+    #[serde(deserialize_with = "joined")]
     pub(crate) digest: i128,
     pub(crate) change: [Option<i64>; 2],
     pub(crate) wake_time: Option<i64>,
@@ -96,8 +72,16 @@ pub struct Told<'t> {
     pub(crate) own_sid: Option<Text<'t>>,
     /// If it has a topic, or is of a connection or a start.
     pub(crate) roles: Option<Roles<'t>>,
+    #[serde(skip)]
     step: Option<StepForm<Text<'t>>>,
+    #[serde(skip)]
     names: Vec<NameForm<Text<'t>>>,
+}
+
+/// The number with these halves.
+fn joined<'de, D: Deserializer<'de>>(halves: D) -> Result<i128, D::Error> {
+    let [high, low] = <[u64; 2]>::deserialize(halves)?;
+    Ok(i128::from(high) << 64 | i128::from(low))
 }
 
 /// The value of a field, also an empty one.
@@ -150,41 +134,49 @@ pub fn told(
     let version: Vec<_> = version.into_iter().flatten().collect();
     let version = version.join(".");
     let of_roles = is_row.then(|| {
-        let [texts @ .., _] = roles.texts().map(|(_, text)| text);
-        let others = [
+        (
+            roles.event,
+            roles.topic,
+            roles.level,
+            roles.account,
+            roles.domain,
+            roles.user_sid,
+            roles.remote_host.as_deref(),
+            roles.process,
+            roles.target,
+            roles.detail.as_deref(),
+            roles.claims_own_name,
+            roles.is_windows,
             field(&fields, "MemberSid").filter(|sid| !sid.is_empty()),
             field(&fields, "LogonType"),
             field(&fields, "param7").filter(|_| id == 6013 && roles.topic == Some("starts")),
             Some(&*version).filter(|version| id == 12 && !version.is_empty()),
-        ];
-        (texts, [roles.claims_own_name, roles.is_windows], others)
+        )
     });
-    let form: Form<&str> = (
-        (
-            file,
-            record_id,
-            log,
-            [of.computer, of.channel, of.provider],
-            of.event_record_id,
-            of.time_created,
-            of.event_id,
-        ),
-        (
-            [(stamp.digest >> 64) as u64, stamp.digest as u64],
-            stamp.change,
-            stamp.wake_time,
-            stamp.is_late,
-            stamp.renamed.each_ref().map(Option::as_deref),
-            stamp.own_sid,
-        ),
+    let step: Option<StepForm<&str>> = step.as_ref().map(|step| (step.texts(), step.step, step.logon_type));
+    let row = (
+        file,
+        record_id,
+        log,
+        of.computer,
+        of.channel,
+        of.provider,
+        of.event_record_id,
+        of.time_created,
+        of.event_id,
+        [(stamp.digest >> 64) as u64, stamp.digest as u64],
+        stamp.change,
+        stamp.wake_time,
+        stamp.is_late,
+        stamp.renamed,
+        stamp.own_sid,
         of_roles,
-        step.as_ref().map(|step| (step.texts(), step.step, step.logon_type)),
-        names
-            .iter()
-            .map(|of| (of.sid, of.domain, of.name, of.evidence.map(Evidence::name), of.seen))
-            .collect(),
     );
-    serde_json::to_string(&form).ok()
+    let names = names
+        .iter()
+        .map(|of| (of.sid, of.domain, of.name, of.evidence.map(Evidence::name), of.seen));
+    let names: Vec<NameForm<&str>> = names.collect();
+    serde_json::to_string(&(row, step, names)).ok()
 }
 
 impl<'t> Told<'t> {
@@ -193,64 +185,8 @@ impl<'t> Told<'t> {
     /// # Errors
     /// If it is none.
     pub fn parse(text: &'t str) -> Result<Self, String> {
-        let form: Form<Text<'t>> =
-            serde_json::from_str(text).map_err(|error| format!("not of evtx_fact_row: {error}"))?;
-        let ((file, record_id, log, [computer, channel, provider], number, time, event_id), stamp, roles, step, names) =
-            form;
-        let ([high, low], change, wake_time, is_late, renamed, own_sid) = stamp;
-        let roles = roles.map(|(texts, [claims_own_name, is_windows], others)| {
-            let [
-                event,
-                topic,
-                level,
-                account,
-                domain,
-                user_sid,
-                remote_host,
-                process,
-                target,
-                detail,
-            ] = texts;
-            let [member_sid, logon_type, zone, version] = others;
-            Roles {
-                event,
-                topic,
-                level,
-                account,
-                domain,
-                user_sid,
-                remote_host,
-                process,
-                target,
-                detail,
-                claims_own_name,
-                is_windows,
-                member_sid,
-                logon_type,
-                zone,
-                version,
-            }
-        });
-        Ok(Told {
-            file,
-            record_id,
-            log,
-            computer,
-            channel,
-            provider,
-            number,
-            time,
-            event_id,
-            digest: i128::from(high) << 64 | i128::from(low),
-            change,
-            wake_time,
-            is_late,
-            renamed,
-            own_sid,
-            roles,
-            step,
-            names,
-        })
+        let read = serde_json::from_str(text).map_err(|error| format!("not of evtx_fact_row: {error}"));
+        read.map(|(told, step, names)| Told { step, names, ..told })
     }
 
     /// What it says about a logon session.

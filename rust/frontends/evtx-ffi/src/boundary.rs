@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_schema::Schema;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use evtx_format::printable;
+use evtx_format::{Interrupted, printable};
 use evtx_scan::ScanError;
 
 /// A text as a literal of SQL.
@@ -90,6 +90,12 @@ impl From<ScanError> for EvtxError {
             _ => None,
         };
         EvtxError::new(kind, format!("{error}{}", hint.unwrap_or_default()))
+    }
+}
+
+impl From<Interrupted> for EvtxError {
+    fn from(interrupted: Interrupted) -> Self {
+        ScanError::from(interrupted).into()
     }
 }
 

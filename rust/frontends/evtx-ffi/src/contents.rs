@@ -20,7 +20,8 @@ use evtx_scan::{LocalStorage, ScanError, ScanPath, Storage, StorageError, Storag
 use crate::arguments::EvtxArguments;
 use crate::boundary::EvtxError;
 use crate::paths::EvtxPaths;
-use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, VOLATILE, list, list_array, structs};
+use crate::rows::{list_array, typed};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, VOLATILE, structs, text};
 use crate::vectors::ARRAYS;
 
 /// The macro that calls the functions.
@@ -45,8 +46,8 @@ fn schema() -> &'static SchemaRef {
 /// The functions.
 pub(crate) fn functions() -> [ScalarFunction; 2] {
     let content = Field::new("content", DataType::Binary, true);
-    let filename = Field::new("filename", DataType::Utf8, true);
-    let number = Field::new("number", DataType::FixedSizeBinary(16), true);
+    let filename = text("filename");
+    let number = typed::<i128>("number");
     // JSON is a type of an extension, which not every client has.
     let plain = |field: &Arc<Field>| match field.extension_type_name() {
         Some("arrow.json") => Field::new(field.name(), DataType::Utf8, true),
@@ -59,7 +60,7 @@ pub(crate) fn functions() -> [ScalarFunction; 2] {
             description: "A number for each row of evtx_records, which calls it.",
             example: "SELECT len(evtx_content_rows(content, filename)) FROM read_blob('Security.evtx')",
             parameters: vec![content.clone(), filename.clone()],
-            result: list("numbers", number.data_type().clone()),
+            result: typed::<Vec<i128>>("numbers"),
             make: Box::new(|| Box::new(Numbers)),
         },
         ScalarFunction {
@@ -190,8 +191,10 @@ impl OpenLog {
             }
             take(column, &rows, None)
         });
-        let columns = columns.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        Ok(structs(fields, columns, None))
+        let columns = columns
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| error.to_string())?;
+        Ok(structs(fields, columns))
     }
 }
 

@@ -1,17 +1,15 @@
 //! The function that decodes texts in the fields of events, for a vector of rows at a time.
 
-use arrow_array::ArrayRef;
-use arrow_schema::{DataType, Fields};
-use evtx_codes::decoded_texts;
+use evtx_codes::{DecodedText, decoded_texts};
+use evtx_format::{Interrupt, Interrupted};
 
-use crate::boundary::EvtxError;
-use crate::scalar::{
-    Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, columns_of, fields, list, list_array, map, structs,
-};
+use crate::rows::{Filled, by_row, columns, typed};
+use crate::scalar::{ScalarFunction, map};
 
-fn decoded_fields() -> Fields {
-    fields(["field", "encoding", "text"].map(|name| (name, DataType::Utf8)))
-}
+/// A text, with the key of its value.
+type OfField<'a> = (&'a str, DecodedText);
+
+columns!(of: OfField<'_> { field = of.0, encoding = &*of.1.encoding, text = &*of.1.text });
 
 /// The function, of a map such as `event_data`.
 pub(crate) fn function() -> ScalarFunction {
@@ -21,41 +19,17 @@ pub(crate) fn function() -> ScalarFunction {
                       encodings from the outside in, and the text. For evtx_decoded_of.",
         example: "SELECT evtx_decoded_texts(MAP {'CommandLine': 'powershell -enc dwBoAG8AYQBtAGkA'})",
         parameters: vec![map("fields")],
-        result: list("decoded", DataType::Struct(decoded_fields())),
-        make: Box::new(|| Box::new(Decoded)),
+        result: typed::<Vec<OfField<'_>>>("decoded"),
+        make: by_row!(decoded),
     }
 }
 
-struct Decoded;
-
-impl Scalar for Decoded {
-    /// An empty list for NULL.
-    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let &[maps, pairs, keys, values] = vectors else {
-            return Err("evtx_decoded_texts has one argument".into());
-        };
-        let fields = Pairs::new([maps, pairs, keys, values]);
-        let (mut all, mut counts, mut unchecked) = (Vec::new(), Vec::new(), Unchecked::default());
-        for row in 0..maps.rows {
-            let before = all.len();
-            // SAFETY: by the contract of this function.
-            for pair in unsafe { fields.row(row) } {
-                let (key, value) = pair?;
-                for found in value.map(decoded_texts).into_iter().flatten() {
-                    unchecked.add(found.text.len(), caller.interrupt)?;
-                    all.push((key, found));
-                }
-                unchecked.add(value.map_or(0, str::len), caller.interrupt)?;
-            }
-            counts.push(all.len() - before);
-        }
-        let texts = all
-            .iter()
-            .map(|(key, found)| [Some(*key), Some(&*found.encoding), Some(&*found.text)]);
-        Ok(list_array(
-            structs(&decoded_fields(), columns_of(texts), None),
-            counts,
-            None,
-        ))
+/// An empty list for NULL.
+fn decoded<'a>(fields: Filled<'a>, interrupt: Interrupt<'_>) -> Result<Vec<OfField<'a>>, Interrupted> {
+    let mut all = Vec::new();
+    for (key, value) in fields.0 {
+        interrupt.check()?;
+        all.extend(decoded_texts(value).into_iter().map(|found| (key, found)));
     }
+    Ok(all)
 }

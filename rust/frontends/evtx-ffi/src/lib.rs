@@ -23,6 +23,7 @@ mod macros;
 mod arguments;
 mod paths;
 mod scalar;
+mod rows;
 mod casts;
 mod answers;
 mod places;

@@ -20,7 +20,7 @@ fn columns() -> Vec<ColumnReference> {
 }
 
 /// The lists, by what stands for them in the SQL.
-pub(crate) fn lists() -> Vec<(String, String)> {
+pub(crate) fn lists() -> Vec<(&'static str, String)> {
     let columns = columns();
     let none = |column: &ColumnReference| format!("NULL AS {}", quoted(column.field.name()));
     let cast = |field: &FieldRef| match (quoted(field.name()), duckdb_type(field).as_str()) {
@@ -31,30 +31,24 @@ pub(crate) fn lists() -> Vec<(String, String)> {
     let (providers, ids) = logon_events();
     let (providers_of_topics, ids_of_topics) = events_of_topics();
     vec![
+        ("{{logon providers}}", list(providers.iter().map(|name| literal(name)))),
+        ("{{logon events}}", list(ids.iter().map(u32::to_string))),
+        ("{{no columns}}", list(columns.iter().map(none))),
+        ("{{event columns}}", list(event_fields().iter().map(cast))),
         (
-            "{{logon providers}}".to_owned(),
-            list(providers.iter().map(|name| literal(name))),
-        ),
-        ("{{logon events}}".to_owned(), list(ids.iter().map(u32::to_string))),
-        ("{{no columns}}".to_owned(), list(columns.iter().map(none))),
-        ("{{event columns}}".to_owned(), list(event_fields().iter().map(cast))),
-        (
-            "{{event ids of topics}}".to_owned(),
+            "{{event ids of topics}}",
             list(ids_of_topics.iter().map(u32::to_string)),
         ),
         (
-            "{{providers of topics}}".to_owned(),
+            "{{providers of topics}}",
             list(providers_of_topics.iter().map(|name| literal(name))),
         ),
         (
-            "{{name providers}}".to_owned(),
+            "{{name providers}}",
             list(NAME_PROVIDERS.iter().map(|name| literal(name))),
         ),
-        (
-            "{{name events}}".to_owned(),
-            list(NAME_EVENTS.iter().map(u32::to_string)),
-        ),
-        ("{{topics}}".to_owned(), list(TOPICS.iter().map(|topic| literal(topic)))),
+        ("{{name events}}", list(NAME_EVENTS.iter().map(u32::to_string))),
+        ("{{topics}}", list(TOPICS.iter().map(|topic| literal(topic)))),
     ]
 }
 

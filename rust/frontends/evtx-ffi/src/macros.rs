@@ -238,7 +238,8 @@ fn sources() -> Vec<String> {
     let is = |ending: &'static str| FILES.iter().filter(move |(name, _)| name.ends_with(ending));
     let quoted = |text: &str| text.replace('\'', "''");
     let pages = is(".html").map(|(name, page)| (format!("{{{{{name}}}}}"), quoted(page)));
-    let filled: Vec<_> = pages.chain(lists()).collect();
+    let lists = lists().into_iter().map(|(mark, list)| (mark.to_owned(), list));
+    let filled: Vec<_> = pages.chain(lists).collect();
     let fill = |sql: String, (mark, text): &(String, String)| sql.replace(mark, text);
     is(".sql")
         .map(|(_, sql)| filled.iter().fold((*sql).to_owned(), fill))

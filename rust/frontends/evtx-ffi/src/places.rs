@@ -1,63 +1,39 @@
 //! The functions that read what records say about their places, and place them in their logs.
 
-use std::sync::Arc;
-
-use arrow_array::builder::{BooleanBuilder, FixedSizeBinaryBuilder, StringViewBuilder, TimestampNanosecondBuilder};
-use arrow_array::{ArrayRef, BooleanArray, StringViewArray, TimestampNanosecondArray};
-use arrow_schema::{DataType, Field, Fields};
-use evtx_events::{Columns, LogRecord, Stamp, places, sort};
-use evtx_scan::ScanError;
+use arrow_array::ArrayRef;
+use arrow_schema::Field;
+use evtx_events::{Columns, LogRecord, Place, Stamp, places, sort};
+use evtx_format::{Interrupt, Interrupted};
 
 use crate::boundary::EvtxError;
-use crate::scalar::{
-    Caller, EvtxVector, Pairs, Scalar, ScalarFunction, TIME, Unchecked, column, fields, items, list, list_array, map,
-    structs, text,
-};
+use crate::rows::{array, by_row, columns, members, typed};
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, map, text};
 
-/// The type of digests, HUGEINT.
-const DIGEST: DataType = DataType::FixedSizeBinary(16);
+columns!(stamp: Stamp<'_> {
+    digest,
+    old_time = stamp.change[0],
+    new_time = stamp.change[1],
+    wake_time,
+    is_late,
+    old_host = stamp.renamed[0].clone(),
+    new_host = stamp.renamed[1].clone(),
+    own_sid,
+});
 
-/// The columns of [`Stamp`].
-fn stamp_fields() -> Fields {
-    fields([
-        ("digest", DIGEST),
-        ("old_time", TIME),
-        ("new_time", TIME),
-        ("wake_time", TIME),
-        ("is_late", DataType::Boolean),
-        ("old_host", DataType::Utf8),
-        ("new_host", DataType::Utf8),
-        ("own_sid", DataType::Utf8),
-    ])
-}
+members!(LogRecord<'a> {
+    digest, machine, channel, file, record_id, number, time, change [old_time, new_time], wake_time, is_late,
+});
 
-/// The columns of [`LogRecord`].
-fn record_fields() -> Fields {
-    fields([
-        ("digest", DIGEST),
-        ("machine", DataType::Utf8),
-        ("channel", DataType::Utf8),
-        ("file", DataType::Utf8),
-        ("record_id", DataType::UInt64),
-        ("number", DataType::UInt64),
-        ("time", TIME),
-        ("old_time", TIME),
-        ("new_time", TIME),
-        ("wake_time", TIME),
-        ("is_late", DataType::Boolean),
-    ])
-}
+/// The place of the records with a digest.
+type Placed<'a> = (i128, Place<'a>);
 
-/// The columns of a place.
-fn place_fields() -> Fields {
-    fields([
-        ("digest", DIGEST),
-        ("machine", DataType::Utf8),
-        ("log_time", TIME),
-        ("is_contested", DataType::Boolean),
-        ("is_woken", DataType::Boolean),
-    ])
-}
+columns!(of: Placed<'_> {
+    digest = of.0,
+    machine = of.1.machine,
+    log_time = of.1.log_time,
+    is_contested = of.1.is_contested,
+    is_woken = of.1.is_woken,
+});
 
 /// The parameters of a function that reads records.
 pub(crate) fn record_parameters() -> Vec<Field> {
@@ -65,9 +41,9 @@ pub(crate) fn record_parameters() -> Vec<Field> {
         text("computer"),
         text("channel"),
         text("provider"),
-        Field::new("event_record_id", DataType::UInt64, true),
-        Field::new("time_created", TIME, true),
-        Field::new("event_id", DataType::UInt32, true),
+        typed::<u64>("event_record_id"),
+        typed::<i64>("time_created"),
+        typed::<u32>("event_id"),
         text("user_sid"),
         map("event_data"),
         text("user_data"),
@@ -85,7 +61,7 @@ pub(crate) fn functions() -> [ScalarFunction; 2] {
             example: "SELECT evtx_record_stamp(computer, channel, provider, event_record_id, time_created, event_id, user_sid, event_data, \
                       user_data) FROM read_evtx('System.evtx')",
             parameters: record_parameters(),
-            result: Field::new("stamp", DataType::Struct(stamp_fields()), true),
+            result: typed::<Stamp<'_>>("stamp"),
             make: Box::new(|| Box::new(Stamps)),
         },
         ScalarFunction {
@@ -93,20 +69,16 @@ pub(crate) fn functions() -> [ScalarFunction; 2] {
             description: "The places of the records of machines, an item for each digest: the machine, the time by its clock as it was set \
                           last, whether another record claims the place, and whether Windows woke then. For evtx_placed_records.",
             example: "FROM evtx_placed_records('records', 'records')",
-            parameters: vec![list("records", DataType::Struct(record_fields()))],
-            result: list("places", DataType::Struct(place_fields())),
-            make: Box::new(|| Box::new(Places)),
+            parameters: vec![typed::<Vec<LogRecord<'_>>>("records")],
+            result: typed::<Vec<Placed<'_>>>("places"),
+            make: by_row!(placed),
         },
     ]
 }
 
-/// A time in a row. Infinity, as DuckDB writes it, is none.
-///
-/// # Safety
-/// The vector has times.
-pub(crate) unsafe fn time(vector: EvtxVector, row: usize) -> Option<i64> {
-    // SAFETY: by the contract of this function.
-    unsafe { vector.value::<i64>(row) }.filter(|time| time.unsigned_abs() < i64::MAX as u64)
+/// A time. Infinity, as DuckDB writes it, is none.
+pub(crate) fn finite(time: Option<i64>) -> Option<i64> {
+    time.filter(|time| time.unsigned_abs() < i64::MAX as u64)
 }
 
 /// The columns of the record in a row. `pairs` is for those of `event_data`.
@@ -149,7 +121,7 @@ where
             channel: channel.text(row)?,
             provider: provider.text(row)?,
             event_record_id: number.value(row),
-            time_created: time(at, row),
+            time_created: finite(at.value(row)),
             event_id: id.value(row),
             user_sid: sid.text(row)?,
             event_data: lists.is_valid(row).then_some(pairs),
@@ -171,93 +143,24 @@ impl Scalar for Stamps {
     /// Never NULL.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
         let vectors: &[EvtxVector; 12] = vectors.try_into().map_err(|_| "evtx_record_stamp has nine arguments")?;
-        let mut digests = FixedSizeBinaryBuilder::new(16);
-        let mut times: [TimestampNanosecondBuilder; 3] = Default::default();
-        let mut texts: [StringViewBuilder; 3] = Default::default();
-        let (mut late, mut pairs, mut unchecked) = (BooleanBuilder::new(), Vec::new(), Unchecked::default());
-        for row in 0..vectors[0].rows {
+        let (mut stamps, mut unchecked) = (Vec::new(), Unchecked::default());
+        let mut pairs = vec![Vec::new(); vectors[0].rows];
+        for (row, pairs) in pairs.iter_mut().enumerate() {
             // SAFETY: by the contract of this function.
-            let columns = unsafe { record(vectors, row, &mut pairs)? };
+            let columns = unsafe { record(vectors, row, pairs)? };
             unchecked.add(text_len(&columns), caller.interrupt)?;
-            let Stamp {
-                digest,
-                change: [old, new],
-                wake_time,
-                is_late,
-                renamed,
-                own_sid,
-            } = Stamp::read(&columns);
-            digests
-                .append_value(digest.to_ne_bytes())
-                .map_err(|error| error.to_string())?;
-            let of_times = times.iter_mut().zip([old, new, wake_time]);
-            of_times.for_each(|(builder, time)| builder.append_option(time));
-            late.append_value(is_late);
-            let of_texts = [renamed[0].as_deref(), renamed[1].as_deref(), own_sid];
-            let of_texts = texts.iter_mut().zip(of_texts);
-            of_texts.for_each(|(builder, text)| builder.append_option(text));
+            stamps.push(Stamp::read(&columns));
         }
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(digests.finish())];
-        columns.extend(times.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef));
-        columns.push(Arc::new(late.finish()));
-        columns.extend(texts.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef));
-        Ok(structs(&stamp_fields(), columns, None))
+        Ok(array(&stamps))
     }
 }
 
-/// A record in an item of a list.
-///
-/// # Safety
-/// The vectors are those of [`record_fields`], and live as long as `'a`.
-unsafe fn log_record<'a>(vectors: &[EvtxVector], item: usize) -> Result<LogRecord<'a>, EvtxError> {
-    let &[digest, machine, channel, file, id, number, at, old, new, wake, late] = vectors else {
-        return Err("the records are not those of evtx_log_places".into());
-    };
-    // SAFETY: by the contract of this function.
-    unsafe {
-        Ok(LogRecord {
-            digest: digest.value(item).unwrap_or_default(),
-            machine: machine.text(item)?,
-            channel: channel.text(item)?,
-            file: file.text(item)?,
-            record_id: id.value(item),
-            number: number.value(item),
-            time: time(at, item),
-            change: [time(old, item), time(new, item)],
-            wake_time: time(wake, item),
-            is_late: late.value::<u8>(item) == Some(1),
-        })
+fn placed<'a>(mut records: Vec<LogRecord<'a>>, interrupt: Interrupt<'_>) -> Result<Vec<Placed<'a>>, Interrupted> {
+    for record in &mut records {
+        (record.time, record.wake_time) = (finite(record.time), finite(record.wake_time));
+        record.change = record.change.map(finite);
     }
-}
-
-struct Places;
-
-impl Scalar for Places {
-    /// A list for NULL, too: one without items.
-    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let (mut all, mut lengths) = (Vec::new(), Vec::new());
-        for row in 0..vectors.first().map_or(0, |lists| lists.rows) {
-            // SAFETY: by the contract of this function.
-            let records = unsafe { items(vectors, row, caller, log_record)? };
-            let found = places(&records, caller.interrupt).map_err(ScanError::from)?;
-            let mut found: Vec<_> = found.into_iter().collect();
-            sort(&mut found, |(digest, _)| *digest, caller.interrupt).map_err(ScanError::from)?;
-            lengths.push(found.len());
-            all.extend(found);
-        }
-        let mut digests = FixedSizeBinaryBuilder::new(16);
-        for (digest, _) in &all {
-            digests
-                .append_value(digest.to_ne_bytes())
-                .map_err(|error| error.to_string())?;
-        }
-        let columns = vec![
-            Arc::new(digests.finish()),
-            column::<StringViewArray, _>(all.iter().map(|(_, place)| place.machine)),
-            column::<TimestampNanosecondArray, _>(all.iter().map(|(_, place)| place.log_time)),
-            column::<BooleanArray, _>(all.iter().map(|(_, place)| Some(place.is_contested))),
-            column::<BooleanArray, _>(all.iter().map(|(_, place)| Some(place.is_woken))),
-        ];
-        Ok(list_array(structs(&place_fields(), columns, None), lengths, None))
-    }
+    let mut found: Vec<Placed<'a>> = places(&records, interrupt)?.into_iter().collect();
+    sort(&mut found, |(digest, _)| *digest, interrupt)?;
+    Ok(found)
 }

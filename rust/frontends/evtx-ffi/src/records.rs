@@ -9,7 +9,8 @@ use evtx_scan::ScanError;
 use evtx_writer::{CutRecord, Pseudonymizer, Redactor, WriteError};
 
 use crate::boundary::EvtxError;
-use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, map};
+use crate::rows::typed;
+use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, map, text};
 
 /// The pairs of a map.
 type Replacements = Vec<(String, Option<String>)>;
@@ -44,7 +45,6 @@ pub(crate) fn redact() -> ScalarFunction {
 
 /// The function of a record, a list and a text, which the macro `evtx_pseudonymize` calls.
 pub(crate) fn pseudonymize() -> ScalarFunction {
-    let list = DataType::List(Field::new("item", DataType::Utf8, true).into());
     ScalarFunction {
         name: "evtx_pseudonymize_record",
         description: "A record in which all values are replaced that are not allowed. For evtx_pseudonymize.",
@@ -52,8 +52,8 @@ pub(crate) fn pseudonymize() -> ScalarFunction {
                   true)",
         parameters: vec![
             Field::new("record", DataType::Binary, true),
-            Field::new("allow", list, true),
-            Field::new("key", DataType::Utf8, true),
+            typed::<Vec<&str>>("allow"),
+            text("key"),
         ],
         result: Field::new("pseudonymized", DataType::Binary, true),
         make: Box::new(|| {

@@ -1,13 +1,16 @@
 //! The functions that read who, from where, with which program and about what from the fields of events.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use arrow_array::builder::{BooleanBuilder, MapBuilder, MapFieldNames, StringViewBuilder};
+use arrow_array::builder::{BooleanBuilder, StringViewBuilder};
 use arrow_schema::{DataType, Field, Fields};
 use evtx_codes::{Event, Machine, Roles, RolesReader, UserData, Writer, remote_host};
+use evtx_format::Interrupt;
 
 use crate::boundary::EvtxError;
+use crate::rows::{by_row, columns, typed};
 use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, map, structs, text};
 
 /// The columns of the roles.
@@ -18,14 +21,10 @@ fn roles_fields() -> Fields {
         .collect()
 }
 
-/// The columns of a document.
-fn user_data_fields() -> Fields {
-    vec![text("element"), map("attributes"), map("fields")].into()
-}
+columns!(document: UserData { element, attributes, fields });
 
 /// The functions.
 pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
-    let event_id = Field::new("event_id", DataType::UInt32, true);
     [
         ScalarFunction {
             name: "evtx_event_roles",
@@ -37,7 +36,7 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
             example: "SELECT unnest(evtx_event_roles(provider, event_id, event_data, user_data, computer, user_sid)) FROM \
                       read_evtx('Security.evtx')",
             parameters: vec![
-                text("provider"), event_id, map("event_data"), text("user_data"), text("computer"), text("user_sid"),
+                text("provider"), typed::<u32>("event_id"), map("event_data"), text("user_data"), text("computer"), text("user_sid"),
             ],
             result: Field::new("roles", DataType::Struct(roles_fields()), true),
             make: Box::new(|| Box::new(RolesOfRows::default())),
@@ -47,8 +46,8 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
             description: "The fields of user_data, the name of the element that contains them, and its attributes.",
             example: "SELECT evtx_user_data_fields('{\"LogFileCleared\":{\"SubjectUserName\":\"eve\"}}')",
             parameters: vec![text("user_data")],
-            result: Field::new("user_data", DataType::Struct(user_data_fields()), true),
-            make: Box::new(|| Box::new(UserDataOfRows)),
+            result: typed::<UserData>("user_data"),
+            make: by_row!(user_data),
         },
         ScalarFunction {
             name: "evtx_other_machine",
@@ -57,7 +56,7 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
             example: "SELECT evtx_other_machine('[::ffff:10.0.0.1]:445', 'pc', 'windows')",
             parameters: vec![text("host"), text("computer"), text("written_by")],
             result: text("machine"),
-            make: Box::new(|| Box::new(MachineOfRows)),
+            make: by_row!(other_machine),
         },
     ]
     .into_iter()
@@ -117,73 +116,26 @@ impl Scalar for RolesOfRows {
         }
         let texts = texts.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
         let truths = truths.iter_mut().map(|builder| Arc::new(builder.finish()) as ArrayRef);
-        let columns = texts.chain(truths).collect();
-        Ok(structs(&roles_fields(), columns, None))
+        let columns: Vec<_> = texts.chain(truths).collect();
+        Ok(structs(&roles_fields(), columns))
     }
 }
 
-struct UserDataOfRows;
-
-impl Scalar for UserDataOfRows {
-    /// NULL in all columns if the text is not an object.
-    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let &[documents] = vectors else {
-            return Err("evtx_user_data_fields has one argument".into());
-        };
-        let names = MapFieldNames {
-            entry: "entries".to_owned(),
-            key: "key".to_owned(),
-            value: "value".to_owned(),
-        };
-        let builder = || MapBuilder::new(Some(names.clone()), StringViewBuilder::new(), StringViewBuilder::new());
-        let (mut elements, mut maps, mut unchecked) =
-            (StringViewBuilder::new(), [builder(), builder()], Unchecked::default());
-        for row in 0..documents.rows {
-            // SAFETY: by the contract of this function.
-            let document = unsafe { documents.text(row)? };
-            unchecked.add(document.map_or(0, str::len), caller.interrupt)?;
-            let document = document.map(UserData::new).unwrap_or_default();
-            elements.append_option(document.element);
-            for (map, entries) in maps.iter_mut().zip([document.attributes, document.fields]) {
-                let is_some = entries.is_some();
-                for (key, value) in entries.into_iter().flatten() {
-                    map.keys().append_value(key);
-                    map.values().append_option(value);
-                }
-                map.append(is_some).map_err(|error| error.to_string())?;
-            }
-        }
-        let maps = maps.iter_mut().map(|map| Arc::new(map.finish()) as ArrayRef);
-        let columns = [Arc::new(elements.finish()) as ArrayRef]
-            .into_iter()
-            .chain(maps)
-            .collect();
-        Ok(structs(&user_data_fields(), columns, None))
-    }
+/// NULL in all columns if the text is not an object.
+fn user_data(document: Option<&str>, _: Interrupt<'_>) -> Result<UserData, EvtxError> {
+    Ok(document.map(UserData::new).unwrap_or_default())
 }
 
-struct MachineOfRows;
-
-impl Scalar for MachineOfRows {
-    /// NULL for NULL. Fails for an unknown writer.
-    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let &[hosts, computers, writers] = vectors else {
-            return Err("evtx_other_machine has three arguments".into());
-        };
-        let (mut machines, mut unchecked) = (StringViewBuilder::new(), Unchecked::default());
-        for row in 0..hosts.rows {
-            // SAFETY: by the contract of this function.
-            let (host, computer, writer) = unsafe { (hosts.text(row)?, computers.text(row)?, writers.text(row)?) };
-            unchecked.add(host.map_or(0, str::len), caller.interrupt)?;
-            let writer = writer.map(Writer::parsed).transpose()?;
-            match host
-                .zip(writer)
-                .map(|(host, writer)| remote_host(host, computer.unwrap_or_default(), writer))
-            {
-                Some(Machine::Other(host)) => machines.append_value(host),
-                _ => machines.append_null(),
-            }
-        }
-        Ok(Arc::new(machines.finish()))
-    }
+/// NULL for NULL. Fails for an unknown writer.
+fn other_machine<'a>(
+    (host, computer, writer): (Option<&'a str>, Option<&'a str>, Option<&'a str>),
+    _: Interrupt<'_>,
+) -> Result<Option<Cow<'a, str>>, String> {
+    let Some((host, writer)) = host.zip(writer.map(Writer::parsed).transpose()?) else {
+        return Ok(None);
+    };
+    Ok(match remote_host(host, computer.unwrap_or_default(), writer) {
+        Machine::Other(host) => Some(host),
+        Machine::Own | Machine::Unknown => None,
+    })
 }

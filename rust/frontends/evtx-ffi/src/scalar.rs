@@ -4,10 +4,8 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use arrow_array::builder::StringViewBuilder;
-use arrow_array::{Array, ArrayRef, ListArray, StructArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
+use arrow_array::{Array, ArrayRef, StructArray};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 use evtx_format::Interrupt;
 use evtx_scan::{ScanError, Storage};
 
@@ -134,71 +132,11 @@ impl Pairs {
     }
 }
 
-/// What `read` makes of the items of a list in a row. After the vector of the lists comes that of the structs, then those of their columns.
-///
-/// # Safety
-/// The vectors are what `read` takes them for.
-pub(crate) unsafe fn items<T>(
-    vectors: &[EvtxVector],
-    row: usize,
-    caller: Caller<'_>,
-    read: unsafe fn(&[EvtxVector], usize) -> Result<T, EvtxError>,
-) -> Result<Vec<T>, EvtxError> {
-    let [lists, _, columns @ ..] = vectors else {
-        return Err("a list of rows has columns".into());
-    };
-    // SAFETY: by the contract of this function.
-    let items = unsafe { lists.items(row) };
-    let mut all = Vec::with_capacity(items.len());
-    for (step, item) in items.enumerate() {
-        caller.interrupt.check_step(step).map_err(ScanError::from)?;
-        // SAFETY: as above.
-        all.push(unsafe { read(columns, item)? });
-    }
-    Ok(all)
-}
-
-/// A struct of columns. Texts are views, as the writers of vectors need them.
-pub(crate) fn structs(fields: &Fields, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>) -> ArrayRef {
+/// Structs of columns. Texts are views, as the writers of vectors need them.
+pub(crate) fn structs(fields: &Fields, columns: Vec<ArrayRef>) -> ArrayRef {
     let of = |(field, column): (&FieldRef, &ArrayRef)| Field::clone(field).with_data_type(column.data_type().clone());
     let fields = fields.iter().zip(&columns).map(of).collect();
-    Arc::new(StructArray::new(fields, columns, nulls))
-}
-
-/// A column of values.
-pub(crate) fn column<A: Array + FromIterator<T> + 'static, T>(values: impl Iterator<Item = T>) -> ArrayRef {
-    Arc::new(values.collect::<A>())
-}
-
-/// The columns of rows of texts.
-pub(crate) fn columns_of<'t, const N: usize>(rows: impl Iterator<Item = [Option<&'t str>; N]>) -> Vec<ArrayRef> {
-    let mut columns: [StringViewBuilder; N] = std::array::from_fn(|_| StringViewBuilder::new());
-    for row in rows {
-        let texts = columns.iter_mut().zip(row);
-        texts.for_each(|(column, text)| column.append_option(text));
-    }
-    let columns = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef);
-    columns.collect()
-}
-
-/// Lists of items, with so many in each row.
-pub(crate) fn list_array(
-    items: ArrayRef,
-    lengths: impl IntoIterator<Item = usize>,
-    nulls: Option<NullBuffer>,
-) -> ArrayRef {
-    let item = Field::new_list_field(items.data_type().clone(), true);
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    Arc::new(ListArray::new(item.into(), offsets, items, nulls))
-}
-
-/// The type of times.
-pub(crate) const TIME: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
-
-/// Columns that can be NULL, with these names and types.
-pub(crate) fn fields<'f>(columns: impl IntoIterator<Item = (&'f str, DataType)>) -> Fields {
-    let field = |(name, data_type)| Field::new(name, data_type, true);
-    columns.into_iter().map(field).collect()
+    Arc::new(StructArray::new(fields, columns, None))
 }
 
 /// A parameter or a column that is a text.
@@ -206,17 +144,9 @@ pub(crate) fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true)
 }
 
-pub(crate) fn list(name: &str, item: DataType) -> Field {
-    Field::new(name, list_of(item), true)
-}
-
-pub(crate) fn list_of(item: DataType) -> DataType {
-    DataType::List(Field::new_list_field(item, true).into())
-}
-
 /// A parameter or a column that is a map of texts.
 pub(crate) fn map(name: &str) -> Field {
-    let pair = DataType::Struct(fields(["key", "value"].map(|name| (name, DataType::Utf8))));
+    let pair = DataType::Struct(["key", "value"].map(text).into_iter().collect());
     Field::new(
         name,
         DataType::Map(Field::new("entries", pair, false).into(), false),
