@@ -16,6 +16,31 @@ pub fn named<T: Copy>(what: &str, all: &[(T, &str)], name: &str) -> Result<T, St
     })
 }
 
+/// Defines an enum whose variants have names: `ALL` lists both, `name` gives the name, and `named` the variant.
+#[macro_export]
+macro_rules! named_enum {
+    ($(#[$about:meta])* $vis:vis enum $type:ident { $($(#[$of:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$about])*
+        $vis enum $type { $($(#[$of])* $variant,)+ }
+
+        #[allow(dead_code)] // not each enum needs all
+        impl $type {
+            /// All, in order, with their names.
+            $vis const ALL: &'static [($type, &'static str)] = &[$(($type::$variant, $name)),+];
+
+            /// Its name.
+            $vis fn name(self) -> &'static str {
+                match self { $($type::$variant => $name,)+ }
+            }
+
+            /// The one with this name.
+            $vis fn named(name: &str) -> Option<Self> {
+                match name { $($name => Some($type::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
 /// The end of an error about an unknown name: `. Did you mean 'skip'?`, or nothing if no known name is like it. One that contains
 /// the name comes first, and otherwise the one with the fewest wrong letters.
 pub fn did_you_mean<K: AsRef<str>>(name: &str, known: impl Iterator<Item = K>) -> String {

@@ -3,28 +3,22 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What wrote the name of another machine into an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writer {
-    /// Windows or a service: the address of a connection, the path to a share, the name of a server.
-    Windows,
-    /// The other machine, which can claim any name.
-    Client,
-    /// Windows, about the machine that wrote the event.
-    Itself,
+use evtx_format::named_enum;
+
+named_enum! {
+    /// What wrote the name of another machine into an event.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Writer {
+        /// Windows or a service: the address of a connection, the path to a share, the name of a server.
+        Windows = "windows",
+        /// The other machine, which can claim any name.
+        Client = "client",
+        /// Windows, about the machine that wrote the event.
+        Itself = "self",
+    }
 }
 
 impl Writer {
-    /// The writer with this name in the list of events.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "windows" => Writer::Windows,
-            "client" => Writer::Client,
-            "self" => Writer::Itself,
-            _ => return None,
-        })
-    }
-
     /// The writer that a user names.
     pub fn parsed(name: &str) -> Result<Self, String> {
         Writer::named(name).ok_or_else(|| format!("written_by: expected windows, client or self, found {name:?}"))

@@ -4,35 +4,18 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use evtx_format::named_enum;
+
 use crate::events::{Fields, Patterns, Sources, folded, patterns, sources};
 
 const LIST: &str = include_str!("../logons.tsv");
 
-/// Defines an enum whose variants have names.
-macro_rules! named {
-    ($(#[$docs:meta])* $name:ident { $($(#[$variant_docs:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$docs])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$variant_docs])* $variant,)+ }
-
-        impl $name {
-            /// The name in SQL and in the list.
-            pub fn name(self) -> &'static str {
-                match self { $($name::$variant => $text,)+ }
-            }
-
-            /// The variant with this name.
-            pub fn named(name: &str) -> Option<Self> {
-                match name { $($text => Some($name::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-named! {
+named_enum! {
     /// How somebody logs on.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[allow(missing_docs)] // the names say it
-    LogonKind {
+    pub enum LogonKind {
+        #[default]
         Windows = "windows",
         RemoteDesktop = "remote desktop",
         Ssh = "ssh",
@@ -43,10 +26,12 @@ named! {
     }
 }
 
-named! {
+named_enum! {
     /// What an event says about a session.
-    LogonAct {
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum LogonAct {
         /// A logon of Windows starts.
+        #[default]
         Logon = "logon",
         /// A logon of Windows ends.
         Logoff = "logoff",
@@ -74,7 +59,7 @@ named! {
 }
 
 /// An event of a logon session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogonStep<'a> {
     /// The kind of the session.
     pub kind: LogonKind,
@@ -104,70 +89,31 @@ pub struct LogonStep<'a> {
     pub privileges: Option<&'a str>,
 }
 
+/// Makes an array of the texts of a step, and a step of them.
+macro_rules! texts {
+    ($($name:ident),+) => {
+        /// Its texts.
+        pub fn texts(&self) -> [Option<&str>; 11] {
+            [Some(self.kind.name()), Some(self.act.name()), self.session.as_deref(), $(self.$name),+]
+        }
+
+        /// The step with these texts; `None` without a kind or an act.
+        pub fn of_texts(texts: [Option<&'a str>; 11], step: u8, logon_type: Option<i32>) -> Option<Self> {
+            let [kind, act, session, $($name),+] = texts;
+            Some(LogonStep {
+                kind: LogonKind::named(kind?)?,
+                act: LogonAct::named(act?)?,
+                step,
+                logon_type,
+                session: session.map(Cow::Borrowed),
+                $($name),+
+            })
+        }
+    };
+}
+
 impl<'a> LogonStep<'a> {
-    /// The names of its texts in SQL.
-    pub const TEXTS: [&'static str; 11] = [
-        "kind",
-        "act",
-        "session",
-        "account",
-        "domain",
-        "sid",
-        "address",
-        "workstation",
-        "method",
-        "process",
-        "privileges",
-    ];
-
-    /// Its texts, by [`TEXTS`](Self::TEXTS).
-    pub fn texts(&self) -> [Option<&str>; 11] {
-        [
-            Some(self.kind.name()),
-            Some(self.act.name()),
-            self.session.as_deref(),
-            self.account,
-            self.domain,
-            self.sid,
-            self.address,
-            self.workstation,
-            self.method,
-            self.process,
-            self.privileges,
-        ]
-    }
-
-    /// The step with these texts; `None` without a kind or an act.
-    pub fn of_texts(texts: [Option<&'a str>; 11], step: u8, logon_type: Option<i32>) -> Option<Self> {
-        let [
-            kind,
-            act,
-            session,
-            account,
-            domain,
-            sid,
-            address,
-            workstation,
-            method,
-            process,
-            privileges,
-        ] = texts;
-        Some(LogonStep {
-            kind: LogonKind::named(kind?)?,
-            act: LogonAct::named(act?)?,
-            step,
-            logon_type,
-            session: session.map(Cow::Borrowed),
-            account,
-            domain,
-            sid,
-            address,
-            workstation,
-            method,
-            process,
-            privileges,
-        })
-    }
+    texts!(account, domain, sid, address, workstation, method, process, privileges);
 
     /// What an event says about a logon session; `None` if it says nothing.
     pub fn read(provider: &str, event_id: u32, fields: &Fields<'a>, user_sid: Option<&'a str>) -> Option<Self> {
@@ -185,16 +131,10 @@ struct Listed {
     /// What identifies the session together.
     session: Vec<Sources>,
     has_pattern: bool,
-    account: Sources,
-    domain: Sources,
     /// The SID is that of the account that wrote the event.
     is_of_writer: bool,
-    sid: Sources,
-    address: Sources,
-    workstation: Sources,
-    method: Sources,
-    process: Sources,
-    privileges: Sources,
+    /// The account and what follows it in a [`LogonStep`].
+    others: [Sources; 8],
 }
 
 impl Listed {
@@ -209,15 +149,8 @@ impl Listed {
             logon_type: of(6)?,
             session: parts.map(|part| sources(part, patterns)).collect::<Option<_>>()?,
             has_pattern: column(7).contains('~'),
-            account: of(8)?,
-            domain: of(9)?,
             is_of_writer: column(10) == "@user",
-            sid: of(10)?,
-            address: of(11)?,
-            workstation: of(12)?,
-            method: of(13)?,
-            process: of(14)?,
-            privileges: of(15)?,
+            others: (8..16).map(of).collect::<Option<Vec<_>>>()?.try_into().ok()?,
         })
     }
 
@@ -230,20 +163,21 @@ impl Listed {
             [one] if !one.chars().any(|letter| letter.is_uppercase()) => Some(Cow::Borrowed(one)),
             _ => Some(Cow::Owned(parts.join("/").to_lowercase())),
         };
+        let [account, domain, sid, address, workstation, method, process, privileges] = self.others.each_ref().map(of);
         Some(LogonStep {
             kind: self.kind,
             act: self.act,
             step: self.step,
             logon_type: of(&self.logon_type).and_then(|number| number.trim().parse().ok()),
             session,
-            account: of(&self.account),
-            domain: of(&self.domain),
-            sid: if self.is_of_writer { user_sid } else { of(&self.sid) },
-            address: of(&self.address),
-            workstation: of(&self.workstation),
-            method: of(&self.method),
-            process: of(&self.process),
-            privileges: of(&self.privileges),
+            account,
+            domain,
+            sid: if self.is_of_writer { user_sid } else { sid },
+            address,
+            workstation,
+            method,
+            process,
+            privileges,
         })
     }
 }

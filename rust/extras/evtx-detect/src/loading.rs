@@ -188,7 +188,7 @@ impl RuleSettings {
                 continue;
             }
             let path = self.level_tuning.as_deref().unwrap_or_default();
-            let level = named("a level", &Level::ALL, level)
+            let level = named("a level", Level::ALL, level)
                 .map_err(|why| ScanError::File(format!("{path}: line {number}: {why}")))?;
             tuning.levels.insert(id, level);
         }

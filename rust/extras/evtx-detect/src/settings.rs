@@ -47,13 +47,13 @@ arguments! {
     exclude = None, List(|all, ids| put(&mut all.exclude, Ok(ids.unwrap_or_default())));
     /// The lowest level of the rules that are wanted.
     min_level = None, Text(|all, name| {
-        put(&mut all.min_level, name.map(|name| named("min_level", &Level::ALL, &name)).transpose())
+        put(&mut all.min_level, name.map(|name| named("min_level", Level::ALL, &name)).transpose())
     });
     /// The rules: a path, a glob, a folder, an archive, or a list of them.
     rules = None, List(|all, paths| put(&mut all.rules, Ok(paths)));
     /// The status of the rules that are wanted, or a list of them.
     status = None, List(|all, names| {
-        let statuses = names.map(|names| names.iter().map(|name| named("status", &Status::ALL, name)).collect());
+        let statuses = names.map(|names| names.iter().map(|name| named("status", Status::ALL, name)).collect());
         put(&mut all.statuses, statuses.transpose())
     });
 }

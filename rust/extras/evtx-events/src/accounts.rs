@@ -3,35 +3,19 @@
 use std::collections::BTreeMap;
 
 use evtx_format::search::lower_case;
-use evtx_format::{Interrupt, Interrupted};
+use evtx_format::{Interrupt, Interrupted, named_enum};
 use hashbrown::HashMap;
 
 use crate::order::least;
 
-/// How events show that a SID has a name. Of several, the last counts most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)] // the names say it
-pub enum Evidence {
-    Changed,
-    Created,
-    Renamed,
-}
-
-impl Evidence {
-    /// Its name in SQL.
-    pub fn name(self) -> &'static str {
-        match self {
-            Evidence::Changed => "changed",
-            Evidence::Created => "created",
-            Evidence::Renamed => "renamed",
-        }
-    }
-
-    /// The evidence with a name.
-    pub fn named(name: &str) -> Option<Self> {
-        [Evidence::Changed, Evidence::Created, Evidence::Renamed]
-            .into_iter()
-            .find(|own| own.name() == name)
+named_enum! {
+    /// How events show that a SID has a name. Of several, the last counts most.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[allow(missing_docs)] // the names say it
+    pub enum Evidence {
+        Changed = "changed",
+        Created = "created",
+        Renamed = "renamed",
     }
 }
 
@@ -80,6 +64,7 @@ pub struct AccountName<'a> {
 }
 
 /// The events of a computer that have one name with a SID, however they write it.
+#[derive(Default)]
 struct Name<'a> {
     computer: Option<&'a str>,
     key: String,
@@ -102,15 +87,8 @@ impl<'a> Name<'a> {
         Name {
             computer: of.computer,
             key,
-            spelled: BTreeMap::new(),
             is_renamed: of.evidence == Some(Evidence::Renamed) && !of.times.is_empty(),
-            is_local: false,
-            evidence: None,
-            since: None,
-            logs: [None; 2],
-            place: None,
-            told_place: None,
-            times: Vec::new(),
+            ..Name::default()
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evtx_format::named_enum;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
@@ -31,34 +32,18 @@ pub fn guid_of_text(text: &str) -> Option<Guid> {
     Some(uuid.into_bytes())
 }
 
-/// What a message is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(u8)]
-pub enum MessageKind {
-    /// The message of an event.
-    #[default]
-    Event = 0,
-    /// A text that stands for `%%nnnn` in the messages and values of a provider.
-    Parameter = 1,
-    /// A text of a table that no known provider uses. Its lower 16 bits may be an event ID.
-    Text = 2,
-}
-
-impl MessageKind {
-    /// The name in the column `kind`.
-    pub fn name(self) -> &'static str {
-        match self {
-            MessageKind::Event => "event",
-            MessageKind::Parameter => "parameter",
-            MessageKind::Text => "text",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        [MessageKind::Event, MessageKind::Parameter, MessageKind::Text]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+named_enum! {
+    /// What a message is for. The names are those in the column `kind`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+    #[repr(u8)]
+    pub enum MessageKind {
+        /// The message of an event.
+        #[default]
+        Event = "event",
+        /// A text that stands for `%%nnnn` in the messages and values of a provider.
+        Parameter = "parameter",
+        /// A text of a table that no known provider uses. Its lower 16 bits may be an event ID.
+        Text = "text",
     }
 }
 

@@ -254,7 +254,7 @@ impl Rows {
     fn row(&self, row: usize) -> Result<MessageRow, String> {
         let kind = match self.text("kind", row) {
             None => MessageKind::Event,
-            Some(name) => MessageKind::of_name(name).ok_or_else(|| format!("unknown kind '{name}'"))?,
+            Some(name) => MessageKind::named(name).ok_or_else(|| format!("unknown kind '{name}'"))?,
         };
         let guid = self.guid(row)?;
         let event_id = match self.number("event_id", row) {

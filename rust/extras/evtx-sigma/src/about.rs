@@ -1,5 +1,7 @@
 //! What documents say about themselves.
 
+use evtx_format::named_enum;
+
 use crate::error::{LoadError, Problem};
 use crate::limits::Limits;
 use crate::source::text_of;
@@ -32,34 +34,38 @@ pub struct About {
     pub false_positives: Vec<String>,
 }
 
-/// How serious a match is, from the lowest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// Marks the event. Nobody needs to look at it.
-    Informational,
-    /// Notable, but rarely an incident.
-    Low,
-    /// Relevant: look at it from time to time.
-    Medium,
-    /// Relevant: look at it soon.
-    High,
-    /// An incident.
-    Critical,
+named_enum! {
+    /// How serious a match is, from the lowest.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Level {
+        /// Marks the event. Nobody needs to look at it.
+        Informational = "informational",
+        /// Notable, but rarely an incident.
+        Low = "low",
+        /// Relevant: look at it from time to time.
+        Medium = "medium",
+        /// Relevant: look at it soon.
+        High = "high",
+        /// An incident.
+        Critical = "critical",
+    }
 }
 
-/// How mature a rule is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// Ready for production.
-    Stable,
-    /// May need adjustments.
-    Test,
-    /// May report false positives.
-    Experimental,
-    /// Replaced by another rule.
-    Deprecated,
-    /// Not usable as it is.
-    Unsupported,
+named_enum! {
+    /// How mature a rule is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Status {
+        /// Ready for production.
+        Stable = "stable",
+        /// May need adjustments.
+        Test = "test",
+        /// May report false positives.
+        Experimental = "experimental",
+        /// Replaced by another rule.
+        Deprecated = "deprecated",
+        /// Not usable as it is.
+        Unsupported = "unsupported",
+    }
 }
 
 impl About {
@@ -81,8 +87,8 @@ impl About {
             id: text_of(document, "id")?.filter(|id| !id.is_empty()),
             name: document.get("name").and_then(Node::text).map(str::to_owned),
             title: title.need_text("title")?.to_owned(),
-            level: named(document, "level", &Level::ALL)?,
-            status: named(document, "status", &Status::ALL)?,
+            level: named(document, "level", Level::ALL)?,
+            status: named(document, "status", Status::ALL)?,
             tags: tags(document)?,
             description: text("description"),
             author: text("author"),
@@ -107,38 +113,6 @@ impl About {
             .chain(&self.references)
             .chain(&self.false_positives);
         all.map(|text| size_of::<String>() + text.len()).sum()
-    }
-}
-
-impl Level {
-    /// All levels with their names in rules, from the lowest.
-    pub const ALL: [(Level, &str); 5] = [
-        (Level::Informational, "informational"),
-        (Level::Low, "low"),
-        (Level::Medium, "medium"),
-        (Level::High, "high"),
-        (Level::Critical, "critical"),
-    ];
-
-    /// Its name in rules.
-    pub fn name(self) -> &'static str {
-        Level::ALL[self as usize].1
-    }
-}
-
-impl Status {
-    /// All statuses with their names in rules.
-    pub const ALL: [(Status, &str); 5] = [
-        (Status::Stable, "stable"),
-        (Status::Test, "test"),
-        (Status::Experimental, "experimental"),
-        (Status::Deprecated, "deprecated"),
-        (Status::Unsupported, "unsupported"),
-    ];
-
-    /// Its name in rules.
-    pub fn name(self) -> &'static str {
-        Status::ALL[self as usize].1
     }
 }
 

@@ -2,21 +2,24 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use evtx_format::named_enum;
 
 use crate::error::Problem;
 use crate::limits::Budget;
 use crate::pattern::{DASHES, Segment, segments};
 
-/// A modifier that transforms values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    Base64,
-    Base64Offset,
-    Utf16Le,
-    Utf16Be,
-    /// UTF-16LE after a byte order mark.
-    Utf16,
-    Windash,
+named_enum! {
+    /// A modifier that transforms values.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Encoding {
+        Base64 = "base64",
+        Base64Offset = "base64offset",
+        Utf16Le = "utf16le",
+        Utf16Be = "utf16be",
+        /// UTF-16LE after a byte order mark.
+        Utf16 = "utf16",
+        Windash = "windash",
+    }
 }
 
 /// A value between two modifiers.
@@ -43,17 +46,6 @@ pub(crate) fn encoded(value: &str, encodings: &[Encoding], budget: &Budget) -> R
 }
 
 impl Encoding {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Encoding::Base64 => "base64",
-            Encoding::Base64Offset => "base64offset",
-            Encoding::Utf16Le => "utf16le",
-            Encoding::Utf16Be => "utf16be",
-            Encoding::Utf16 => "utf16",
-            Encoding::Windash => "windash",
-        }
-    }
-
     /// Transforms a value. `is_last` is whether no other encoding follows.
     fn apply(self, draft: Draft, is_last: bool, budget: &Budget) -> Result<Vec<Draft>, Problem> {
         let text = |text: String| Draft::Segments(vec![Segment::Text(text.into())]);

@@ -10,33 +10,22 @@ use arrow_array::types::{Int64Type, TimestampMicrosecondType, TimestampNanosecon
 use arrow_array::{Array, ArrayRef, Decimal128Array, PrimitiveArray, RecordBatch, RecordBatchOptions, make_array};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
-use evtx_format::named;
+use evtx_format::{named, named_enum};
 use uuid::Uuid;
 
 /// Spark has times in microseconds.
 pub(crate) const NANOS_OF_SPARK: i128 = 1000;
 
-/// Which types the columns have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Types {
-    /// Texts and JSON are Utf8 without dictionaries. 128-bit integers are decimals. All other types are native.
-    Plain,
-    /// The types of the core: texts are string views and dictionaries.
-    Native,
-    /// Plain types that Spark has: no unsigned integers, times in microseconds and UTC, GUIDs as texts.
-    Spark,
-}
-
-impl Types {
-    const ALL: [(Types, &str); 3] = [
-        (Types::Plain, "plain"),
-        (Types::Native, "native"),
-        (Types::Spark, "spark"),
-    ];
-
-    /// Its name.
-    pub(crate) fn name(self) -> &'static str {
-        Types::ALL[self as usize].1
+named_enum! {
+    /// Which types the columns have.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Types {
+        /// Texts and JSON are Utf8 without dictionaries. 128-bit integers are decimals. All other types are native.
+        Plain = "plain",
+        /// The types of the core: texts are string views and dictionaries.
+        Native = "native",
+        /// Plain types that Spark has: no unsigned integers, times in microseconds and UTC, GUIDs as texts.
+        Spark = "spark",
     }
 }
 
@@ -44,7 +33,7 @@ impl FromStr for Types {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        named("types", &Types::ALL, name)
+        named("types", Types::ALL, name)
     }
 }
 
