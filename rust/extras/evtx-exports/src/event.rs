@@ -257,6 +257,14 @@ mod tests {
         why.filter(|why| !why.starts_with("there is no "))
     }
 
+    /// Checks lines of JSON, each with what is wrong with it after an arrow.
+    fn check(types: &[&str], cases: &str) {
+        for line in cases.trim().lines() {
+            let (text, expected) = line.split_once(" =>").expect("an arrow");
+            assert_eq!(wrong(types, text).unwrap_or_default(), expected.trim_start(), "{text}");
+        }
+    }
+
     #[test]
     fn values_have_their_types() {
         let types = [
@@ -272,64 +280,51 @@ mod tests {
             "process_id\tp",
             "level\tp.a",
         ];
-        for (text, expected) in [
-            ("{\"o\":null}", None),
-            ("{\"o\":\"\"}", None),
-            ("{\"o\":5}", Some("o is not an object")),
-            ("{\"o\":[]}", Some("o is not an object")),
-            (
-                "{\"o\":{\"n\":255,\"g\":\"{00000000-0000-0000-0000-00000000000F}\",\"t\":1.5,\"UserData\":{\"n\":{}},\"j\":[{}],\"x\":{}}}",
-                None,
-            ),
-            ("{\"o\":{\"n\":\"7.0\",\"g\":null,\"t\":false,\"UserData\":\"\"}}", None),
-            ("{\"o\":{\"n\":256}}", Some("o.n is larger than 255")),
-            ("{\"o\":{\"n\":1e40}}", Some("o.n is larger than 255")),
-            ("{\"o\":{\"n\":-1}}", Some("o.n is not a whole number")),
-            ("{\"o\":{\"n\":0.5}}", Some("o.n is not a whole number")),
-            ("{\"o\":{\"n\":true}}", Some("o.n is not a whole number")),
-            ("{\"o\":{\"n\":[1]}}", Some("o.n is not a whole number")),
-            (
-                "{\"o\":{\"g\":\"00000000-0000-0000-0000-0000000000\"}}",
-                Some("o.g is not a GUID"),
-            ),
-            ("{\"o\":{\"g\":0}}", Some("o.g is not a GUID")),
-            ("{\"o\":{\"t\":{}}}", Some("o.t is not a text")),
-            ("{\"o\":{\"UserData\":5}}", Some("o.UserData is not an object")),
-            ("{\"x\":1e400}", Some("a number is too large")),
-            ("{\"t\":\"2024-02-29 23:59:59.123456789123\\u002B01:00\"}", None),
-            ("{\"t\":\"1601-01-01T00:00:00.0000000Z\"}", None),
-            ("{\"t\":\"2023-02-29T00:00:00Z\"}", Some("t is not a time")),
-            ("{\"t\":\"1900-02-29T00:00:00Z\"}", Some("t is not a time")),
-            ("{\"t\":\"2024-03-05T24:00:00Z\"}", Some("t is not a time")),
-            ("{\"t\":\"2024-03-05T08:58:00.Z\"}", Some("t is not a time")),
-            ("{\"t\":\"2024-03-05T08:58:00+0100\"}", Some("t is not a time")),
-            ("{\"t\":\"2024-03-05T08:58:00-25:59\"}", None),
-            ("{\"t\":\"2024-03-05T08:58:00+26:00\"}", Some("t is not a time")),
-            ("{\"t\":\"2024-03-05T08:58:00+01:60\"}", Some("t is not a time")),
-            ("{\"t\":\"2024-03-05\"}", Some("t is not a time")),
-            ("{\"t\":\"infinity\"}", Some("t is not a time")),
-            ("{\"t\":\"1677-12-31T23:59:59Z\"}", Some("t is not a time")),
-            ("{\"t\":\"2262-01-01T00:00:00Z\"}", Some("t is not a time")),
-            ("{\"t\":1709629080}", Some("t is not a time")),
-            (
-                "{\"s\":1709629080.4417,\"h\":\"0x8020000000000000\",\"m\":\"Info\",\"p\":{\"a\":7}}",
-                None,
-            ),
-            ("{\"s\":-11644473600,\"h\":18446744073709551615,\"m\":7,\"p\":7}", None),
-            ("{\"s\":9.3e9}", Some("s is not a time")),
-            ("{\"s\":true}", Some("s is not a time")),
-            ("{\"h\":\"0x1ffffffffffffffff\"}", Some("h is not a whole number")),
-            (
-                "{\"h\":18446744073709551616}",
-                Some("h is larger than 18446744073709551615"),
-            ),
-            ("{\"m\":\"300\"}", Some("m is larger than 255")),
-            ("{\"m\":\"-4.5\"}", Some("m is not a whole number")),
-            ("{\"p\":[]}", Some("p is not a whole number")),
-            ("{\"p\":{\"a\":256}}", Some("p.a is larger than 255")),
-        ] {
-            assert_eq!(wrong(&types, text).as_deref(), expected, "{text}");
-        }
+        let cases = r#"
+{"o":null} =>
+{"o":""} =>
+{"o":5} => o is not an object
+{"o":[]} => o is not an object
+{"o":{"n":255,"g":"{00000000-0000-0000-0000-00000000000F}","t":1.5,"UserData":{"n":{}},"j":[{}],"x":{}}} =>
+{"o":{"n":"7.0","g":null,"t":false,"UserData":""}} =>
+{"o":{"n":256}} => o.n is larger than 255
+{"o":{"n":1e40}} => o.n is larger than 255
+{"o":{"n":-1}} => o.n is not a whole number
+{"o":{"n":0.5}} => o.n is not a whole number
+{"o":{"n":true}} => o.n is not a whole number
+{"o":{"n":[1]}} => o.n is not a whole number
+{"o":{"g":"00000000-0000-0000-0000-0000000000"}} => o.g is not a GUID
+{"o":{"g":0}} => o.g is not a GUID
+{"o":{"t":{}}} => o.t is not a text
+{"o":{"UserData":5}} => o.UserData is not an object
+{"x":1e400} => a number is too large
+{"t":"2024-02-29 23:59:59.123456789123\u002B01:00"} =>
+{"t":"1601-01-01T00:00:00.0000000Z"} =>
+{"t":"2023-02-29T00:00:00Z"} => t is not a time
+{"t":"1900-02-29T00:00:00Z"} => t is not a time
+{"t":"2024-03-05T24:00:00Z"} => t is not a time
+{"t":"2024-03-05T08:58:00.Z"} => t is not a time
+{"t":"2024-03-05T08:58:00+0100"} => t is not a time
+{"t":"2024-03-05T08:58:00-25:59"} =>
+{"t":"2024-03-05T08:58:00+26:00"} => t is not a time
+{"t":"2024-03-05T08:58:00+01:60"} => t is not a time
+{"t":"2024-03-05"} => t is not a time
+{"t":"infinity"} => t is not a time
+{"t":"1677-12-31T23:59:59Z"} => t is not a time
+{"t":"2262-01-01T00:00:00Z"} => t is not a time
+{"t":1709629080} => t is not a time
+{"s":1709629080.4417,"h":"0x8020000000000000","m":"Info","p":{"a":7}} =>
+{"s":-11644473600,"h":18446744073709551615,"m":7,"p":7} =>
+{"s":9.3e9} => s is not a time
+{"s":true} => s is not a time
+{"h":"0x1ffffffffffffffff"} => h is not a whole number
+{"h":18446744073709551616} => h is larger than 18446744073709551615
+{"m":"300"} => m is larger than 255
+{"m":"-4.5"} => m is not a whole number
+{"p":[]} => p is not a whole number
+{"p":{"a":256}} => p.a is larger than 255
+"#;
+        check(&types, cases);
     }
 
     #[test]
@@ -340,23 +335,16 @@ mod tests {
             "level\to.c!.d!",
             "keywords\te!\tJSON",
         ];
-        for (text, expected) in [
-            ("{\"o\":{\"a\":\"\",\"b\":null,\"\\u0063\":{\"d\":1}},\"e\":[]}", None),
-            ("{\"e\":0}", None),
-            ("{}", Some("e is missing")),
-            ("{\"o\":{\"b\":1,\"c\":{\"d\":1}},\"e\":0}", Some("o.a is missing")),
-            ("{\"o\":{\"a\":null}}", Some("o.a is null")),
-            ("{\"o\":{\"a\":\"x\",\"b\":\"\"}}", Some("o.b is not a whole number")),
-            (
-                "{\"o\":{\"a\":\"x\",\"b\":1,\"c\":{}},\"e\":0}",
-                Some("o.c.d is missing"),
-            ),
-            (
-                "{\"o\":{\"a\":\"x\",\"b\":1,\"c\":\"\"},\"e\":0}",
-                Some("o.c is not an object"),
-            ),
-        ] {
-            assert_eq!(wrong(&types, text).as_deref(), expected, "{text}");
-        }
+        let cases = r#"
+{"o":{"a":"","b":null,"\u0063":{"d":1}},"e":[]} =>
+{"e":0} =>
+{} => e is missing
+{"o":{"b":1,"c":{"d":1}},"e":0} => o.a is missing
+{"o":{"a":null}} => o.a is null
+{"o":{"a":"x","b":""}} => o.b is not a whole number
+{"o":{"a":"x","b":1,"c":{}},"e":0} => o.c.d is missing
+{"o":{"a":"x","b":1,"c":""},"e":0} => o.c is not an object
+"#;
+        check(&types, cases);
     }
 }

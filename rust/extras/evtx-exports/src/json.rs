@@ -222,55 +222,21 @@ mod tests {
 
     #[test]
     fn json_is_what_serde_says() {
-        let texts = [
-            "0",
-            "-0.5e+7",
-            "01",
-            "1.",
-            ".5",
-            "-",
-            "1e",
-            "+1",
-            "true",
-            "tru",
-            "null",
-            "nul",
-            "\"\"",
-            "\"a",
-            "\"\\u00e4\"",
-            "\"\\ud83d\\ude00\"",
-            "\"\\ud83d\"",
-            "\"\\ude00\"",
-            "\"\\ud83d\\u0041\"",
-            "\"\\x\"",
-            "\"\\u12\"",
-            "\"\\",
+        let words = r#"
+            0 -0.5e+7 01 1. .5 - 1e +1 true tru null nul "" "a "\u00e4" "\ud83d\ude00" "\ud83d" "\ude00"
+            "\ud83d\u0041" "\x" "\u12" "\ [] [1,] [,] [ ] {} {"a":1} {"a":1,} {a:1} {"a":} {"a":1] [1} NaN
+            Infinity {"a":{"b":[{}]}} [1e400] {"a":1e400,}
+        "#;
+        let others = [
             "\"\t\"",
-            "[]",
-            "[1,]",
-            "[,]",
             "[1 2]",
-            "[",
-            "]",
-            "{}",
-            "{\"a\":1}",
-            "{\"a\":1,}",
             "{\"a\" 1}",
-            "{a:1}",
-            "{\"a\":}",
-            "{\"a\":1]",
-            "[1}",
             " [ { \"a\" : [ ] } , 2 ] \r\n",
             "1 2",
             "",
             " ",
-            "NaN",
-            "Infinity",
-            "{\"a\":{\"b\":[{}]}}",
-            "[1e400]",
-            "{\"a\":1e400,}",
         ];
-        for text in texts {
+        for text in words.split_whitespace().chain(others) {
             let theirs = serde_json::from_str::<serde_json::Value>(&text.replace("1e400", "1")).ok();
             let ours = Json::read(text).map(|json| json.to_string());
             let expected = theirs.map(|json| json.to_string()).ok_or(NOT_JSON.to_owned());

@@ -227,6 +227,14 @@ mod tests {
         );
     }
 
+    /// An item of a list: NULL for an empty text.
+    fn item(text: &str) -> String {
+        match text.len() {
+            0 => "-".to_owned(),
+            len => format!("{len}:{text}"),
+        }
+    }
+
     #[test]
     fn encoded_texts_are_a_list() {
         let row = Some("1:a16:dwBoAG8AYQBtAGkA1:b1:x1:c-");
@@ -237,13 +245,6 @@ mod tests {
 
     #[test]
     fn records_are_placed_in_time() {
-        let item = |text: &str| {
-            if text.is_empty() {
-                "-".to_owned()
-            } else {
-                format!("{}:{text}", text.len())
-            }
-        };
         let record = |digest, id, time, old, new| {
             [digest, "pc", "System", "x", id, id, time, old, new, "", "0"]
                 .map(item)
@@ -308,13 +309,6 @@ mod tests {
             called("logon_step", 4, &[Some("x"), Some("4624"), Some(pairs), None]),
             [None]
         );
-        let item = |text: &str| {
-            if text.is_empty() {
-                "-".to_owned()
-            } else {
-                format!("{}:{text}", text.len())
-            }
-        };
         let event = |event_id, time, act| {
             let items = [
                 event_id, "1", time, time, "7", "0", "pc", "windows", act, "0xa1", "anna", "D", "", "", "", "", "", "",
@@ -343,13 +337,6 @@ mod tests {
 
     #[test]
     fn names_of_computers_and_accounts_have_lists() {
-        let item = |text: &str| {
-            if text.is_empty() {
-                "-".to_owned()
-            } else {
-                format!("{}:{text}", text.len())
-            }
-        };
         let log = |computer, first, last| {
             [
                 "x/1", computer, "System", "2", first, last, first, last, "0", "0", "", "", "",

@@ -81,7 +81,7 @@ struct Field {
 }
 
 /// What may stay.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Allowed {
     /// By name; those of `*` are any.
     fields: HashMap<String, Vec<Field>>,
@@ -99,12 +99,7 @@ impl Allowed {
     /// # Errors
     /// A text that names the entry that is wrong.
     pub(super) fn new<'e>(entries: impl IntoIterator<Item = &'e str>) -> Result<Self, String> {
-        let mut all = Allowed {
-            fields: HashMap::new(),
-            words: HashSet::new(),
-            providers: HashSet::new(),
-            entries: String::new(),
-        };
+        let mut all = Allowed::default();
         for line in FIELDS.lines().filter(|line| !line.starts_with('#')) {
             if let [provider, event, name, form, _] = line.split('\t').collect::<Vec<_>>()[..] {
                 let form = Form::of(form).ok_or_else(|| line.to_owned())?;
@@ -443,115 +438,79 @@ mod tests {
             parts.map(|(_, text, _)| text.to_owned()).collect::<Vec<_>>().join(" ")
         };
         let field = |name: &str| Place::Field(name.to_owned());
-        for (name, text, expected) in [
-            ("targetusername", "backup", ""),
-            ("targetusername", "SYSTEM", "SYSTEM"),
-            ("samaccountname", "Sam.Katz", ""),
-            ("user", r"NT AUTHORITY\LOCAL SERVICE", "NT AUTHORITY LOCAL SERVICE"),
-            ("user", r"NT-AUTORITÄT\Lokaler Dienst", "NT AUTORITÄT Lokaler Dienst"),
-            ("user", r"BUILTIN\АДМИНИСТРАТОРЫ", "BUILTIN АДМИНИСТРАТОРЫ"),
-            ("user", "Gaston, Gast", ""),
-            ("targetusername", "Administratör", "Administratör"),
-            ("targetusername", "Invité", ""),
-            (
-                "serviceprincipalnames",
-                "\r\n\t\tGC/dc.corp/host\r\n\t\tldap/host/gc",
-                "GC ldap",
-            ),
-            ("f0", "host", ""),
-            ("servicename", "host", ""),
-            ("user", "host", ""),
-            ("user", r"Exchange\Administrator", "Administrator"),
-            ("user", "backup@Exchange.com", ""),
-            ("f0", "kernel@Exchange.com", "com"),
-            ("targetusername", "UMFD-0", "UMFD 0"),
-            ("targetusername", r"UMFD-2\0\113\9", "UMFD"),
-            ("computer", "APP-SERVER-4.cloud.com", "4"),
-            ("workstationname", "exchange", ""),
-            ("subjectdomainname", "WORKGROUP", "WORKGROUP"),
-            ("targetdomainname", "Window Manager", "Window Manager"),
-            (
-                "f0",
-                "backup exchange SRV-BACKUP server:445 server.sql.intern net user admin",
-                "net user",
-            ),
-            (
-                "f0",
-                r"backup.exe -Server HKLM\Software\Backup C:\Windows\Print, C:\a\Print",
-                "backup exe Server HKLM Software Backup C Windows Print C",
-            ),
-            (
-                "f0",
-                r"\\server\kernel$\config \\*\IPC$ \\.\root\SecurityCenter",
-                "config IPC root",
-            ),
-            ("f0", "MSSQLSvc/kernel.corp.internal:1433 cifs/kernel", "MSSQLSvc cifs"),
-            ("sharename", r"\\*\kernel", ""),
-            ("sharename", r"\\*\ADMIN$", "ADMIN"),
-            ("targetusername", "ADMIN$", ""),
-            ("f0", r"C:\Users\backup\AppData", "C Users AppData"),
-            ("f0", r"C:\Users\Simple Backup\AppData", "C Users AppData"),
-            ("f0", r"C:\Users\Public\AppData", "C Users Public AppData"),
-            ("f0", "c:/users/backup", "c users"),
-            ("f0", r"C:\\Users\\exchange\\AppData", "C Users AppData"),
-            ("f0", "https://mail.oracle.com/client", "https com"),
-            ("f0", "kernel@exchange.de, kernel", "kernel"),
-            (
-                "f0",
-                r"C:\Windows\Microsoft.NET\Framework64\csc.exe",
-                "C Windows Microsoft NET Framework64 csc exe",
-            ),
-            ("f0", "new [System.Net.WebClient]", "new System Net WebClient"),
-            ("f0", r"C:\Users\Administrator Backup\AppData", "C Users AppData"),
-            ("f0", r"C:\Users\Public -kernel", "C Users Public kernel"),
-            ("f0", r"User = EXCHANGE\backup, kernel", "User kernel"),
-            (
-                "f0",
-                r"NT AUTHORITY\LOCAL SERVICE Exchange\Administrator",
-                "NT AUTHORITY LOCAL SERVICE Administrator",
-            ),
-            (
-                "f0",
-                r"net use \\backup-server\c$ /user:exchange\backup",
-                "net use c user",
-            ),
-            ("f0", "CN=Backup,CN=Users,DC=exchange", "Users"),
-            ("f0", "BACKUP-SERVER$ exchange.bank", ""),
-            (
-                "f0",
-                r"C:\Program Files\Internet Explorer\iexplore.exe",
-                "C Program Files Internet Explorer iexplore exe",
-            ),
-            ("f0", "::ffff:127.0.0.1 ::ffff:203.0.113.9", "::ffff:127.0.0.1"),
-            // A text of one word is a name, and so is a field that is called one.
-            ("f0", "kernel", ""),
-            ("f0", "kernel-audio.core", ""),
-            ("f0", "/kernel", ""),
-            ("f0", "/home/kernel/core", ""),
-            ("f0", r"D:\kernel\core", ""),
-            ("f0", "SYSTEM", "SYSTEM"),
-            ("f0", "(NULL)", "NULL"),
-            ("f0", "a kernel", "kernel"),
-            ("taskname", "kernel core", ""),
-            ("taskname", r"\Microsoft\Windows\Defrag", "Microsoft Windows Defrag"),
-            (
-                "f0",
-                r"C:\Windows\System32\kernel32.dll",
-                "C Windows System32 kernel32 dll",
-            ),
-            ("f0", r"\Device\Mup\kernel\config", "Device"),
-            ("f0", r"%SystemRoot%\cmd.exe", "SystemRoot cmd exe"),
-            ("f0", "kernel.exe", "kernel exe"),
-            ("f0", "termsrv/kernel", "termsrv"),
-            ("f0", "MD5=kernel", "MD5"),
-            // A switch, and a folder of Unix.
-            (
-                "f0",
-                "wmic /server:a -backup /backup mount /server /server/a",
-                "wmic server backup mount",
-            ),
-        ] {
-            assert_eq!(left(&field(name), text), expected, "{name}: {text}");
+        let cases = r#"
+targetusername: backup =>
+targetusername: SYSTEM => SYSTEM
+samaccountname: Sam.Katz =>
+user: NT AUTHORITY\LOCAL SERVICE => NT AUTHORITY LOCAL SERVICE
+user: NT-AUTORITÄT\Lokaler Dienst => NT AUTORITÄT Lokaler Dienst
+user: BUILTIN\АДМИНИСТРАТОРЫ => BUILTIN АДМИНИСТРАТОРЫ
+user: Gaston, Gast =>
+targetusername: Administratör => Administratör
+targetusername: Invité =>
+f0: host =>
+servicename: host =>
+user: host =>
+user: Exchange\Administrator => Administrator
+user: backup@Exchange.com =>
+f0: kernel@Exchange.com => com
+targetusername: UMFD-0 => UMFD 0
+targetusername: UMFD-2\0\113\9 => UMFD
+computer: APP-SERVER-4.cloud.com => 4
+workstationname: exchange =>
+subjectdomainname: WORKGROUP => WORKGROUP
+targetdomainname: Window Manager => Window Manager
+f0: backup exchange SRV-BACKUP server:445 server.sql.intern net user admin => net user
+f0: backup.exe -Server HKLM\Software\Backup C:\Windows\Print, C:\a\Print => backup exe Server HKLM Software Backup C Windows Print C
+f0: \\server\kernel$\config \\*\IPC$ \\.\root\SecurityCenter => config IPC root
+f0: MSSQLSvc/kernel.corp.internal:1433 cifs/kernel => MSSQLSvc cifs
+sharename: \\*\kernel =>
+sharename: \\*\ADMIN$ => ADMIN
+targetusername: ADMIN$ =>
+f0: C:\Users\backup\AppData => C Users AppData
+f0: C:\Users\Simple Backup\AppData => C Users AppData
+f0: C:\Users\Public\AppData => C Users Public AppData
+f0: c:/users/backup => c users
+f0: C:\\Users\\exchange\\AppData => C Users AppData
+f0: https://mail.oracle.com/client => https com
+f0: kernel@exchange.de, kernel => kernel
+f0: C:\Windows\Microsoft.NET\Framework64\csc.exe => C Windows Microsoft NET Framework64 csc exe
+f0: new [System.Net.WebClient] => new System Net WebClient
+f0: C:\Users\Administrator Backup\AppData => C Users AppData
+f0: C:\Users\Public -kernel => C Users Public kernel
+f0: User = EXCHANGE\backup, kernel => User kernel
+f0: NT AUTHORITY\LOCAL SERVICE Exchange\Administrator => NT AUTHORITY LOCAL SERVICE Administrator
+f0: net use \\backup-server\c$ /user:exchange\backup => net use c user
+f0: CN=Backup,CN=Users,DC=exchange => Users
+f0: BACKUP-SERVER$ exchange.bank =>
+f0: C:\Program Files\Internet Explorer\iexplore.exe => C Program Files Internet Explorer iexplore exe
+f0: ::ffff:127.0.0.1 ::ffff:203.0.113.9 => ::ffff:127.0.0.1
+# A text of one word is a name, and so is a field that is called one.
+f0: kernel =>
+f0: kernel-audio.core =>
+f0: /kernel =>
+f0: /home/kernel/core =>
+f0: D:\kernel\core =>
+f0: SYSTEM => SYSTEM
+f0: (NULL) => NULL
+f0: a kernel => kernel
+taskname: kernel core =>
+taskname: \Microsoft\Windows\Defrag => Microsoft Windows Defrag
+f0: C:\Windows\System32\kernel32.dll => C Windows System32 kernel32 dll
+f0: \Device\Mup\kernel\config => Device
+f0: %SystemRoot%\cmd.exe => SystemRoot cmd exe
+f0: kernel.exe => kernel exe
+f0: termsrv/kernel => termsrv
+f0: MD5=kernel => MD5
+# A switch, and a folder of Unix.
+f0: wmic /server:a -backup /backup mount /server /server/a => wmic server backup mount
+"#;
+        for line in cases.trim().lines().filter(|line| !line.starts_with('#')) {
+            let (name, rest) = line.split_once(": ").expect("a field");
+            let (text, expected) = rest.split_once(" =>").expect("an arrow");
+            assert_eq!(left(&field(name), text), expected.trim_start(), "{line}");
         }
+        let names = "\r\n\t\tGC/dc.corp/host\r\n\t\tldap/host/gc";
+        assert_eq!(left(&field("serviceprincipalnames"), names), "GC ldap");
     }
 }
