@@ -29,7 +29,7 @@ const MOST_ENDS: usize = 64;
 const NOTHING: usize = usize::MAX;
 
 /// A record, as far as clocks are concerned. Times are in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Timed {
     /// A number for the log.
     pub(crate) log: u64,
@@ -439,11 +439,9 @@ mod tests {
     #[test]
     fn a_record_without_a_time_has_that_before_it() {
         let stamp = |time| Timed {
-            is_late: false,
             log: 1,
-            number: None,
             time,
-            change: None,
+            ..Timed::default()
         };
         let times = log_times(&[None, Some(5), None, Some(7)].map(stamp), Interrupt::NEVER);
         assert_eq!(times, Ok(vec![Some(5), Some(5), Some(5), Some(7)]));

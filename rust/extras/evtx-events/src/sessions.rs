@@ -31,6 +31,7 @@ pub use event::{LogonEvent, Moment};
 /// A logon session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)] // the names say it
+#[derive(Default)]
 pub struct LogonSession<'e> {
     pub kind: LogonKind,
     pub logon_time: Option<Moment>,
@@ -53,38 +54,6 @@ pub struct LogonSession<'e> {
     /// Whether somebody logged on. A connection by Remote Desktop alone (1149) can come before the password.
     pub is_accepted: bool,
     pub is_contested: bool,
-}
-
-impl LogonSession<'_> {
-    /// The names of its texts in SQL.
-    pub const TEXTS: [&'static str; 10] = [
-        "kind",
-        "computer",
-        "user_name",
-        "user_sid",
-        "remote_host",
-        "workstation",
-        "authentication",
-        "process",
-        "logon_id",
-        "privileges",
-    ];
-
-    /// Its texts, by [`TEXTS`](Self::TEXTS).
-    pub fn texts(&self) -> [Option<&str>; 10] {
-        [
-            Some(self.kind.name()),
-            self.computer,
-            self.user_name.as_deref(),
-            self.user_sid,
-            self.remote_host.as_deref(),
-            self.workstation,
-            self.authentication,
-            self.process,
-            self.logon_id,
-            self.privileges,
-        ]
-    }
 }
 
 /// The sessions of a machine. Its events can have any order, and copies. Those of Windows itself are left out, unless
@@ -237,19 +206,15 @@ fn of_desktop<'e>(desktop: &Desktop<'e>) -> LogonSession<'e> {
         logoff_time: desktop.end,
         computer: desktop.computer(),
         user_name: desktop.name(),
-        user_sid: None,
-        logon_type: None,
         remote_host: first_host(&connections),
         workstation,
         claims_own_name,
         connections: Some(connections),
-        authentication: None,
-        process: None,
         logon_id: desktop.ids.first().copied(),
         other_logon_ids: desktop.ids.iter().skip(1).copied().collect(),
-        privileges: None,
         is_accepted: desktop.is_accepted,
         is_contested: desktop.is_contested,
+        ..LogonSession::default()
     }
 }
 
@@ -262,18 +227,11 @@ fn of_visit<'e>(visit: &Visit<'e>, known_name: Option<Cow<'e, str>>) -> LogonSes
         computer: visit.computer,
         user_name: visit.name.clone().or(known_name).or(visit.sid.map(Cow::Borrowed)),
         user_sid: visit.sid,
-        logon_type: None,
         remote_host: visit.host.clone(),
-        workstation: None,
-        claims_own_name: false,
-        connections: None,
         authentication: visit.method,
-        process: None,
-        logon_id: None,
-        other_logon_ids: Vec::new(),
-        privileges: None,
         is_accepted: true,
         is_contested: visit.is_contested,
+        ..LogonSession::default()
     }
 }
 

@@ -23,6 +23,7 @@ const BATCH_ROWS: usize = 2048;
 const BATCH_BYTES: usize = 2 << 20;
 
 /// Whole records of a file.
+#[derive(Default)]
 pub(crate) struct Block {
     /// Its position in the order of all rows.
     pub(crate) index: u64,

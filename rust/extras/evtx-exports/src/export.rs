@@ -1,6 +1,5 @@
 //! A file whose records are read piece by piece.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use encoding_rs::{Decoder, UTF_8};
@@ -23,6 +22,7 @@ const REMOTE_PIECE: u64 = 8 << 20;
 const JSON_ENDS: [&str; 3] = [".json", ".jsonl", ".ndjson"];
 
 /// A file, which the first read opens.
+#[derive(Default)]
 pub(crate) struct Export {
     filename: Arc<str>,
     file: Option<OpenFile>,
@@ -54,16 +54,9 @@ impl Export {
     pub(crate) fn new(path: &ScanPath, settings: &SourceSettings) -> Self {
         Export {
             filename: path.path.as_str().into(),
-            file: None,
-            decoder: None,
-            next: 0,
-            pieces: 0,
-            rest: Vec::new(),
             place: (1, 0),
-            cutter: None,
-            table: None,
             source: settings.source,
-            long: None,
+            ..Export::default()
         }
     }
 
@@ -85,10 +78,7 @@ impl Export {
         let mut block = Block {
             index,
             filename: Arc::clone(&self.filename),
-            table: None,
-            source: None,
-            bytes: Vec::new(),
-            records: VecDeque::new(),
+            ..Block::default()
         };
         let mut why = if self.pieces == 0 { self.open(path, call)? } else { None };
         while block.records.is_empty() && !self.is_done() {

@@ -24,7 +24,7 @@ pub(crate) struct Source {
 }
 
 /// A form in which a source writes an event.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Form {
     /// The member that has the event.
     pub(crate) within: Option<&'static str>,
@@ -129,10 +129,7 @@ impl Form {
             within: about(lines, "within"),
             has: has.map(|any| any.split('|').collect()).collect(),
             xml: about(lines, "xml"),
-            json: None,
-            entries: Vec::new(),
-            fields: None,
-            members: None,
+            ..Form::default()
         };
         let mut others: Vec<&str> = form.xml.into_iter().collect();
         for line in lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {

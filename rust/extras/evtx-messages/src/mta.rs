@@ -60,7 +60,7 @@ pub enum MtaError {
 
 /// The messages of a log, read from its MTA file.
 // The maps are trees, because growing a large hash table would delay the answer to an interrupt.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SavedMessages {
     file: Vec<u8>,
     /// By position in the log: `EventRecordID`, and the index of the message.
@@ -86,11 +86,8 @@ impl SavedMessages {
             return Err(MtaError::TooLarge);
         }
         let mut messages = SavedMessages {
-            events: BTreeMap::new(),
-            by_record: BTreeMap::new(),
-            texts: BTreeMap::new(),
-            publishers: HashSet::new(),
             file,
+            ..SavedMessages::default()
         };
         let file = &messages.file;
         records(file, "MSG", interrupt, |index, payload| {

@@ -99,7 +99,7 @@ impl Known<'_> {
 /// The rows of binaries that belong together: `x.dll` and its `x.dll.mui`, or any files of one provider. They are made when
 /// they are asked for: first those of events, one for each language that has the text, then those of other messages, one
 /// for each provider that uses them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Rows {
     files: Vec<ProviderFile>,
     /// The providers whose manifests count.
@@ -196,13 +196,7 @@ impl Rows {
             providers,
             tables: tables.take(MAX_TABLES).collect(),
             files,
-            texts: Texts::default(),
-            decoded: Decoded::default(),
-            next_provider: 0,
-            provider: None,
-            event: None,
-            next_table: 0,
-            others: None,
+            ..Rows::default()
         })
     }
 

@@ -49,10 +49,7 @@ impl Template {
         let text = &text.as_bytes()[..text.len().min(u32::MAX as usize)];
         let mut parser = Parser {
             text,
-            at: 0,
-            literals: Vec::new(),
-            start: 0,
-            parts: Vec::new(),
+            ..Parser::default()
         };
         while parser.part().is_some() {}
         parser.end_literal();
@@ -86,6 +83,7 @@ impl Template {
     }
 }
 
+#[derive(Default)]
 struct Parser<'t> {
     text: &'t [u8],
     at: usize,

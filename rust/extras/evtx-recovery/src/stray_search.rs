@@ -30,7 +30,7 @@ impl StrayChunk {
 }
 
 /// A search for stray chunks in a whole file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct StrayChunkSearch {
     /// Size of the file in bytes.
     size: u64,
@@ -51,10 +51,7 @@ impl StrayChunkSearch {
         StrayChunkSearch {
             size,
             step,
-            done: 0,
-            records_end: 0,
-            has_records: false,
-            found: Vec::new(),
+            ..StrayChunkSearch::default()
         }
     }
 

@@ -21,7 +21,7 @@ pub struct LogOptions {
 }
 
 /// Makes a log of the rows of a table with a column `record`, as `read_evtx` returns it. Other columns are not needed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LogRows {
     log: LogWriter,
     options: LogOptions,
@@ -42,7 +42,7 @@ pub struct LogMarks {
 }
 
 /// Rows that follow each other in a log, with the chunks that they fill.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LogSegment {
     rows: LogRows,
     first_id: Option<u64>,
@@ -63,9 +63,7 @@ impl LogRows {
         LogRows {
             log: LogWriter::new(1),
             options,
-            last_id: None,
-            rows: 0,
-            marks: LogMarks::default(),
+            ..LogRows::default()
         }
     }
 
@@ -169,10 +167,7 @@ impl LogSegment {
     pub fn new(options: LogOptions) -> Self {
         LogSegment {
             rows: LogRows::new(options),
-            first_id: None,
-            full: (0, None),
-            rest: Vec::new(),
-            is_stopped: false,
+            ..LogSegment::default()
         }
     }
 

@@ -125,15 +125,9 @@ fn aggregate(rule: Rule, aggregated: &Aggregated) -> Result<Document, LoadError>
     let mut correlation = Correlation {
         about: Arc::clone(&rule.about),
         position: piped.error(0, Problem::NoRule).position,
-        kind: CorrelationKind::EventCount,
-        references: Vec::new(),
-        group_by: Vec::new(),
-        fields: Vec::new(),
         timespan: timeframe.map(timespan).transpose()?,
-        aliases: Vec::new(),
-        condition: Vec::new(),
-        generate: false,
         lint: rule.lint.clone(),
+        ..Correlation::default()
     };
     let mut rules = vec![rule];
     match parsed {

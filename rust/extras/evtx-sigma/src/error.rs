@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// A place in the text of a rule. Both numbers count from 1; the column counts characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Position {
     /// The line.
     pub line: u32,

@@ -100,7 +100,7 @@ impl From<Event> for Stream {
 }
 
 /// An element.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Element {
     pub(crate) name: String,
     pub(crate) attributes: Vec<(String, Vec<Content>)>,
@@ -159,9 +159,7 @@ impl Element {
     pub fn new(name: impl Into<String>) -> Self {
         Element {
             name: name.into(),
-            attributes: Vec::new(),
-            content: Vec::new(),
-            dependency: None,
+            ..Element::default()
         }
     }
 

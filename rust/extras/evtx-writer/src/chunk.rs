@@ -27,7 +27,7 @@ const TEMPLATE_TABLE: usize = 384;
 const TEMPLATE_BUCKETS: u32 = 32;
 const FRAGMENT_HEADER: [u8; 4] = [0x0f, 1, 1, 0];
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Chunk {
     /// The bytes from the start of the chunk to the end of the last record.
     bytes: Vec<u8>,
@@ -45,12 +45,7 @@ impl Chunk {
     pub(crate) fn new() -> Self {
         Chunk {
             bytes: vec![0; HEADER_SIZE],
-            names: HashMap::new(),
-            templates: HashMap::new(),
-            records: 0,
-            first_id: None,
-            last_id: 0,
-            last_record: 0,
+            ..Chunk::default()
         }
     }
 

@@ -12,7 +12,7 @@ const DIRTY: u32 = 1;
 const FULL: u32 = 2;
 
 /// Writes a log, record by record.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LogWriter {
     next_id: u64,
     /// How many records the finished chunks have.
@@ -28,10 +28,8 @@ impl LogWriter {
     pub fn new(first_id: u64) -> Self {
         LogWriter {
             next_id: first_id,
-            records: 0,
-            taken: 0,
-            chunks: Vec::new(),
             chunk: Chunk::new(),
+            ..LogWriter::default()
         }
     }
 

@@ -25,7 +25,7 @@ const MAX_KEPT: usize = 1 << 20;
 const MAX_BYTES: usize = 4096;
 
 /// The shared columns of `System`, kept from batch to batch, and the rows of a batch as indices into them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SystemRows {
     columns: Vec<SystemColumn>,
     len: u32,
@@ -79,10 +79,7 @@ impl SystemRows {
         SystemRows {
             seen: vec![RowMemo::default(); if columns.is_empty() { 0 } else { SEEN }].into(),
             columns,
-            len: 0,
-            rows: Vec::new(),
-            bytes: Vec::new(),
-            text: 0,
+            ..SystemRows::default()
         }
     }
 

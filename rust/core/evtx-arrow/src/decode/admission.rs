@@ -20,6 +20,7 @@ use crate::recovery::Decision;
 use crate::scan::Scan;
 use crate::schema::OnError;
 
+#[derive(Default)]
 pub(super) struct Admission {
     pub(super) location: ChunkLocation,
     pub(super) templates: ChunkTemplates,

@@ -10,13 +10,11 @@ use super::admission::Admission;
 use super::batch::{BareRow, BatchBuilder};
 use super::chunk::{Arenas, ChunkDecoder, Progress};
 use super::error::DecodeError;
-use super::location::{ChunkLocation, Doubt};
-use super::predicates::Predicates;
+use super::location::Doubt;
 use super::slots::SlotChunks;
 use crate::arrays::MakeArrays;
 use crate::extra::{Beside, RowFinder, Shared};
 use crate::filter::HeaderValues;
-use crate::record::ChunkTemplates;
 use crate::recovery::{ChunkSource, Step};
 use crate::scan::Scan;
 
@@ -40,19 +38,11 @@ impl Decoder {
     /// A decoder for a scan.
     pub fn new(scan: Arc<Scan>) -> Self {
         let admission = Admission {
-            location: ChunkLocation {
-                filename: "".into(),
-                offset: 0,
-                slot: None,
-                first: 0,
-                doubts: Arc::default(),
-            },
-            templates: ChunkTemplates::default(),
             finder: scan
                 .source
                 .as_ref()
                 .map(|source| source.finder(&scan.layout(&Shared::default()))),
-            predicates: Predicates::default(),
+            ..Admission::default()
         };
         Decoder {
             inner: ChunkDecoder {

@@ -17,7 +17,7 @@ pub struct Doubt {
     pub why: Arc<str>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ChunkLocation {
     pub(super) filename: Arc<str>,
     /// File offset in bytes. That of a chunk whose first bytes are lost can be before the file: it wraps.

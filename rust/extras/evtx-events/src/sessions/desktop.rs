@@ -137,16 +137,11 @@ pub(super) fn signs_of_logons<'e>(logons: &[Logon<'e>]) -> impl Iterator<Item = 
             at: logon.start?,
             who: logon.who.clone(),
             logon: Some(Key::Logon(index)),
-            terminal: None,
             host: logon.host.clone(),
-            name: None,
-            client: None,
-            id: None,
-            sid: None,
-            method: None,
             logoff: logon.end,
             computer: logon.computer,
             is_contested: logon.is_contested,
+            ..Sign::default()
         })
     })
 }
@@ -220,7 +215,7 @@ fn keys(visits: &[&Visit<'_>], named: &HashSet<Key>) -> Vec<(Key, Key)> {
 }
 
 /// Something that happens in a session.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Act<'e> {
     at: Moment,
     /// When somebody connected, if it is a connection.
@@ -353,11 +348,8 @@ impl<'e> Desktop<'e> {
         if let Some(at) = logon.end.or(logon.start) {
             self.acts.push(Act {
                 at,
-                connected: None,
                 is_end: logon.end.is_some() && role != Some(Role::Back),
-                host: None,
-                client: None,
-                computer: None,
+                ..Act::default()
             });
         }
     }

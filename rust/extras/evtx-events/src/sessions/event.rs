@@ -33,7 +33,7 @@ impl PartialOrd for Moment {
 }
 
 /// An event of a logon session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct LogonEvent<'a> {
     /// When it was written.
     pub at: Moment,

@@ -190,11 +190,9 @@ mod tests {
                 number: None,
                 time: Some(tenths * SECOND / 10),
             },
-            event_id: 0,
-            digest: 0,
-            is_contested: false,
             computer: Some("pc"),
             step: LogonStep::of_texts(all, 0, None).expect("a step"),
+            ..LogonEvent::default()
         }
     }
 

@@ -26,8 +26,9 @@ pub(super) enum Key {
 }
 
 /// What an event says about a visit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Role {
+    #[default]
     /// Somebody comes over Remote Desktop.
     Arrive,
     /// A logon, or the start of a session with a service.
@@ -45,7 +46,7 @@ pub(super) enum Role {
 }
 
 /// What the events of one visit have in common.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Place<'e> {
     pub(super) kind: LogonKind,
     /// The account, or what identifies a session with a service.
@@ -54,7 +55,7 @@ pub(super) struct Place<'e> {
 }
 
 /// An event of a visit.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Sign<'e> {
     pub(super) place: Place<'e>,
     pub(super) role: Role,
@@ -92,17 +93,14 @@ impl<'e> Sign<'e> {
             step: event.step.step,
             at: event.at,
             who,
-            logon: None,
-            terminal: None,
             host: event.host(),
             name: event.name(),
             client: event.step.workstation,
-            id: None,
             sid: event.step.sid,
             method: event.step.method,
-            logoff: None,
             computer: event.computer,
             is_contested: event.is_contested,
+            ..Sign::default()
         }
     }
 
@@ -268,18 +266,7 @@ mod tests {
                 number: None,
                 time: Some(seconds * SECOND),
             },
-            who: None,
-            logon: None,
-            terminal: None,
-            host: None,
-            name: None,
-            client: None,
-            id: None,
-            sid: None,
-            method: None,
-            logoff: None,
-            computer: None,
-            is_contested: false,
+            ..Sign::default()
         }
     }
 

@@ -28,7 +28,7 @@ impl RecordLocation {
 }
 
 /// A correlation rule, or the aggregation of a rule of Sigma 1. It does not change after it is loaded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Correlation {
     /// What it says about itself.
     pub about: Arc<About>,
@@ -55,8 +55,9 @@ pub struct Correlation {
 }
 
 /// What a correlation counts.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum CorrelationKind {
+    #[default]
     /// The number of events.
     EventCount,
     /// The number of distinct values.
