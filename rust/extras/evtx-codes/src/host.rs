@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use evtx_format::named_enum;
+use crate::named::named;
 
-named_enum! {
+named! {
     /// What wrote the name of another machine into an event.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Writer {

@@ -4,6 +4,7 @@
 //! `events.tsv` lists events, and [`RolesReader`] reads who, from where, with which program and about what by it.
 //! The file `logons.tsv` lists those of logon sessions, which [`LogonStep`] reads.
 
+mod named;
 mod code;
 mod host;
 mod events;

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use evtx_format::named_enum;
-
 use crate::events::{Fields, Patterns, Sources, folded, patterns, sources};
+use crate::named::named;
 
 const LIST: &str = include_str!("../logons.tsv");
 
-named_enum! {
+named! {
     /// How somebody logs on.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[allow(missing_docs)] // the names say it
@@ -26,7 +25,7 @@ named_enum! {
     }
 }
 
-named_enum! {
+named! {
     /// What an event says about a session.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum LogonAct {
