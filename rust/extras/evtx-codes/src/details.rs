@@ -334,70 +334,44 @@ mod tests {
     fn codes_get_names_where_a_provider_writes_them() {
         let (defender, policy) = ("Microsoft-Windows-Windows Defender", "Microsoft-Windows-GroupPolicy");
         let key = "AccessMask";
-        for (provider, event_id, field, expected) in [
-            (
-                SECURITY,
-                4625,
-                ("Status", "0xc000006a"),
-                "Status: 0xc000006a (STATUS_WRONG_PASSWORD)",
-            ),
-            (
-                SECURITY,
-                4768,
-                ("Status", "0x6"),
-                "Status: 0x6 (KDC_ERR_C_PRINCIPAL_UNKNOWN)",
-            ),
-            (
-                SECURITY,
-                4656,
-                ("AccessList", " %%1541\n\t%%4416"),
-                "AccessList: SYNCHRONIZE, ReadData (or ListDirectory)",
-            ),
-            (SECURITY, 4656, ("Name", "100%"), "Name: 100%"),
-            (
-                SECURITY,
-                4719,
-                ("SubcategoryGuid", "{0cce922b-69ae-11d9-bed3-505054503030}"),
-                "SubcategoryGuid: {0cce922b-69ae-11d9-bed3-505054503030} (Detailed Tracking: Process Creation)",
-            ),
-            (
-                SECURITY,
-                4656,
-                (key, "0x3"),
-                "AccessMask: 0x3 (FILE_READ_DATA, FILE_WRITE_DATA)",
-            ),
-            (SECURITY, 4656, (key, "0x0"), "AccessMask: 0x0 ()"),
-            (defender, 1116, ("Action", "%%809"), "Action: Quarantine"),
-            (defender, 1116, ("Action", "%%1 x"), "Action: %%1 x"),
-            (policy, 1, ("Mode", "%%4113\n"), "Mode: fast"),
-            ("NETLOGON", 1, ("E", "%%5"), "E: ERROR_ACCESS_DENIED"),
-            (
-                "P",
-                1,
-                ("Error Code", "0x80070005"),
-                "Error Code: 0x80070005 (ERROR_ACCESS_DENIED)",
-            ),
-            ("P", 1, ("ErrorCode", "5"), "ErrorCode: 5"),
-            (
-                "P",
-                1,
-                ("Binary", "680065006C006C006F00"),
-                "Binary: 680065006C006C006F00 (hello)",
-            ),
-            ("P", 1, ("Binary", "000102030405"), "Binary: 000102030405"),
-            ("P", 1, ("Binary", "68656C6C6F2"), "Binary: 68656C6C6F2"),
-        ] {
-            let fields = [("ObjectType", ""), field];
-            let fields = if field.0 == key {
-                [("ObjectType", "file"), field]
-            } else {
-                fields
+        let cases = r"
+Security/4625/Status/0xc000006a => Status: 0xc000006a (STATUS_WRONG_PASSWORD)
+Security/4768/Status/0x6 => Status: 0x6 (KDC_ERR_C_PRINCIPAL_UNKNOWN)
+Security/4656/AccessList/ %%1541\n\t%%4416 => AccessList: SYNCHRONIZE, ReadData (or ListDirectory)
+Security/4656/Name/100% => Name: 100%
+Security/4719/SubcategoryGuid/{0cce922b-69ae-11d9-bed3-505054503030} => SubcategoryGuid: {0cce922b-69ae-11d9-bed3-505054503030} (Detailed Tracking: Process Creation)
+Security/4656/AccessMask/0x3 => AccessMask: 0x3 (FILE_READ_DATA, FILE_WRITE_DATA)
+Security/4656/AccessMask/0x0 => AccessMask: 0x0 ()
+Defender/1116/Action/%%809 => Action: Quarantine
+Defender/1116/Action/%%1 x => Action: %%1 x
+GroupPolicy/1/Mode/%%4113\n => Mode: fast
+NETLOGON/1/E/%%5 => E: ERROR_ACCESS_DENIED
+P/1/Error Code/0x80070005 => Error Code: 0x80070005 (ERROR_ACCESS_DENIED)
+P/1/ErrorCode/5 => ErrorCode: 5
+P/1/Binary/680065006C006C006F00 => Binary: 680065006C006C006F00 (hello)
+P/1/Binary/000102030405 => Binary: 000102030405
+P/1/Binary/68656C6C6F2 => Binary: 68656C6C6F2
+";
+        for line in cases.trim().lines() {
+            let (event, expected) = line.split_once(" => ").expect("an arrow");
+            let [provider, event_id, name, value] = event.split('/').collect::<Vec<_>>()[..] else {
+                panic!("not a provider, an ID, a name and a value: {event}");
             };
-            let found = details(provider, event_id, &fields);
-            let found = found
-                .as_deref()
-                .map(|line| line.trim_start_matches("ObjectType: file ¦ "));
-            assert_eq!(found, Some(expected));
+            let provider = match provider {
+                "Security" => SECURITY,
+                "Defender" => defender,
+                "GroupPolicy" => policy,
+                other => other,
+            };
+            let value = value.replace(r"\n", "\n").replace(r"\t", "\t");
+            let object_type = if name == key { "file" } else { "" };
+            let fields = [("ObjectType", object_type), (name, &*value)];
+            let found = details(provider, event_id.parse().expect("a number"), &fields);
+            let found = found.as_deref();
+            assert_eq!(
+                found.map(|line| line.trim_start_matches("ObjectType: file ¦ ")),
+                Some(expected)
+            );
         }
     }
 }

@@ -203,23 +203,9 @@ mod tests {
 
     #[test]
     fn refuses_what_does_not() {
-        for names in [
-            "contains|startswith",
-            "re|contains",
-            "contains|re",
-            "i",
-            "i|re",
-            "cidr|windash",
-            "windash|cidr",
-            "lt|gt",
-            "contains|base64",
-            "cased|re",
-            "exists|neq",
-            "lt|contains",
-            "hour|day",
-            "re|cidr",
-            "cidr|cased",
-        ] {
+        let refused = "contains|startswith re|contains contains|re i i|re cidr|windash windash|cidr lt|gt contains|base64 \
+                       cased|re exists|neq lt|contains hour|day re|cidr cidr|cased";
+        for names in refused.split(' ') {
             let problem = read(names).expect_err(names).to_string();
             assert!(!problem.starts_with("there is no modifier"), "{names}: {problem}");
         }

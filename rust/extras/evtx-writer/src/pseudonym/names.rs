@@ -227,43 +227,33 @@ mod tests {
 
     #[test]
     fn signs_tell_names() {
-        for (text, expected) in [
-            (r"user = exchange\backup", &["exchange", "backup"][..]),
-            (
-                r"net use \\backup-server\c$ /user:exchange\backup",
-                &["backup-server", "exchange", "backup"],
-            ),
-            (r"exchange\\backup.", &["exchange", "backup"]),
-            (r"c:\windows\net.exe use exchange\backup", &["exchange", "backup"]),
-            (r"<author>exchange\backup</author>", &["exchange", "backup"]),
-            ("mail backup@exchange.bank", &["backup", "exchange.bank"]),
-            ("backup-server$ \\\\server\\admin$", &["backup-server", "server"]),
-            (
-                "cn=backup drive,ou=office,dc=exchange",
-                &["backup drive", "office", "exchange"],
-            ),
-            (r"\??\unc\server\share \\?\c:\windows", &["server", "share"]),
-            (r"\device\mup\server\share\a \\*\share\a", &["server", "share", "share"]),
-            (
-                r"\\server\sysvol\share \\server\root\a \\root\share",
-                &["server", "server"],
-            ),
-            (
-                "ldap/server/exchange mssqlsvc/server:1433 a/server",
-                &["server", "exchange", "server"],
-            ),
-            ("https://server/exchange", &["server"]),
-            ("enter-pssession -computername exchange-server", &["exchange-server"]),
-            ("wmic /node:server process; -user -backup", &["server"]),
-            (r"c:\program files\internet explorer\iexplore.exe", &[]),
-            (r"c:\program files (x86)\common files\system", &[]),
-            (r"c:\\windows\\system32", &[]),
-            (r"system32\cmd.exe hklm\sam %windir%\system32 .\server root\cimv2", &[]),
-            (r"\\.\pipe\server @(1) @{a=1} a @server c$ $env a$b", &[]),
-            (r"\microsoft\windows\backup a\b\c", &[]),
-        ] {
+        let cases = r"
+user = exchange\backup => exchange, backup
+net use \\backup-server\c$ /user:exchange\backup => backup-server, exchange, backup
+exchange\\backup. => exchange, backup
+c:\windows\net.exe use exchange\backup => exchange, backup
+<author>exchange\backup</author> => exchange, backup
+mail backup@exchange.bank => backup, exchange.bank
+backup-server$ \\server\admin$ => backup-server, server
+cn=backup drive,ou=office,dc=exchange => backup drive, office, exchange
+\??\unc\server\share \\?\c:\windows => server, share
+\device\mup\server\share\a \\*\share\a => server, share, share
+\\server\sysvol\share \\server\root\a \\root\share => server, server
+ldap/server/exchange mssqlsvc/server:1433 a/server => server, exchange, server
+https://server/exchange => server
+enter-pssession -computername exchange-server => exchange-server
+wmic /node:server process; -user -backup => server
+c:\program files\internet explorer\iexplore.exe =>
+c:\program files (x86)\common files\system =>
+c:\\windows\\system32 =>
+system32\cmd.exe hklm\sam %windir%\system32 .\server root\cimv2 =>
+\\.\pipe\server @(1) @{a=1} a @server c$ $env a$b =>
+\microsoft\windows\backup a\b\c =>
+";
+        for line in cases.trim().lines() {
+            let (text, expected) = line.split_once(" =>").expect("an arrow");
             let found: Vec<&str> = names(text).into_iter().map(|range| &text[range]).collect();
-            assert_eq!(found, expected, "{text}");
+            assert_eq!(found.join(", "), expected.trim_start(), "{text}");
         }
     }
 }
