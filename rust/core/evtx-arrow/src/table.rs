@@ -11,7 +11,7 @@ use crate::schema::{self, COLUMNS, Column, ColumnSource, EventField, Events, Ext
 
 /// The table that a call reads: the columns that its options ask for, and, if it is restricted to certain events, a
 /// column for each of their fields.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Table {
     pub(crate) options: Options,
     /// The columns, in the order of the schema.
@@ -30,10 +30,7 @@ impl From<Options> for Table {
         Table {
             options,
             columns: schema::columns(&options).collect(),
-            events: None,
-            extras: Vec::new(),
-            source: None,
-            recovery: None,
+            ..Table::default()
         }
     }
 }

@@ -4,22 +4,25 @@
 //! above this one declare lists of their own.
 
 use evtx_arrow::Options;
+use evtx_format::named_enum;
 
 use crate::storage::{Password, ScanError};
 
-/// What an argument takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArgumentKind {
-    /// True or false.
-    Flag,
-    /// A whole number.
-    Integer,
-    /// Text.
-    Text,
-    /// A value, or a list of them, each by its text.
-    List,
-    /// A map from texts to a value or a list of them.
-    Map,
+named_enum! {
+    /// What an argument takes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ArgumentKind {
+        /// True or false.
+        Flag = "flag",
+        /// A whole number.
+        Integer = "integer",
+        /// Text.
+        Text = "text",
+        /// A value, or a list of them, each by its text.
+        List = "list",
+        /// A map from texts to a value or a list of them.
+        Map = "map",
+    }
 }
 
 /// A value for an argument.

@@ -13,7 +13,7 @@ use evtx_scan::{FileScan, ScanPath};
 use crate::folders::{FolderColumn, FolderPredicate};
 
 /// A planned call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ScanCall {
     /// The columns.
     pub table: Table,
@@ -42,14 +42,8 @@ impl ScanCall {
         ScanCall {
             table: Table::from(options),
             paths,
-            messages: String::new(),
             options,
-            folders: Vec::new(),
-            fields: Vec::new(),
-            warning: None,
-            rules: Arc::default(),
-            providers: None,
-            sources: SourceSettings::default(),
+            ..ScanCall::default()
         }
     }
 

@@ -91,16 +91,7 @@ fn arguments_of(query: Query) -> impl Iterator<Item = &'static Argument> {
 /// The arguments of a scan.
 #[pyfunction]
 pub(crate) fn scan_arguments() -> Vec<Described> {
-    let describe = |argument: &Argument| {
-        let kind = match argument.kind {
-            ArgumentKind::Flag => "flag",
-            ArgumentKind::Integer => "integer",
-            ArgumentKind::Text => "text",
-            ArgumentKind::List => "list",
-            ArgumentKind::Map => "map",
-        };
-        (argument.name, kind, argument.default, argument.about)
-    };
+    let describe = |argument: &Argument| (argument.name, argument.kind.name(), argument.default, argument.about);
     arguments_of(Query::Records).map(describe).collect()
 }
 

@@ -2,27 +2,20 @@
 
 use std::str::FromStr;
 
-use evtx_format::named;
+use evtx_format::{named, named_enum};
 
-/// What happens to damaged records, chunks and files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnError {
-    /// A row with `error` set, and with everything that could be read.
-    #[default]
-    Report,
-    /// No row.
-    Skip,
-    /// The scan fails, with an error that describes the first damage.
-    Fail,
-}
-
-impl OnError {
-    /// Every variant with its name.
-    pub const ALL: [(OnError, &str); 3] = [
-        (OnError::Report, "report"),
-        (OnError::Skip, "skip"),
-        (OnError::Fail, "fail"),
-    ];
+named_enum! {
+    /// What happens to damaged records, chunks and files.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum OnError {
+        /// A row with `error` set, and with everything that could be read.
+        #[default]
+        Report = "report",
+        /// No row.
+        Skip = "skip",
+        /// The scan fails, with an error that describes the first damage.
+        Fail = "fail",
+    }
 }
 
 impl FromStr for OnError {
@@ -33,7 +26,7 @@ impl FromStr for OnError {
     /// # Errors
     /// A text that lists the names, if there is no such variant.
     fn from_str(name: &str) -> Result<Self, String> {
-        named("on_error", &OnError::ALL, name)
+        named("on_error", OnError::ALL, name)
     }
 }
 

@@ -62,29 +62,26 @@ const TYPE: &[u8] = b"<!DOCTYPE";
 impl Opaque {
     pub(super) const ALL: [Opaque; 3] = [Opaque::Comment, Opaque::Section, Opaque::Instruction];
 
-    pub(super) fn start(self) -> &'static [u8] {
+    /// How it starts and ends, and what it is called.
+    fn parts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Opaque::Comment => b"<!--",
-            Opaque::Section => b"<![CDATA[",
-            Opaque::Instruction => b"<?",
+            Opaque::Comment => ("<!--", "-->", "comment"),
+            Opaque::Section => ("<![CDATA[", "]]>", "CDATA section"),
+            Opaque::Instruction => ("<?", "?>", "processing instruction"),
         }
     }
 
+    pub(super) fn start(self) -> &'static [u8] {
+        self.parts().0.as_bytes()
+    }
+
     pub(super) fn end(self) -> &'static [u8] {
-        match self {
-            Opaque::Comment => b"-->",
-            Opaque::Section => b"]]>",
-            Opaque::Instruction => b"?>",
-        }
+        self.parts().1.as_bytes()
     }
 
     /// What it is called.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Opaque::Comment => "comment",
-            Opaque::Section => "CDATA section",
-            Opaque::Instruction => "processing instruction",
-        }
+        self.parts().2
     }
 
     /// Where it ends in bytes of its content.
