@@ -501,9 +501,33 @@ def test_numbers_stand_for_the_file_and_the_computer(con):
     assert con.execute("SELECT text FROM evtx_script_blocks_of('events')").fetchall() == [("whoami",)]
 
 
+def test_names_in_many_records_are_kept_once(con):
+    """A file server writes an event for each file that somebody opens."""
+    data = "MAP {'SubjectUserSid': 'S-1-5-21-1-2-3-' || (1000 + i % 50), 'SubjectUserName': 'user' || (i % 50), 'SubjectDomainName': 'CORP'}"
+    con.execute(f"""CREATE TABLE events AS SELECT i AS record_id, i AS event_record_id, make_timestamp_ns(1700000000000000000 + i * 1000000000) AS time_created, 5145 AS event_id,
+        'Microsoft-Windows-Security-Auditing' AS provider, 'Security' AS channel, 'PC' AS computer, NULL::VARCHAR AS user_sid, {data} AS event_data, NULL::VARCHAR AS user_data,
+        'Security.evtx' AS filename FROM range(50000) AS t(i)""")
+    row = "evtx_fact_row(filename, record_id::UBIGINT, 1::UBIGINT, computer, channel, provider, record_id::UBIGINT, time_created, event_id::UINTEGER, user_sid, event_data, user_data)"
+    assert con.execute(f"SELECT sum(length({row})) / count(*) < 30, count({row}) < 100 FROM events").fetchone() == (True, True)
+    assert con.execute("SELECT count(*) FROM evtx_facts_of('events')").fetchone() == (0,)
+    # Each account is known to a fact.
+    con.execute("""INSERT INTO events SELECT 60000, 60000, '2024-01-01', 104, 'Microsoft-Windows-Eventlog', 'System', 'PC', 'S-1-5-21-1-2-3-1007', NULL, NULL, 'System.evtx'""")
+    assert con.execute("SELECT account FROM evtx_facts_of('events') WHERE topic = 'cleared logs'").fetchall() == [("CORP\\user7",)]
+
+
+@pytest.mark.parametrize("time", ["NULL", "'infinity'", "'-infinity'", "'2024-01-01'"])
+def test_names_need_no_time(con, time):
+    con.execute(f"""CREATE TABLE events AS SELECT 1 AS record_id, 1 AS event_record_id, {time}::TIMESTAMP_NS AS time_created, 4720 AS event_id,
+        'Microsoft-Windows-Security-Auditing' AS provider, 'Security' AS channel, 'PC' AS computer, NULL::VARCHAR AS user_sid,
+        MAP {{'TargetSid': 'S-1-5-21-1-2-3-1001', 'TargetUserName': 'anna', 'TargetDomainName': 'CORP'}} AS event_data, NULL::VARCHAR AS user_data, 'a.evtx' AS filename
+        UNION ALL SELECT 9, 9, '2024-01-01 12:00:00'::TIMESTAMP_NS, 104, 'Microsoft-Windows-Eventlog', 'System', 'PC', 'S-1-5-21-1-2-3-1001', NULL, NULL, 'a.evtx'""")
+    assert con.execute("SELECT account FROM evtx_facts_of('events') WHERE topic = 'cleared logs'").fetchall() == [("CORP\\anna",)]
+    assert con.execute("SELECT user_name FROM evtx_accounts_of('events')").fetchall() == [("CORP\\anna",)]
+
+
 def test_only_texts_of_rows_become_facts(con):
     empty = "NULL, NULL, NULL"
     assert con.execute(f"SELECT evtx_fact_list([NULL], {empty}) FROM range(3)").fetchall() == [([],)] * 3
-    for text in ("", "[]", "{}", "[1]"):
+    for text in ("", "[]", "{}", "[1]", "name ", "name [1]", "name []\nname []"):
         with pytest.raises(duckdb.InvalidInputException, match="not of evtx_fact_row"):
             con.execute(f"SELECT evtx_fact_list(['{text}'], {empty})")

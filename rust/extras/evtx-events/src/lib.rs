@@ -29,9 +29,9 @@ pub use collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout
 pub use collector::EventCollector;
 pub use machines::{ComputerName, machines};
 pub use names::AccountNames;
-pub use order::{last, sort};
+pub use order::{last, least, sort};
 pub use places::{LogRecord, Place, places};
-pub use record_names::{NAME_EVENTS, NAME_PROVIDERS, RecordName, name_uses, record_names};
+pub use record_names::{NAME_EVENTS, NAME_PROVIDERS, RecordName, record_names};
 pub use sample::SampleSize;
 pub use sent::{EventFieldTuple, from_tuple, to_tuple};
 pub use sessions::{Connection, LogonEvent, LogonSession, Moment, logon_sessions};

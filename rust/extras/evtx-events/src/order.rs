@@ -8,7 +8,7 @@ pub fn last<T>(value: Option<T>) -> (bool, Option<T>) {
 }
 
 /// The lower of two values that are known.
-pub(crate) fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+pub fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
 }
 

@@ -1,10 +1,6 @@
 //! The names that records have with the SIDs of accounts.
 
-use evtx_format::{Interrupt, Interrupted};
-use hashbrown::HashMap;
-
-use crate::accounts::{Evidence, NameUse};
-use crate::order::least;
+use crate::accounts::Evidence;
 
 /// Logons, processes, and changes of accounts, which name everybody who has a SID in other events. In others, such as 4740, the field for
 /// the domain has the name of a computer.
@@ -41,10 +37,9 @@ fn is_of_account(sid: &str) -> bool {
     let has_numbers = sid
         .strip_prefix("S-1-")
         .is_some_and(|rest| rest.matches('-').nth(1).is_some());
-    let number = sid
-        .strip_prefix("S-1-5-21-")
-        .and_then(|rest| rest.rsplit_once('-')?.1.parse().ok());
-    has_numbers && !sid.starts_with("S-1-5-32-") && !number.is_some_and(|number: u32| (512..600).contains(&number))
+    let number = sid.strip_prefix("S-1-5-21-").and_then(|rest| rest.rsplit_once('-'));
+    let is_group = number.is_some_and(|(_, number)| number.len() == 3 && number.starts_with('5') && number >= "512");
+    has_numbers && !sid.starts_with("S-1-5-32-") && !is_group
 }
 
 /// The names in a record, which has these fields.
@@ -65,10 +60,7 @@ pub fn record_names<'a>(
             seen,
         })
     };
-    let of_target = |name, evidence, seen| {
-        let sid = field("TargetUserSid").or_else(|| field("TargetSid"));
-        of(sid, field("TargetDomainName"), field(name), evidence, seen)
-    };
+    let target = |sid, name, evidence, seen| of(sid, field("TargetDomainName"), field(name), evidence, seen);
     let is_listed = || NAME_PROVIDERS.iter().any(|known| known.eq_ignore_ascii_case(provider));
     let names = match event_id {
         _ if !NAME_EVENTS.contains(&event_id) || !is_listed() => [None; 2],
@@ -78,14 +70,10 @@ pub fn record_names<'a>(
             [of(user_sid, domain, name, None, time), None]
         }
         // Before the change, the account had the old name.
-        4781 => [
-            of_target(
-                "OldTargetUserName",
-                Some(Evidence::Renamed),
-                time.map(|time| time.saturating_sub(1_000)),
-            ),
-            of_target("NewTargetUserName", Some(Evidence::Renamed), time),
-        ],
+        4781 => [("OldTargetUserName", 1_000), ("NewTargetUserName", 0)].map(|(name, before)| {
+            let seen = time.map(|time| time.saturating_sub(before));
+            target(field("TargetSid"), name, Some(Evidence::Renamed), seen)
+        }),
         _ => {
             let evidence = match event_id {
                 4720 | 4741 => Some(Evidence::Created),
@@ -93,50 +81,13 @@ pub fn record_names<'a>(
                 _ => None,
             };
             let [sid, domain, name] = ["SubjectUserSid", "SubjectDomainName", "SubjectUserName"].map(field);
+            let target_sid = field("TargetUserSid").or_else(|| field("TargetSid"));
             // The target of 4799 is a group.
-            let target = of_target("TargetUserName", evidence, time).filter(|_| event_id != 4799);
+            let target = target(target_sid, "TargetUserName", evidence, time).filter(|_| event_id != 4799);
             [of(sid, domain, name, None, time), target]
         }
     };
     names.into_iter().flatten()
-}
-
-/// The uses of names in records: the computer of each, a number for its log if the order of that counts, its record ID, and a name in it.
-///
-/// # Errors
-/// [`Interrupted`].
-pub fn name_uses<'a>(
-    names: impl Iterator<Item = (Option<&'a str>, Option<u64>, Option<u64>, RecordName<'a>)>,
-    interrupt: Interrupt<'_>,
-) -> Result<Vec<NameUse<'a>>, Interrupted> {
-    let mut uses = HashMap::new();
-    for (step, (computer, log, record_id, of)) in names.enumerate() {
-        interrupt.check_step(step)?;
-        let RecordName {
-            sid,
-            domain,
-            name,
-            evidence,
-            seen,
-        } = of;
-        let renamed = seen.filter(|_| evidence == Some(Evidence::Renamed));
-        let known = uses
-            .entry((computer, sid, domain, name, evidence, renamed))
-            .or_insert_with(|| NameUse {
-                computer,
-                sid,
-                domain,
-                name,
-                evidence,
-                logs: [None; 2],
-                place: None,
-                times: Vec::new(),
-            });
-        known.logs = [least(known.logs[0], log), known.logs[1].max(log)];
-        known.place = least(known.place, record_id.filter(|_| log.is_some()));
-        known.times.extend(seen);
-    }
-    Ok(uses.into_values().collect())
 }
 
 #[cfg(test)]
@@ -199,6 +150,7 @@ mod tests {
             SID,
             "S-1-5-21-1-2-3-500",
             "S-1-5-21-1-2-3-5120",
+            "S-1-5-21-1-2-3-+512",
             "S-1-5-90-0-1",
             "S-1-12-1-2",
         ] {

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 
 use evtx_codes::{Code, code_name};
 use evtx_events::{
-    AccountName, AccountNames, Columns, ComputerName, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp,
-    account_names, logon_sessions, machines, name_uses, places,
+    AccountNames, Columns, ComputerName, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp, logon_sessions,
+    machines, places,
 };
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
 
 use crate::rows::{EventRow, LogonRow, Mark, Record};
-use crate::told::{Roles, Told};
+use crate::told::{Roles, Said, Told};
 
 /// A record at the end of an hour of a log.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,7 +29,7 @@ pub struct End<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Logs<'a> {
     /// What records tell.
-    pub told: &'a [Told<'a>],
+    pub said: &'a Said<'a>,
     /// The names of computers in the channels of files.
     pub computers: &'a [ComputerName<'a>],
     /// The records at the ends of hours, which tell how time goes on: there can be any number of records.
@@ -108,20 +108,6 @@ impl Told<'_> {
     }
 }
 
-/// The names of accounts, from those that records have with SIDs.
-pub(crate) fn account_names_of<'a>(
-    told: &'a [Told<'_>],
-    interrupt: Interrupt<'_>,
-) -> Result<Vec<AccountName<'a>>, Interrupted> {
-    let names = told.iter().flat_map(|told| {
-        // 1074 is in the System log, all others in the Security log, whose order tells when an account was renamed.
-        let log = told.log.filter(|_| told.event_id != Some(1074));
-        let of = move |name| (told.computer.as_deref(), log, told.record_id, name);
-        told.names().map(of)
-    });
-    account_names(&name_uses(names, interrupt)?, interrupt)
-}
-
 /// The machine that each name in a file stands for.
 type Machines<'a> = HashMap<(&'a str, &'a str), String>;
 
@@ -146,6 +132,7 @@ impl<'a> Texts<'a> {
     /// The names of machines, and those of accounts.
     pub(crate) fn of(logs: &Logs<'a>, names: &AccountNames<'a>, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
         let told = logs
+            .said
             .told
             .iter()
             .filter(|told| told.own_sid.is_some() || told.renamed.iter().any(Option::is_some));
@@ -163,8 +150,8 @@ impl<'a> Texts<'a> {
         let said: Vec<_> = logs.computers.iter().copied().chain(told).collect();
         let found = machines(&said, interrupt)?;
         let machines = said.iter().map(|said| (said.file, said.computer)).zip(found).collect();
-        let mut of_told = Vec::with_capacity(logs.told.len());
-        for (step, told) in logs.told.iter().enumerate() {
+        let mut of_told = Vec::with_capacity(logs.said.told.len());
+        for (step, told) in logs.said.told.iter().enumerate() {
             interrupt.check_step(step)?;
             let of_roles = |roles| [told.user_name(roles, names), told.detail(roles, names)];
             of_told.push(told.roles.as_ref().map(of_roles).unwrap_or_default());
@@ -192,7 +179,12 @@ fn moment(at: Moment) -> Option<([i64; 2], u64)> {
 impl<'a> Rows<'a> {
     pub(crate) fn of(logs: &Logs<'a>, texts: &'a Texts<'_>, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
         let key = |record: Record<'a>, number| (record.file, record.record_id, number, record.time);
-        let known: HashSet<_> = logs.told.iter().map(|told| key(told.record(), told.number)).collect();
+        let known: HashSet<_> = logs
+            .said
+            .told
+            .iter()
+            .map(|told| key(told.record(), told.number))
+            .collect();
         let ends = logs.ends.iter().map(|end| {
             let record = Record {
                 file: end.file,
@@ -206,6 +198,7 @@ impl<'a> Rows<'a> {
             .filter(|(end, record)| !known.contains(&key(*record, end.columns.event_record_id)))
             .collect();
         let mut records: Vec<_> = logs
+            .said
             .told
             .iter()
             .map(|told| told.in_log(machine(&texts.machines, told.file.as_deref(), told.computer.as_deref())))
@@ -230,6 +223,7 @@ impl<'a> Rows<'a> {
         let mut rows = Rows::default();
         let digests = records.iter().map(|record| record.digest);
         let told = logs
+            .said
             .told
             .iter()
             .map(|told| (told.record(), told.computer.as_deref(), told.channel.as_deref()));
@@ -247,7 +241,7 @@ impl<'a> Rows<'a> {
                 log_time: place.log_time,
             });
         }
-        for (step, (told, texts)) in logs.told.iter().zip(&texts.of_told).enumerate() {
+        for (step, (told, texts)) in logs.said.told.iter().zip(&texts.of_told).enumerate() {
             interrupt.check_step(step)?;
             rows.add(told, texts, &places);
         }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod rows;
+mod told_names;
 mod told;
 mod case;
 mod runs;
@@ -21,17 +22,19 @@ mod starts;
 mod gaps;
 mod logs;
 
-use evtx_events::AccountNames;
+use evtx_events::{AccountNames, account_names};
 use evtx_format::{Interrupt, Interrupted};
 
-use case::{Rows, Texts, account_names_of, sessions};
+use case::{Rows, Texts, sessions};
 use rows::LogonRow;
 use runs::sort;
+use told_names::ToldName;
 
 pub use case::{End, Logs};
 pub use rows::{Fact, Record};
 pub use starts::{Starting, starts};
-pub use told::{Told, told};
+pub use told::{Said, told};
+pub use told_names::RecordNames;
 
 /// What `read` makes of the facts of some machines, which are made from what their logs say.
 ///
@@ -42,7 +45,8 @@ pub fn facts<T>(
     read: impl FnOnce(&[Fact<'_>]) -> T,
     interrupt: Interrupt<'_>,
 ) -> Result<T, Interrupted> {
-    let names = account_names_of(logs.told, interrupt)?;
+    let uses: Vec<_> = logs.said.names.iter().map(ToldName::name_use).collect();
+    let names = account_names(&uses, interrupt)?;
     let texts = Texts::of(logs, &AccountNames::new(&names, interrupt)?, interrupt)?;
     let mut rows = Rows::of(logs, &texts, interrupt)?;
     let mut events = std::mem::take(&mut rows.events);

@@ -1,31 +1,14 @@
 //! What a record tells for facts. It is read where the record is scanned, and goes to the list of facts as a text in JSON, so that DuckDB
 //! keeps neither the record nor a column for each value.
 
-use std::borrow::Cow;
-use std::ops::Deref;
-
 use evtx_codes::{Event, LogonStep, RolesReader, UserData};
-use evtx_events::{Columns, Evidence, RecordName, Stamp, record_names};
+use evtx_events::{Columns, Stamp, record_names};
 use serde::{Deserialize, Deserializer};
+
+use crate::told_names::{NAME, RecordNames, Text, ToldName};
 
 /// The texts of a [`LogonStep`] and its numbers.
 type StepForm<T> = ([Option<T>; 11], u8, Option<i32>);
-
-/// A [`RecordName`]: its texts, with the evidence last, and its time.
-type NameForm<T> = (T, Option<T>, T, Option<T>, Option<i64>);
-
-/// A text in JSON, borrowed if it has no escapes.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
-
-impl Deref for Text<'_> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
 
 /// The roles of an event. JSON has the members in their order, without names.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -49,9 +32,9 @@ pub(crate) struct Roles<'t> {
     pub(crate) version: Option<Text<'t>>,
 }
 
-/// What a record tells for facts. JSON has the members in their order, without names, and then `step` and `names`.
+/// What a record tells for facts. JSON has the members in their order, without names, and then `step`.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Told<'t> {
+pub(crate) struct Told<'t> {
     #[serde(borrow)]
     pub(crate) file: Option<Text<'t>>,
     pub(crate) record_id: Option<u64>,
@@ -74,8 +57,6 @@ pub struct Told<'t> {
     pub(crate) roles: Option<Roles<'t>>,
     #[serde(skip)]
     step: Option<StepForm<Text<'t>>>,
-    #[serde(skip)]
-    names: Vec<NameForm<Text<'t>>>,
 }
 
 /// The number with these halves.
@@ -89,9 +70,10 @@ fn field<'a>(fields: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {
     fields.iter().find(|(key, _)| *key == name).map(|&(_, value)| value)
 }
 
-/// What the record tells, as a text; `None` if it tells nothing. `log` is a number for its log.
+/// What the record tells, as a text on one line; `None` if it tells nothing, or has no time. Adds its names. `log` is a number for its log.
 pub fn told(
     reader: &mut RolesReader,
+    names: &mut RecordNames,
     file: Option<&str>,
     record_id: Option<u64>,
     log: Option<u64>,
@@ -121,9 +103,13 @@ pub fn told(
     let step = LogonStep::read(provider, id, &fields, of.user_sid).filter(|_| is_in_security || !is_of_security);
     // Event 131 only tells where failures come from, and 4826 that Windows starts.
     let is_row = roles.topic.is_some() || roles.event.is_some() && [131, 4826].contains(&id);
-    let names: Vec<_> = record_names(provider, id, of.time_created, of.user_sid, &fields).collect();
-    let tells = is_row || step.is_some() || !names.is_empty();
-    if !(tells || Stamp::EVENTS.contains(&id)) {
+    // 1074 is in the System log, all others in the Security log, whose order tells when an account was renamed.
+    let log_of_names = log.filter(|_| id != 1074);
+    for name in record_names(provider, id, of.time_created, of.user_sid, &fields) {
+        names.add(of.computer, log_of_names, record_id, name);
+    }
+    let tells = is_row || step.is_some();
+    if of.time_created.is_none() || !(tells || Stamp::EVENTS.contains(&id)) {
         return None;
     }
     let stamp = Stamp::read(of);
@@ -172,37 +158,34 @@ pub fn told(
         stamp.own_sid,
         of_roles,
     );
-    let names = names
-        .iter()
-        .map(|of| (of.sid, of.domain, of.name, of.evidence.map(Evidence::name), of.seen));
-    let names: Vec<NameForm<&str>> = names.collect();
-    serde_json::to_string(&(row, step, names)).ok()
+    serde_json::to_string(&(row, step)).ok()
 }
 
-impl<'t> Told<'t> {
-    /// What a text of [`told`] says.
-    ///
-    /// # Errors
-    /// If it is none.
-    pub fn parse(text: &'t str) -> Result<Self, String> {
-        let read = serde_json::from_str(text).map_err(|error| format!("not of evtx_fact_row: {error}"));
-        read.map(|(told, step, names)| Told { step, names, ..told })
-    }
-
+impl Told<'_> {
     /// What it says about a logon session.
     pub(crate) fn step(&self) -> Option<LogonStep<'_>> {
         let (texts, step, logon_type) = self.step.as_ref()?;
         LogonStep::of_texts(texts.each_ref().map(Option::as_deref), *step, *logon_type)
     }
+}
 
-    /// The names that it has with SIDs.
-    pub(crate) fn names(&self) -> impl Iterator<Item = RecordName<'_>> {
-        self.names.iter().map(|(sid, domain, name, evidence, seen)| RecordName {
-            sid,
-            domain: domain.as_deref(),
-            name,
-            evidence: evidence.as_deref().and_then(Evidence::named),
-            seen: *seen,
-        })
+/// What lines of [`told`] and of [`RecordNames`] say.
+#[derive(Debug, Default)]
+pub struct Said<'t> {
+    pub(crate) told: Vec<Told<'t>>,
+    pub(crate) names: Vec<ToldName<'t>>,
+}
+
+impl<'t> Said<'t> {
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn add(&mut self, line: &'t str) -> Result<(), String> {
+        let read = match line.strip_prefix(NAME) {
+            Some(name) => serde_json::from_str(name).map(|name| self.names.push(name)),
+            None => serde_json::from_str(line).map(|(told, step)| self.told.push(Told { step, ..told })),
+        };
+        read.map_err(|error| format!("not of evtx_fact_row: {error}"))
     }
 }

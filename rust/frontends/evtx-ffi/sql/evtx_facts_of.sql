@@ -30,7 +30,7 @@ rows AS (
     SELECT evtx_fact_row(filename, TRY_CAST(record_id AS UBIGINT), hash(filename, lower(channel)), computer, channel, provider, TRY_CAST(event_record_id AS UBIGINT),
                          time_created, TRY_CAST(event_id AS UINTEGER), user_sid, event_data, user_data) AS row
     FROM evtx_facts_events
-    WHERE isfinite(time_created) AND event_id IN (131, 4616, 4826, 6011, {{name events}}, {{logon events}}, {{event ids of topics}})
+    WHERE event_id IN (131, 4616, 4826, 6011, {{name events}}, {{logon events}}, {{event ids of topics}})
           AND (lower(provider) IN ('microsoft-windows-power-troubleshooter', {{name providers}}, {{logon providers}}, {{providers of topics}}) OR starts_with(lower(provider), 'mssql$'))
 )
 SELECT computer, topic::ENUM ({{topics}}) AS topic, level::evtx_fact_level AS level, fact, first, last, events, account, account_sid, source, target, detail, evidence, doubts

@@ -1,5 +1,6 @@
 //! The functions that make facts, and the starts of Windows among them, of the rows of macros.
 
+use std::mem::take;
 use std::sync::Arc;
 
 use arrow_array::builder::StringViewBuilder;
@@ -7,7 +8,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_select::concat::concat;
 use evtx_codes::RolesReader;
 use evtx_events::{Columns, ComputerName};
-use evtx_facts::{End, Fact, Logs, Record, Starting, Told, facts, starts, told};
+use evtx_facts::{End, Fact, Logs, Record, RecordNames, Said, Starting, facts, starts, told};
 use evtx_format::Interrupt;
 
 use crate::boundary::EvtxError;
@@ -89,7 +90,7 @@ pub(crate) fn functions() -> [ScalarFunction; 3] {
         ScalarFunction {
             name: "evtx_fact_row",
             description: "What a record tells for facts, as a text for evtx_fact_list; NULL if it tells nothing. log is a number for its log. \
-                          For evtx_facts_of.",
+                          The names of accounts in many records are in the text of one. For evtx_facts_of.",
             example: "FROM evtx_facts_of('events')",
             parameters: place.into_iter().chain(record_parameters()).collect(),
             result: text("row"),
@@ -131,13 +132,18 @@ impl Scalar for FactRows {
         };
         let of: &[EvtxVector; 12] = rest.try_into().map_err(|_| "evtx_fact_row has twelve arguments")?;
         let (mut rows, mut pairs, mut unchecked) = (StringViewBuilder::new(), Vec::new(), Unchecked::default());
-        for row in 0..file.rows {
+        // The names of all rows go with the last one.
+        let (mut names, file_rows) = (RecordNames::default(), file.rows);
+        for row in 0..file_rows {
             // SAFETY: by the contract of this function.
             unsafe {
                 let columns = record(of, row, &mut pairs)?;
                 unchecked.add(text_len(&columns), caller.interrupt)?;
                 let (file, record_id, log) = (file.text(row)?, record_id.value(row), log.value(row));
-                rows.append_option(told(&mut self.0, file, record_id, log, &columns));
+                let own = told(&mut self.0, &mut names, file, record_id, log, &columns);
+                let names = (row + 1 == file_rows).then(|| take(&mut names).into_lines());
+                let lines = own.into_iter().chain(names.into_iter().flatten());
+                rows.append_option(lines.reduce(|lines, line| lines + "\n" + &line));
             }
         }
         Ok(Arc::new(rows.finish()))
@@ -148,13 +154,13 @@ impl Scalar for FactRows {
 ///
 /// # Errors
 /// If a text is none that `evtx_fact_row` returned.
-fn told_rows<'t>(texts: &[&'t str], interrupt: Interrupt<'_>) -> Result<Vec<Told<'t>>, EvtxError> {
-    let (mut all, mut unchecked) = (Vec::with_capacity(texts.len()), Unchecked::default());
-    for text in texts {
-        unchecked.add(text.len(), interrupt)?;
-        all.push(Told::parse(text)?);
+fn said<'t>(texts: &[&'t str], interrupt: Interrupt<'_>) -> Result<Said<'t>, EvtxError> {
+    let (mut said, mut unchecked) = (Said::default(), Unchecked::default());
+    for line in texts.iter().flat_map(|text| text.split('\n')) {
+        unchecked.add(line.len(), interrupt)?;
+        said.add(line)?;
     }
-    Ok(all)
+    Ok(said)
 }
 
 struct Facts;
@@ -169,10 +175,10 @@ impl Scalar for Facts {
             // SAFETY: by the contract of this function.
             let lists: Option<Lists<'_>> = unsafe { row.next()? };
             let (texts, computers, ends, wrapped) = lists.unwrap_or_default();
-            let rows = told_rows(&texts, interrupt)?;
+            let said = said(&texts, interrupt)?;
             let ends: Vec<_> = ends.into_iter().map(End::from).collect();
             let logs = Logs {
-                told: &rows,
+                said: &said,
                 computers: &computers,
                 ends: &ends,
                 wrapped: &wrapped,
