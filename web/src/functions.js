@@ -162,7 +162,9 @@ const MACROS = [
  * rows, `ask` runs a command of the core, and `run` a statement.
  */
 export function defineFunctions(define, ask, run) {
-  for (const name of ["code", "roles", "record_stamp", "log_places", "logon_step", "logon_sessions", "machines", "account_names", "fact_row", "fact_list", "start_list", "user_data", "machine", "decoded"]) {
+  // Errors name what the page has.
+  definitions = JSON.parse(new TextDecoder().decode(ask({ do: "definitions" })));
+  for (const name of ["code", "roles", "record_names", "record_stamp", "log_places", "logon_step", "logon_sessions", "machines", "account_names", "fact_row", "fact_list", "start_list", "user_data", "machine", "decoded"]) {
     define(`evtx_web_${name}`, (bytes, rows, count) => ask({ do: "function", name, count }, bytes));
   }
   define("json_extract", ofTexts((json, path) => JSON.stringify(valueAt(json, path))));
@@ -172,6 +174,5 @@ export function defineFunctions(define, ask, run) {
   }));
   define("json_type", ofTexts((json) => typeOf(valueAt(json, "$"))));
   for (const macro of MACROS) run(`CREATE MACRO ${macro}`);
-  definitions = JSON.parse(new TextDecoder().decode(ask({ do: "definitions" })));
   definitions.statements.forEach(run);
 }
