@@ -1,9 +1,5 @@
 //! The functions that make facts, and the starts of Windows among them, of the rows of macros.
 
-use std::mem::take;
-use std::sync::Arc;
-
-use arrow_array::builder::StringViewBuilder;
 use arrow_array::{Array, ArrayRef};
 use arrow_select::concat::concat;
 use evtx_codes::RolesReader;
@@ -131,22 +127,23 @@ impl Scalar for FactRows {
             return Err("evtx_fact_row has twelve arguments".into());
         };
         let of: &[EvtxVector; 12] = rest.try_into().map_err(|_| "evtx_fact_row has twelve arguments")?;
-        let (mut rows, mut pairs, mut unchecked) = (StringViewBuilder::new(), Vec::new(), Unchecked::default());
-        // The names of all rows go with the last one.
-        let (mut names, file_rows) = (RecordNames::default(), file.rows);
-        for row in 0..file_rows {
+        let (mut rows, mut pairs, mut unchecked) = (Vec::new(), Vec::new(), Unchecked::default());
+        let mut names = RecordNames::default();
+        for row in 0..file.rows {
             // SAFETY: by the contract of this function.
             unsafe {
                 let columns = record(of, row, &mut pairs)?;
                 unchecked.add(text_len(&columns), caller.interrupt)?;
                 let (file, record_id, log) = (file.text(row)?, record_id.value(row), log.value(row));
-                let own = told(&mut self.0, &mut names, file, record_id, log, &columns);
-                let names = (row + 1 == file_rows).then(|| take(&mut names).into_lines());
-                let lines = own.into_iter().chain(names.into_iter().flatten());
-                rows.append_option(lines.reduce(|lines, line| lines + "\n" + &line));
+                rows.push(told(&mut self.0, &mut names, file, record_id, log, &columns));
             }
         }
-        Ok(Arc::new(rows.finish()))
+        // The names of all rows go with the last one.
+        if let Some(last) = rows.last_mut() {
+            let lines = last.take().into_iter().chain(names.into_lines());
+            *last = lines.reduce(|lines, line| lines + "\n" + &line);
+        }
+        Ok(array(&rows))
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) trait Read<'a>: Sized {
     /// The vectors are those of a column of the type.
     unsafe fn read(from: Row<'_>) -> Result<Option<Self>, EvtxError>;
 
-    /// What stands for NULL; `None` if a struct with this member is left out.
+    /// The value that is read in place of NULL. If there is none, a struct with such a member is not read at all.
     fn for_null() -> Option<Self> {
         None
     }
@@ -84,7 +84,7 @@ impl<'v> Row<'v> {
     }
 }
 
-/// Values that are read as they are in a vector, and what stands for NULL.
+/// Reads values of a type that vectors hold as Rust does, with the value that is read in place of NULL.
 macro_rules! plain {
     ($type:ty, $null:expr, $from:ident => $value:expr) => {
         impl Read<'_> for $type {
