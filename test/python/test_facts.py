@@ -179,6 +179,7 @@ def test_programs_of_services_and_tasks_have_a_level_by_where_they_are(over, pat
      "Profiles: 2 (Private) ¦ SettingType: 1 (Enable Firewall) ¦ SettingValueString: No"),
     ("Microsoft-Windows-Windows Firewall With Advanced Security", 2002, {"SettingType": "8", "SettingValueDisplay": "None"},
      "SettingType: 8 (Certificate Revocation Check) ¦ SettingValueDisplay: None"),
+    (SECURITY, 4698, {"TaskName": "t", "TaskContent": "<Task><Exec><Command>cmd</Command><Arguments>/c a &gt; b &amp;&amp; echo &quot;&amp;lt;&quot;</Arguments></Exec></Task>"}, 'cmd ¦ /c a > b && echo "&lt;"'),
 ])  # fmt: skip
 def test_codes_in_details_have_names(over, provider, event_id, fields, detail):
     assert over("evtx_facts", [(1, provider, event_id, fields)], "detail") == [(detail,)]

@@ -37,7 +37,7 @@ def test_rows_over_the_samples(samples, same, macro):
     assert rows > 0 or macro == "evtx_script_blocks"
 
 
-@pytest.mark.parametrize("macro", [pytest.param(macro, marks=pytest.mark.xfail(strict=True, reason="times lose 100 ns")) if macro == "evtx_accounts" else macro for macro in CALLS])
+@pytest.mark.parametrize("macro", CALLS)
 def test_rows_over_collections(collections, same, macro):
     folder = pathlib.Path(os.environ["EVTX_COLLECTIONS"])
     call, expected = CALLS[macro]

@@ -215,6 +215,10 @@ impl Details<'_> {
             let Some(value) = source.value(self.fields).filter(|value| *value != NOT_SET) else {
                 continue;
             };
+            // Part of a task, whose field is XML.
+            let is_of_xml = !source.takes_all() && self.value(source.field).is_some_and(is_xml);
+            let unescaped = is_of_xml.then(|| unescaped(value));
+            let value = unescaped.as_deref().unwrap_or(value);
             let replaced = self.replaced(value);
             let names = match replaced {
                 Some(_) => None,
@@ -225,6 +229,18 @@ impl Details<'_> {
         }
         finished(line)
     }
+}
+
+fn is_xml(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_ascii_start().starts_with('<')
+}
+
+/// The text that stands in XML, whose five entities Windows writes by name.
+fn unescaped(xml: &str) -> String {
+    const ENTITIES: [(&str, &str); 5] =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    let replaced = |text: String, (entity, letter)| text.replace(entity, letter);
+    ENTITIES.into_iter().fold(xml.to_owned(), replaced)
 }
 
 /// A line on one line, if it has any field.

@@ -53,7 +53,7 @@ impl Report for ChunkReport {
             let ChunkSummary {
                 header, mut records, ..
             } = if is_used {
-                ChunkSummary::of(chunk, index, promised, interrupt)?
+                ChunkSummary::of(chunk, index, promised, false, interrupt)?
             } else {
                 ChunkSummary::default()
             };

@@ -13,8 +13,11 @@ use crate::table::{Row, columns};
 /// The column for which events are read, and not only the frames of their records.
 const EVENT_RECORD_IDS: &str = "event_record_ids";
 
-/// The column for which the events of the first chunk are read.
+/// The column for which the events of the first chunk are read, and of each chunk only the first record.
 const IS_WRAPPED: &str = "is_wrapped";
+
+/// The column for which no chunk is read.
+const FILENAME: &str = "filename";
 
 /// A report on files, with one row for each.
 #[derive(Default)]
@@ -26,18 +29,20 @@ pub struct FileReport {
     reads_events: bool,
     /// Whether it is told if a log starts with the event of its clearing.
     reads_clears: bool,
+    /// Whether the first record of each chunk tells enough.
+    is_first_only: bool,
 }
 
 impl FileReport {
-    /// A report for the columns with these indexes. Events are read only if one of the columns needs them.
+    /// A report for the columns with these indexes. Events, and records after the first of a chunk, are read only if one of the columns
+    /// needs them.
     pub fn of_columns(columns: &[usize]) -> Self {
-        let reads = |name| {
-            let mut columns = columns.iter().filter_map(|&column| FileRow::COLUMNS.get(column));
-            columns.any(|column| column.name == name)
-        };
+        let names = || columns.iter().filter_map(|&column| Some(FileRow::COLUMNS.get(column)?.name));
+        let reads = |name| names().any(|column| column == name);
         FileReport {
             reads_events: reads(EVENT_RECORD_IDS),
             reads_clears: reads(IS_WRAPPED),
+            is_first_only: names().all(|column| [FILENAME, IS_WRAPPED].contains(&column)),
             ..FileReport::default()
         }
     }
@@ -139,11 +144,12 @@ impl Report for FileReport {
         FileWorker {
             ids: self.reads_events.then(EventIdReader::new),
             clears: self.reads_clears.then(ClearReader::new),
+            is_first_only: self.is_first_only,
         }
     }
 
     fn look(
-        FileWorker { ids, clears }: &mut FileWorker,
+        FileWorker { ids, clears, is_first_only }: &mut FileWorker,
         slots: Slots<'_>,
         interrupt: Interrupt<'_>,
     ) -> Result<FileBlocks, SlotsError> {
@@ -158,7 +164,7 @@ impl Report for FileReport {
             if let Some(reader) = ids {
                 reader.read(chunk, promised, &mut block.event_ids, interrupt)?;
             }
-            let summary = ChunkSummary::of(chunk, index, promised, interrupt)?;
+            let summary = ChunkSummary::of(chunk, index, promised, *is_first_only, interrupt)?;
             block.damaged += u64::from(summary.records.error.is_some());
             let mut order = ChunkOrder::of(&summary, index);
             if let (Some(reader), 0) = (clears.as_mut(), index) {
@@ -217,6 +223,7 @@ impl Report for FileReport {
 pub struct FileWorker {
     ids: Option<EventIdReader>,
     clears: Option<ClearReader>,
+    is_first_only: bool,
 }
 
 columns! { FileRow:

@@ -55,11 +55,12 @@ impl RecordSummary {
 }
 
 impl ChunkSummary {
-    /// Walks over the records of a chunk with this index in the file.
+    /// Walks over the records of a chunk with this index in the file, or only to the first.
     pub(crate) fn of(
         chunk: &[u8],
         index: u64,
         promised: PromisedIds,
+        is_first_only: bool,
         interrupt: Interrupt<'_>,
     ) -> Result<Self, Interrupted> {
         let (mut walk, mut error) = RecordWalk::new(chunk, promised, true);
@@ -81,6 +82,9 @@ impl ChunkSummary {
                     records.ranges.add(id, id);
                     let time = filetime_to_unix_nanos(item.record.written);
                     records.add_times(time.map(|time| (time, time)));
+                    if is_first_only {
+                        return Ok(ChunkSummary { header, ids, records });
+                    }
                 }
                 Err(damage) => _ = error.get_or_insert(damage),
             }
