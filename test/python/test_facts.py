@@ -61,6 +61,49 @@ def test_a_success_has_failures_before_and_after_it(over):
         assert facts(over, [*events[:6], other], "failed logons", "level::VARCHAR, fact, events") == [("low", logons_failed(6), 6)]
 
 
+def test_each_guess_that_succeeds_is_a_fact(over):
+    """A typing error in the morning hides no guess in the evening, while single errors are one fact."""
+    guess = [*(failure(at, "bob", "10.0.0.9") for at in range(1000, 1060)), success(1070, "bob", "10.0.0.9"), failure(1080, "bob", "10.0.0.9")]
+    single = [event for at in range(100, 700, 100) for event in (failure(at, "bob", "10.0.0.9"), success(at + 5, "bob", "10.0.0.9"))]
+    columns = "level::VARCHAR, fact, events, detail"
+    reason = "STATUS_LOGON_FAILURE; pause of {0} s; {1} failures after it".format
+    assert facts(over, [*single, *guess], "failed logons", columns) == [("low", logons_failed(1, SAME), 6, reason(5, 5)), ("high", logons_failed(60, SAME), 61, reason(11, 1))]
+
+
+@pytest.mark.parametrize(("failed", "succeeded", "is_same"), [
+    ({"TargetDomainName": "PC"}, {}, False), ({"TargetDomainName": "corp.example"}, {}, True), ({"TargetDomainName": "OTHER"}, {}, True), ({"TargetDomainName": "", "TargetUserName": "bob@corp.example"}, {}, True),
+    *(({}, {"LogonType": logon_type, "IpAddress": "-"}, logon_type in ("3", "10")) for logon_type in ("2", "3", "4", "5", "7", "10")),
+])  # fmt: skip
+def test_who_can_be_who_failed(over, failed, succeeded, is_same):
+    """An account of another domain that the machine knows is not; neither is a service, a task, or who sits at the keyboard."""
+    def changed(event, fields):
+        return (*event[:3], event[3] | fields)
+
+    local = changed(success(1, "eve", "10.0.0.8"), {"TargetDomainName": "PC"})
+    events = [local, *(changed(failure(at, "bob", "10.0.0.9"), failed) for at in range(10, 18)), changed(success(30, "bob", "10.0.0.9"), succeeded)]
+    assert facts(over, events, "failed logons", "fact") == [(logons_failed(8, SAME if is_same else ""),)]
+
+
+def test_the_case_of_a_client_splits_no_run(over):
+    events = [failure(at, "bob", workstation=name) for at, name in enumerate(["WS01", "ws01", "Ws01"] * 2)] + [success(9, "bob", "wS01")]
+    assert facts(over, events, "failed logons", "level::VARCHAR, fact") == [("high", logons_failed(6, SAME))]
+
+
+def test_a_failure_without_a_name_is_not_of_its_writer(over):
+    ssh = (1, "OpenSSH", 4, {"process": "sshd", "payload": "Failed password for invalid user  from 203.0.113.9 port 5 ssh2"})
+    for event in (ssh, (1, "MSSQLSERVER", 18456, {"param1": "", "param2": " Reason: x.", "param3": " [CLIENT: 203.0.113.9]"})):
+        over("evtx_facts", [event])
+        over.con.execute("UPDATE events SET user_sid = 'S-1-5-18'")
+        assert over.query("evtx_facts", "account, account_sid, source", "WHERE topic = 'failed logons'") == [(None, None, "203.0.113.9")]
+
+
+def test_failures_in_the_audit_of_sql_server_are_failed_logons(over):
+    text = "audit_schema_version:1\naction_id:{}\nclass_type:LX\nsession_server_principal_name:\nserver_principal_name:sa\nobject_name:\n"
+    text += "statement:Login failed for user 'sa'. Reason: Password did not match. [CLIENT: 10.23.23.9]\nadditional_information:<action_info><address>10.23.23.9</address></action_info>\n"
+    failed = [(at, "MSSQL$RADAR$AUDIT", 33205, {"param1": text.format("LGIF")}) for at in range(27)]
+    assert facts(over, failed, "failed logons", "fact, account, source, detail") == [(logons_failed(27), "sa", "10.23.23.9", "Password did not match.")]
+
+
 def test_a_success_of_another_account_is_a_fact_of_its_own(over):
     """A logon of an account that came from that source before the failures, too, is info."""
     address, failures = "203.0.113.9", [failure(3600 + 12 * at, "sarah", "203.0.113.9") for at in range(22)]
@@ -137,6 +180,10 @@ def test_names_of_openssh_count_once(over):
     failed = (1.2, "OpenSSH", 4, {"process": "sshd", "payload": "Failed password for invalid user oracle from 10.0.0.9 port 5 ssh2"})
     events = [(at + number * 5, *rest) for number in range(4) for at, *rest in (nouser, failed)]
     assert facts(over, events, "failed logons", "fact, account, source, detail") == [("4 failed logons", "oracle", "10.0.0.9", "Failed password for invalid user")]
+    # Two clients at once.
+    events = [(at + part, *event[1:3], event[3] | {"payload": f"Failed password for root from 10.0.0.{client} port 5 ssh2"} if part else event[3])
+              for at in range(12) for client in (8, 9) for part, event in ((0, nouser), (0.1, failed))]  # fmt: skip
+    assert sorted(facts(over, events, "failed logons", "events, account, source")) == [(12, "root", "10.0.0.8"), (12, "root", "10.0.0.9")]
 
 
 def test_failures_of_vpn_and_exchange_count(over):
@@ -286,7 +333,9 @@ def test_a_virtual_machine_that_was_resumed_moves_no_record(over):
 def test_a_spray_that_succeeds_is_high(over):
     failures = [failure(at, f"user{at}", "203.0.113.9") for at in range(12)]
     fact = "12 failed logons, then one of the accounts got in"
-    assert ("high", fact) in facts(over, [*failures, success(60, "user3", "203.0.113.9")], "failed logons", "level::VARCHAR, fact")
+    success_of = success(60, "user3", "203.0.113.9")
+    assert ("high", fact) in facts(over, [*failures, success_of], "failed logons", "level::VARCHAR, fact")
+    assert ("medium", fact) in facts(over, [success(-60, "user3", "203.0.113.9"), *failures, success_of], "failed logons", "level::VARCHAR, fact")
 
 
 def test_a_failure_without_an_account_is_of_no_other_account(over):

@@ -116,7 +116,8 @@ impl Condition {
 
     fn holds(&self, fields: &Fields<'_>) -> bool {
         let is_expected = |found: &str| match &self.expected {
-            Expected::OneOf(values) => values.contains(&found) || values == &["*"],
+            // Tools write `False`, too.
+            Expected::OneOf(values) => values.iter().any(|value| value.eq_ignore_ascii_case(found)) || values == &["*"],
             Expected::SameAs(other) => value(fields, other) == Some(found),
             Expected::Pattern(pattern) => {
                 found.len() <= LONGEST && pattern.regex().is_some_and(|regex| regex.is_match(found))

@@ -8,27 +8,95 @@ use crate::failures::Failure;
 use crate::rows::{Fact, LogonRow, joined, plain_name};
 use crate::runs::{DAY, is_within, runs};
 
-/// The accepted logons of an account, and those from one source. They can be from an unknown one.
-type Accepted<'l, 'a> = HashMap<(Option<&'a str>, String, Option<Option<String>>), Vec<&'l LogonRow<'a>>>;
+/// How many failures before a logon make it a guess.
+const SEVERAL: usize = 5;
 
-fn accepted<'l, 'a>(logons: &'l [LogonRow<'a>], interrupt: Interrupt<'_>) -> Result<Accepted<'l, 'a>, Interrupted> {
-    let mut found = Accepted::new();
-    for (step, logon) in logons
-        .iter()
-        .filter(|logon| logon.is_accepted && logon.log_time.is_some())
-        .enumerate()
-    {
-        interrupt.check_step(step)?;
-        let Some(account) = logon.account else { continue };
-        let client = logon.client.map(|client| Some(Some(lower_case(client))));
-        for source in [None, Some(logon.source.map(lower_case))].into_iter().chain(client) {
-            found
-                .entry((logon.computer, plain_name(account), source))
-                .or_default()
-                .push(logon);
+/// The accepted logons of an account, and those from one source. They can be from an unknown one.
+type Logons<'l, 'a> = HashMap<(Option<&'a str>, String, Option<Option<String>>), Vec<&'l LogonRow<'a>>>;
+
+struct Accepted<'l, 'a> {
+    /// By the account with its domain, and without.
+    logons: Logons<'l, 'a>,
+    /// The domains of each computer's accounts.
+    domains: HashSet<(Option<&'a str>, String)>,
+}
+
+/// The domain of an account in lower case, without what follows its first label.
+fn domain(account: &str) -> Option<String> {
+    let (domain, _) = account.split_once('\\').or_else(|| {
+        let (name, domain) = account.split_once('@')?;
+        Some((domain, name))
+    })?;
+    domain.split('.').next().filter(|label| !label.is_empty()).map(lower_case)
+}
+
+fn with_domain(account: &str) -> Option<String> {
+    Some(format!("{}\\{}", domain(account)?, plain_name(account)))
+}
+
+impl<'l, 'a> Accepted<'l, 'a> {
+    fn new(logons: &'l [LogonRow<'a>], interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
+        let (mut found, mut domains) = (Logons::new(), HashSet::new());
+        for (step, logon) in logons
+            .iter()
+            .filter(|logon| logon.is_accepted && logon.log_time.is_some())
+            .enumerate()
+        {
+            interrupt.check_step(step)?;
+            let Some(account) = logon.account else { continue };
+            domains.extend(domain(account).map(|domain| (logon.computer, domain)));
+            let client = logon.client.map(|client| Some(Some(lower_case(client))));
+            // A service, a task or somebody at the keyboard is not who failed from elsewhere.
+            let can_be_remote = logon.kind != "windows" || logon.logon_type.is_none_or(is_remote);
+            let source = logon.source.map(lower_case);
+            let source = (source.is_some() || can_be_remote).then_some(Some(source));
+            for source in [None].into_iter().chain(source).chain(client) {
+                for name in [Some(plain_name(account)), with_domain(account)].into_iter().flatten() {
+                    let key = (logon.computer, name, source.clone());
+                    found.entry(key).or_default().push(logon);
+                }
+            }
         }
+        let logons = found;
+        Ok(Accepted { logons, domains })
     }
-    Ok(found)
+
+    /// The first logon of the account of a failure, from its source or an unknown one, after it.
+    fn after(&self, failure: &Failure<'_, 'a>) -> Option<&'l LogonRow<'a>> {
+        let (computer, since) = (failure.row.computer, failure.row.log_time);
+        // A domain that no account of the machine has can be any.
+        let is_known = |domain| self.domains.contains(&(computer, domain));
+        let account = failure.account.filter(|account| domain(account).is_some_and(is_known));
+        let who = account.and_then(with_domain).or_else(|| failure.who.clone())?;
+        let sources = match failure.source {
+            None => vec![None],
+            Some(source) => vec![Some(None), Some(Some(lower_case(source)))],
+        };
+        let of_source = sources.into_iter().filter_map(|source| {
+            let of_account = self.logons.get(&(computer, who.clone(), source))?;
+            let next = of_account.partition_point(|logon| logon.log_time <= since);
+            of_account.get(next).copied()
+        });
+        of_source.min_by_key(|logon| logon.place())
+    }
+
+    /// Where a run is another than before: after a logon, if several failures lead to one more.
+    fn starts(&self, run: &[&Failure<'_, 'a>]) -> Vec<usize> {
+        let (mut starts, mut at) = (vec![0], 0);
+        while let Some(logon) = run.get(at).and_then(|failure| self.after(failure)) {
+            let end = at + run[at..].partition_point(|failure| failure.row.log_time <= logon.log_time);
+            if at > 0 && run[at..end].iter().filter(|failure| failure.counts).count() >= SEVERAL {
+                starts.push(at);
+            }
+            at = end.max(at + 1);
+        }
+        starts
+    }
+}
+
+/// Whether logons of this type can be from another machine.
+fn is_remote(logon_type: &str) -> bool {
+    logon_type.starts_with("Network") || logon_type.starts_with("Remote")
 }
 
 pub(crate) fn facts<'a>(
@@ -36,43 +104,28 @@ pub(crate) fn facts<'a>(
     logons: &[LogonRow<'a>],
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Fact<'a>>, Interrupted> {
-    let accepted = accepted(logons, interrupt)?;
+    let accepted = Accepted::new(logons, interrupt)?;
     let runs = runs(
         failures,
-        |failure| (failure.row.computer, failure.who.as_deref(), failure.source),
+        |failure| (failure.row.computer, failure.who.as_deref(), failure.source.map(lower_case)),
         |before, failure| is_within(DAY, before.row.log_time, failure.row.log_time),
         interrupt,
     )?;
-    let runs = runs.into_iter().filter(|run| run.iter().any(|failure| failure.counts));
     let mut found = Vec::new();
-    for (step, run) in runs.enumerate() {
+    for (step, run) in runs.iter().enumerate() {
         interrupt.check_step(step)?;
-        found.push(of_run(&run, &accepted));
+        let starts = accepted.starts(run);
+        let ends = starts.iter().skip(1).copied().chain([run.len()]);
+        let parts = starts.iter().zip(ends).map(|(&start, end)| &run[start..end]);
+        let counted = parts.filter(|part| part.iter().any(|failure| failure.counts));
+        found.extend(counted.map(|part| of_run(part, &accepted)));
     }
     Ok(found)
 }
 
 fn of_run<'a>(run: &[&Failure<'_, 'a>], accepted: &Accepted<'_, 'a>) -> Fact<'a> {
-    let row = run[0].row;
-    let [since, until] = [
-        row.log_time,
-        run.iter().filter_map(|failure| failure.row.log_time).max(),
-    ];
-    let success = run[0].who.as_ref().and_then(|who| {
-        let sources = match run[0].source {
-            None => vec![None],
-            Some(source) => vec![Some(None), Some(Some(lower_case(source)))],
-        };
-        let of_source = sources.into_iter().filter_map(|source| {
-            let of_account = accepted.get(&(row.computer, who.clone(), source))?;
-            of_account
-                .get(of_account.partition_point(|logon| logon.log_time <= since))
-                .copied()
-        });
-        of_source
-            .min_by_key(|logon| logon.place())
-            .filter(|logon| is_within(DAY, until, logon.log_time))
-    });
+    let until = run.iter().filter_map(|failure| failure.row.log_time).max();
+    let success = accepted.after(run[0]).filter(|logon| is_within(DAY, until, logon.log_time));
     let is_before = |failure: &&&Failure<'_, '_>| success.is_none_or(|logon| failure.row.log_time <= logon.log_time);
     let counted = || run.iter().filter(|failure| failure.counts);
     let (events, before) = (counted().count(), counted().filter(is_before).count());
@@ -105,9 +158,9 @@ fn of_run<'a>(run: &[&Failure<'_, 'a>], accepted: &Accepted<'_, 'a>) -> Fact<'a>
     let fact = Fact::of("failed logons", &rows);
     Fact {
         level: match success {
-            Some(_) if before >= 5 => "high",
+            Some(_) if before >= SEVERAL => "high",
             _ if events >= 10 => "medium",
-            _ if events >= 5 || success.is_some() => "low",
+            _ if events >= SEVERAL || success.is_some() => "low",
             _ => "info",
         },
         fact: format!(

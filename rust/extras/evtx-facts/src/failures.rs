@@ -27,6 +27,8 @@ pub(crate) struct Failure<'f, 'a> {
     /// The source, if it is an address.
     address: Option<&'a str>,
     needs_address: bool,
+    /// Whether it has the name that OpenSSH gives to Windows for accounts that do not exist.
+    is_nouser: bool,
 }
 
 /// The name of a code, or the code itself.
@@ -40,13 +42,14 @@ impl<'f, 'a> Failure<'f, 'a> {
         // Remote Desktop (140) names no account but that of its service, and neither does Windows if SSH does.
         let is_named = id != 140;
         let who = row.account.filter(|_| is_named).map(plain_name);
-        let is_nouser = |who: &String| matches!(id, 4625 | 4776) && who == "nouser";
+        let is_nouser = matches!(id, 4625 | 4776) && who.as_deref() == Some("nouser");
         let address = row.source.filter(|source| is_address(source));
         Failure {
             row,
             account: row.account.filter(|_| is_named),
             account_sid: row.account_sid.filter(|_| is_named),
-            who: who.filter(|who| !is_nouser(who)),
+            who: who.filter(|_| !is_nouser),
+            is_nouser,
             source: row.source,
             reason: row.detail.map(|detail| match id {
                 4768 | 4771 => named("kerberos_failure", detail),
@@ -120,22 +123,25 @@ fn count(failures: &mut [Failure<'_, '_>], interrupt: Interrupt<'_>) -> Result<(
                 .is_some_and(|best| best.2.0 == failure.row.id());
         }
     }
-    // A failure without an account is one of those with an account.
-    let bursts = runs(
-        0..failures.len(),
-        |at| (failures[at].row.computer, failures[at].source),
-        |before, at| follows(failures, before, at),
-        interrupt,
-    )?;
-    for burst in bursts {
-        let mut named = burst
-            .iter()
-            .filter(|&&at| failures[at].counts && failures[at].who.is_some())
-            .count();
-        for at in burst {
-            if failures[at].counts && failures[at].who.is_none() && named > 0 {
-                named -= 1;
-                failures[at].counts = false;
+    // A failure without an account is one of those with an account. If several clients try at once, that of SSH has no address.
+    for of_ssh in [false, true] {
+        let bursts = runs(
+            0..failures.len(),
+            |at| (failures[at].row.computer, failures[at].source.filter(|_| !of_ssh)),
+            |before, at| follows(failures, before, at),
+            interrupt,
+        )?;
+        for burst in bursts {
+            let mut named = burst
+                .iter()
+                .filter(|&&at| failures[at].counts && failures[at].who.is_some())
+                .count();
+            for at in burst {
+                let failure = &mut failures[at];
+                if failure.counts && failure.who.is_none() && named > 0 && (failure.is_nouser || !of_ssh) {
+                    named -= 1;
+                    failure.counts = false;
+                }
             }
         }
     }

@@ -95,8 +95,8 @@ pub(crate) fn facts<'a>(
             let fact = Fact {
                 computer: logon.computer,
                 level: match own {
-                    _ if is_known => "info",
-                    0 => "medium",
+                    0 if is_known => "info",
+                    _ if own == 0 || is_known => "medium",
                     _ => "high",
                 },
                 fact: match own {

@@ -110,7 +110,7 @@ const STARTS: [(u32, &str); 4] = [
 ];
 
 /// The events of the topic of failed logons that are one each. The others only sum them up.
-const FAILURES: [u32; 9] = [4, 140, 1035, 4625, 4768, 4771, 4776, 18456, 20271];
+const FAILURES: [u32; 10] = [4, 140, 1035, 4625, 4768, 4771, 4776, 18456, 20271, 33205];
 
 impl<'a> EventRow<'a> {
     /// The place of the event in the order of all.
