@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex, Weak};
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 use evtx_archive::ArchiveStorage;
-use evtx_detect::{
-    EventRow, EventValue, Findings, Hit, HitList, RowMatcher, Rules, event_fields, findings_field, hits_field,
-};
+use evtx_detect::{EventRow, EventValue, Findings, Hit, HitRule, RowMatcher, Rules, event_fields, findings_field};
 use evtx_query::{Query, rules_of_rows};
 use evtx_scan::ScanError;
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::EvtxError;
 use crate::paths::EvtxPaths;
+use crate::rows::{Row, array, members, typed};
 use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, locked};
+
+members!(Hit<'a> { time, filename, record_id, rules });
+members!(HitRule<'a> { rule, fields });
 
 /// The function of SQL whose macro calls these, for errors.
 const CALLER: &str = "evtx_sigma_of";
@@ -63,13 +65,13 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
             "What correlations of Sigma rules keep of an event, in a list that is empty if they do not count it. For \
              evtx_sigma_of.",
             vec![arguments.clone(), event.clone()],
-            hits_field(),
+            typed::<Vec<Hit<'_>>>("found"),
         ),
         (
             Wanted::Bursts,
             "evtx_sigma_bursts",
             "What correlations of Sigma rules find in the hits of all events. For evtx_sigma_of.",
-            vec![arguments.clone(), hits_field()],
+            vec![arguments.clone(), typed::<Vec<Hit<'_>>>("found")],
             findings_field(),
         ),
     ]
@@ -201,16 +203,17 @@ impl Scalar for RowRules {
                     finish(findings.finish())
                 }
                 Wanted::Hits => {
-                    let mut hits = HitList::default();
+                    let mut hits = Vec::with_capacity(rows);
                     of_rows(vectors, rows, &mut |row| {
-                        Ok(matcher.hit(row, &mut hits, caller.interrupt).map_err(ScanError::from)?)
+                        hits.push(Vec::from_iter(matcher.hit(row, caller.interrupt)?));
+                        Ok(())
                     })?;
-                    finish(hits.finish())
+                    Ok(array(&hits))
                 }
                 Wanted::Bursts => {
                     let mut findings = Findings::new(&known.correlations);
-                    for row in 0..rows {
-                        let hits = hits_in(vectors, row)?;
+                    for mut row in Row::all(vectors, caller.interrupt) {
+                        let hits: Vec<Hit<'_>> = row.next()?.unwrap_or_default();
                         findings.push_bursts(&hits, caller.interrupt).map_err(ScanError::from)?;
                         findings.end_row();
                     }
@@ -277,32 +280,5 @@ unsafe fn value<'a>(vector: &EvtxVector, field: &FieldRef, row: usize) -> Result
             }
             _ => vector.text(row)?.map(EventValue::Text),
         })
-    }
-}
-
-/// The hits of a list.
-///
-/// # Safety
-/// The vectors are those of [`hits_field`].
-unsafe fn hits_in<'a>(vectors: &[EvtxVector], row: usize) -> Result<Vec<Hit<'a>>, EvtxError> {
-    let &[lists, _, times, files, ids, rule_lists, _, rules, fields, texts] = vectors else {
-        return Err("the hits are not those of evtx_sigma_hits".into());
-    };
-    // SAFETY: by the contract of this function.
-    unsafe {
-        let rule = |item| {
-            let fields = fields.items(item).map(|text| texts.text(text));
-            let fields = fields.collect::<Result<_, EvtxError>>()?;
-            Ok((rules.value(item).unwrap_or(u32::MAX), fields))
-        };
-        let hit = |item| {
-            Ok(Hit {
-                time: times.value(item),
-                filename: files.text(item)?.unwrap_or_default(),
-                record_id: ids.value(item).unwrap_or_default(),
-                rules: rule_lists.items(item).map(rule).collect::<Result<_, EvtxError>>()?,
-            })
-        };
-        lists.items(row).map(hit).collect()
     }
 }

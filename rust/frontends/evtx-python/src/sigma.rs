@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::types::{TimestampNanosecondType, UInt32Type, UInt64Type};
+use arrow_array::types::UInt64Type;
 use arrow_array::{
-    Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions, RecordBatchReader, StringArray, StructArray,
-    UInt32Array, new_null_array,
+    Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions, RecordBatchReader, StructArray, UInt32Array,
+    new_null_array,
 };
 use arrow_cast::{can_cast_types, cast};
 use arrow_pyarrow::FromPyArrow;
@@ -19,7 +19,7 @@ use arrow_select::take::take_record_batch;
 use arrow_select::zip::zip;
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::DecodeError;
-use evtx_detect::{Findings, Hit, HitList, RowMatcher, Rules, findings_field};
+use evtx_detect::{Findings, Hit, RowMatcher, Rules, findings_field};
 use evtx_format::Interrupt;
 use evtx_query::{Query, rules_of_rows};
 use evtx_scan::{LocalStorage, ScanError};
@@ -276,8 +276,9 @@ struct Collected {
     rules: Arc<Rules>,
     /// The schema of the events that are kept.
     kept: SchemaRef,
-    /// For each batch a struct of hits, and as many events.
-    batches: Vec<(StructArray, RecordBatch)>,
+    /// A hit for each event.
+    hits: Vec<Hit<'static>>,
+    batches: Vec<RecordBatch>,
     bytes: usize,
 }
 
@@ -301,6 +302,7 @@ impl Collected {
             matcher: RowMatcher::new(Arc::clone(rules)),
             rules: Arc::clone(rules),
             kept: Arc::new(Schema::new(output.events.iter().map(kept).collect::<Vec<_>>())),
+            hits: Vec::new(),
             batches: Vec::new(),
             bytes: 0,
         }
@@ -313,59 +315,36 @@ impl Collected {
         rows: &RecordBatch,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ScanError> {
-        let mut hits = HitList::default();
-        events.each(range, |row| self.matcher.hit(row, &mut hits, interrupt))?;
-        let (hits, rows_of) = items(&hits.finish().map_err(DecodeError::from)?);
-        if hits.is_empty() {
+        let (mut rows_of, mut row) = (Vec::new(), 0_u32..);
+        events.each(range, |event| {
+            let (row, hit) = (row.next(), self.matcher.hit(event, interrupt)?);
+            rows_of.extend(row.filter(|_| hit.is_some()));
+            self.bytes += hit.as_ref().map_or(0, Hit::bytes);
+            self.hits.extend(hit);
+            Ok::<_, ScanError>(())
+        })?;
+        if rows_of.is_empty() {
             return Ok(());
         }
+        let rows_of = UInt32Array::from(rows_of);
         let rows = take_record_batch(rows, &rows_of).and_then(|rows| convert(&rows, &self.kept));
         let rows = rows.map_err(DecodeError::from)?;
-        self.bytes += hits.get_array_memory_size() + rows.get_array_memory_size();
+        self.bytes += rows.get_array_memory_size();
         if self.bytes > MEMORY {
             let text = "the events that correlations need take more than 1 GiB of memory: pass fewer columns or events, or \
                         exclude rules";
             return Err(ScanError::Input(format!("{SIGMA}: {text}")));
         }
-        self.batches.push((hits, rows));
+        self.batches.push(rows);
         Ok(())
     }
 
     /// The bursts, each with its last event.
     fn finish(self, output: &Output, interrupt: Interrupt<'_>) -> Result<Option<RecordBatch>, ScanError> {
-        let (mut hits, mut places) = (Vec::new(), Vec::new());
-        for (batch, (found, _)) in self.batches.iter().enumerate() {
-            let [times, files, ids, rule_lists] = found.columns() else {
-                return Ok(None);
-            };
-            let (times, files) = (
-                times.as_primitive::<TimestampNanosecondType>(),
-                files.as_string::<i32>(),
-            );
-            let (ids, rule_lists) = (ids.as_primitive::<UInt64Type>(), rule_lists.as_list::<i32>());
-            let [rules, fields] = rule_lists.values().as_struct().columns() else {
-                return Ok(None);
-            };
-            let (rules, fields) = (rules.as_primitive::<UInt32Type>(), fields.as_list::<i32>());
-            let texts: &StringArray = fields.values().as_string();
-            let range = |lists: &ListArray, row: usize| {
-                let ends = &lists.value_offsets()[row..];
-                ends[0] as usize..ends[1] as usize
-            };
-            let text = |at: usize| texts.is_valid(at).then(|| texts.value(at));
-            let rule = |at: usize| (rules.value(at), range(fields, at).map(text).collect());
-            for row in 0..found.len() {
-                hits.push(Hit {
-                    time: times.is_valid(row).then(|| times.value(row)),
-                    filename: if files.is_valid(row) { files.value(row) } else { "" },
-                    record_id: if ids.is_valid(row) { ids.value(row) } else { 0 },
-                    rules: range(rule_lists, row).map(rule).collect(),
-                });
-                places.push((batch, row));
-            }
-        }
+        let rows = |(batch, rows): (usize, &RecordBatch)| (0..rows.num_rows()).map(move |row| (batch, row));
+        let places: Vec<_> = self.batches.iter().enumerate().flat_map(rows).collect();
         let mut findings = Findings::new(&self.rules);
-        findings.push_bursts(&hits, interrupt)?;
+        findings.push_bursts(&self.hits, interrupt)?;
         findings.end_row();
         let make = || {
             let (found, _) = items(&findings.finish()?);
@@ -373,7 +352,7 @@ impl Collected {
                 return Ok(None);
             }
             let last = found.column(found.num_columns() - OTHERS).as_primitive::<UInt64Type>();
-            let mut batches: Vec<&RecordBatch> = self.batches.iter().map(|(_, rows)| rows).collect();
+            let mut batches: Vec<&RecordBatch> = self.batches.iter().collect();
             let nulls = self.kept.fields().iter();
             let nulls = nulls.map(|field| new_null_array(field.data_type(), 1)).collect();
             let options = RecordBatchOptions::new().with_row_count(Some(1));

@@ -1,11 +1,10 @@
 //! What rules find in rows, as Arrow arrays: a list for each row.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use arrow_array::builder::{
-    ArrayBuilder, ListBuilder, StringBuilder, TimestampNanosecondBuilder, UInt32Builder, UInt64Builder,
-};
+use arrow_array::builder::{StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, ListArray, StringArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Fields};
@@ -17,7 +16,6 @@ use evtx_sigma::{Hits, Level};
 use crate::builders::MatchedBuilder;
 use crate::bursts::BurstBuilder;
 use crate::columns::MATCH_COLUMNS;
-use crate::fields::time;
 use crate::findings::{Finding, FoundBurst, without_time};
 use crate::rule_column::{MatchColumn, RuleColumn};
 use crate::rules::Rules;
@@ -32,27 +30,6 @@ pub fn findings_field() -> Field {
     });
     let others = [Field::new("row", DataType::UInt64, true), text("error")];
     list_of("found", of_rule.chain(others).collect())
-}
-
-/// The type of what a [`HitList`] gives for a row: a list of structs, with one if a base rule matches the row.
-pub fn hits_field() -> Field {
-    list_of(
-        "found",
-        Fields::from(vec![
-            time("time"),
-            text("filename"),
-            Field::new("record_id", DataType::UInt64, true),
-            rules_field(),
-        ]),
-    )
-}
-
-/// The base rules that match a row, each with the texts that correlations need of it.
-fn rules_field() -> Field {
-    let texts = Arc::new(Field::new_list_field(DataType::Utf8, true));
-    let fields = Field::new("fields", DataType::List(texts), true);
-    let rule = Field::new("rule", DataType::UInt32, true);
-    list_of("rules", Fields::from(vec![rule, fields]))
 }
 
 fn text(name: &str) -> Field {
@@ -138,8 +115,8 @@ impl Findings {
         self.ends.push(self.found.len() as i32);
     }
 
-    /// Adds the bursts in the hits of some rows, and the correlations that could not be evaluated. `rules` are those of
-    /// the [`HitList`]s.
+    /// Adds the bursts in the hits of some rows, and the correlations that could not be evaluated. Hits of other rules are left
+    /// out.
     ///
     /// # Errors
     /// [`DecodeError::Interrupted`], or those of Arrow.
@@ -156,20 +133,27 @@ impl Findings {
             let location = RecordLocation {
                 file: 0,
                 offset,
-                record_id: hit.record_id,
+                record_id: hit.record_id.unwrap_or_default(),
             };
-            for (rule, fields) in &hit.rules {
-                let mut fields = fields.iter();
+            for of in &hit.rules {
+                let Some(rule) = of.rule else { continue };
+                let mut fields = of.fields.iter();
                 let mut text = |_: &str, out: &mut String| {
-                    let text = fields.next().copied().flatten();
+                    let text = fields.next().and_then(Option::as_ref);
                     text.inspect(|text| out.push_str(text)).is_some()
                 };
-                kept.push(*rule, time, location, &mut text);
+                kept.push(rule, time, location, &mut text);
             }
         }
         let (bursts, refused) = rules.bursts(vec![kept], interrupt)?;
         for burst in bursts {
-            let file = |location: &RecordLocation| hits[location.offset as usize].filename.into();
+            let file = |location: &RecordLocation| {
+                hits[location.offset as usize]
+                    .filename
+                    .as_deref()
+                    .unwrap_or_default()
+                    .into()
+            };
             let files = burst.records.iter().map(|(_, location)| file(location)).collect();
             self.push(Some(&Finding::of_burst(&rules, FoundBurst { burst, files })))?;
         }
@@ -221,77 +205,29 @@ impl Findings {
 pub struct Hit<'a> {
     /// When the event happened, in ns since 1970, if that is known.
     pub time: Option<i64>,
-    /// The path of its file; empty if the row has none.
-    pub filename: &'a str,
-    /// The ID of its record; 0 if the row has none.
-    pub record_id: u64,
-    /// The indexes of the rules, each with the texts of [`Correlations::fields`](evtx_sigma::Correlations::fields).
-    pub rules: Vec<(u32, Vec<Option<&'a str>>)>,
+    /// The path of its file.
+    pub filename: Option<Cow<'a, str>>,
+    /// The ID of its record.
+    pub record_id: Option<u64>,
+    /// The rules.
+    pub rules: Vec<HitRule<'a>>,
 }
 
-/// The hits of some rows.
-#[derive(Debug)]
-pub struct HitList {
-    times: TimestampNanosecondBuilder,
-    files: StringBuilder,
-    ids: UInt64Builder,
-    rules: UInt32Builder,
-    fields: ListBuilder<StringBuilder>,
-    /// The end of the rules of each hit.
-    rule_ends: Vec<i32>,
-    ends: Vec<i32>,
+/// A base rule that matches a row.
+#[derive(Debug, Clone)]
+pub struct HitRule<'a> {
+    /// Its index.
+    pub rule: Option<u32>,
+    /// The texts of [`Correlations::fields`](evtx_sigma::Correlations::fields).
+    pub fields: Vec<Option<Cow<'a, str>>>,
 }
 
-impl Default for HitList {
-    fn default() -> Self {
-        HitList {
-            times: TimestampNanosecondBuilder::new(),
-            files: StringBuilder::new(),
-            ids: UInt64Builder::new(),
-            rules: UInt32Builder::new(),
-            fields: ListBuilder::new(StringBuilder::new()),
-            rule_ends: vec![0],
-            ends: vec![0],
-        }
-    }
-}
-
-impl HitList {
-    /// Adds a base rule that matches the row, after its [`field`](Self::field)s.
-    pub(super) fn push(&mut self, rule: u32) {
-        self.rules.append_value(rule);
-        self.fields.append(true);
-    }
-
-    /// The fields of the rule that is pushed next.
-    pub(super) fn field(&mut self, text: Option<&str>) {
-        self.fields.values().append_option(text);
-    }
-
-    /// Ends a row: it is a hit if a rule was pushed.
-    pub(super) fn end_row(&mut self, time: Option<i64>, file: Option<&str>, id: Option<u64>) {
-        let rules = self.rules.len() as i32;
-        if self.rule_ends.last() != Some(&rules) {
-            self.times.append_option(time);
-            self.files.append_option(file);
-            self.ids.append_option(id);
-            self.rule_ends.push(rules);
-        }
-        self.ends.push(self.times.len() as i32);
-    }
-
-    /// An array of the type of [`hits_field`], with a list for each row.
-    ///
-    /// # Errors
-    /// Those of Arrow.
-    pub fn finish(mut self) -> Result<ArrayRef, ArrowError> {
-        let rules: Vec<ArrayRef> = vec![Arc::new(self.rules.finish()), Arc::new(self.fields.finish())];
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.times.finish()),
-            Arc::new(self.files.finish()),
-            Arc::new(self.ids.finish()),
-            lists(rules, rules_field(), self.rule_ends)?,
-        ];
-        lists(columns, hits_field(), self.ends)
+impl Hit<'_> {
+    /// How many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        let fields = self.rules.iter().flat_map(|of| &of.fields);
+        let texts = fields.chain([&self.filename]).flatten().map(|text| text.len());
+        let lists = self.rules.iter().map(|of| size_of_val(of) + size_of_val(&*of.fields));
+        size_of_val(self) + texts.chain(lists).sum::<usize>()
     }
 }

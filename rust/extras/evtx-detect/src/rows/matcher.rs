@@ -9,7 +9,7 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{ClassCache, Match, Matching, Presence, Values};
 
 use super::event::{Columns, EventRow, EventValue, RowFields};
-use super::findings::{Findings, HitList};
+use super::findings::{Findings, Hit, HitRule};
 use crate::classes::{ClassOfFields, ClassWithSlots};
 use crate::findings::Finding;
 use crate::rules::Rules;
@@ -97,11 +97,11 @@ impl RowMatcher {
         Ok(())
     }
 
-    /// Adds what correlations keep of a row, as its list.
+    /// What correlations keep of a row, if a base rule matches it.
     ///
     /// # Errors
     /// [`Interrupted`].
-    pub fn hit(&mut self, row: &EventRow<'_>, hits: &mut HitList, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+    pub fn hit(&mut self, row: &EventRow<'_>, interrupt: Interrupt<'_>) -> Result<Option<Hit<'static>>, Interrupted> {
         let (fields, class) = self.matches(row, interrupt)?;
         let values = RowValues {
             class: &class,
@@ -112,23 +112,26 @@ impl RowMatcher {
             Some(EventValue::Time(nanos)) => Some(nanos),
             _ => None,
         };
-        for found in self
-            .matches
-            .iter()
-            .filter(|found| self.rules.correlations.is_base(found.rule))
-        {
-            for field in self.rules.correlations.fields(found.rule) {
-                let mut text = String::new();
-                let is_there = class
-                    .class
-                    .push_named(&values, self.rules.renamed(found, field), &mut text);
-                hits.field(is_there.then_some(text.as_str()));
+        let correlations = &self.rules.correlations;
+        let of_rule = |found: &Match| {
+            let text = |field| {
+                let (name, mut text) = (self.rules.renamed(found, field), String::new());
+                let is_there = class.class.push_named(&values, name, &mut text);
+                is_there.then_some(text.into())
+            };
+            HitRule {
+                rule: Some(found.rule),
+                fields: correlations.fields(found.rule).map(text).collect(),
             }
-            hits.push(found.rule);
-        }
-        let (file, id) = (row.text(self.columns.filename), row.number(self.columns.record_id));
-        hits.end_row(time, file, id);
-        Ok(())
+        };
+        let matches = self.matches.iter().filter(|found| correlations.is_base(found.rule));
+        let rules: Vec<_> = matches.map(of_rule).collect();
+        Ok((!rules.is_empty()).then(|| Hit {
+            time,
+            filename: row.text(self.columns.filename).map(|file| file.to_owned().into()),
+            record_id: row.number(self.columns.record_id),
+            rules,
+        }))
     }
 
     /// Finds the rules that a row matches, in `self.matches`.
