@@ -68,7 +68,7 @@ pub fn logon_sessions<'e>(
 ) -> Result<Vec<LogonSession<'e>>, Interrupted> {
     // Records are in the order of events, even if the clock was set back between them. What those of one place say decides
     // between them, not their files, or how they come.
-    let place = |event: &LogonEvent<'_>| (event.at, event.event_id, event.digest);
+    let place = |event: &LogonEvent<'_>| (event.at(), event.event_id, event.digest);
     let mut events: Vec<&'e LogonEvent<'e>> = events.iter().collect();
     events.sort_unstable_by_key(|event| place(event));
     events.dedup_by_key(|event| place(event));
@@ -252,12 +252,10 @@ mod tests {
         let step = LogonStep::read(provider, id, fields, Some("S-1-5-21-1")).expect("a step");
         let time = Some(seconds * SECOND);
         LogonEvent {
-            at: Moment {
-                log_time: time,
-                number: Some(seconds as u64),
-                time,
-            },
             event_id: id,
+            number: Some(seconds as u64),
+            time,
+            log_time: time,
             digest: id.into(),
             is_contested: false,
             computer: Some("pc"),

@@ -17,12 +17,25 @@ use crate::told::{Roles, Said, Told};
 /// A record at the end of an hour of a log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct End<'a> {
+    /// The computer.
+    pub computer: Option<&'a str>,
+    /// The channel.
+    pub channel: Option<&'a str>,
     /// The file.
-    pub file: Option<&'a str>,
-    /// The ID of the record.
+    pub filename: Option<&'a str>,
+    /// The rest of the record.
+    pub place: EndPlace<'a>,
+}
+
+/// The columns of a record at the end of an hour.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)] // the columns of read_evtx
+pub struct EndPlace<'a> {
+    pub time: Option<i64>,
     pub record_id: Option<u64>,
-    /// Its columns, without those that need the event.
-    pub columns: Columns<'a>,
+    pub event_record_id: Option<u64>,
+    pub event_id: Option<u32>,
+    pub provider: Option<&'a str>,
 }
 
 /// What logs say.
@@ -187,15 +200,15 @@ impl<'a> Rows<'a> {
             .collect();
         let ends = logs.ends.iter().map(|end| {
             let record = Record {
-                file: end.file,
-                record_id: end.record_id,
-                event_id: end.columns.event_id,
-                time: end.columns.time_created,
+                file: end.filename,
+                record_id: end.place.record_id,
+                event_id: end.place.event_id,
+                time: end.place.time,
             };
             (end, record)
         });
         let ends: Vec<_> = ends
-            .filter(|(end, record)| !known.contains(&key(*record, end.columns.event_record_id)))
+            .filter(|(end, record)| !known.contains(&key(*record, end.place.event_record_id)))
             .collect();
         let mut records: Vec<_> = logs
             .said
@@ -205,16 +218,24 @@ impl<'a> Rows<'a> {
             .collect();
         for (step, (end, _)) in ends.iter().enumerate() {
             interrupt.check_step(step)?;
-            let of = &end.columns;
-            let Stamp { digest, is_late, .. } = Stamp::read(of);
+            let of = &end.place;
+            let Stamp { digest, is_late, .. } = Stamp::read(&Columns {
+                computer: end.computer,
+                channel: end.channel,
+                provider: of.provider,
+                event_record_id: of.event_record_id,
+                time_created: of.time,
+                event_id: of.event_id,
+                ..Columns::default()
+            });
             records.push(LogRecord {
                 digest,
-                machine: machine(&texts.machines, end.file, of.computer),
-                channel: of.channel.or(of.provider),
-                file: end.file,
-                record_id: end.record_id,
+                machine: machine(&texts.machines, end.filename, end.computer),
+                channel: end.channel.or(of.provider),
+                file: end.filename,
+                record_id: of.record_id,
                 number: of.event_record_id,
-                time: of.time_created,
+                time: of.time,
                 is_late,
                 ..LogRecord::default()
             });
@@ -227,9 +248,7 @@ impl<'a> Rows<'a> {
             .told
             .iter()
             .map(|told| (told.record(), told.computer.as_deref(), told.channel.as_deref()));
-        let of_ends = ends
-            .iter()
-            .map(|(end, record)| (*record, end.columns.computer, end.columns.channel));
+        let of_ends = ends.iter().map(|(end, record)| (*record, end.computer, end.channel));
         for (step, (digest, (record, name, channel))) in digests.zip(told.chain(of_ends)).enumerate() {
             interrupt.check_step(step)?;
             let place = places.get(&digest).copied().unwrap_or_default();
@@ -263,8 +282,10 @@ impl<'a> Rows<'a> {
                 *first = told.record().min(*first);
             }
             self.steps.entry(machine).or_default().push(LogonEvent {
-                at,
                 event_id: told.event_id.unwrap_or_default(),
+                number: at.number,
+                time: at.time,
+                log_time: at.log_time,
                 digest,
                 is_contested: place.is_contested,
                 computer: told.computer.as_deref(),

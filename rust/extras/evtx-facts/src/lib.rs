@@ -30,7 +30,7 @@ use rows::LogonRow;
 use runs::sort;
 use told_names::ToldName;
 
-pub use case::{End, Logs};
+pub use case::{End, EndPlace, Logs};
 pub use rows::{Fact, Record};
 pub use starts::{Starting, starts};
 pub use told::{Said, told};

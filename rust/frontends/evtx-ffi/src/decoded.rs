@@ -3,7 +3,7 @@
 use evtx_codes::{DecodedText, decoded_texts};
 use evtx_format::{Interrupt, Interrupted};
 
-use crate::rows::{Filled, by_row, columns, typed};
+use crate::rows::{Map, by_row, columns, typed};
 use crate::scalar::{ScalarFunction, map};
 
 /// A text, with the key of its value.
@@ -25,11 +25,12 @@ pub(crate) fn function() -> ScalarFunction {
 }
 
 /// An empty list for NULL.
-fn decoded<'a>(fields: Filled<'a>, interrupt: Interrupt<'_>) -> Result<Vec<OfField<'a>>, Interrupted> {
+fn decoded<'a>(fields: Map<'a>, interrupt: Interrupt<'_>) -> Result<Vec<OfField<'a>>, Interrupted> {
     let mut all = Vec::new();
     for (key, value) in fields.0 {
         interrupt.check()?;
-        all.extend(decoded_texts(value).into_iter().map(|found| (key, found)));
+        let texts = value.into_iter().flat_map(decoded_texts);
+        all.extend(texts.map(|found| (key, found)));
     }
     Ok(all)
 }

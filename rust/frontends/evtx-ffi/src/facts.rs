@@ -3,8 +3,8 @@
 use arrow_array::{Array, ArrayRef};
 use arrow_select::concat::concat;
 use evtx_codes::RolesReader;
-use evtx_events::{Columns, ComputerName};
-use evtx_facts::{End, Fact, Logs, Record, RecordNames, Said, Starting, facts, starts, told};
+use evtx_events::ComputerName;
+use evtx_facts::{End, EndPlace, Fact, Logs, Record, RecordNames, Said, Starting, facts, starts, told};
 use evtx_format::Interrupt;
 
 use crate::boundary::EvtxError;
@@ -12,49 +12,8 @@ use crate::places::{record, record_parameters, text_len};
 use crate::rows::{Row, array, by_row, columns, list_array, members, typed};
 use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, Unchecked, text};
 
-/// A record at the end of an hour of a log, as SQL has it.
-struct HourEnd<'a> {
-    computer: Option<&'a str>,
-    channel: Option<&'a str>,
-    filename: Option<&'a str>,
-    place: EndPlace<'a>,
-}
-
-struct EndPlace<'a> {
-    time: Option<i64>,
-    record_id: Option<u64>,
-    event_record_id: Option<u64>,
-    event_id: Option<u32>,
-    provider: Option<&'a str>,
-}
-
-members!(HourEnd<'a> { computer, channel, filename, place });
+members!(End<'a> { computer, channel, filename, place });
 members!(EndPlace<'a> { time, record_id, event_record_id, event_id, provider });
-
-impl<'a> From<HourEnd<'a>> for End<'a> {
-    fn from(
-        HourEnd {
-            computer,
-            channel,
-            filename,
-            place,
-        }: HourEnd<'a>,
-    ) -> Self {
-        End {
-            file: filename,
-            record_id: place.record_id,
-            columns: Columns {
-                computer,
-                channel,
-                provider: place.provider,
-                event_record_id: place.event_record_id,
-                time_created: place.time,
-                event_id: place.event_id,
-                ..Columns::default()
-            },
-        }
-    }
-}
 
 columns!(record: Record<'_> { filename = record.file, record_id, event_id, time });
 
@@ -100,7 +59,7 @@ pub(crate) fn functions() -> [ScalarFunction; 3] {
             parameters: vec![
                 typed::<Vec<&str>>("rows"),
                 typed::<Vec<ComputerName<'_>>>("computers"),
-                typed::<Vec<HourEnd<'_>>>("ends"),
+                typed::<Vec<End<'_>>>("ends"),
                 typed::<Vec<&str>>("wrapped"),
             ],
             result: typed::<Vec<Fact<'_>>>("facts"),
@@ -165,7 +124,7 @@ struct Facts;
 impl Scalar for Facts {
     /// A list for NULL, too: one without rows.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        type Lists<'a> = (Vec<&'a str>, Vec<ComputerName<'a>>, Vec<HourEnd<'a>>, Vec<&'a str>);
+        type Lists<'a> = (Vec<&'a str>, Vec<ComputerName<'a>>, Vec<End<'a>>, Vec<&'a str>);
         let interrupt = caller.interrupt;
         let (mut found, mut lengths) = (vec![array::<Fact<'_>>(&[])], Vec::new());
         for mut row in Row::all(vectors, interrupt) {
@@ -173,7 +132,6 @@ impl Scalar for Facts {
             let lists: Option<Lists<'_>> = unsafe { row.next()? };
             let (texts, computers, ends, wrapped) = lists.unwrap_or_default();
             let said = said(&texts, interrupt)?;
-            let ends: Vec<_> = ends.into_iter().map(End::from).collect();
             let logs = Logs {
                 said: &said,
                 computers: &computers,

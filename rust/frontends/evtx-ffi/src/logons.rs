@@ -2,11 +2,11 @@
 
 use arrow_array::ArrayRef;
 use evtx_codes::LogonStep;
-use evtx_events::{Connection, LogonEvent, LogonSession, Moment, logon_sessions};
+use evtx_events::{Connection, LogonEvent, LogonSession, logon_sessions};
 use evtx_format::Interrupt;
 
 use crate::boundary::EvtxError;
-use crate::rows::{Filled, Row, array, by_row, columns, members, typed};
+use crate::rows::{Map, Row, array, by_row, columns, members, typed};
 use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, map, text};
 
 members!(LogonStep<'a> {
@@ -25,36 +25,7 @@ members!(LogonStep<'a> {
     logon_type,
 });
 
-/// An event as SQL has it.
-struct EventRow<'a> {
-    event_id: u32,
-    number: Option<u64>,
-    time: Option<i64>,
-    log_time: Option<i64>,
-    digest: u64,
-    is_contested: bool,
-    computer: Option<&'a str>,
-    step: LogonStep<'a>,
-}
-
-members!(EventRow<'a> { event_id, number, time, log_time, digest, is_contested, computer, step });
-
-impl<'a> From<EventRow<'a>> for LogonEvent<'a> {
-    fn from(row: EventRow<'a>) -> Self {
-        LogonEvent {
-            at: Moment {
-                log_time: row.log_time,
-                number: row.number,
-                time: row.time,
-            },
-            event_id: row.event_id,
-            digest: row.digest,
-            is_contested: row.is_contested,
-            computer: row.computer,
-            step: row.step,
-        }
-    }
-}
+members!(LogonEvent<'a> { event_id, number, time, log_time, digest, is_contested, computer, step });
 
 columns!(connection: Connection<'_> { connected, disconnected, remote_host });
 
@@ -107,7 +78,7 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
                           all_accounts is true. For evtx_logons_of.",
             example: "FROM evtx_logons_of('events')",
             parameters: vec![
-                typed::<Vec<EventRow<'_>>>("events"),
+                typed::<Vec<LogonEvent<'_>>>("events"),
                 typed::<bool>("all_accounts"),
             ],
             result: typed::<Vec<LogonSession<'_>>>("sessions"),
@@ -117,14 +88,16 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarFunction> {
     .into_iter()
 }
 
-type StepArguments<'a> = (Option<&'a str>, Option<u32>, Filled<'a>, Option<&'a str>);
+type StepArguments<'a> = (Option<&'a str>, Option<u32>, Map<'a>, Option<&'a str>);
 
 fn step<'a>(
     (provider, id, data, sid): StepArguments<'a>,
     _: Interrupt<'_>,
 ) -> Result<Option<LogonStep<'a>>, EvtxError> {
+    let fields = data.0.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    let fields: Vec<_> = fields.collect();
     let event = provider.zip(id);
-    Ok(event.and_then(|(provider, id)| LogonStep::read(provider, id, &data.0, sid)))
+    Ok(event.and_then(|(provider, id)| LogonStep::read(provider, id, &fields, sid)))
 }
 
 struct Sessions;
@@ -132,22 +105,17 @@ struct Sessions;
 impl Scalar for Sessions {
     /// NULL for NULL. Events that say nothing about a session are left out.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        type Arguments<'a> = (Option<Vec<EventRow<'a>>>, bool);
-        let mut events = Vec::new();
-        for mut row in Row::all(vectors, caller.interrupt) {
+        let interrupt = caller.interrupt;
+        let mut rows: Vec<(Option<Vec<LogonEvent<'_>>>, bool)> = Vec::new();
+        for mut row in Row::all(vectors, interrupt) {
             // SAFETY: by the contract of this function.
-            let arguments: Option<Arguments<'_>> = unsafe { row.next()? };
-            let (of_row, all_accounts) = arguments.unwrap_or_default();
-            let of_row = of_row.map(|rows| rows.into_iter().map(LogonEvent::from).collect::<Vec<_>>());
-            events.push((of_row, all_accounts));
+            rows.push(unsafe { row.next()? }.unwrap_or_default());
         }
-        let sessions = events.iter().map(|(of_row, all_accounts)| {
-            let of_row = of_row.as_ref();
-            of_row
-                .map(|events| logon_sessions(events, *all_accounts, caller.interrupt))
-                .transpose()
+        let sessions = rows.iter().map(|(events, all_accounts)| {
+            let events = events.as_ref();
+            let sessions = events.map(|events| logon_sessions(events, *all_accounts, interrupt));
+            sessions.transpose()
         });
-        let sessions: Vec<_> = sessions.collect::<Result<_, _>>()?;
-        Ok(array(&sessions))
+        Ok(array(&sessions.collect::<Result<Vec<_>, _>>()?))
     }
 }

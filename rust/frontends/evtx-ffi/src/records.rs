@@ -5,12 +5,11 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::BinaryBuilder;
 use arrow_schema::{DataType, Field};
-use evtx_scan::ScanError;
 use evtx_writer::{CutRecord, Pseudonymizer, Redactor, WriteError};
 
 use crate::boundary::EvtxError;
-use crate::rows::typed;
-use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, map, text};
+use crate::rows::{Map, Row, typed};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, map, text};
 
 /// The pairs of a map.
 type Replacements = Vec<(String, Option<String>)>;
@@ -59,7 +58,8 @@ pub(crate) fn pseudonymize() -> ScalarFunction {
         make: Box::new(|| {
             Box::new(RecordEditor {
                 name: "evtx_pseudonymize",
-                settings: allowed,
+                // SAFETY: the next vectors are those of a list of texts and a text.
+                settings: |mut from| unsafe { from.next::<Allowed>() },
                 make: |(allow, key)| {
                     let allow: Vec<_> = allow.iter().map(String::as_str).collect();
                     Pseudonymizer::new(&allow, key.as_deref())
@@ -74,40 +74,20 @@ pub(crate) fn pseudonymize() -> ScalarFunction {
 /// The pairs in a row; `None` for NULL.
 ///
 /// # Safety
-/// The vectors are those of a record and a map.
-unsafe fn replacements(vectors: &[EvtxVector], row: usize) -> Result<Option<Replacements>, EvtxError> {
-    let &[_, maps, entries, keys, values] = vectors else {
-        return Err("a redaction has two arguments".into());
-    };
-    let replacements = Pairs::new([maps, entries, keys, values]);
+/// The next vectors are those of a map.
+unsafe fn replacements(mut from: Row<'_>) -> Result<Option<Replacements>, EvtxError> {
     // SAFETY: by the contract of this function.
-    let pairs = unsafe { replacements.row(row) };
-    let pairs = pairs.map(|pair| pair.map(|(key, new)| (key.to_owned(), new.map(str::to_owned))));
-    maps.is_valid(row).then(|| pairs.collect()).transpose()
-}
-
-/// The entries and the key in a row.
-///
-/// # Safety
-/// The vectors are those of a record, a list of texts and a text.
-unsafe fn allowed(vectors: &[EvtxVector], row: usize) -> Result<Option<Allowed>, EvtxError> {
-    let &[_, lists, entries, keys] = vectors else {
-        return Err("pseudonyms need three arguments".into());
-    };
-    // SAFETY: by the contract of this function.
-    let (items, key) = unsafe { (lists.items(row), keys.text(row)?) };
-    // SAFETY: as above.
-    let allow = items.filter_map(|item| unsafe { entries.text(item) }.transpose());
-    let allow = allow.map(|entry| entry.map(str::to_owned)).collect::<Result<_, _>>()?;
-    Ok(Some((allow, key.map(str::to_owned))))
+    let map = unsafe { from.next::<Option<Map<'_>>>()? }.flatten();
+    let owned = |(key, new): (&str, Option<&str>)| (key.to_owned(), new.map(str::to_owned));
+    Ok(map.map(|map| map.0.into_iter().map(owned).collect()))
 }
 
 /// What one thread edits records with: the last settings, and what was made of them.
 struct RecordEditor<S, E> {
     /// The name of the function, for errors.
     name: &'static str,
-    /// The settings in a row. `None` makes its record NULL.
-    settings: unsafe fn(&[EvtxVector], usize) -> Result<Option<S>, EvtxError>,
+    /// The settings in a row, after the record. `None` makes it NULL.
+    settings: unsafe fn(Row<'_>) -> Result<Option<S>, EvtxError>,
     make: fn(&S) -> Result<E, String>,
     edit: fn(&mut E, &[u8]) -> Result<Vec<u8>, WriteError>,
     last: Option<(S, E)>,
@@ -116,14 +96,11 @@ struct RecordEditor<S, E> {
 impl<S: PartialEq + Send, E: Send> Scalar for RecordEditor<S, E> {
     /// NULL for a NULL record.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let Some(records) = vectors.first() else {
-            return Err("a record is missing".into());
-        };
         let (name, mut edited) = (self.name, BinaryBuilder::new());
-        for row in 0..records.rows {
-            caller.interrupt.check().map_err(ScanError::from)?;
+        for mut row in Row::all(vectors, caller.interrupt) {
+            caller.interrupt.check()?;
             // SAFETY: by the contract of this function.
-            let (record, settings) = unsafe { (records.bytes(row), (self.settings)(vectors, row)?) };
+            let (record, settings) = unsafe { (row.next::<&[u8]>()?, (self.settings)(row)?) };
             let (Some(record), Some(settings)) = (record, settings) else {
                 edited.append_null();
                 continue;

@@ -156,8 +156,15 @@ macro_rules! of_texts {
     )+};
 }
 
-of_texts!(&'a str: Some, Cow<'a, str>: |text| Some(Cow::Borrowed(text)));
+of_texts!(&'a str: Some, Cow<'a, str>: |text| Some(Cow::Borrowed(text)), String: |text| Some(text.to_owned()));
 of_texts!(LogonKind: LogonKind::named, LogonAct: LogonAct::named, Evidence: Evidence::named);
+
+impl<'a> Read<'a> for &'a [u8] {
+    unsafe fn read(from: Row<'_>) -> Result<Option<Self>, EvtxError> {
+        // SAFETY: by the contract of this function.
+        Ok(unsafe { from.vectors[0].bytes(from.row) })
+    }
+}
 
 impl<T: Value> Value for Option<T> {
     fn array(values: &[Option<&Self>]) -> ArrayRef {
@@ -230,20 +237,27 @@ impl<'a, T: Read<'a>, const N: usize> Read<'a> for [Option<T>; N] {
     }
 }
 
-/// The pairs of a map that have a key and a value.
-pub(crate) struct Filled<'a>(pub(crate) Vec<(&'a str, &'a str)>);
+/// The pairs of a map that have a key. NULL stands for one without pairs.
+pub(crate) struct Map<'a>(pub(crate) Vec<(&'a str, Option<&'a str>)>);
 
-impl<'a> Read<'a> for Filled<'a> {
+impl<'a> Read<'a> for Map<'a> {
     fn vectors() -> usize {
         4
     }
 
     unsafe fn read(from: Row<'_>) -> Result<Option<Self>, EvtxError> {
-        let pairs = Pairs::new(from.vectors.try_into().map_err(|_| "an argument is not a map")?);
+        let maps = Pairs::new(from.vectors.try_into().map_err(|_| "an argument is not a map")?);
         // SAFETY: by the contract of this function.
-        let pairs = unsafe { pairs.row(from.row) };
-        let pairs = pairs.filter_map(|pair| pair.map(|(key, value)| Some((key, value?))).transpose());
-        Ok(Some(Filled(pairs.collect::<Result<_, _>>()?)))
+        let pairs = unsafe { maps.row(from.row) };
+        let mut all = Vec::with_capacity(pairs.size_hint().1.unwrap_or_default());
+        for pair in pairs {
+            all.push(pair?);
+        }
+        Ok(maps.lists.is_valid(from.row).then_some(Map(all)))
+    }
+
+    fn for_null() -> Option<Self> {
+        Some(Map(Vec::new()))
     }
 }
 

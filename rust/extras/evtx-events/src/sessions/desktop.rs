@@ -71,8 +71,8 @@ pub(super) fn identified<'e>(events: &[&'e LogonEvent<'e>], logons: &[Logon<'e>]
         let (session, who) = (event.step.session.as_deref(), event.who());
         let of_id = session.and_then(|id| known.get(&(id, who.as_deref())));
         let latest = of_id.and_then(|of_id| {
-            let (_, index) = of_id[..of_id.partition_point(|&(start, _)| start <= event.at)].last()?;
-            Some(*index).filter(|&index| logons[index].end.is_none_or(|end| end >= event.at))
+            let (_, index) = of_id[..of_id.partition_point(|&(start, _)| start <= event.at())].last()?;
+            Some(*index).filter(|&index| logons[index].end.is_none_or(|end| end >= event.at()))
         });
         let next = unknown.len();
         let key = match latest {
@@ -314,8 +314,8 @@ impl<'e> Desktop<'e> {
     fn push_event(&mut self, keyed: &Keyed<'e>) {
         let (event, host) = (keyed.event, keyed.event.host());
         match event.step.act {
-            LogonAct::Open => self.start = least(self.start, Some(event.at)),
-            LogonAct::Close => self.end = least(self.end, Some(event.at)),
+            LogonAct::Open => self.start = least(self.start, Some(event.at())),
+            LogonAct::Close => self.end = least(self.end, Some(event.at())),
             _ => {}
         }
         self.names.extend(event.name());
@@ -324,7 +324,7 @@ impl<'e> Desktop<'e> {
         self.is_accepted = true;
         self.is_contested |= event.is_contested;
         self.acts.push(Act {
-            at: event.at,
+            at: event.at(),
             connected: None,
             is_end: matches!(event.step.act, LogonAct::Disconnect | LogonAct::Close | LogonAct::Leave),
             host,

@@ -35,10 +35,14 @@ impl PartialOrd for Moment {
 /// An event of a logon session.
 #[derive(Debug, Clone, Default)]
 pub struct LogonEvent<'a> {
-    /// When it was written.
-    pub at: Moment,
     /// Its ID.
     pub event_id: u32,
+    /// The number of the record in its log.
+    pub number: Option<u64>,
+    /// The time stamp, in nanoseconds.
+    pub time: Option<i64>,
+    /// The time by the clock as it was set last.
+    pub log_time: Option<i64>,
     /// A number for all that it says. Copies of a record have the same.
     pub digest: u64,
     /// Whether another record claims its place.
@@ -50,6 +54,15 @@ pub struct LogonEvent<'a> {
 }
 
 impl<'a> LogonEvent<'a> {
+    /// When it was written.
+    pub(super) fn at(&self) -> Moment {
+        Moment {
+            log_time: self.log_time,
+            number: self.number,
+            time: self.time,
+        }
+    }
+
     /// The account as it compares, or else its SID.
     pub(super) fn who(&self) -> Option<Cow<'a, str>> {
         self.step.account.or(self.step.sid).and_then(bare)

@@ -47,10 +47,10 @@ impl<'e> Logon<'e> {
     fn of(events: &[&'e LogonEvent<'e>]) -> Self {
         let mut logon = Logon::default();
         for event in events {
-            let LogonEvent { at, computer, step, .. } = event;
+            let LogonEvent { computer, step, .. } = event;
             match step.act {
-                LogonAct::Logon => logon.start = logon.start.or(Some(*at)),
-                LogonAct::Logoff => logon.end = logon.end.or(Some(*at)),
+                LogonAct::Logon => logon.start = logon.start.or(Some(event.at())),
+                LogonAct::Logoff => logon.end = logon.end.or(Some(event.at())),
                 _ => {}
             }
             logon.computer = logon.computer.or(*computer);
@@ -65,7 +65,7 @@ impl<'e> Logon<'e> {
             logon.is_contested |= event.is_contested;
         }
         if let Some(event) = events.first() {
-            logon.first = event.at;
+            logon.first = event.at();
             logon.id = event.step.session.as_deref();
             logon.sid = event.step.sid;
         }
@@ -165,7 +165,7 @@ fn split<'c, 'e>(chain: &'c [&'e LogonEvent<'e>]) -> impl Iterator<Item = &'c [&
 /// is open, they belong to the next, however long that takes.
 fn comes_early(event: &LogonEvent<'_>, before: Option<&LogonEvent<'_>>, logon: &LogonEvent<'_>) -> bool {
     let since =
-        |later: &LogonEvent<'_>, earlier: &LogonEvent<'_>| Some(later.at.time?.saturating_sub(earlier.at.time?));
+        |later: &LogonEvent<'_>, earlier: &LogonEvent<'_>| Some(later.at().time?.saturating_sub(earlier.at().time?));
     match before.filter(|before| before.step.act == LogonAct::Logon) {
         None => true,
         Some(open) => since(logon, event)
@@ -185,11 +185,8 @@ mod tests {
         let mut all = [None; 11];
         all[..6].copy_from_slice(&texts);
         LogonEvent {
-            at: Moment {
-                log_time: Some(tenths * SECOND / 10),
-                number: None,
-                time: Some(tenths * SECOND / 10),
-            },
+            log_time: Some(tenths * SECOND / 10),
+            time: Some(tenths * SECOND / 10),
             computer: Some("pc"),
             step: LogonStep::of_texts(all, 0, None).expect("a step"),
             ..LogonEvent::default()

@@ -91,7 +91,7 @@ impl<'e> Sign<'e> {
             },
             role,
             step: event.step.step,
-            at: event.at,
+            at: event.at(),
             who,
             host: event.host(),
             name: event.name(),
