@@ -2,8 +2,10 @@
 
 use crate::base64;
 use crate::code::Code;
-use crate::events::{Fields, Source};
+use crate::encoded::bytes_of_hex;
+use crate::events::Source;
 use crate::lookup::code_name;
+use crate::roles::Event;
 use crate::table::{RIGHTS, Table, table, table_of_rights};
 use crate::text::replace;
 
@@ -54,10 +56,8 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Details<'a> {
     pub(crate) kind: Kind,
-    pub(crate) event_id: u32,
-    /// The name for a field `#text`, which is the text of the element that contains the fields; empty without one.
-    pub(crate) root: &'a str,
-    pub(crate) fields: &'a Fields<'a>,
+    /// A field `#text` has the name of its element, whose text it is.
+    pub(crate) event: &'a Event<'a>,
     /// Values that the reader sees elsewhere.
     pub(crate) shown: &'a [&'a str],
     /// The field in which another machine has the name of this one.
@@ -72,16 +72,10 @@ fn is_parameter(text: &str) -> bool {
 
 /// The text in hexadecimal bytes, if it has three visible letters of ASCII in a row.
 fn text_of_hex(hex: &str) -> Option<String> {
-    let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {
-        return None;
-    };
-    let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
-    let digit = |digit: u8| value(digit).filter(|_| !digit.is_ascii_lowercase());
-    if pairs.len() < 6 {
+    if hex.len() < 12 || hex.bytes().any(|digit| digit.is_ascii_lowercase()) {
         return None;
     }
-    let byte = |[high, low]: &[u8; 2]| Some(digit(*high)? << 4 | digit(*low)?);
-    let bytes: Vec<u8> = pairs.iter().map(byte).collect::<Option<_>>()?;
+    let bytes = bytes_of_hex(hex)?;
     let is_visible = |three: &[u8]| three.iter().all(u8::is_ascii_graphic);
     let (text, _) = base64::text(&bytes)?;
     text.as_bytes().windows(3).any(is_visible).then_some(text)
@@ -94,7 +88,7 @@ fn name(of: &str, code: &str) -> Option<String> {
 
 impl Details<'_> {
     fn value(&self, key: &str) -> Option<&str> {
-        Some(self.fields.iter().find(|(known, _)| *known == key)?.1)
+        Some(self.event.fields.iter().find(|(known, _)| *known == key)?.1)
     }
 
     /// A value as the name of the code that it is, if the provider writes codes in this form.
@@ -123,7 +117,7 @@ impl Details<'_> {
         }
         if self.kind == Kind::Firewall {
             // 2002 and 2083 are about settings of all profiles.
-            let of_all = key == "SettingType" && matches!(self.event_id, 2002 | 2083);
+            let of_all = key == "SettingType" && matches!(self.event.event_id, 2002 | 2083);
             let code = format!("{}{key} {value}", if of_all { "Global " } else { "" });
             return name("firewall", &code).or_else(|| name("protocol", value).filter(|_| key == "Protocol"));
         }
@@ -139,7 +133,7 @@ impl Details<'_> {
         }
         let bits = |table: Option<&Table>| Some(table?.find_all(Code::Text(value))?.join(", "));
         match key {
-            "Status" | "SubStatus" | "ReturnCode" | "ErrorCode" => match self.event_id {
+            "Status" | "SubStatus" | "ReturnCode" | "ErrorCode" => match self.event.event_id {
                 4768..=4773 | 4820..=4821 => name("kerberos_failure", value),
                 _ => name("status", value),
             },
@@ -163,7 +157,8 @@ impl Details<'_> {
     /// The fields as one line, with the names of codes. It starts with the command line and ends with the IDs and the
     /// account that caused the event. Returns `None` if no field is left to show.
     pub(crate) fn line(&self) -> Option<String> {
-        let mut line = String::with_capacity(self.fields.iter().map(|(key, value)| key.len() + value.len() + 8).sum());
+        let (fields, element) = (self.event.fields, self.event.element);
+        let mut line = String::with_capacity(fields.iter().map(|(key, value)| key.len() + value.len() + 8).sum());
         let mut push = |key: &str, value: &str, names: Option<String>| push(&mut line, key, value, names);
         const COMMAND: &str = "CommandLine";
         if let Some(command) = self.value(COMMAND).filter(|command| !command.is_empty()) {
@@ -174,7 +169,7 @@ impl Details<'_> {
         let length = |text: &str| 1 << (text.len() % 64);
         let lengths: u64 = self.shown.iter().fold(0, |lengths, text| lengths | length(text));
         for last in [false, true] {
-            for (key, value) in self.fields {
+            for (key, value) in fields {
                 let ends_in_id = matches!(key.as_bytes(), [.., b'I', b'd' | b'D'] | [.., b'i', b'd']);
                 // The first letter decides most calls of a comparison.
                 let is_subject = key.starts_with('S') && key.starts_with("Subject");
@@ -189,8 +184,8 @@ impl Details<'_> {
                     continue;
                 }
                 let shown = match *key {
-                    "#text" if self.root.is_empty() => continue,
-                    "#text" => self.root,
+                    "#text" if element.is_empty() => continue,
+                    "#text" => element,
                     key => key,
                 };
                 if value.len() > LONGEST {
@@ -212,7 +207,7 @@ impl Details<'_> {
         let mut line = String::new();
         for source in sources {
             const NOT_SET: &str = "%%1793";
-            let Some(value) = source.value(self.fields).filter(|value| *value != NOT_SET) else {
+            let Some(value) = source.value(self.event.fields).filter(|value| *value != NOT_SET) else {
                 continue;
             };
             // Part of a task, whose field is XML.
@@ -299,16 +294,20 @@ mod tests {
     const SECURITY: &str = "microsoft-windows-Security-Auditing";
 
     fn details(provider: &str, event_id: u32, fields: &[(&str, &str)]) -> Option<String> {
-        let (kind, root, shown, claim) = (Kind::of(provider), "Root", &["", "-"][..], Some("Claim"));
-        Details {
-            kind,
+        let event = Event {
+            provider,
             event_id,
-            root,
             fields,
-            shown,
-            claim,
-        }
-        .line()
+            element: "Root",
+            ..Event::default()
+        };
+        let details = Details {
+            kind: Kind::of(provider),
+            event: &event,
+            shown: &["", "-"],
+            claim: Some("Claim"),
+        };
+        details.line()
     }
 
     #[test]
@@ -328,9 +327,10 @@ mod tests {
         let fields = [("#text", "t")];
         let event = Details {
             kind: Kind::Other,
-            event_id: 1,
-            root: "",
-            fields: &fields,
+            event: &Event {
+                fields: &fields,
+                ..Event::default()
+            },
             shown: &[],
             claim: None,
         };

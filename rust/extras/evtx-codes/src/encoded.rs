@@ -45,7 +45,8 @@ pub fn decoded_texts(value: &str) -> Vec<DecodedText> {
 fn add(outer: &str, encodings: &str, depth: usize, left: &mut usize, found: &mut Vec<DecodedText>) {
     for run in RUNS.find_iter(outer) {
         let run = &outer[run.range()];
-        let bytes = [("hex", hex(run)), ("base64", base64::bytes(run))];
+        let digits = run.strip_prefix("0x").unwrap_or(run);
+        let bytes = [("hex", bytes_of_hex(digits)), ("base64", base64::bytes(run))];
         let text = bytes.into_iter().find_map(|(name, bytes)| {
             let bytes = bytes?;
             let plain = text(&bytes).map(|text| (name.to_owned(), text));
@@ -65,8 +66,8 @@ fn add(outer: &str, encodings: &str, depth: usize, left: &mut usize, found: &mut
 }
 
 /// The bytes of hexadecimal digits.
-fn hex(run: &str) -> Option<Vec<u8>> {
-    let (pairs, []) = run.strip_prefix("0x").unwrap_or(run).as_bytes().as_chunks::<2>() else {
+pub(crate) fn bytes_of_hex(digits: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = digits.as_bytes().as_chunks::<2>() else {
         return None;
     };
     let digit = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);

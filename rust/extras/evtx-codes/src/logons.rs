@@ -116,7 +116,7 @@ impl<'a> LogonStep<'a> {
 
     /// What an event says about a logon session; `None` if it says nothing.
     pub fn read(provider: &str, event_id: u32, fields: &Fields<'a>, user_sid: Option<&'a str>) -> Option<Self> {
-        let listed = list().of.get(&folded(provider))?.get(&event_id)?;
+        let listed = list().get(&folded(provider))?.get(&event_id)?;
         listed.iter().find_map(|listed| listed.read(fields, user_sid))
     }
 }
@@ -181,39 +181,34 @@ impl Listed {
     }
 }
 
-/// The list.
-#[derive(Default)]
-struct Logons {
-    /// The events of each provider, by ID.
-    of: HashMap<String, HashMap<u32, Vec<Listed>>>,
-}
+/// The events of each provider, by ID.
+type Logons = HashMap<String, HashMap<u32, Vec<Listed>>>;
 
-impl Logons {
-    /// `None` if the text has another form than its comment says.
-    fn parse(text: &'static str) -> Option<Self> {
-        let patterns = patterns(text)?;
-        let mut all = Logons::default();
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let columns: Vec<_> = line.split('\t').collect();
-            let &[_, provider, event_id, ..] = &columns[..] else {
-                return None;
-            };
-            let of_provider = all.of.entry(folded(provider)).or_default();
-            let of_event = of_provider.entry(event_id.parse().ok()?).or_default();
-            of_event.push(Listed::parse(&columns, &patterns)?);
-        }
-        Some(all)
+/// `None` if the text has another form than its comment says.
+fn parse(text: &'static str) -> Option<Logons> {
+    let patterns = patterns(text)?;
+    let mut all = Logons::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<_> = line.split('\t').collect();
+        let &[_, provider, event_id, ..] = &columns[..] else {
+            return None;
+        };
+        let of_provider = all.entry(folded(provider)).or_default();
+        let of_event = of_provider.entry(event_id.parse().ok()?).or_default();
+        of_event.push(Listed::parse(&columns, &patterns)?);
     }
+    Some(all)
 }
 
+/// The list.
 fn list() -> &'static Logons {
     static LOGONS: OnceLock<Logons> = OnceLock::new();
-    LOGONS.get_or_init(|| Logons::parse(LIST).unwrap_or_default())
+    LOGONS.get_or_init(|| parse(LIST).unwrap_or_default())
 }
 
 /// The providers of events of logon sessions in small letters, and the IDs of these events, in order.
 pub fn logon_events() -> (Vec<&'static str>, Vec<u32>) {
-    let of = &list().of;
+    let of = list();
     let mut providers: Vec<_> = of.keys().map(String::as_str).collect();
     let mut ids: Vec<_> = of.values().flat_map(HashMap::keys).copied().collect();
     providers.sort_unstable();
@@ -239,13 +234,8 @@ mod tests {
                 .clone()
                 .all(|line| sources.contains(&line.split('\t').nth(5).unwrap_or_default()))
         );
-        let listed = list()
-            .of
-            .values()
-            .flat_map(HashMap::values)
-            .map(Vec::len)
-            .sum::<usize>();
-        assert_eq!(listed, lines.count());
+        let listed = list().values().flat_map(HashMap::values).map(Vec::len);
+        assert_eq!(listed.sum::<usize>(), lines.count());
         let (providers, ids) = logon_events();
         assert!(providers.contains(&"mssqlserver") && ids.contains(&4624));
     }

@@ -70,9 +70,7 @@ fn at<'a>(sources: &Sources, position: usize, fields: &Fields<'a>) -> Option<&'a
 fn detail<'a>(sources: &[Source], kind: Kind, event: &Event<'a>) -> Option<Cow<'a, str>> {
     let details = Details {
         kind,
-        event_id: event.event_id,
-        root: event.element,
-        fields: event.fields,
+        event,
         shown: &[],
         claim: None,
     };
@@ -191,28 +189,17 @@ impl Roles<'_> {
                 .is_some_and(|prefix| prefix.eq_ignore_ascii_case("::ffff:"))
         };
         let mapped = host.filter(mapped);
-        let others = [
+        // A SID of Windows has one name in the time line, and the event can have another one.
+        let is_other = self.account.is_some() && self.user_sid.is_some_and(is_of_windows);
+        let own = [full_name.as_deref(), account, self.account, self.domain].map(|name| name.filter(|_| !is_other));
+        let [full_name, account, name, domain] = own;
+        let shown = [
+            Some(""),
+            Some("-"),
+            Some(NO_GUID),
+            Some(event.computer),
             self.process,
             self.remote_host.as_deref(),
-            full_name.as_deref(),
-            account,
-            self.account,
-            self.domain,
-            mapped,
-        ];
-        let [process, host, mut full_name, mut account, mut name, mut domain, mapped] =
-            others.map(Option::unwrap_or_default);
-        // Such a SID has one name in the time line, and the event can have another one.
-        if self.account.is_some() && self.user_sid.is_some_and(is_of_windows) {
-            (full_name, account, name, domain) = ("", "", "", "");
-        }
-        let shown = [
-            "",
-            "-",
-            NO_GUID,
-            event.computer,
-            process,
-            host,
             full_name,
             account,
             name,
@@ -221,10 +208,8 @@ impl Roles<'_> {
         ];
         let details = Details {
             kind,
-            event_id: event.event_id,
-            root: event.element,
-            fields: event.fields,
-            shown: &shown,
+            event,
+            shown: &shown.map(Option::unwrap_or_default),
             claim,
         };
         details.line()

@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use evtx_format::value::text::Escaping;
-use evtx_format::value::{Scalar, Value, ValueType};
+use evtx_format::value::{Scalar, Value, ValueType, parse};
 
 use crate::row::{Field, ValueMap};
 
@@ -119,7 +119,7 @@ impl Insertion<'_> {
             },
             out_type::SOCKET_ADDRESS => match self {
                 Insertion::Value(value) => push_socket_address(out, value.bytes)?,
-                Insertion::Text(text) => push_socket_address(out, &bytes_of_hex(text)?)?,
+                Insertion::Text(text) => push_socket_address(out, &parse::bytes(text)?)?,
             },
             _ => return None,
         }
@@ -241,17 +241,6 @@ fn push_socket_address(out: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
         _ => return None,
     }
     Some(())
-}
-
-fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
-        return None;
-    };
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    pairs
-        .iter()
-        .map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?))
-        .collect()
 }
 
 #[cfg(test)]
