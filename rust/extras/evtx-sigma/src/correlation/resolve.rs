@@ -4,6 +4,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::fields::{RulePlan, Target, plans};
 use super::model::{Correlation, Reference};
+use crate::about::About;
 use crate::error::{LoadError, Problem};
 use crate::limits::Limits;
 use crate::rule::Rule;
@@ -158,25 +159,15 @@ impl Names {
                 by_name.entry(name.to_ascii_lowercase()).or_insert(target);
             }
         };
-        let numbered = |index: usize| index as u32;
-        let of_correlations = |index| Target::Correlation(numbered(index));
-        correlations
-            .iter()
-            .enumerate()
-            .for_each(|(index, one)| put(&one.about.id, of_correlations(index)));
-        let of_rules = |index| Target::Rule(numbered(index));
-        rules
-            .iter()
-            .enumerate()
-            .for_each(|(index, one)| put(&one.about.id, of_rules(index)));
-        correlations
-            .iter()
-            .enumerate()
-            .for_each(|(index, one)| put(&one.about.name, of_correlations(index)));
-        rules
-            .iter()
-            .enumerate()
-            .for_each(|(index, one)| put(&one.about.name, of_rules(index)));
+        let names: [fn(&About) -> &Option<String>; 2] = [|about| &about.id, |about| &about.name];
+        for name in names {
+            for (index, one) in (0..).zip(correlations) {
+                put(name(&one.about), Target::Correlation(index));
+            }
+            for (index, one) in (0..).zip(rules) {
+                put(name(&one.about), Target::Rule(index));
+            }
+        }
         let identities = rules.iter().enumerate();
         let by_identity = identities
             .map(|(index, rule)| (rule.identity.number(), index as u32))
