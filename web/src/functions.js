@@ -97,22 +97,22 @@ export const withAdvice = (error) => error.replace(/(?:\w+ )*?Function with name
 const MACROS = [
   '"->"(json, path) AS json_extract(json, path)',
   '"->>"(json, path) AS json_extract_string(json, path)',
-  "evtx_code_name(source, code) AS evtx_web_code('name', source, code::VARCHAR)",
-  "evtx_code_names(source, code) AS CAST(evtx_web_code('names', source, code::VARCHAR) AS VARCHAR[])",
-  "evtx_code_meaning(source, code) AS evtx_web_code('meaning', source, code::VARCHAR)",
-  "evtx_code_text(source, code) AS evtx_web_code('text', source, code::VARCHAR)",
-  `evtx_event_roles(provider, event_id, event_data, user_data, computer, user_sid) AS CAST(evtx_web_roles(
+  "evtx_code_name(source, code) AS evtx_web_code_name(source, code::VARCHAR)",
+  "evtx_code_names(source, code) AS CAST(evtx_web_code_names(source, code::VARCHAR) AS VARCHAR[])",
+  "evtx_code_meaning(source, code) AS evtx_web_code_meaning(source, code::VARCHAR)",
+  "evtx_code_text(source, code) AS evtx_web_code_text(source, code::VARCHAR)",
+  `evtx_event_roles(provider, event_id, event_data, user_data, computer, user_sid) AS CAST(evtx_web_event_roles(
      provider, event_id::VARCHAR, ${pairs("event_data")},
      user_data::VARCHAR, computer, user_sid) AS STRUCT(
        event VARCHAR, topic VARCHAR, level VARCHAR, account VARCHAR, domain VARCHAR, user_sid VARCHAR, remote_host VARCHAR,
        process VARCHAR, target VARCHAR, detail VARCHAR, details VARCHAR, claims_own_name BOOLEAN, is_windows BOOLEAN))`,
-  `evtx_user_data_fields(user_data) AS CAST(evtx_web_user_data(user_data::VARCHAR) AS
+  `evtx_user_data_fields(user_data) AS CAST(evtx_web_user_data_fields(user_data::VARCHAR) AS
      STRUCT(element VARCHAR, attributes MAP(VARCHAR, VARCHAR), fields MAP(VARCHAR, VARCHAR)))`,
-  `evtx_decoded_texts(fields) AS CAST(evtx_web_decoded(
+  `evtx_decoded_texts(fields) AS CAST(evtx_web_decoded_texts(
      ${pairs("fields")}) AS STRUCT(field VARCHAR, encoding VARCHAR, text VARCHAR)[])`,
   // The report itself says if the browser does not know the time zone.
   "evtx_checked_time_zone(time_zone) AS time_zone",
-  "evtx_other_machine(host, computer, written_by) AS evtx_web_machine(host::VARCHAR, computer::VARCHAR, written_by::VARCHAR)",
+  "evtx_other_machine(host, computer, written_by) AS evtx_web_other_machine(host::VARCHAR, computer::VARCHAR, written_by::VARCHAR)",
   `evtx_record_stamp(${RECORD.join(", ")}) AS list_transform([CAST(evtx_web_record_stamp(${recordTexts}) AS STRUCT(
        digest HUGEINT, old_time BIGINT, new_time BIGINT, wake_time BIGINT, is_late BOOLEAN, old_host VARCHAR, new_host VARCHAR, own_sid VARCHAR))],
      lambda x: {digest: x.digest, old_time: make_timestamp_ns(x.old_time), new_time: make_timestamp_ns(x.new_time), wake_time: make_timestamp_ns(x.wake_time),
@@ -164,7 +164,7 @@ const MACROS = [
 export function defineFunctions(define, ask, run) {
   // Errors name what the page has.
   definitions = JSON.parse(new TextDecoder().decode(ask({ do: "definitions" })));
-  for (const name of ["code", "roles", "record_names", "record_stamp", "log_places", "logon_step", "logon_sessions", "machines", "account_names", "fact_row", "fact_list", "start_list", "user_data", "machine", "decoded"]) {
+  for (const name of ["code_name", "code_names", "code_meaning", "code_text", "event_roles", "record_names", "record_stamp", "log_places", "logon_step", "logon_sessions", "machines", "account_names", "fact_row", "fact_list", "start_list", "user_data_fields", "other_machine", "decoded_texts"]) {
     define(`evtx_web_${name}`, (bytes, rows, count) => ask({ do: "function", name, count }, bytes));
   }
   define("json_extract", ofTexts((json, path) => JSON.stringify(valueAt(json, path))));

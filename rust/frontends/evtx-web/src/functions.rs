@@ -1,9 +1,9 @@
 //! The functions that the macros call, for many rows at a time.
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
 use arrow_array::{Array, downcast_primitive_array};
 use arrow_schema::DataType;
-use evtx_codes::{Answer, Code, Lookup};
 use evtx_ffi::{Caller, ScalarFunction, scalar_functions};
 use evtx_format::Interrupt;
 use evtx_scan::LocalStorage;
@@ -12,24 +12,6 @@ use crate::columns::Column;
 
 /// The length of NULL among packed texts.
 const NULL: u32 = u32::MAX;
-
-/// Functions of the extension, by the names that the page has for them.
-const FUNCTIONS: [(&str, &str); 14] = [
-    ("account_names", "evtx_account_names"),
-    ("decoded", "evtx_decoded_texts"),
-    ("fact_list", "evtx_fact_list"),
-    ("fact_row", "evtx_fact_row"),
-    ("log_places", "evtx_log_places"),
-    ("logon_sessions", "evtx_logon_sessions"),
-    ("logon_step", "evtx_logon_step"),
-    ("machine", "evtx_other_machine"),
-    ("machines", "evtx_machines"),
-    ("record_names", "evtx_record_names"),
-    ("record_stamp", "evtx_record_stamp"),
-    ("roles", "evtx_event_roles"),
-    ("start_list", "evtx_start_list"),
-    ("user_data", "evtx_user_data_fields"),
-];
 
 /// Packed texts: before each its length in bytes, in 4 bytes from the lowest; NULL is a length alone.
 struct Packed<'b>(&'b [u8]);
@@ -51,29 +33,19 @@ impl<'b> Iterator for Packed<'b> {
     }
 }
 
-/// Calls a function for rows of packed arguments, and returns its packed results.
-///
-/// - `code`, for a lookup (`name`, `names`, `meaning` or `text`), the name of a table and a code: what the table has for the
-///   code. Names are a list as DuckDB writes it.
-/// - those of [`FUNCTIONS`], for the arguments of the function of the extension: its results, as DuckDB casts them. A [`Column`] reads the
-///   arguments. Times are in nanoseconds.
+/// Calls a function of the extension, by its name without `evtx_`, for rows of packed arguments. Returns its packed results, as DuckDB
+/// casts them. A [`Column`] reads the arguments. Times are in nanoseconds.
 ///
 /// # Errors
 /// A text if there is no such function or no such table.
 pub(crate) fn call(name: &str, count: usize, input: &[u8]) -> Result<Vec<u8>, String> {
     let texts: Vec<_> = Packed(input).collect();
     let rows = texts.chunks(count.max(1));
-    let results: Vec<Option<String>> = match name {
-        "code" => rows.map(code_of).collect::<Result<_, _>>()?,
-        name => {
-            let known = FUNCTIONS.iter().find(|(known, _)| *known == name);
-            let mut all = scalar_functions().iter();
-            let function = known.and_then(|(_, of)| all.find(|function| function.name == *of));
-            results_of(function.ok_or_else(|| format!("there is no function {name}"))?, rows)?
-        }
-    };
+    let is_it = |function: &&ScalarFunction| function.name.strip_prefix("evtx_") == Some(name);
+    let function = scalar_functions().iter().find(is_it);
+    let function = function.ok_or_else(|| format!("there is no function {name}"))?;
     let mut out = Vec::new();
-    for result in results {
+    for result in results_of(function, rows)? {
         let len = result.as_ref().map_or(NULL, |text| text.len() as u32);
         out.extend(len.to_le_bytes());
         out.extend(result.unwrap_or_default().into_bytes());
@@ -100,13 +72,21 @@ fn results_of<'t>(
     // SAFETY: the columns have the types of the parameters, and they live until the call has ended, as their texts do.
     let results = unsafe { function.thread().call(&vectors, caller) };
     let results = results.map_err(|error| error.text().to_owned())?;
-    let value = |row| match results.data_type() {
-        DataType::Utf8View => results
-            .is_valid(row)
-            .then(|| results.as_string_view().value(row).to_owned()),
-        _ => results.is_valid(row).then(|| shown(&results, row)),
-    };
-    Ok((0..results.len()).map(value).collect())
+    let value = |row| text(&results, row).map_or_else(|| shown(&results, row), str::to_owned);
+    let rows = 0..results.len();
+    Ok(rows.map(|row| results.is_valid(row).then(|| value(row))).collect())
+}
+
+/// The value, if it is a text.
+fn text(values: &dyn Array, row: usize) -> Option<&str> {
+    match values.data_type() {
+        DataType::Utf8View => Some(values.as_string_view().value(row)),
+        DataType::Dictionary(..) => {
+            let texts = values.as_dictionary::<Int32Type>();
+            text(texts.values(), texts.key(row)?)
+        }
+        _ => None,
+    }
 }
 
 /// A value in a nested value, as DuckDB casts it.
@@ -135,25 +115,8 @@ fn shown(values: &dyn Array, row: usize) -> String {
             let columns: Vec<_> = columns.map(|(field, column)| format!("'{}': {}", field.name(), shown(column, row))).collect();
             format!("{{{}}}", columns.join(", "))
         }
-        _ => quoted(values.as_string_view().value(row)),
+        _ => quoted(text(values, row).unwrap_or_default()),
     )
-}
-
-fn code_of(row: &[Option<&str>]) -> Result<Option<String>, String> {
-    let &[Some(lookup), Some(table), Some(code)] = row else {
-        return Ok(None);
-    };
-    let lookup = Lookup::named(lookup);
-    let source = lookup.source(table)?;
-    Ok(match lookup.answer(source, Code::Text(code)) {
-        Answer::Null => None,
-        Answer::Text(text) => Some(text.into_owned()),
-        Answer::List(texts) => Some(list(texts.iter().map(|text| quoted(text)))),
-    })
-}
-
-fn list(items: impl Iterator<Item = String>) -> String {
-    format!("[{}]", items.collect::<Vec<_>>().join(", "))
 }
 
 /// A text in a nested value, as DuckDB casts it back.
@@ -182,31 +145,20 @@ mod tests {
 
     #[test]
     fn a_row_has_a_result_each_and_null_has_none() {
-        let rows = [
-            Some("name"),
-            Some("logon_type"),
-            Some("3"),
-            Some("name"),
-            Some("logon_type"),
-            None,
-        ];
-        assert_eq!(called("code", 3, &rows), [Some("Network".to_owned()), None]);
-        let names = called(
-            "code",
-            3,
-            &[Some("names"), Some("privilege"), Some("SeDebugPrivilege \"x\"")],
-        );
+        let rows = [Some("logon_type"), Some("3"), Some("logon_type"), None];
+        assert_eq!(called("code_name", 2, &rows), [Some("Network".to_owned()), None]);
+        let names = called("code_names", 2, &[Some("privilege"), Some("SeDebugPrivilege \"x\"")]);
         assert!(
             names[0].as_ref().is_none_or(|list| list.starts_with("[\"")),
             "{names:?}"
         );
-        let error = call("code", 3, &packed(&[Some("name"), Some("nothing"), Some("3")])).unwrap_err();
+        let error = call("code_name", 2, &packed(&[Some("nothing"), Some("3")])).unwrap_err();
         assert!(error.starts_with("unknown table of codes 'nothing'"), "{error}");
         assert_eq!(
             call("nothing", 1, &packed(&[None])).unwrap_err(),
             "there is no function nothing"
         );
-        assert_eq!(call("code", 3, &[1, 2, 3]), Ok(Vec::new()));
+        assert_eq!(call("code_name", 2, &[1, 2, 3]), Ok(Vec::new()));
     }
 
     #[test]
@@ -216,7 +168,7 @@ mod tests {
             assert_eq!(items(damaged), [], "{damaged}");
         }
         let row = [Some("P"), Some("1"), Some("1:a2:=b1:c-"), None, None, Some("S-1-5-18")];
-        let roles = called("roles", 6, &row).remove(0).expect("a struct");
+        let roles = called("event_roles", 6, &row).remove(0).expect("a struct");
         assert!(
             roles.contains("'user_sid': \"S-1-5-18\", 'remote_host': NULL"),
             "{roles}"
@@ -239,8 +191,8 @@ mod tests {
     fn encoded_texts_are_a_list() {
         let row = Some("1:a16:dwBoAG8AYQBtAGkA1:b1:x1:c-");
         let expected = r#"[{'field': "a", 'encoding': "base64", 'text': "whoami"}]"#;
-        assert_eq!(called("decoded", 1, &[row]), [Some(expected.to_owned())]);
-        assert_eq!(called("decoded", 1, &[None]), [Some("[]".to_owned())]);
+        assert_eq!(called("decoded_texts", 1, &[row]), [Some(expected.to_owned())]);
+        assert_eq!(called("decoded_texts", 1, &[None]), [Some("[]".to_owned())]);
     }
 
     #[test]
@@ -364,13 +316,13 @@ mod tests {
         let json = r##"{"X": {"#attributes": {"xmlns": "u"}, "A": "q\"\\", "B": null, "C": {"d": 1}}}"##;
         let fields = r##"{"#attributes"="{\"xmlns\":\"u\"}", "A"="q\"\\", "B"=NULL, "C"="{\"d\":1}"}"##;
         let expected = format!(r#"{{'element': "X", 'attributes': {{"xmlns"="u"}}, 'fields': {fields}}}"#);
-        assert_eq!(called("user_data", 1, &[Some(json)]), [Some(expected)]);
+        assert_eq!(called("user_data_fields", 1, &[Some(json)]), [Some(expected)]);
         let two = r#"{'element': "A", 'attributes': NULL, 'fields': {"A"="1", "B"="2"}}"#;
         let rows = [Some(r#"{"A": "1", "B": "2"}"#), Some("[1]"), Some("{"), None];
         let nothing = "{'element': NULL, 'attributes': NULL, 'fields': NULL}";
         let expected = [two, nothing, nothing, nothing].map(|text| Some(text.to_owned()));
-        assert_eq!(called("user_data", 1, &rows), expected);
-        let machine = |row: &[Option<&str>]| called("machine", 3, row).remove(0);
+        assert_eq!(called("user_data_fields", 1, &rows), expected);
+        let machine = |row: &[Option<&str>]| called("other_machine", 3, row).remove(0);
         assert_eq!(
             machine(&[Some("FS01\\IPC$"), None, Some("windows")]).as_deref(),
             Some("FS01")
