@@ -1,5 +1,6 @@
 //! The builders of the columns of matches: properties of the rule, and the fields that matched.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
@@ -7,10 +8,23 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray, UInt8Array};
 use arrow_schema::ArrowError;
 use evtx_format::Numbering;
-use evtx_sigma::Matched;
 
+use crate::findings::Finding;
 use crate::rule_column::RuleColumn;
 use crate::rules::Rules;
+
+/// Builds a column of what rows report.
+pub(crate) trait FindingBuilder: Debug + Send {
+    /// Appends what a finding has, or NULL.
+    fn push(&mut self, finding: Option<&Finding>) -> Result<(), ArrowError>;
+
+    /// As [`ExtraBuilder::bytes`](evtx_arrow::ExtraBuilder::bytes).
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError>;
+}
 
 #[derive(Debug)]
 pub(crate) struct RuleBuilder {
@@ -32,12 +46,15 @@ impl RuleBuilder {
             rows: Vec::new(),
         }
     }
+}
 
-    pub(crate) fn push(&mut self, rule: Option<u32>) {
-        self.rows.push(rule);
+impl FindingBuilder for RuleBuilder {
+    fn push(&mut self, finding: Option<&Finding>) -> Result<(), ArrowError> {
+        self.rows.push(finding.map(|finding| finding.rule));
+        Ok(())
     }
 
-    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let rows = std::mem::take(&mut self.rows).into_iter();
         Ok(match self.column {
             RuleColumn::Level => {
@@ -72,26 +89,28 @@ impl MatchedBuilder {
             bytes: 0,
         }
     }
+}
 
-    /// Appends the fields of a match, or NULL. If a field is repeated with another value, its name gets a number.
-    pub(crate) fn push(&mut self, matched: Option<&Matched>) -> Result<(), ArrowError> {
+impl FindingBuilder for MatchedBuilder {
+    /// Appends the fields that matched. If a field is repeated with another value, its name gets a number.
+    fn push(&mut self, finding: Option<&Finding>) -> Result<(), ArrowError> {
         let mut names = Numbering::new(str::to_owned);
-        for (field, value) in matched.iter().flat_map(|matched| &matched.fields) {
+        for (field, value) in finding.iter().flat_map(|finding| &finding.matched.fields) {
             let (name, _) = names.take(field.clone());
             self.bytes += name.len() + value.as_ref().map_or(0, String::len);
             self.maps.keys().append_value(name);
             self.maps.values().append_option(value.as_deref());
         }
-        self.maps.append(matched.is_some())
+        self.maps.append(finding.is_some())
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(crate) fn finish(&mut self) -> ArrayRef {
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         self.bytes = 0;
-        Arc::new(self.maps.finish())
+        Ok(Arc::new(self.maps.finish()))
     }
 }
 
@@ -99,7 +118,7 @@ impl MatchedBuilder {
 mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::UInt8Type;
-    use evtx_sigma::{Placeholders, RuleForEvents, RuleSet, load_rules};
+    use evtx_sigma::{Matched, Placeholders, RuleForEvents, RuleSet, load_rules};
 
     use super::*;
 
@@ -115,12 +134,29 @@ mod tests {
         Rules::new(RuleSet::new(rules.collect()), ["f".into(), "g".into()])
     }
 
+    fn finding(rule: u32, fields: &[(&str, Option<&str>)]) -> Finding {
+        let fields = fields
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned)));
+        let matched = Matched {
+            fields: fields.collect(),
+        };
+        Finding {
+            rule,
+            matched,
+            burst: None,
+        }
+    }
+
     #[test]
     fn columns_have_the_values_of_rules_and_null() {
         let rules = Arc::new(rules());
         let column = |column| {
             let mut builder = RuleBuilder::new(Arc::clone(&rules), column);
-            [Some(1), Some(0), None].into_iter().for_each(|rule| builder.push(rule));
+            for rule in [Some(1), Some(0), None] {
+                let finding = rule.map(|rule| finding(rule, &[]));
+                builder.push(finding.as_ref()).expect("a row");
+            }
             let array = builder.finish().expect("an array");
             assert_eq!(builder.finish().expect("an array").len(), 0);
             array
@@ -149,12 +185,10 @@ mod tests {
     fn a_field_that_comes_again_gets_a_number() {
         let mut builder = MatchedBuilder::new();
         let fields = [("Data", Some("a")), ("X", None), ("Data", Some("bc"))];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.map(str::to_owned)));
-        let matched = Matched { fields: fields.into() };
-        builder.push(Some(&matched)).expect("a map");
+        builder.push(Some(&finding(0, &fields))).expect("a map");
         builder.push(None).expect("a map");
         assert_eq!(builder.bytes(), "DataaXData_1bc".len());
-        let maps = builder.finish();
+        let maps = builder.finish().expect("an array");
         assert_eq!(builder.bytes(), 0);
         let maps = maps.as_map();
         let [keys, values] = [maps.keys(), maps.values()].map(|texts| texts.as_string::<i32>().iter());

@@ -7,13 +7,15 @@ use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 
+use crate::builders::FindingBuilder;
 use crate::fields::{burst_fields, burst_record_field, burst_record_fields};
-use crate::findings::FoundBurst;
+use crate::findings::Finding;
 use crate::rule_column::RuleColumn;
 use crate::rules::Rules;
 
 #[derive(Debug)]
 pub(crate) struct BurstBuilder {
+    rules: Arc<Rules>,
     first: TimestampNanosecondBuilder,
     last: TimestampNanosecondBuilder,
     count: UInt64Builder,
@@ -30,8 +32,9 @@ pub(crate) struct BurstBuilder {
 }
 
 impl BurstBuilder {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(rules: Arc<Rules>) -> Self {
         BurstBuilder {
+            rules,
             first: TimestampNanosecondBuilder::new(),
             last: TimestampNanosecondBuilder::new(),
             count: UInt64Builder::new(),
@@ -45,9 +48,11 @@ impl BurstBuilder {
             bytes: 0,
         }
     }
+}
 
-    /// Appends a burst of rules, or NULL.
-    pub(crate) fn push(&mut self, found: Option<&FoundBurst>, rules: Option<&Rules>) {
+impl FindingBuilder for BurstBuilder {
+    fn push(&mut self, finding: Option<&Finding>) -> Result<(), ArrowError> {
+        let found = finding.and_then(|finding| finding.burst.as_deref());
         let burst = found.map(|found| &found.burst);
         self.first.append_option(burst.map(|burst| burst.first));
         self.last.append_option(burst.map(|burst| burst.last));
@@ -60,7 +65,7 @@ impl BurstBuilder {
         self.values.append(burst.is_some());
         if let Some(found) = found {
             for (&(rule, location), file) in found.burst.records.iter().zip(&found.files) {
-                let title = rules.and_then(|rules| rules.text(rule as usize, RuleColumn::Title));
+                let title = self.rules.text(rule as usize, RuleColumn::Title);
                 self.bytes += title.map_or(0, str::len) + file.len();
                 self.titles.append_option(title);
                 self.files.append_value(file);
@@ -69,13 +74,14 @@ impl BurstBuilder {
         }
         self.ends.push(self.ids.values_slice().len() as i32);
         self.nulls.append(found.is_some());
+        Ok(())
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         self.bytes = 0;
         let records: Vec<ArrayRef> = vec![
             Arc::new(self.titles.finish()),

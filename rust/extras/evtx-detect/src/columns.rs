@@ -6,48 +6,41 @@ use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field};
 use evtx_arrow::{Comparable, ExtraBuilder, ExtraColumn, GroupRows, MakeArrays, ScanLayout, Table};
 
-use crate::builders::{MatchedBuilder, RuleBuilder};
+use crate::builders::{FindingBuilder, MatchedBuilder, RuleBuilder};
 use crate::bursts::BurstBuilder;
 use crate::fields::{burst_fields, level_field, matched_type, name_type};
 use crate::findings::{Finding, Found};
-use crate::rule_column::{MatchColumn, RuleColumn};
+use crate::rule_column::MatchColumn::{self, Correlation, Matched, Rule};
+use crate::rule_column::RuleColumn;
 use crate::rules::{Rules, level_number};
 use crate::source::RuleSource;
 
 /// The columns about rules in order, which come before the others in a table of matches: their names, what they are, and a
 /// sentence that describes each.
 pub(crate) const MATCH_COLUMNS: [(&str, MatchColumn, &str); 8] = [
-    ("rule_id", MatchColumn::Rule(RuleColumn::Id), "The ID of the rule."),
-    ("rule_title", MatchColumn::Rule(RuleColumn::Title), "Its title."),
+    ("rule_id", Rule(RuleColumn::Id), "The ID of the rule."),
+    ("rule_title", Rule(RuleColumn::Title), "Its title."),
     (
         "rule_level",
-        MatchColumn::Rule(RuleColumn::Level),
+        Rule(RuleColumn::Level),
         "How much it matters: `informational`, `low`, `medium`, `high` or `critical`, which compare in this order.",
     ),
     (
         "rule_status",
-        MatchColumn::Rule(RuleColumn::Status),
+        Rule(RuleColumn::Status),
         "How mature the rule is: `stable`, `test`, `experimental`, `deprecated` or `unsupported`.",
     ),
-    (
-        "tags",
-        MatchColumn::Rule(RuleColumn::Tags),
-        "Its tags, such as `attack.t1059.001`.",
-    ),
-    (
-        "rule_file",
-        MatchColumn::Rule(RuleColumn::File),
-        "The path of its file.",
-    ),
+    ("tags", Rule(RuleColumn::Tags), "Its tags, such as `attack.t1059.001`."),
+    ("rule_file", Rule(RuleColumn::File), "The path of its file."),
     (
         "matched",
-        MatchColumn::Matched,
+        Matched,
         "The fields that made the rule true, with their values, or the part of a long value around what matched; of a \
          correlation the fields that it groups by.",
     ),
     (
         "correlation",
-        MatchColumn::Correlation,
+        Correlation,
         "Of a correlation: the times of its first and last event, their number, the value that met its condition, and the \
          values and records that it counted. The other columns are those of the last event.",
     ),
@@ -85,20 +78,20 @@ pub fn table_of_matches(table: Table, rules: Arc<Rules>) -> Table {
 impl ExtraColumn for MatchColumn {
     fn field(&self, name: &str) -> Field {
         let data_type = match self {
-            MatchColumn::Rule(RuleColumn::Level) => return level_field(name),
-            MatchColumn::Rule(RuleColumn::Tags) => DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
-            MatchColumn::Rule(_) => name_type(),
-            MatchColumn::Matched => matched_type(),
-            MatchColumn::Correlation => DataType::Struct(burst_fields()),
+            Rule(RuleColumn::Level) => return level_field(name),
+            Rule(RuleColumn::Tags) => DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
+            Rule(_) => name_type(),
+            Matched => matched_type(),
+            Correlation => DataType::Struct(burst_fields()),
         };
         Field::new(name, data_type, true)
     }
 
     fn comparable(&self) -> Option<Comparable> {
         match self {
-            MatchColumn::Rule(RuleColumn::Level) => Some(Comparable::Number(level_number)),
-            MatchColumn::Rule(RuleColumn::Tags) | MatchColumn::Matched | MatchColumn::Correlation => None,
-            MatchColumn::Rule(_) => Some(Comparable::Text),
+            Rule(RuleColumn::Level) => Some(Comparable::Number(level_number)),
+            Rule(RuleColumn::Tags) | Matched | Correlation => None,
+            Rule(_) => Some(Comparable::Text),
         }
     }
 
@@ -106,71 +99,25 @@ impl ExtraColumn for MatchColumn {
         let rules = scan.source().map(RuleSource::rules);
         let rules = rules.map_or_else(|| Rules::none().into(), Arc::clone);
         match self {
-            MatchColumn::Rule(column) => Box::new(OfRule(RuleBuilder::new(rules, *column))),
-            MatchColumn::Matched => Box::new(OfMatch(MatchedBuilder::new())),
-            MatchColumn::Correlation => Box::new(OfBurst(BurstBuilder::new(), rules)),
+            Rule(column) => Box::new(OfFindings(RuleBuilder::new(rules, *column))),
+            Matched => Box::new(OfFindings(MatchedBuilder::new())),
+            Correlation => Box::new(OfFindings(BurstBuilder::new(rules))),
         }
     }
 }
 
-fn findings<'g>(rows: &GroupRows<'g>) -> impl Iterator<Item = Option<&'g Finding>> {
-    let found: &[Option<Finding>] = rows.found::<Found>().map_or(&[], Vec::as_slice);
-    found.iter().map(Option::as_ref)
-}
-
+/// A column of what rows report.
 #[derive(Debug)]
-struct OfRule(RuleBuilder);
+struct OfFindings<B>(B);
 
-impl ExtraBuilder for OfRule {
+impl<B: FindingBuilder> ExtraBuilder for OfFindings<B> {
     fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError> {
-        findings(rows).for_each(|finding| self.0.push(finding.map(|finding| finding.rule)));
-        Ok(())
-    }
-
-    fn push_bare(&mut self) -> Result<(), ArrowError> {
-        self.0.push(None);
-        Ok(())
-    }
-
-    fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        self.0.finish()
-    }
-}
-
-#[derive(Debug)]
-struct OfMatch(MatchedBuilder);
-
-impl ExtraBuilder for OfMatch {
-    fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError> {
-        findings(rows).try_for_each(|finding| self.0.push(finding.map(|finding| &finding.matched)))
+        let found: &[Option<Finding>] = rows.found::<Found>().map_or(&[], Vec::as_slice);
+        found.iter().try_for_each(|finding| self.0.push(finding.as_ref()))
     }
 
     fn push_bare(&mut self) -> Result<(), ArrowError> {
         self.0.push(None)
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
-
-    fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(self.0.finish())
-    }
-}
-
-#[derive(Debug)]
-struct OfBurst(BurstBuilder, Arc<Rules>);
-
-impl ExtraBuilder for OfBurst {
-    fn push(&mut self, rows: &GroupRows<'_>) -> Result<(), ArrowError> {
-        let bursts = findings(rows).map(|finding| finding?.burst.as_deref());
-        bursts.for_each(|burst| self.0.push(burst, Some(&self.1)));
-        Ok(())
-    }
-
-    fn push_bare(&mut self) -> Result<(), ArrowError> {
-        self.0.push(None, None);
-        Ok(())
     }
 
     fn bytes(&self) -> usize {

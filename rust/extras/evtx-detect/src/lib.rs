@@ -24,7 +24,9 @@ pub use collected::LoadedRules;
 pub use columns::{RuleColumnReference, rule_reference, table_of_matches};
 pub use fields::{ENUMS, enum_of, level_field};
 pub use loading::RULE_FILES;
-pub use rows::{EventRow, EventValue, Findings, Hit, HitRule, RowMatcher, event_fields, findings_field};
+pub use rows::{
+    EventRow, EventValue, Findings, Hit, HitRule, RowMatcher, event_fields, finding_fields, findings_field,
+};
 pub use rule_row::RuleRow;
 pub use rules::Rules;
 pub use settings::{OF_MATCHES, OF_RULES, RuleSettings};

@@ -5,5 +5,5 @@ mod findings;
 mod matcher;
 
 pub use event::{EventRow, EventValue, event_fields};
-pub use findings::{Findings, Hit, HitRule, findings_field};
+pub use findings::{Findings, Hit, HitRule, finding_fields, findings_field};
 pub use matcher::RowMatcher;

@@ -7,13 +7,13 @@ use std::sync::atomic::AtomicUsize;
 use arrow_array::builder::{StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, ListArray, StringArray, StructArray};
 use arrow_buffer::OffsetBuffer;
-use arrow_schema::{ArrowError, DataType, Field, Fields};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use evtx_arrow::{DecodeError, ExtraColumn};
 use evtx_format::Interrupt;
 use evtx_sigma::correlation::RecordLocation;
 use evtx_sigma::{Hits, Level};
 
-use crate::builders::MatchedBuilder;
+use crate::builders::{FindingBuilder, MatchedBuilder};
 use crate::bursts::BurstBuilder;
 use crate::columns::MATCH_COLUMNS;
 use crate::findings::{Finding, FoundBurst, without_time};
@@ -24,39 +24,22 @@ use crate::rules::Rules;
 /// with the level as text; then `row`, of a burst the index of its last [`Hit`]; then `error`, why a correlation could not be
 /// evaluated.
 pub fn findings_field() -> Field {
+    Field::new("found", DataType::List(found_item()), true)
+}
+
+fn found_item() -> FieldRef {
+    Arc::new(Field::new_list_field(DataType::Struct(finding_fields()), true))
+}
+
+/// The fields of these structs.
+pub fn finding_fields() -> Fields {
+    let text = |name| Field::new(name, DataType::Utf8, true);
     let of_rule = MATCH_COLUMNS.iter().map(|(name, column, _)| match column {
         MatchColumn::Rule(RuleColumn::Tags) | MatchColumn::Matched | MatchColumn::Correlation => column.field(name),
-        MatchColumn::Rule(_) => text(name),
+        MatchColumn::Rule(_) => text(*name),
     });
     let others = [Field::new("row", DataType::UInt64, true), text("error")];
-    list_of("found", of_rule.chain(others).collect())
-}
-
-fn text(name: &str) -> Field {
-    Field::new(name, DataType::Utf8, true)
-}
-
-fn list_of(name: &str, fields: Fields) -> Field {
-    let item = Field::new_list_field(DataType::Struct(fields), true);
-    Field::new(name, DataType::List(item.into()), true)
-}
-
-/// The lists of an array of structs with these columns; `ends` has 0, and the end of each row.
-fn lists(columns: Vec<ArrayRef>, field: Field, ends: Vec<i32>) -> Result<ArrayRef, ArrowError> {
-    let DataType::List(item) = field.data_type() else {
-        return Err(ArrowError::SchemaError("no list".to_owned()));
-    };
-    let DataType::Struct(fields) = item.data_type() else {
-        return Err(ArrowError::SchemaError("no struct".to_owned()));
-    };
-    let structs = StructArray::try_new(fields.clone(), columns, None)?;
-    let ends = OffsetBuffer::new(ends.into());
-    Ok(Arc::new(ListArray::try_new(
-        Arc::clone(item),
-        ends,
-        Arc::new(structs),
-        None,
-    )?))
+    of_rule.chain(others).collect()
 }
 
 /// The findings of some rows.
@@ -80,7 +63,7 @@ impl Findings {
             rules: Arc::clone(rules),
             found: Vec::new(),
             matched: MatchedBuilder::new(),
-            bursts: BurstBuilder::new(),
+            bursts: BurstBuilder::new(Arc::clone(rules)),
             rows: UInt64Builder::new(),
             errors: StringBuilder::new(),
             files: Vec::new(),
@@ -102,8 +85,8 @@ impl Findings {
         let burst = finding.and_then(|finding| finding.burst.as_deref());
         let (file, why) = refused.unzip();
         self.found.push(finding.map(|finding| finding.rule));
-        self.matched.push(finding.map(|finding| &finding.matched))?;
-        self.bursts.push(burst, Some(&self.rules));
+        self.matched.push(finding)?;
+        self.bursts.push(finding)?;
         self.rows.append_option(burst.map(|found| found.burst.location.offset));
         self.errors.append_option(why);
         self.files.push(file.flatten());
@@ -190,13 +173,20 @@ impl Findings {
             columns.push(match source {
                 MatchColumn::Rule(RuleColumn::Tags) => Arc::new(rules.tag_lists(self.found.iter().copied())),
                 MatchColumn::Rule(of_rule) => column(of_rule),
-                MatchColumn::Matched => self.matched.finish(),
+                MatchColumn::Matched => self.matched.finish()?,
                 MatchColumn::Correlation => self.bursts.finish()?,
             });
         }
         columns.push(Arc::new(self.rows.finish()));
         columns.push(Arc::new(self.errors.finish()));
-        lists(columns, findings_field(), self.ends)
+        let structs = StructArray::try_new(finding_fields(), columns, None)?;
+        let ends = OffsetBuffer::new(self.ends.into());
+        Ok(Arc::new(ListArray::try_new(
+            found_item(),
+            ends,
+            Arc::new(structs),
+            None,
+        )?))
     }
 }
 
