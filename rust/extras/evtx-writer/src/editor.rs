@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::tree::Element;
+use evtx_format::binxml::tree::{Element, Node, push_nodes};
 use evtx_format::binxml::{Fragment, Reader};
+use evtx_format::value::text::Escaping;
 use uuid::Builder;
 
 use crate::chunk::Chunk;
-use crate::copy::{STRING, copy_definition, copy_stream};
+use crate::copy::{MAX_RECORD, STRING, copy_definition, copy_stream};
 use crate::error::WriteError;
 use crate::record::{CutRecord, begin, finish};
 use crate::source::{Result, Source};
@@ -27,6 +28,13 @@ struct Editor<'e> {
 /// By what a value is known: where its bytes are.
 pub(crate) fn address(bytes: &[u8]) -> usize {
     bytes.as_ptr().addr()
+}
+
+/// The text of content.
+pub(crate) fn text_of(nodes: &[Node<'_>]) -> String {
+    let mut text = Vec::new();
+    push_nodes(&mut text, nodes, Escaping::Plain, MAX_RECORD);
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// What replaces a value that no reader sees. Elements can depend on whether it is NULL.

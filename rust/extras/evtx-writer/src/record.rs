@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use evtx_format::bytes::u64_at;
 use hashbrown::HashMap;
 
 use crate::copy::{MAX_RECORD, copy_definition, copy_stream};
@@ -165,11 +166,6 @@ impl<'a> Marks<'a> {
     pub fn pseudonyms(self) -> impl Iterator<Item = u64> + use<'a> {
         self.pseudonyms.iter().map(|mark| u64::from_le_bytes(*mark))
     }
-}
-
-/// The number at an offset, if there are as many bytes.
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
 impl<'a> CutRecord<'a> {

@@ -7,12 +7,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use evtx_format::binxml::fields::{FieldNamer, Param};
-use evtx_format::binxml::tree::{Element, Node, push_nodes};
-use evtx_format::value::text::Escaping;
+use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::value::{Scalar, Value, ValueType};
 
-use crate::copy::MAX_RECORD;
-use crate::editor::{address, edit, unseen};
+use crate::editor::{address, edit, text_of, unseen};
 use crate::error::WriteError;
 use crate::record::CutRecord;
 use crate::source::Result;
@@ -125,10 +123,7 @@ impl<'r> FieldEdits<'r> {
 
     /// The rule of an element. The copies that an array makes of an element are one field, unless they are numbered.
     fn rule_of(&self, element: &Element<'_>, siblings: &mut Siblings, is_copy: bool) -> Option<&'r Rule> {
-        let mut label = Vec::new();
-        let nodes = element.attribute("Name").unwrap_or_default();
-        push_nodes(&mut label, nodes, Escaping::Plain, MAX_RECORD);
-        let label = String::from_utf8(label).unwrap_or_default();
+        let label = text_of(element.attribute("Name").unwrap_or_default());
         let is_numbered = FieldNamer::is_numbered(element.name);
         if is_numbered && label.is_empty() {
             let param = Param(siblings.namer.next_param()).to_string();

@@ -2,12 +2,11 @@
 
 use std::rc::Rc;
 
-use evtx_format::binxml::tree::{Element, Node, push_nodes};
-use evtx_format::value::text::Escaping;
+use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::value::{Scalar, Value};
 
 use super::names::is_in;
-use crate::copy::MAX_RECORD;
+use crate::editor::text_of;
 
 /// Elements and attributes of `System` that hold numbers, GUIDs and times.
 pub(super) const SYSTEM: &str = "EventID Qualifiers Version Level Task Opcode Keywords SystemTime RawTime EventRecordID ActivityID \
@@ -83,12 +82,6 @@ pub(super) fn walk<'a, E>(
         attribute: None,
     };
     position.element(root, &mut visit)
-}
-
-fn text_of(nodes: &[Node<'_>]) -> String {
-    let mut text = Vec::new();
-    push_nodes(&mut text, nodes, Escaping::Plain, MAX_RECORD);
-    String::from_utf8(text).unwrap_or_default()
 }
 
 impl<'a> Position<'a> {
