@@ -139,7 +139,7 @@ unsafe extern "C" fn init(info: duckdb_copy_function_global_init_info) {
         let (path, statement, context) = unsafe {
             let path = text_of(duckdb_copy_function_global_init_get_file_path(info));
             let statement = &*duckdb_copy_function_global_init_get_bind_data(info).cast::<Statement>();
-            let context = Context::owned(duckdb_copy_function_global_init_get_client_context(info));
+            let context = Context(duckdb_copy_function_global_init_get_client_context(info));
             (path, statement, context)
         };
         let fields = statement.schema.fields().iter();
@@ -170,10 +170,7 @@ unsafe extern "C-unwind" fn sink(info: duckdb_copy_function_sink_info, input: du
     // SAFETY: the data is that of the bind, and the context belongs to the caller.
     let (statement, context) = unsafe {
         let statement = &*duckdb_copy_function_sink_get_bind_data(info).cast::<Statement>();
-        (
-            statement,
-            Context::owned(duckdb_copy_function_sink_get_client_context(info)),
-        )
+        (statement, Context(duckdb_copy_function_sink_get_client_context(info)))
     };
     let rows = Rows::copy(input, &statement.columns);
     guarded(duckdb_copy_function_sink_set_error, info, || {
@@ -195,7 +192,7 @@ unsafe extern "C" fn finalize(info: duckdb_copy_function_finalize_info) {
         let (target, statement, context) = unsafe {
             let target = &*duckdb_copy_function_finalize_get_global_state(info).cast::<Mutex<Target>>();
             let statement = &*duckdb_copy_function_finalize_get_bind_data(info).cast::<Statement>();
-            let context = Context::owned(duckdb_copy_function_finalize_get_client_context(info));
+            let context = Context(duckdb_copy_function_finalize_get_client_context(info));
             (target, statement, context)
         };
         let interrupts = Interrupts::new(context, statement.probe.clone());

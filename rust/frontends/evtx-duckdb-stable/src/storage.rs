@@ -50,11 +50,6 @@ impl Context {
         Context(context)
     }
 
-    /// The connection of a context that belongs to the caller.
-    pub(crate) fn owned(context: duckdb_client_context) -> Self {
-        Context(context)
-    }
-
     /// The text of a setting; empty if there is none.
     pub(crate) fn setting(&self, name: &CStr) -> String {
         let mut scope = 0;

@@ -28,27 +28,20 @@ pub(crate) fn lists() -> Vec<(&'static str, String)> {
         (name, "VARCHAR") => format!("{name}: {name}::VARCHAR"),
         (name, sql_type) => format!("{name}: TRY_CAST({name} AS {sql_type})"),
     };
+    let numbers = |numbers: &[u32]| list(numbers.iter().map(u32::to_string));
+    let texts = |texts: &[&str]| list(texts.iter().map(|text| literal(text)));
     let (providers, ids) = logon_events();
     let (providers_of_topics, ids_of_topics) = events_of_topics();
     vec![
-        ("{{logon providers}}", list(providers.iter().map(|name| literal(name)))),
-        ("{{logon events}}", list(ids.iter().map(u32::to_string))),
+        ("{{logon providers}}", texts(&providers)),
+        ("{{logon events}}", numbers(&ids)),
         ("{{no columns}}", list(columns.iter().map(none))),
         ("{{event columns}}", list(event_fields().iter().map(cast))),
-        (
-            "{{event ids of topics}}",
-            list(ids_of_topics.iter().map(u32::to_string)),
-        ),
-        (
-            "{{providers of topics}}",
-            list(providers_of_topics.iter().map(|name| literal(name))),
-        ),
-        (
-            "{{name providers}}",
-            list(NAME_PROVIDERS.iter().map(|name| literal(name))),
-        ),
-        ("{{name events}}", list(NAME_EVENTS.iter().map(u32::to_string))),
-        ("{{topics}}", list(TOPICS.iter().map(|topic| literal(topic)))),
+        ("{{event ids of topics}}", numbers(&ids_of_topics)),
+        ("{{providers of topics}}", texts(&providers_of_topics)),
+        ("{{name providers}}", texts(&NAME_PROVIDERS)),
+        ("{{name events}}", numbers(&NAME_EVENTS)),
+        ("{{topics}}", texts(&TOPICS)),
     ]
 }
 
