@@ -1,10 +1,13 @@
 //! Errors of a scan as exceptions of Python, and as errors of an Arrow stream.
 
+use std::ffi::CString;
 use std::io;
 
 use arrow_schema::ArrowError;
 use evtx_scan::ScanError;
-use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyUserWarning, PyValueError,
+};
 use pyo3::prelude::*;
 
 use crate::signals::Signals;
@@ -27,6 +30,13 @@ pub(crate) fn exception(error: ScanError, signals: &Signals) -> PyErr {
         ScanError::File(_) | ScanError::Refused { .. } => EvtxError::new_err(text),
         ScanError::Decode(_) => PyRuntimeError::new_err(text),
     }
+}
+
+/// Shows a warning to the caller, if there is one.
+pub(crate) fn warn(py: Python<'_>, warning: Option<&str>) -> PyResult<()> {
+    let Some(warning) = warning else { return Ok(()) };
+    let text = CString::new(warning.replace('\0', " "))?;
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)
 }
 
 /// The error of a stream. A stream has no exceptions, so Ctrl-C is raised in Python again.

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::conditions::{Condition, Stated, column_index};
-use crate::errors::exception;
+use crate::errors::{exception, warn};
 use crate::signals::Signals;
 use crate::storage::{Files, PythonFiles};
 use crate::stream::{Output, ScanRows, Stream};
@@ -115,7 +115,7 @@ pub(crate) fn open(
     filesystem: Option<Py<PyAny>>,
     fields: Option<Vec<EventFieldTuple>>,
 ) -> PyResult<NativeScan> {
-    let types: Types = types.parse().map_err(PyValueError::new_err)?;
+    let types = Types::of(types)?;
     let mut arguments = arguments(Query::Records, SCAN, values)?;
     for column in columns.iter().flatten() {
         arguments.require(column);
@@ -141,10 +141,7 @@ pub(crate) fn open(
         })
     });
     let call = call.map_err(|(path, error)| raised(path.as_deref(), error, &files, &signals))?;
-    if let Some(warning) = &call.warning {
-        let text = std::ffi::CString::new(warning.replace('\0', " "))?;
-        PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyUserWarning>(), &text, 2)?;
-    }
+    warn(py, call.warning.as_deref())?;
     let every = 0..call.table.schema().fields().len();
     let scan = NativeScan {
         columns: every.len(),

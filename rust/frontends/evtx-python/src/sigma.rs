@@ -19,7 +19,7 @@ use arrow_select::take::take_record_batch;
 use arrow_select::zip::zip;
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::DecodeError;
-use evtx_detect::{Findings, Hit, RowMatcher, Rules, findings_field};
+use evtx_detect::{Findings, Hit, RowMatcher, Rules, finding_fields};
 use evtx_format::Interrupt;
 use evtx_query::{Query, rules_of_rows};
 use evtx_scan::{LocalStorage, ScanError};
@@ -27,7 +27,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-use crate::errors::exception;
+use crate::errors::{exception, warn};
 use crate::events::{EventArrays, EventColumns};
 use crate::signals::Signals;
 use crate::stream::{Rows, Stream};
@@ -67,10 +67,7 @@ pub(crate) fn load_rules(py: Python<'_>, values: &Bound<'_, PyDict>) -> PyResult
         ScanError::Input(text) => PyValueError::new_err(text),
         error => exception(error, &signals),
     })?;
-    if let Some(warning) = warning {
-        let text = std::ffi::CString::new(warning.replace('\0', " "))?;
-        PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyUserWarning>(), &text, 2)?;
-    }
+    warn(py, warning.as_deref())?;
     Ok(NativeRules { all, correlations })
 }
 
@@ -85,7 +82,7 @@ impl NativeRules {
     /// The matches of events, which have the Arrow C stream interface. `types` are those of the columns about rules.
     fn matches(&self, events: Bound<'_, PyAny>, types: &str) -> PyResult<NativeMatches> {
         let reader = reader(&events)?;
-        let types = types.parse().map_err(PyValueError::new_err)?;
+        let types = Types::of(types)?;
         Ok(NativeMatches {
             output: Arc::new(Output::of(&reader.schema(), types).map_err(PyValueError::new_err)?),
             all: Arc::clone(&self.all),
@@ -167,26 +164,14 @@ struct Output {
     schema: SchemaRef,
 }
 
-/// The fields of a finding.
-fn finding_fields() -> Vec<FieldRef> {
-    match findings_field().data_type() {
-        DataType::List(item) => match item.data_type() {
-            DataType::Struct(fields) => fields.to_vec(),
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
-    }
-}
-
 /// The number of fields of a finding that are not about its rule: its row and its error.
 const OTHERS: usize = 2;
 
 impl Output {
     fn of(events: &Schema, types: Types) -> Result<Self, String> {
         let columns = EventColumns::of(events)?;
-        let mut of_rules = finding_fields();
-        of_rules.truncate(of_rules.len() - OTHERS);
-        let of_rules = types.schema(&Schema::new(of_rules));
+        let of_rules = finding_fields();
+        let of_rules = types.schema(&Schema::new(&of_rules[..of_rules.len() - OTHERS]));
         for field in of_rules.fields() {
             if events
                 .fields()

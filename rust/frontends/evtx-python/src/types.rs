@@ -1,7 +1,6 @@
 //! The Arrow types of a scan: those of the core, plain ones, and those of Spark.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -11,6 +10,8 @@ use arrow_array::{Array, ArrayRef, Decimal128Array, PrimitiveArray, RecordBatch,
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use evtx_format::{named, named_enum};
+use pyo3::PyResult;
+use pyo3::exceptions::PyValueError;
 use uuid::Uuid;
 
 /// Spark has times in microseconds.
@@ -29,14 +30,6 @@ named_enum! {
     }
 }
 
-impl FromStr for Types {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        named("types", Types::ALL, name)
-    }
-}
-
 /// Whether a field has 128-bit integers, for which Arrow has no type.
 fn is_int128(field: &Field) -> bool {
     field.extension_type_name() == Some("arrow.opaque")
@@ -52,6 +45,11 @@ pub(crate) fn is_text(data_type: &DataType) -> bool {
 }
 
 impl Types {
+    /// Those with a name, in any case.
+    pub(crate) fn of(name: &str) -> PyResult<Self> {
+        named("types", Types::ALL, name).map_err(PyValueError::new_err)
+    }
+
     /// Converts a field of the core.
     fn field(self, field: &FieldRef) -> FieldRef {
         use DataType::{
