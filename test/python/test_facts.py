@@ -131,6 +131,19 @@ def test_a_connection_is_no_logon_after_failures(over):
         assert [any(other in fact for fact, in of_events) for of_events in found] == [False, True]
 
 
+def test_a_connection_before_a_wrong_password_is_no_logon(over):
+    """Without one, it may be. A logon over the network of the same seconds shows that the password was right."""
+    came = [(60 * at, CONNECTIONS, 1149, {"Param1": "bob", "Param2": "", "Param3": "203.0.113.9"}) for at in range(6)]
+    failed = [failure(60 * at + 5, "bob", "203.0.113.9") for at in range(6)]
+    opening = (59, SECURITY, 4624, {"TargetUserName": "bob", "LogonType": "3", "WorkstationName": "kali"})
+    columns = "level::VARCHAR, fact, source, events"
+    of = lambda *events: facts(over, sorted(events, key=lambda event: event[0]), "logons from elsewhere", columns)
+    connection, desktop = (("medium", f"{what} by remote desktop", "203.0.113.9") for what in ("Connection", "Logon"))
+    assert of(*came, *failed) == []
+    assert of(*came) == of(*came, *[failure(at + 60, "bob", "203.0.113.8") for at, *_ in failed], failure(500, "bob")) == [(*connection, 6)]
+    assert of(*came, failed[0], *failed[2:], opening) == [(*desktop, 1)]
+
+
 @pytest.mark.parametrize(("told", "address"), [
     (("Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", 131, {"ConnType": "TCP", "ClientIP": "194.61.24.102:5"}), "194.61.24.102"),
     (("Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", 140, {"IPString": "194.61.24.102"}), "194.61.24.102"),

@@ -66,7 +66,7 @@ pub fn facts<T>(
     all.extend(failed_logons::facts(&failures, &logons, interrupt)?);
     all.extend(other_logons::facts(&failures, &logons, interrupt)?);
     all.extend(sprays::facts(&failures, interrupt)?);
-    all.extend(logons::facts(&logons, interrupt)?);
+    all.extend(logons::facts(&logons, &failures, interrupt)?);
     all.extend(clock::facts(&events, interrupt)?);
     all.extend(starts::facts(&events, &rows.marks, interrupt)?);
     all.extend(gaps::facts(&events, &rows.marks, interrupt)?);
