@@ -51,6 +51,16 @@ def test_reasons_of_failures_are_told(over):
     ]
 
 
+@pytest.mark.parametrize("column", ["event_record_id", "event_record_id, record_id"])
+def test_logons_need_no_numbers_of_records(over, column):
+    """Some exports have none."""
+    events = [*(failure(at, "bob", "203.0.113.9") for at in range(6)), success(65, "bob", "203.0.113.9"), success(66, "eve", "203.0.113.9")]
+    columns = "topic::VARCHAR, fact, account, source, events, detail"
+    expected = over("evtx_facts", events, columns, "ORDER BY ALL ASC")
+    over.con.execute(f"UPDATE events SET {', '.join(f'{name} = NULL' for name in column.split(', '))}")
+    assert len(expected) == 3 and over.query("evtx_facts", columns, "ORDER BY ALL ASC") == expected
+
+
 def test_a_success_has_failures_before_and_after_it(over):
     address = "10.0.0.9"
     events = [*(failure(at, "bob", address) for at in range(6)), success(65, "bob", address), *(failure(at, "bob", address) for at in range(100, 103))]

@@ -181,12 +181,7 @@ pub(crate) struct Rows<'a> {
     /// The events of logon sessions on each machine.
     pub(crate) steps: HashMap<&'a str, Vec<LogonEvent<'a>>>,
     /// The first record at each moment of a machine that has one.
-    moments: HashMap<(&'a str, [i64; 2], u64), Record<'a>>,
-}
-
-/// The key of a moment, if all of it is known.
-fn moment(at: Moment) -> Option<([i64; 2], u64)> {
-    Some(([at.log_time?, at.time?], at.number?))
+    moments: HashMap<(&'a str, Moment), Record<'a>>,
 }
 
 impl<'a> Rows<'a> {
@@ -273,14 +268,13 @@ impl<'a> Rows<'a> {
         let digest = (told.digest >> 64) as u64;
         let at = Moment {
             log_time: place.log_time,
-            number: told.number,
+            // Some exports have no numbers of events.
+            number: told.number.or(told.record_id),
             time: told.time,
         };
         if let Some((machine, step)) = place.machine.zip(told.step()) {
-            if let Some((times, number)) = moment(at) {
-                let first = self.moments.entry((machine, times, number)).or_insert(told.record());
-                *first = told.record().min(*first);
-            }
+            let first = self.moments.entry((machine, at)).or_insert(told.record());
+            *first = told.record().min(*first);
             self.steps.entry(machine).or_default().push(LogonEvent {
                 event_id: told.event_id.unwrap_or_default(),
                 number: at.number,
@@ -335,10 +329,9 @@ impl<'a> Rows<'a> {
     ) -> impl Iterator<Item = LogonRow<'a>> {
         sessions.iter().filter_map(move |session| {
             let at = session.logon_time?;
-            let (times, number) = moment(at)?;
             let workstation = session.workstation.filter(|_| !session.claims_own_name);
             Some(LogonRow {
-                record: *self.moments.get(&(machine, times, number))?,
+                record: *self.moments.get(&(machine, at))?,
                 computer: Some(machine),
                 log_time: at.log_time,
                 account: session.user_name.as_deref(),

@@ -9,7 +9,7 @@ use evtx_format::case::fold;
 use crate::order::last;
 
 /// When a record was written. Moments compare in the order of the machine's logs. What is unknown comes last.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Moment {
     /// The time by the clock as it was set last, in nanoseconds.
     pub log_time: Option<i64>,
