@@ -197,6 +197,34 @@ def test_a_session_of_remote_desktop_is_one_logon(over):
     assert facts(over, [opening(1), connected], "logons from elsewhere", columns) == [("medium", "Network logon", "194.61.24.102", 1, "NTLM; client name kali", 2)]
 
 
+@pytest.mark.parametrize("logs", ["Security", "sessions", "both"])
+def test_each_connection_to_a_session_is_a_logon(over, logs):
+    """At its own time and from its own address."""
+    def come(at, logon_id, event_id, address):
+        fields = {"TargetUserName": "bob", "TargetDomainName": "CORP", "LogonType": "10", "IpAddress": address, "TargetLogonId": logon_id, "AuthenticationPackageName": "Negotiate"}
+        of_sessions = (at + 1, SESSIONS, event_id, {"User": "CORP\\bob", "SessionID": "2", "Address": address})
+        return [(at, SECURITY, 4624, fields)] * (logs != "sessions") + [of_sessions] * (logs != "Security")
+
+    events = come(0, "0xa1", 21, "10.0.0.5") + [(50, SESSIONS, 24, {"User": "CORP\\bob", "SessionID": "2", "Address": "10.0.0.5"})] * (logs != "Security")
+    events += [failure(100 + at, "bob", "203.0.113.9") for at in range(20)] + come(200, "0xb1", 25, "203.0.113.9")
+    columns = "level::VARCHAR, fact, source, events, second(first), detail"
+    late, method = logs == "sessions", None if logs == "sessions" else "Negotiate"
+    assert facts(over, events, "logons from elsewhere", columns) == [
+        ("low", "Logon by remote desktop", "10.0.0.5", 1, late, method), ("medium", "Logon by remote desktop", "203.0.113.9", 1, 20 + late, method)]  # fmt: skip
+    assert facts(over, events, "failed logons", "level::VARCHAR, fact") == [("high", logons_failed(20, SAME))]
+
+
+def test_a_connection_to_a_session_at_the_console_is_from_elsewhere(over):
+    """The logon at the console is not."""
+    console = (100, SECURITY, 4624, {"TargetUserName": "bob", "TargetDomainName": "CORP", "LogonType": "2", "IpAddress": "127.0.0.1", "TargetLogonId": "0xa1"})
+    back = (7200, SECURITY, 4778, {"AccountName": "bob", "AccountDomain": "CORP", "LogonID": "0xa1", "ClientName": "KALI", "ClientAddress": "203.0.113.9"})
+    events = [*(failure(at, "bob", "203.0.113.9") for at in range(20)), console, back]
+    columns = "fact, source, events, epoch(first)::INT % 86400 - 28800, epoch(last)::INT % 86400 - 28800"
+    assert facts(over, events, "logons from elsewhere", columns) == [(fact, "203.0.113.9", 1, 7200, 7200) for fact in ("Logon by remote desktop", "Session reconnected")]
+    assert facts(over, events, "failed logons", columns) == [(logons_failed(20, SAME), "203.0.113.9", 20, 0, 7200)]
+    assert facts(over, events[:-1], "failed logons", columns) == [(logons_failed(20), "203.0.113.9", 20, 0, 19)]
+
+
 def test_names_of_openssh_count_once(over):
     """Windows has a failure of NOUSER for a name that it does not know, and the log of OpenSSH has the name."""
     nouser = (1, SECURITY, 4625, {"TargetUserName": "NOUSER", "TargetDomainName": "PC", "IpAddress": "-", "LogonType": "8", "Status": "0xc000006d", "SubStatus": "0xc0000064"})

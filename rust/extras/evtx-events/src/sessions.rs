@@ -327,7 +327,7 @@ mod tests {
         );
         let visits = session.connections.iter().flatten();
         let visits: Vec<_> = visits
-            .map(|one| (seconds(one.connected), seconds(one.disconnected)))
+            .map(|one| (seconds(time(one.connected)), seconds(one.disconnected)))
             .collect();
         assert_eq!(visits, [(Some(1), Some(50)), (Some(199), Some(300))]);
     }

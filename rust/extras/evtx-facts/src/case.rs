@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use evtx_codes::{Code, code_name};
+use evtx_codes::{Code, LogonKind, code_name};
 use evtx_events::{
     AccountNames, Columns, ComputerName, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp, logon_sessions,
     machines, places,
@@ -321,35 +321,85 @@ impl<'a> Rows<'a> {
         });
     }
 
-    /// The logons among the sessions of a machine that have a record.
+    /// The logons among the sessions of a machine that have a record: the start of each session, and each connection to it.
     pub(crate) fn logons(
         &self,
         machine: &'a str,
         sessions: &'a [LogonSession<'a>],
     ) -> impl Iterator<Item = LogonRow<'a>> {
-        sessions.iter().filter_map(move |session| {
-            let at = session.logon_time?;
-            let workstation = session.workstation.filter(|_| !session.claims_own_name);
-            Some(LogonRow {
-                record: *self.moments.get(&(machine, at))?,
-                computer: Some(machine),
-                log_time: at.log_time,
-                account: session.user_name.as_deref(),
-                account_sid: session.user_sid,
-                // NTLM often knows the name that the other machine gives, but not its address.
-                source: session.remote_host.as_deref().or(workstation),
-                kind: session.kind.name(),
-                logon_type: session
-                    .logon_type
-                    .and_then(|number| code_name("logon_type", Code::Number(number.into()))),
-                method: session.authentication,
-                is_accepted: session.is_accepted,
-                is_contested: session.is_contested,
-                claims_own_name: session.claims_own_name,
-                ..LogonRow::default()
+        sessions
+            .iter()
+            .flat_map(move |session| logons_of(session))
+            .filter_map(move |(at, logon)| {
+                Some(LogonRow {
+                    record: *self.moments.get(&(machine, at))?,
+                    computer: Some(machine),
+                    log_time: at.log_time,
+                    ..logon
+                })
             })
-        })
     }
+}
+
+/// The logons of a session, with their moments.
+fn logons_of<'a>(session: &'a LogonSession<'a>) -> Vec<(Moment, LogonRow<'a>)> {
+    let row = |host: Option<&'a str>, workstation: Option<&'a str>, claims_own_name: bool| LogonRow {
+        account: session.user_name.as_deref(),
+        account_sid: session.user_sid,
+        // NTLM often knows the name that the other machine gives, but not its address.
+        source: host.or(workstation.filter(|_| !claims_own_name)),
+        kind: session.kind.name(),
+        logon_type: session
+            .logon_type
+            .and_then(|number| code_name("logon_type", Code::Number(number.into()))),
+        method: session.authentication,
+        is_accepted: session.is_accepted,
+        is_contested: session.is_contested,
+        claims_own_name,
+        ..LogonRow::default()
+    };
+    let of_console = LogonKind::Windows.name();
+    let connections = session.connections.iter().flatten();
+    let mut connections = connections.filter_map(|of| Some((of.connected?, of))).peekable();
+    let first = connections.peek().map(|(connected, _)| *connected);
+    let (host, workstation, claims_own_name) = (
+        session.remote_host.as_deref(),
+        session.workstation,
+        session.claims_own_name,
+    );
+    let mut found = Vec::new();
+    match (session.logon_time, first) {
+        (Some(start), None) => found.push((start, row(host, workstation, claims_own_name))),
+        // Somebody connects later to a session at the console.
+        (Some(start), Some(first)) if start < first => {
+            found.push((
+                start,
+                LogonRow {
+                    kind: of_console,
+                    ..row(None, None, false)
+                },
+            ));
+        }
+        _ => {}
+    }
+    for (connected, of) in connections {
+        let (workstation, claims_own_name) = if found.is_empty() {
+            (workstation, claims_own_name)
+        } else {
+            (of.workstation, of.claims_own_name)
+        };
+        let logon = row(of.remote_host.as_deref(), workstation, claims_own_name);
+        found.push((
+            of.accepted.unwrap_or(connected),
+            LogonRow {
+                kind: if of.is_console { of_console } else { logon.kind },
+                method: of.authentication,
+                is_accepted: of.accepted.is_some(),
+                ..logon
+            },
+        ));
+    }
+    found
 }
 
 /// The sessions of each machine.

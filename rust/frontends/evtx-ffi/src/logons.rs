@@ -27,7 +27,7 @@ members!(LogonStep<'a> {
 
 members!(LogonEvent<'a> { event_id, number, time, log_time, digest, is_contested, computer, step });
 
-columns!(connection: Connection<'_> { connected, disconnected, remote_host });
+columns!(connection: Connection<'_> { connected = connection.connected.and_then(|moment| moment.time), disconnected, remote_host });
 
 columns!(session: LogonSession<'_> {
     kind,

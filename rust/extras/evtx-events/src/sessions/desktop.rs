@@ -10,6 +10,7 @@ use hashbrown::{HashMap, HashSet};
 use super::event::{LogonEvent, Moment};
 use super::logon::Logon;
 use super::visit::{Key, Place, Role, Sign, Visit, best_name};
+use super::workstation;
 use crate::order::{last, least};
 
 /// An event of a session with a number or a logon ID, and its key.
@@ -220,6 +221,10 @@ struct Act<'e> {
     at: Moment,
     /// When somebody connected, if it is a connection.
     connected: Option<Moment>,
+    /// When the password was right, if it is a connection.
+    accepted: Option<Moment>,
+    is_console: bool,
+    method: Option<&'e str>,
     /// Whether it ends a connection.
     is_end: bool,
     host: Option<Cow<'e, str>>,
@@ -231,9 +236,16 @@ struct Act<'e> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)] // the names say it
 pub struct Connection<'e> {
-    pub connected: Option<i64>,
+    pub connected: Option<Moment>,
     pub disconnected: Option<i64>,
     pub remote_host: Option<Cow<'e, str>>,
+    /// When somebody logged on. A connection alone (1149) can come before the password.
+    pub accepted: Option<Moment>,
+    pub is_console: bool,
+    pub workstation: Option<&'e str>,
+    /// Whether the other machine claims the name of this one.
+    pub claims_own_name: bool,
+    pub authentication: Option<&'e str>,
 }
 
 /// A session of Remote Desktop or at the console.
@@ -291,7 +303,7 @@ fn members(visits: &[&Visit<'_>], keys: &[(Key, Key)], identified: &[Keyed<'_>])
 }
 
 impl<'e> Desktop<'e> {
-    fn push_visit(&mut self, visit: &Visit<'e>) {
+    fn push_visit(&mut self, visit: &Visit<'e>, logons: &[Logon<'e>]) {
         let (Some(at), Some(connected)) = (visit.settled, visit.connected) else {
             return;
         };
@@ -299,11 +311,14 @@ impl<'e> Desktop<'e> {
         self.names.extend(visit.name.clone());
         self.ids.extend(visit.id);
         self.is_remote |= visit.is_remote;
-        self.is_accepted |= visit.terminal.is_some() || visit.logon.is_some();
+        self.is_accepted |= visit.accepted.is_some();
         self.is_contested |= visit.is_contested;
         self.acts.push(Act {
             at,
             connected: Some(connected),
+            accepted: visit.accepted,
+            is_console: visit.is_console,
+            method: visit.logons.iter().find_map(|&logon| logons[logon].method),
             is_end: false,
             host: visit.host.clone(),
             client: visit.client,
@@ -325,11 +340,11 @@ impl<'e> Desktop<'e> {
         self.is_contested |= event.is_contested;
         self.acts.push(Act {
             at: event.at(),
-            connected: None,
             is_end: matches!(event.step.act, LogonAct::Disconnect | LogonAct::Close | LogonAct::Leave),
             host,
             client: event.step.workstation,
             computer: event.computer,
+            ..Act::default()
         });
     }
 
@@ -393,10 +408,10 @@ impl<'e> Desktop<'e> {
         let mut found = Vec::new();
         let (mut next_end, mut next_connection): (Option<Moment>, Option<Moment>) = (None, None);
         for act in self.acts.iter().rev() {
-            if let Some(connected) = act.connected {
+            if act.connected.is_some() {
                 let is_before = next_end.zip(next_connection).is_none_or(|(end, next)| end <= next);
                 let disconnected = next_end.filter(|_| is_before).and_then(|end| end.time);
-                found.push((act.at, connected.time, disconnected, &act.host));
+                found.push((act, disconnected));
                 next_connection = Some(act.at);
             }
             if act.is_end {
@@ -406,18 +421,26 @@ impl<'e> Desktop<'e> {
         // Something that ends a connection from before the log.
         let first = self.acts.iter().find(|act| act.is_end || act.connected.is_some());
         if let Some(act) = first.filter(|act| act.connected.is_none()) {
-            found.push((act.at, None, act.at.time, &act.host));
+            found.push((act, act.at.time));
         }
         found.sort_by(|one, other| {
-            let key = |of: &(Moment, Option<i64>, Option<i64>, _)| (of.0, last(of.1), last(of.2));
+            let key = |&(act, end): &(&Act<'e>, _)| (act.at, last(act.connected.and_then(|of| of.time)), last(end));
             key(one)
                 .cmp(&key(other))
-                .then_with(|| last(one.3.as_ref()).cmp(&last(other.3.as_ref())))
+                .then_with(|| last(one.0.host.as_ref()).cmp(&last(other.0.host.as_ref())))
         });
-        let of = |(_, connected, disconnected, host): (_, _, _, &Option<Cow<'e, str>>)| Connection {
-            connected,
-            disconnected,
-            remote_host: host.clone(),
+        let of = |(act, disconnected): (&Act<'e>, _)| {
+            let (workstation, claims_own_name) = workstation(act.client, act.computer, false);
+            Connection {
+                connected: act.connected,
+                disconnected,
+                remote_host: act.host.clone(),
+                accepted: act.accepted,
+                is_console: act.is_console,
+                workstation,
+                claims_own_name,
+                authentication: act.method,
+            }
         };
         found.into_iter().map(of).collect()
     }
@@ -439,7 +462,7 @@ pub(super) fn desktops<'e>(
     let members = members(&visits, &keys, identified);
     let mut found = Desktops::default();
     for (visit, &(_, key)) in visits.iter().zip(&keys) {
-        found.all.entry(key).or_default().push_visit(visit);
+        found.all.entry(key).or_default().push_visit(visit, logons);
     }
     for keyed in numbered {
         found.all.entry(keyed.key).or_default().push_event(keyed);

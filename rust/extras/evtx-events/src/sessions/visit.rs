@@ -138,6 +138,8 @@ pub(super) struct Visit<'e> {
     pub(super) connected: Option<Moment>,
     pub(super) settled: Option<Moment>,
     pub(super) ended: Option<Moment>,
+    /// The first event other than 1149, which can come before the password.
+    pub(super) accepted: Option<Moment>,
     pub(super) terminal: Option<Key>,
     pub(super) logon: Option<Key>,
     /// The indexes of the logons of Windows.
@@ -190,6 +192,10 @@ impl<'e> Visit<'e> {
             connected: starts().map(|sign| sign.at).min(),
             settled: starts().map(|sign| sign.at).max(),
             ended: all(&[Role::End]).map(|sign| sign.at).min(),
+            accepted: starts()
+                .filter(|sign| sign.role != Role::Arrive)
+                .map(|sign| sign.at)
+                .min(),
             terminal: signs.iter().find_map(|sign| sign.terminal),
             logon: returned.first().copied().or_else(|| {
                 signs
