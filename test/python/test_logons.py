@@ -215,6 +215,20 @@ def test_logons_to_services_have_their_kind(over, events, rows):
     assert over("evtx_logons", events, SESSION, "ORDER BY logon_time ASC") == rows
 
 
+def test_each_session_of_a_service_has_its_own_logon(over):
+    """The one that ends with it, if two start within a second."""
+    sshd, texts = {"LogonType": "8", "ProcessName": "C:\\Windows\\System32\\OpenSSH\\sshd.exe"}, [ACCEPTED, ACCEPTED.replace("203.0.113.9", "10.0.0.5")]
+    ends = [DISCONNECTED, DISCONNECTED.replace("203.0.113.9", "10.0.0.5")]
+    events = [logon(0, 4624, "0xa1", **sshd), logon(0.2, 4624, "0xb1", **sshd), ssh(0.4, texts[0]), ssh(0.6, texts[1]), ssh(50, ends[0]), logon(51, 4634, "0xa1"), ssh(90, ends[1]), logon(90, 4634, "0xb1")]
+    for order in (events, [*events[:2], events[3], events[2], *events[4:]]):
+        assert over("evtx_logons", order, SESSION, "ORDER BY logoff_time ASC") == [("ssh", 0, 50, "D\\anna", "203.0.113.9", "0xa1"), ("ssh", 0, 90, "D\\anna", "10.0.0.5", "0xb1")]
+    events = [logon(0, 4624, "0xa1", LogonType="3", IpAddress="10.0.0.5"), *[(at, f"MSSQL${at % 2}", 18453, {"param1": "D\\anna", "param2": "[CLIENT: 10.0.0.5]"}) for at in range(1, 9)]]
+    assert [(kind, host) for kind, *_, host, _ in over("evtx_logons", events, SESSION)] == [("sql server", "10.0.0.5")] * 8
+    # A logon can have several shells.
+    shells = [(at, "Microsoft-Windows-WinRM", 91, {"resourceUri": "x"}, "S-1-5-21-1") for at in (2, 4)]
+    assert over("evtx_logons", [*events[:1], *shells], SESSION) == [("winrm", 0, None, "D\\anna", "10.0.0.5", "0xa1")]
+
+
 def test_providers_of_sessions_compare_without_case(over):
     def of(change):
         events = [*LOGON_10, *COME, reconnect(60, 4779, "0xa1"), ssh(1, ACCEPTED), (9, "MSSQL$ERP", 18454, {"param1": "sa"}), logon(90, 4634, "0xa1")]

@@ -253,17 +253,21 @@ def with_visits(events, rows, claimed, named):
         visit["values"].append(values)
         visit["contested"] |= id(event) in claimed
     alone, named = [], sorted((row for row in named if row["user_name"] and (row["logon_time"] or row["logoff_time"])), key=lambda row: row["logon_time"] or row["logoff_time"])
-    for visit in visits:
+    used = set()
+    for visit in sorted(visits, key=lambda visit: max(visit["starts"] or visit["ends"])):
         name = preferred(visit["names"])
         if not visit["starts"] and not name:
             continue
         values = {column: min((one[column] for one in visit["values"] if one.get(column)), default=None) for column in ("authentication", "remote_host", "user_sid")}
         time, end, who = max(visit["starts"], default=None), min(visit["ends"], default=None), min(map(bare, visit["names"]), default=(values["user_sid"] or "").lower())
         types = {"winrm": (3,), "sql server": (3,), "ssh": (3, 8)}.get(visit["kind"], ())
-        near = [row for row in rows if time and row["computer"] == visit["computer"] and row["logon_type"] in types and row["logon_time"] and row["logon_time"].log_time <= time.log_time
-                and who in (bare(row["user_name"]), (row["user_sid"] or "").lower()) and (visit["kind"] != "ssh" or (row["process"] or "").lower().endswith("\\sshd.exe"))]
-        row = max(near, key=lambda row: row["logon_time"], default=None)
-        if row and time.log_time - row["logon_time"].log_time <= 10 * SECOND and (not values["remote_host"] or not row["remote_host"] or values["remote_host"] == row["remote_host"]):
+        near = [row for row in rows if time and row["computer"] == visit["computer"] and row["logon_type"] in types and row["logon_time"] and 0 * SECOND <= time.log_time - row["logon_time"].log_time <= 10 * SECOND
+                and who in (bare(row["user_name"]), (row["user_sid"] or "").lower()) and (visit["kind"] != "ssh" or (row["process"] or "").lower().endswith("\\sshd.exe"))
+                and id(row) not in used and (not values["remote_host"] or not row["remote_host"] or values["remote_host"] == row["remote_host"])]
+        ends_with = lambda row, end=end: bool(end and row["logoff_time"]) and abs(end.log_time - row["logoff_time"].log_time) <= 2 * SECOND
+        row = max(near, key=lambda row: (ends_with(row), row["logon_time"]), default=None)
+        if row:
+            used |= {id(row)} if visit["kind"] != "winrm" else set()
             row |= {"kind": visit["kind"], "logoff_time": end or row["logoff_time"], "remote_host": values["remote_host"] or row["remote_host"],
                     "authentication": values["authentication"] or row["authentication"], "contested": row["contested"] or visit["contested"]}
         else:

@@ -13,6 +13,10 @@ use super::visit::Visit;
 
 /// How long before a visit the logon can be that the service requests, in nanoseconds.
 const LONGEST: i64 = 10_000_000_000;
+/// How far apart their ends are at most.
+const ENDING: u64 = 2_000_000_000;
+/// How many logons are compared with a visit: an account can have any number within these seconds.
+const COMPARED: usize = 64;
 
 /// What sessions with services tell of a logon of Windows.
 #[derive(Debug)]
@@ -40,7 +44,8 @@ fn kinds(logon: &Logon<'_>) -> &'static [LogonKind] {
 /// The logons of each kind and account, with their times.
 type Known<'l> = HashMap<(LogonKind, Cow<'l, str>), Vec<(i64, usize)>>;
 
-/// For each visit the logon of Windows with the same account, if there is one just before it.
+/// For each visit the logon of Windows with the same account, if there is one just before it: one that ends with it, or else the last.
+/// A session of WinRM can share it with others.
 fn logons_of(visits: &[&Visit<'_>], logons: &[Logon<'_>]) -> Vec<Option<usize>> {
     let mut known = Known::new();
     for (index, logon) in logons.iter().enumerate() {
@@ -54,14 +59,32 @@ fn logons_of(visits: &[&Visit<'_>], logons: &[Logon<'_>]) -> Vec<Option<usize>> 
         }
     }
     known.values_mut().for_each(|times| times.sort_unstable());
-    let of = |visit: &&Visit<'_>| {
-        let time = visit.settled?.log_time?;
+    let log_time = |moment: Option<Moment>| moment.and_then(|moment| moment.log_time);
+    let mut used = vec![false; logons.len()];
+    let mut of = |visit: &Visit<'_>| {
+        let time = log_time(visit.settled)?;
         let times = known.get(&(visit.kind, visit.who.clone()?))?;
-        let &(before, index) = times[..times.partition_point(|&(before, _)| before <= time)].last()?;
-        let is_host = logons[index].host.is_none() || visit.host.is_none() || logons[index].host == visit.host;
-        Some(index).filter(|_| time.saturating_sub(before) <= LONGEST && is_host)
+        let times = &times[..times.partition_point(|&(before, _)| before <= time)];
+        let recent = times.iter().rev().take(COMPARED);
+        let recent = recent.take_while(|(before, _)| time.saturating_sub(*before) <= LONGEST);
+        let is_own = |index: &usize| {
+            let host = &logons[*index].host;
+            !used[*index] && (host.is_none() || visit.host.is_none() || *host == visit.host)
+        };
+        let found: Vec<_> = recent.map(|&(_, index)| index).filter(is_own).collect();
+        let ends_with = |index: &&usize| {
+            let ends = log_time(logons[**index].end).zip(log_time(visit.ended));
+            ends.is_some_and(|(end, ended)| end.abs_diff(ended) <= ENDING)
+        };
+        let index = *found.iter().find(ends_with).or(found.first())?;
+        used[index] = visit.kind != LogonKind::WinRm;
+        Some(index)
     };
-    visits.iter().map(of).collect()
+    let mut order: Vec<_> = (0..visits.len()).collect();
+    order.sort_by_key(|&at| visits[at].settled);
+    let mut found = vec![None; visits.len()];
+    order.into_iter().for_each(|at| found[at] = of(visits[at]));
+    found
 }
 
 /// The visits to services that are logons of Windows, by their indexes, and the others.
