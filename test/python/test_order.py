@@ -119,6 +119,27 @@ def test_names_of_one_machine_have_evidence(over):
     assert len(machines(over, [(long, "1.evtx"), ("FILESERVER-BERL", "2.evtx"), ("FILESERVER-BERLIN2.corp", "3.evtx")])) == 3
 
 
+def test_different_machines_stay_apart(over):
+    def log(name, computer, *numbers):
+        return [(computer, f"logs/{name}.evtx", number) for number in numbers]
+
+    def renamed(name, number, old, new):
+        return [(new, f"logs/{name}.evtx", number, 6011, {"param1": old, "param2": new})]
+
+    # WS2 became WS3, and WS1 took its name.
+    first = [*log("b", "ws2", 1, 2), *renamed("b", 3, "ws2", "ws3"), *log("b", "ws3", 4, 5, 6, 7, 8, 9)]
+    second = [*log("a", "ws1", 2, 3, 4), *renamed("a", 5, "ws1", "ws2"), *log("a", "ws2", 6, 7)]
+    assert machines(over, [*first, *second]) == [["ws1", "ws2"], ["ws2", "ws3"]]
+    # Event 6011 says that two machines are one, but they write at the same time.
+    both, planted = [*log("A", "a", 1, 8), *log("B", "b", 2, 7)], renamed("x", 9, "a", "b")
+    assert machines(over, [*both, *planted]) == [["a"], ["b"]]
+    assert machines(over, [*both[:2], *log("B", "b", 8, 9), *planted]) == [["a", "b"]]
+    # One name is the first 15 letters of the other.
+    hosts = "SRV-BERLIN-0001", "SRV-BERLIN-00012"
+    assert machines(over, [*log("a", hosts[0], 1, 8), *log("b", hosts[1], 2, 7)]) == [[hosts[0]], [hosts[1]]]
+    assert machines(over, [*log("a", hosts[0], 1, 3, 5), *log("a", hosts[1], 2, 4, 6)]) == [[*hosts]]
+
+
 def test_a_log_of_sessions_follows_the_clock(over):
     """Only an event that is not of a session shows that the log is older than the change."""
     old, new = ((datetime.datetime(2024, 3, 5, 8) + datetime.timedelta(seconds=time)).isoformat() for time in (10801, 0))

@@ -58,11 +58,25 @@ struct Joined<'a> {
     channel: &'a str,
     has_several: bool,
     final_name: &'a str,
+    /// Since when it has this name.
+    since: Option<i64>,
     last: Option<i64>,
 }
 
-/// Whether a log with several names says what a machine was called last, when, and the name. The greatest counts.
-type Called<'a> = (bool, (bool, Option<i64>), &'a str);
+/// Whether a log with several names says what a machine was called last, when, the name, and since when. The greatest counts.
+type Called<'a> = (bool, (bool, Option<i64>), &'a str, Option<i64>);
+
+/// What the logs of a file say: the name that they end with, if it is one, since when, and all names.
+#[derive(Debug, Default)]
+struct OfFile<'a> {
+    only: Option<&'a str>,
+    since: Option<i64>,
+    has_several: bool,
+    all: HashSet<&'a str>,
+}
+
+/// When the logs in each channel are that have one name and no other, by folder and name in lower case.
+type OwnLogs<'a> = HashMap<(&'a str, String), HashMap<&'a str, [Option<i64>; 2]>>;
 
 /// The logs of a folder that have one name each, and no other: when they are, and which numbers their events have in each channel.
 #[derive(Debug, Default)]
@@ -87,6 +101,39 @@ fn host(key: &str) -> &str {
     key.split('.').next().unwrap_or_default()
 }
 
+/// The logs that are no others' forwarded events, and have one name each. `folder` is that of a file.
+fn own_logs<'a>(said: &[ComputerName<'a>], folder: fn(&'a str) -> &'a str) -> OwnLogs<'a> {
+    let mut logs: HashMap<(&str, &str), Option<&ComputerName<'a>>> = HashMap::new();
+    for one in said.iter().filter(|one| one.records > 0) {
+        if let Some(channel) = one.channel {
+            let is_steady = one.shifts[0].is_some() && one.shifts[0] == one.shifts[1];
+            logs.entry((one.file, channel))
+                .and_modify(|only| *only = None)
+                .or_insert(Some(one).filter(|_| is_steady));
+        }
+    }
+    let mut own = OwnLogs::new();
+    for ((file, channel), one) in logs {
+        if let Some(one) = one {
+            let channels = own.entry((folder(file), lower_case(one.computer))).or_default();
+            widen(channels.entry(channel).or_default(), one.times);
+        }
+    }
+    own
+}
+
+/// Whether two names are of two machines: each has a log of its own in the same channel, at the same time.
+fn are_apart(own: &OwnLogs<'_>, folder: &str, names: [&str; 2]) -> bool {
+    let [one, other] = names.map(|name| own.get(&(folder, lower_case(name))));
+    let with = |other: &HashMap<&str, [Option<i64>; 2]>, channel: &str, times| {
+        other
+            .get(channel)
+            .is_some_and(|&theirs| overlap(times, theirs, i64::lt))
+    };
+    one.zip(other)
+        .is_some_and(|(one, other)| one.iter().any(|(channel, &times)| with(other, channel, times)))
+}
+
 /// The name and the host for each name in lower case. Names differ neither in their case, nor in what NetBIOS leaves out of them.
 fn same_names<'a>(said: &[ComputerName<'a>]) -> HashMap<String, (&'a str, String)> {
     let mut records: HashMap<&str, u64> = HashMap::new();
@@ -107,8 +154,13 @@ fn same_names<'a>(said: &[ComputerName<'a>]) -> HashMap<String, (&'a str, String
                 .or_insert(Some(key));
         }
     }
+    let own_logs = own_logs(said, |_| "");
     let of = |key: &String| {
-        let own = longer.get(host(key)).copied().flatten().unwrap_or(key);
+        // A name with a domain is not one of NetBIOS.
+        let longer = longer.get(key.as_str()).copied().flatten();
+        let own = longer
+            .filter(|longer| !are_apart(&own_logs, "", [key, longer]))
+            .unwrap_or(key);
         (key.clone(), (names[own].1, host(own).to_owned()))
     };
     names.keys().map(of).collect()
@@ -134,13 +186,14 @@ fn joined<'a>(file: &'a str, channel: &'a str, names: &BTreeMap<&'a str, Named<'
     let goes_on = steps.iter().all(|&step| step <= 1) && is_steady && fits;
     let rises = steps.iter().all(|&step| step > 0) && has_sid;
     let is_one = !file.is_empty() && records > 2 && !steps.is_empty() && (goes_on || rises);
-    let (final_name, _) = in_order.iter().max_by_key(|(name, of)| (last(of.numbers[1]), **name))?;
+    let (final_name, of_final) = in_order.iter().max_by_key(|(name, of)| (last(of.numbers[1]), **name))?;
     let end = in_order.iter().filter_map(|(_, of)| of.ends[1]).max();
     (names.len() == 1 || is_one).then_some(Joined {
         file,
         channel,
         has_several: names.len() > 1,
         final_name,
+        since: of_final.ends[0].map(|(_, time)| time),
         last: end.map(|(_, time)| time),
     })
 }
@@ -205,7 +258,7 @@ fn joined_logs<'a>(logs: &Logs<'a>, interrupt: Interrupt<'_>) -> Result<Vec<Join
 ///
 /// # Errors
 /// [`Interrupted`].
-pub fn machines(said: &[ComputerName<'_>], interrupt: Interrupt<'_>) -> Result<Vec<String>, Interrupted> {
+pub fn machines<'a>(said: &[ComputerName<'a>], interrupt: Interrupt<'_>) -> Result<Vec<String>, Interrupted> {
     let names = same_names(said);
     let own: Vec<_> = said.iter().map(|one| &names[&lower_case(one.computer)]).collect();
     let mut logs = Logs::new();
@@ -228,29 +281,36 @@ pub fn machines(said: &[ComputerName<'_>], interrupt: Interrupt<'_>) -> Result<V
         }
     }
     let joined = joined_logs(&logs, interrupt)?;
+    let own_logs = own_logs(said, folder);
 
     // What machines with a name were called last, by the logs of a folder. Machines of one image had the same name once.
     let mut called: HashMap<(&str, &str), Called<'_>> = HashMap::new();
-    let mut call = |folder, name, final_name| {
+    // When a machine with a name last had it, if it got another one.
+    let mut left: HashMap<(&str, &str), Option<i64>> = HashMap::new();
+    let mut call = |folder, name, until: Option<i64>, final_name| {
         let known = called.entry((folder, name)).or_insert(final_name);
         *known = final_name.max(*known);
+        if name != final_name.2 {
+            let known = left.entry((folder, name)).or_default();
+            *known = until.max(*known);
+        }
     };
     // In a log of forwarded events, another machine may have names that prove nothing.
-    let mut of_files: HashMap<&str, (Option<&str>, bool, HashSet<&str>)> = HashMap::new();
+    let mut of_files: HashMap<&str, OfFile<'_>> = HashMap::new();
     for log in &joined {
-        let (only, has_several, all) =
-            of_files
-                .entry(log.file)
-                .or_insert((Some(log.final_name), false, HashSet::new()));
-        *only = only.filter(|name| *name == log.final_name);
-        *has_several |= log.has_several;
-        for &name in logs[&(log.file, Some(log.channel))].keys() {
-            all.insert(name);
-            call(
-                folder(log.file),
-                name,
-                (log.has_several, last(log.last), log.final_name),
-            );
+        let of_file = of_files.entry(log.file).or_insert_with(|| OfFile {
+            only: Some(log.final_name),
+            ..OfFile::default()
+        });
+        of_file.only = of_file.only.filter(|name| *name == log.final_name);
+        of_file.has_several |= log.has_several;
+        let since = log.since.filter(|_| log.has_several);
+        of_file.since = least(of_file.since, since);
+        for (&name, of) in &logs[&(log.file, Some(log.channel))] {
+            of_file.all.insert(name);
+            let until = of.ends[1].map(|(_, time)| time);
+            let final_name = (log.has_several, last(log.last), log.final_name, since);
+            call(folder(log.file), name, until, final_name);
         }
     }
     for one in said {
@@ -259,32 +319,51 @@ pub fn machines(said: &[ComputerName<'_>], interrupt: Interrupt<'_>) -> Result<V
         };
         let of = |host| hosts.get(&(folder(one.file), host));
         if let Some(after) = of(after).and_then(BTreeSet::last) {
-            for &name in of(before).into_iter().flatten() {
-                call(folder(one.file), name, (true, last(one.times[1]), after));
+            let of_before = of(before).into_iter().flatten();
+            for &name in of_before.filter(|name| !are_apart(&own_logs, folder(one.file), [name, after])) {
+                // The event has the new name.
+                let until = one.times[1].map(|time| time.saturating_sub(1));
+                call(
+                    folder(one.file),
+                    name,
+                    until,
+                    (true, last(one.times[1]), after, one.times[1]),
+                );
             }
         }
     }
-    let mut renames: HashMap<(&str, &str), &str> = HashMap::new();
-    let mut elsewhere: HashMap<&str, Option<&str>> = HashMap::new();
-    for (index, (&(folder, name), &(_, _, first))) in called.iter().enumerate() {
-        interrupt.check_step(index)?;
-        let mut final_name = first;
+    // A machine that got a name after another one had left it does not follow that one.
+    let final_name = |folder, mut name, mut since: Option<i64>| {
         for _ in 0..RENAMES {
-            match called.get(&(folder, final_name)) {
-                Some(&(_, _, next)) if next != final_name => final_name = next,
+            let until = left.get(&(folder, name)).copied().flatten();
+            match called.get(&(folder, name)) {
+                Some(&(_, _, next, next_since))
+                    if next != name && !since.zip(until).is_some_and(|(since, until)| since > until) =>
+                {
+                    (name, since) = (next, next_since);
+                }
                 _ => break,
             }
         }
-        renames.insert((folder, name), final_name);
+        name
+    };
+    let mut elsewhere: HashMap<&str, Option<&str>> = HashMap::new();
+    for (index, &(folder, name)) in called.keys().enumerate() {
+        interrupt.check_step(index)?;
+        let final_name = final_name(folder, name, None);
         let only = elsewhere.entry(name).or_insert(Some(final_name));
         *only = only.filter(|only| *only == final_name);
     }
-    let machine = |(one, &(name, _)): (&ComputerName<'_>, &(&str, String))| {
+    let machine = |(one, &(name, _)): (&ComputerName<'a>, &(&'a str, String))| {
         let of_file = of_files
             .get(one.file)
-            .filter(|(_, has_several, all)| *has_several && all.contains(name));
-        let known = of_file.and_then(|(only, ..)| *only).unwrap_or(name);
-        let renamed = renames.get(&(folder(one.file), known)).copied();
+            .filter(|of_file| of_file.has_several && of_file.all.contains(name));
+        let (known, since) = of_file
+            .and_then(|of_file| Some((of_file.only?, of_file.since)))
+            .unwrap_or((name, None));
+        let renamed = called
+            .contains_key(&(folder(one.file), known))
+            .then(|| final_name(folder(one.file), known, since));
         renamed
             .or(elsewhere.get(known).copied().flatten())
             .unwrap_or(name)
@@ -361,15 +440,47 @@ mod tests {
             computer: "b",
             ..ComputerName::default()
         };
-        let said = [log("x/1", "a", [1, 3]), log("x/2", "b", [1, 3]), told];
+        let said = [log("x/1", "a", [1, 3]), log("x/2", "b", [4, 6]), told];
         assert_eq!(machines_of(&said), ["b", "b", "b"]);
         assert_eq!(machines_of(&said[..2]), ["a", "b"]);
+        // Both names write at the same time.
+        assert_eq!(
+            machines_of(&[log("x/1", "a", [1, 4]), log("x/2", "b", [2, 3]), told]),
+            ["a", "b", "b"]
+        );
         // Names that follow each other in a circle end somewhere.
         let back = ComputerName {
             renamed: [Some("b"), Some("a")],
             ..told
         };
         assert_eq!(machines_of(&[&said[..], &[back]].concat()).len(), 4);
+    }
+
+    #[test]
+    fn a_machine_takes_the_name_that_another_one_has_left() {
+        let at = |file, computer, numbers, times: [i64; 2]| ComputerName {
+            times: times.map(Some),
+            ..log(file, computer, numbers)
+        };
+        let said = [
+            at("x/b", "2", [1, 9], [10, 19]),
+            at("x/b", "3", [10, 19], [20, 39]),
+            at("x/a", "1", [1, 9], [10, 19]),
+            at("x/a", "2", [10, 19], [25, 35]),
+        ];
+        assert_eq!(machines_of(&said), ["3", "3", "2", "2"]);
+        // The new name of the first machine is only in an event.
+        let told = ComputerName {
+            renamed: [Some("2"), Some("3")],
+            times: [None, Some(20)],
+            file: "x/b",
+            computer: "3",
+            ..ComputerName::default()
+        };
+        assert_eq!(machines_of(&[&said[1..], &[told]].concat()), ["3", "2", "2", "3"]);
+        // Another log of the same machine.
+        let other = [at("x/c", "1", [1, 9], [5, 9]), at("x/c", "2", [10, 19], [10, 18])];
+        assert_eq!(machines_of(&[&said[..2], &other].concat()), ["3"; 4]);
     }
 
     #[test]
@@ -391,5 +502,11 @@ mod tests {
         );
         let other = log("5", "fileserver-berlin2", [1, 1]);
         assert_eq!(machines_of(&[&said[2..], &[other]].concat())[0], "FILESERVER-BERL");
+        // Two hosts that write at the same time.
+        let apart = [
+            log("1", "srv-berlin-0001", [1, 3]),
+            log("2", "srv-berlin-00012", [2, 4]),
+        ];
+        assert_eq!(machines_of(&apart), ["srv-berlin-0001", "srv-berlin-00012"]);
     }
 }
