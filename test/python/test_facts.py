@@ -511,9 +511,18 @@ def test_doubts_are_told(over):
     claim = success(1, "bob", "-")
     claim[3]["WorkstationName"] = "PC"
     assert facts(over, [claim], "logons from elsewhere", "account, source, doubts") == [("CORP\\bob", None, ["claims to be this machine"])]
+    # Windows wrote the name for a program of this machine.
+    here = [failure(1, "bob", workstation="PC"), (1, SECURITY, 4776, {"TargetUserName": "bob", "Workstation": "PC", "Status": "0xc000006a"})]
+    for kind, doubts in (("2", []), ("7", []), ("3", ["claims to be this machine"])):
+        here[0][3]["LogonType"] = kind
+        assert facts(over, here, "failed logons", "events, doubts") == [(1, doubts)]
+    assert facts(over, here[1:], "failed logons", "doubts") == [(["claims to be this machine"],)]
     late = (3600, "Service Control Manager", 7045, {"ServiceName": "s", "ImagePath": "a.exe"})
     assert facts(over, [late, clock(60, 3660), (70, *late[1:3], late[3] | {"ServiceName": "t"})], "services", "target, doubts") == [
         ("t", []), ("s", ["the order of the records suggests another time"])]  # fmt: skip
+    assert facts(over, [success(3600, "bob", "10.0.0.9"), clock(60, 3660)], "logons from elsewhere", "doubts") == [(["the order of the records suggests another time"],)]
+    # A correction says nothing of earlier days.
+    assert facts(over, [late, clock(3600 + 60, 3600 + 180)], "services", "doubts") == [([],)]
 
 
 def test_accounts_services_tasks_and_remote_logons_are_facts(over):

@@ -154,9 +154,9 @@ fn of_run<'a>(run: &[&Failure<'_, 'a>], accepted: &Accepted<'_, 'a>) -> Fact<'a>
         .chain(others.into_iter().flatten())
         .chain(run.last().map(|failure| failure.row.record))
         .collect();
-    let rows: Vec<_> = run.iter().map(|failure| failure.row).collect();
-    let fact = Fact::of("failed logons", &rows);
+    let fact = Fact::of_records("failed logons", records, run.iter().map(|failure| failure.doubts));
     Fact {
+        computer: row.computer,
         level: match success {
             Some(_) if before >= SEVERAL => "high",
             _ if events >= 10 => "medium",

@@ -7,7 +7,7 @@ use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
 use crate::addresses::{Addresses, NEAR, is_address};
-use crate::rows::{EventRow, Record, plain_name};
+use crate::rows::{Doubts, EventRow, Record, plain_name};
 use crate::runs::{is_within, only, runs};
 
 /// A record of a failed logon.
@@ -24,6 +24,7 @@ pub(crate) struct Failure<'f, 'a> {
     /// The record of another event that has the address.
     pub(crate) addressing: Option<Record<'a>>,
     pub(crate) counts: bool,
+    pub(crate) doubts: Doubts,
     /// The source, if it is an address.
     address: Option<&'a str>,
     needs_address: bool,
@@ -58,6 +59,7 @@ impl<'f, 'a> Failure<'f, 'a> {
             }),
             addressing: None,
             counts: false,
+            doubts: row.doubts(),
             address,
             needs_address: id == 4625 && address.is_none() && matches!(row.logon_type, Some("3" | "8" | "10")),
         }
@@ -104,10 +106,18 @@ fn count(failures: &mut [Failure<'_, '_>], interrupt: Interrupt<'_>) -> Result<(
     )?;
     for run in of_accounts {
         let address = only(run.iter().filter_map(|&at| failures[at].address));
+        // The logon of a program of this machine. Then, 4776 has the machine's own name, too.
+        let is_here = run.iter().any(|&at| {
+            let row = failures[at].row;
+            row.id() == 4625 && !matches!(row.logon_type, None | Some("3" | "8"))
+        });
         let mut alike: HashMap<(Option<&str>, u32), usize> = HashMap::new();
         for &at in &run {
             let failure = &mut failures[at];
             failure.source = failure.address.or(address).or(failure.source);
+            if is_here && failure.row.id() == 4776 {
+                failure.doubts = failure.doubts.without_claim();
+            }
             *alike.entry((failure.source, failure.row.id())).or_default() += 1;
         }
         let mut best: HashMap<Option<&str>, (usize, bool, Reverse<u32>)> = HashMap::new();

@@ -8,6 +8,8 @@ use evtx_format::search::lower_case;
 
 pub(crate) use evtx_events::last;
 
+use crate::runs::SECOND;
+
 /// A record that a fact cites. Records are ordered by their members, and what is not known comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Record<'a> {
@@ -56,12 +58,22 @@ impl Doubts {
         self.0 & 2 != 0
     }
 
+    pub(crate) fn without_claim(self) -> Self {
+        Doubts(self.0 & !2)
+    }
+
     fn texts(self) -> Vec<&'static str> {
         let all = Self::TEXTS.iter().enumerate();
         all.filter(|(bit, _)| self.0 >> bit & 1 != 0)
             .map(|(_, text)| *text)
             .collect()
     }
+}
+
+/// Whether the order of the records moves a time. Corrections by a few minutes do not count: they would move all records before them.
+fn is_moved(log_time: Option<i64>, time: Option<i64>) -> bool {
+    let apart = log_time.zip(time);
+    apart.is_some_and(|(log_time, time)| log_time.abs_diff(time) > 300 * SECOND)
 }
 
 /// An event with a topic, as the list of events has it.
@@ -140,9 +152,8 @@ impl<'a> EventRow<'a> {
     }
 
     pub(crate) fn doubts(&self) -> Doubts {
-        let apart = self.log_time.zip(self.record.time);
-        let moved = apart.is_some_and(|(log, time)| log.abs_diff(time) > 60_000_000_000);
-        Doubts::new([self.is_contested, self.claims_own_name, moved])
+        let is_moved = is_moved(self.log_time, self.record.time);
+        Doubts::new([self.is_contested, self.claims_own_name, is_moved])
     }
 }
 
@@ -182,7 +193,8 @@ impl<'a> LogonRow<'a> {
     }
 
     pub(crate) fn doubts(&self) -> Doubts {
-        Doubts::new([self.is_contested, self.claims_own_name, false])
+        let is_moved = is_moved(self.log_time, self.record.time);
+        Doubts::new([self.is_contested, self.claims_own_name, is_moved])
     }
 }
 
