@@ -356,6 +356,18 @@ def test_changes_of_the_clock_count_once_and_from_a_minute_on(over):
 def test_a_clock_that_is_set_back_at_once_was_set_twice(over):
     changes = [clock(3600 + 2, 2), clock(4, 3600 + 4)]
     assert [fact for fact, in facts(over, changes, "clock", "fact")] == ["Clock set back by 1 h 0 min", "Clock set forward by 1 h 0 min"]
+    twice = [clock(7200, 10802), clock(3602, 7202)]
+    assert facts(over, twice, "clock", "fact, detail") == [
+        ("Clock set back by 1 h 0 min", f"from 2024-03-05 {old} to 2024-03-05 {new}") for old, new in (("10:00:02", "09:00:02"), ("11:00:02", "10:00:00"))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("by", "level"), [({"SubjectUserSid": ALICE, "SubjectUserName": "alice"}, "medium"), ({"SubjectUserSid": "S-1-5-19"}, "low")])
+def test_small_changes_of_the_clock_have_a_sum(over, by, level):
+    """Two logs tell of each."""
+    changes = [change for at in range(3000, 1300, -57) for change in (clock(at, at + 58), clock(at, at + 58, "Microsoft-Windows-Kernel-General"))]
+    changes = [(*change[:3], change[3] | by if change[1] == SECURITY else change[3], by["SubjectUserSid"]) for change in changes]
+    assert facts(over, changes, "clock", "level::VARCHAR, fact, detail") == [(level, "Clock moved back by 29 min 0 s in small steps", None)]
+    assert facts(over, changes[:2], "clock", "fact") == [("Clock corrected by less than a minute",)]
 
 
 @pytest.mark.parametrize("reason", [{}, {"Reason": "2"}])

@@ -14,15 +14,27 @@ fn moved(row: &EventRow<'_>) -> i128 {
     i128::from(new) - i128::from(old)
 }
 
+/// How far the clock moved in a run of changes: as far as one of them tells, or small ones in sum. Two logs can tell of each.
+fn moved_by(run: &[&EventRow<'_>]) -> i128 {
+    if !is_small(run[0]) {
+        return moved(run[0]);
+    }
+    let of = |id| run.iter().filter(|row| row.id() == id).map(|row| moved(row)).sum();
+    let [one, other]: [i128; 2] = [of(1), of(4616)];
+    if one.abs() > other.abs() { one } else { other }
+}
+
 /// Whether nobody set the clock: Windows woke. Tools of virtual machines also move the clock when one wakes, and such a change stays a
 /// fact, because any program can have their names.
 fn is_woken(row: &EventRow<'_>) -> bool {
     row.is_woken && !row.process.is_some_and(is_guest_tool)
 }
 
-/// Whether the clock moved by less than a minute: Windows corrects it so.
+/// Changes by less, in nanoseconds, are how Windows corrects the clock.
+const LEAST: u128 = 60 * SECOND as u128;
+
 fn is_small(row: &EventRow<'_>) -> bool {
-    moved(row).unsigned_abs() < u128::from(60 * SECOND)
+    moved(row).unsigned_abs() < LEAST
 }
 
 pub(crate) fn facts<'a>(events: &[EventRow<'a>], interrupt: Interrupt<'_>) -> Result<Vec<Fact<'a>>, Interrupted> {
@@ -35,7 +47,8 @@ pub(crate) fn facts<'a>(events: &[EventRow<'a>], interrupt: Interrupt<'_>) -> Re
             }
             // Several logs tell of one change.
             let is_same = (moved(row) - moved(before)).unsigned_abs() <= u128::from(2 * SECOND);
-            is_same && is_within(5 * SECOND, before.log_time, row.log_time)
+            let [new, new_before] = [row, before].map(|row| row.clock.unwrap_or_default()[1]);
+            is_same && new.abs_diff(new_before) <= 5 * SECOND && is_within(5 * SECOND, before.log_time, row.log_time)
         },
         interrupt,
     )?;
@@ -55,16 +68,13 @@ pub(crate) fn facts<'a>(events: &[EventRow<'a>], interrupt: Interrupt<'_>) -> Re
 }
 
 fn change<'a>(run: Vec<&EventRow<'a>>) -> Fact<'a> {
-    let is_small = is_small(run[0]);
+    let (moved, is_sum) = (moved_by(&run), is_small(run[0]));
+    let is_small = moved.unsigned_abs() < LEAST;
     let named = || run.iter().filter(|row| row.account.is_some());
     // The event of the Security log knows who set the clock. The other (1) names the service that did.
     let account = named().find(|row| row.id() != 1).or_else(|| named().next());
     let sids = run.iter().filter_map(|row| row.account_sid);
-    let way = if run.iter().any(|row| moved(row) < 0) {
-        "back"
-    } else {
-        "forward"
-    };
+    let way = if moved < 0 { "back" } else { "forward" };
     let shown = |time| {
         Timestamp::from_nanosecond(i128::from(time))
             .unwrap_or_default()
@@ -79,14 +89,15 @@ fn change<'a>(run: Vec<&EventRow<'a>>) -> Fact<'a> {
             None | Some("S-1-5-18" | "S-1-5-19") => "low",
             Some(_) => "medium",
         },
-        fact: match moved(run[0]).unsigned_abs() as f64 / 1e9 {
+        fact: match moved.unsigned_abs() as f64 / 1e9 {
             _ if is_small => "Clock corrected by less than a minute".into(),
+            seconds if is_sum => format!("Clock moved {way} by {} in small steps", duration(seconds)).into(),
             seconds => format!("Clock set {way} by {}", duration(seconds)).into(),
         },
         account: account.and_then(|row| row.account),
         account_sid: sids.clone().next(),
         target: run.iter().filter_map(|row| row.process).min(),
-        detail: detail.filter(|_| !is_small).map(Into::into),
+        detail: detail.filter(|_| !is_sum).map(Into::into),
         ..Fact::of("clock", &run)
     }
 }
