@@ -26,6 +26,15 @@ def test_the_sids_of_services_come_from_their_names(con):
         assert sid == "S-1-5-80-" + "-".join(map(str, numbers))
 
 
+def test_a_new_name_counts_after_the_clock_was_set_back(over):
+    by = {"TargetSid": ALICE, "TargetDomainName": "CORP"}
+    events = [(7000, SECURITY, 4720, by | {"TargetUserName": "anna"}), (7100, SECURITY, 4781, by | {"OldTargetUserName": "anna", "NewTargetUserName": "berta"}),
+              clock(3600, 7200), logon_of(3700, ALICE, "berta"), service(3800, ALICE)]  # fmt: skip
+    assert over("evtx_accounts", events, "user_name, name_source", "ORDER BY first_seen ASC, user_name ASC") == [
+        ("CORP\\berta", "renamed"), ("CORP\\anna", "created"), ("CORP\\anna", "renamed"), ("CORP\\berta", "renamed")]  # fmt: skip
+    assert users(over, events) == ["CORP\\berta"]
+
+
 def test_a_renamed_account_has_the_name_of_the_time(over):
     def renamed(at, old, new):
         return at, SECURITY, 4781, {"TargetSid": ALICE, "TargetDomainName": "CORP", "OldTargetUserName": old, "NewTargetUserName": new}

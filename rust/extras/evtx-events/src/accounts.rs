@@ -113,6 +113,11 @@ impl<'a> Name<'a> {
         self.times.extend(&of.times);
     }
 
+    /// The log whose order counts, if no other one has the name.
+    fn only_log(&self) -> Option<u64> {
+        self.logs[0].filter(|_| self.logs[0] == self.logs[1])
+    }
+
     /// Counts each time once.
     fn settle(&mut self) {
         for times in self.spelled.values_mut().chain([&mut self.times]) {
@@ -160,16 +165,18 @@ fn leaders<'n>(names: &'n [Name<'_>]) -> HashMap<&'n str, i64> {
 
 /// The names of a SID, on one computer or on all, if it is the same everywhere.
 fn settled<'a>(sid: &'a str, names: &[Name<'a>]) -> Vec<AccountName<'a>> {
-    let mut of_keys: HashMap<&str, (Option<i64>, Option<Evidence>)> = HashMap::new();
+    let mut of_keys: HashMap<&str, (Option<i64>, Option<Evidence>, Option<(Option<&str>, u64, u64)>)> = HashMap::new();
     for name in names {
-        let (since, evidence) = of_keys.entry(&name.key).or_default();
+        let (since, evidence, told_at) = of_keys.entry(&name.key).or_default();
+        let place = name.only_log().zip(name.told_place);
+        *told_at = least(*told_at, place.map(|(log, place)| (name.computer, log, place)));
         *since = least(*since, name.since);
         *evidence = name.evidence.max(*evidence);
     }
     // The first that an event gives.
     let first = of_keys
         .iter()
-        .filter_map(|(&key, &(since, _))| Some((since?, key)))
+        .filter_map(|(&key, &(since, ..))| Some((since?, key)))
         .min()
         .map(|(_, key)| key);
     let has_several = of_keys.len() > 1;
@@ -180,11 +187,15 @@ fn settled<'a>(sid: &'a str, names: &[Name<'a>]) -> Vec<AccountName<'a>> {
     };
     let first_lead = leads.values().min().copied();
     let account = |name: &Name<'a>| {
-        let (since, evidence) = of_keys[name.key.as_str()];
+        let (since, evidence, told_at) = of_keys[name.key.as_str()];
         let [first_seen, last_seen] = [name.times.first().copied(), name.times.last().copied()];
         let lead = leads.get(name.key.as_str()).copied();
         let is_first = first == Some(name.key.as_str());
-        let follows = since.is_some_and(|since| first_seen.is_some_and(|seen| seen >= since));
+        // In one log, the order of the records counts.
+        let is_placed = told_at.is_some_and(|(computer, log, place)| {
+            computer == name.computer && name.only_log() == Some(log) && name.place > Some(place)
+        });
+        let follows = since.is_some_and(|since| first_seen.is_some_and(|seen| seen >= since)) || is_placed;
         AccountName {
             computer: name.computer,
             sid,
