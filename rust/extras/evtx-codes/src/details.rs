@@ -232,8 +232,13 @@ fn is_xml(text: &str) -> bool {
 
 /// The text that stands in XML, whose five entities Windows writes by name.
 fn unescaped(xml: &str) -> String {
-    const ENTITIES: [(&str, &str); 5] =
-        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    const ENTITIES: [(&str, &str); 5] = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&amp;", "&"),
+    ];
     let replaced = |text: String, (entity, letter)| text.replace(entity, letter);
     ENTITIES.into_iter().fold(xml.to_owned(), replaced)
 }

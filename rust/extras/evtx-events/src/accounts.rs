@@ -163,9 +163,12 @@ fn leaders<'n>(names: &'n [Name<'_>]) -> HashMap<&'n str, i64> {
     leads
 }
 
+/// When an event first gives a name, the best evidence for it, and its first place: a record ID in a log of a computer.
+type Given<'a> = (Option<i64>, Option<Evidence>, Option<(Option<&'a str>, u64, u64)>);
+
 /// The names of a SID, on one computer or on all, if it is the same everywhere.
 fn settled<'a>(sid: &'a str, names: &[Name<'a>]) -> Vec<AccountName<'a>> {
-    let mut of_keys: HashMap<&str, (Option<i64>, Option<Evidence>, Option<(Option<&str>, u64, u64)>)> = HashMap::new();
+    let mut of_keys: HashMap<&str, Given<'_>> = HashMap::new();
     for name in names {
         let (since, evidence, told_at) = of_keys.entry(&name.key).or_default();
         let place = name.only_log().zip(name.told_place);

@@ -338,7 +338,7 @@ pub fn machines<'a>(said: &[ComputerName<'a>], interrupt: Interrupt<'_>) -> Resu
             let until = left.get(&(folder, name)).copied().flatten();
             match called.get(&(folder, name)) {
                 Some(&(_, _, next, next_since))
-                    if next != name && !since.zip(until).is_some_and(|(since, until)| since > until) =>
+                    if next != name && since.zip(until).is_none_or(|(since, until)| since <= until) =>
                 {
                     (name, since) = (next, next_since);
                 }

@@ -27,7 +27,11 @@ fn domain(account: &str) -> Option<String> {
         let (name, domain) = account.split_once('@')?;
         Some((domain, name))
     })?;
-    domain.split('.').next().filter(|label| !label.is_empty()).map(lower_case)
+    domain
+        .split('.')
+        .next()
+        .filter(|label| !label.is_empty())
+        .map(lower_case)
 }
 
 fn with_domain(account: &str) -> Option<String> {
@@ -107,7 +111,13 @@ pub(crate) fn facts<'a>(
     let accepted = Accepted::new(logons, interrupt)?;
     let runs = runs(
         failures,
-        |failure| (failure.row.computer, failure.who.as_deref(), failure.source.map(lower_case)),
+        |failure| {
+            (
+                failure.row.computer,
+                failure.who.as_deref(),
+                failure.source.map(lower_case),
+            )
+        },
         |before, failure| is_within(DAY, before.row.log_time, failure.row.log_time),
         interrupt,
     )?;
@@ -125,7 +135,9 @@ pub(crate) fn facts<'a>(
 
 fn of_run<'a>(run: &[&Failure<'_, 'a>], accepted: &Accepted<'_, 'a>) -> Fact<'a> {
     let until = run.iter().filter_map(|failure| failure.row.log_time).max();
-    let success = accepted.after(run[0]).filter(|logon| is_within(DAY, until, logon.log_time));
+    let success = accepted
+        .after(run[0])
+        .filter(|logon| is_within(DAY, until, logon.log_time));
     let is_before = |failure: &&&Failure<'_, '_>| success.is_none_or(|logon| failure.row.log_time <= logon.log_time);
     let counted = || run.iter().filter(|failure| failure.counts);
     let (events, before) = (counted().count(), counted().filter(is_before).count());
@@ -156,7 +168,7 @@ fn of_run<'a>(run: &[&Failure<'_, 'a>], accepted: &Accepted<'_, 'a>) -> Fact<'a>
         .collect();
     let fact = Fact::of_records("failed logons", records, run.iter().map(|failure| failure.doubts));
     Fact {
-        computer: row.computer,
+        computer: run[0].row.computer,
         level: match success {
             Some(_) if before >= SEVERAL => "high",
             _ if events >= 10 => "medium",

@@ -37,7 +37,11 @@ impl FileReport {
     /// A report for the columns with these indexes. Events, and records after the first of a chunk, are read only if one of the columns
     /// needs them.
     pub fn of_columns(columns: &[usize]) -> Self {
-        let names = || columns.iter().filter_map(|&column| Some(FileRow::COLUMNS.get(column)?.name));
+        let names = || {
+            columns
+                .iter()
+                .filter_map(|&column| Some(FileRow::COLUMNS.get(column)?.name))
+        };
         let reads = |name| names().any(|column| column == name);
         FileReport {
             reads_events: reads(EVENT_RECORD_IDS),
@@ -149,7 +153,11 @@ impl Report for FileReport {
     }
 
     fn look(
-        FileWorker { ids, clears, is_first_only }: &mut FileWorker,
+        FileWorker {
+            ids,
+            clears,
+            is_first_only,
+        }: &mut FileWorker,
         slots: Slots<'_>,
         interrupt: Interrupt<'_>,
     ) -> Result<FileBlocks, SlotsError> {
