@@ -3,9 +3,8 @@
 use crate::base64;
 use crate::code::Code;
 use crate::encoded::bytes_of_hex;
-use crate::events::Source;
+use crate::events::{Event, Source};
 use crate::lookup::code_name;
-use crate::roles::Event;
 use crate::table::{RIGHTS, Table, table, table_of_rights};
 use crate::text::replace;
 

@@ -21,6 +21,23 @@ const LONGEST: usize = 1 << 16;
 /// The fields of an event.
 pub(crate) type Fields<'a> = [(&'a str, &'a str)];
 
+/// An event.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Event<'a> {
+    /// Its provider.
+    pub provider: &'a str,
+    /// Its ID.
+    pub event_id: u32,
+    /// The keys and values of `event_data`, or of `user_data` with the attributes of its element.
+    pub fields: &'a [(&'a str, &'a str)],
+    /// The element of `user_data` that contains the fields; empty without one.
+    pub element: &'a str,
+    /// The computer that wrote it; empty if it is unknown.
+    pub computer: &'a str,
+    /// The SID of the account that wrote it.
+    pub user_sid: Option<&'a str>,
+}
+
 /// A value that counts: neither empty nor a hyphen, nor `(NULL)`, as NTLM writes it.
 pub(crate) fn value<'a>(fields: &Fields<'a>, name: &str) -> Option<&'a str> {
     let (_, value) = fields.iter().find(|(key, _)| *key == name)?;

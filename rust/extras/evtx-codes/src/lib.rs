@@ -20,10 +20,10 @@ mod roles;
 
 pub use code::Code;
 pub use encoded::{DecodedText, decoded_texts};
-pub use events::{LEVELS, TOPICS, events_of_topics, providers};
+pub use events::{Event, LEVELS, TOPICS, events_of_topics, providers};
 pub use host::{Machine, Writer, is_own_name, remote_host};
 pub use logons::{LogonAct, LogonKind, LogonStep, logon_events};
 pub use lookup::{Answer, Lookup, Source, code_name};
-pub use roles::{Event, Roles, RolesReader};
+pub use roles::{Roles, RolesReader};
 pub use table::tables;
 pub use user_data::UserData;

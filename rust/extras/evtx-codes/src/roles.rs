@@ -3,25 +3,8 @@
 use std::borrow::Cow;
 
 use crate::details::{Details, Kind};
-use crate::events::{Fields, Listed, OfProvider, Source, Sources, events};
+use crate::events::{Event, Fields, Listed, OfProvider, Source, Sources, events};
 use crate::host::{Machine, Writer, remote_host};
-
-/// An event.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Event<'a> {
-    /// Its provider.
-    pub provider: &'a str,
-    /// Its ID.
-    pub event_id: u32,
-    /// The keys and values of `event_data`, or of `user_data` with the attributes of its element.
-    pub fields: &'a [(&'a str, &'a str)],
-    /// The element of `user_data` that contains the fields; empty without one.
-    pub element: &'a str,
-    /// The computer that wrote it; empty if it is unknown.
-    pub computer: &'a str,
-    /// The SID of the account that wrote it.
-    pub user_sid: Option<&'a str>,
-}
 
 /// The roles of the fields of an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

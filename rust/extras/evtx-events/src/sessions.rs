@@ -16,11 +16,11 @@ mod service;
 
 use std::borrow::Cow;
 
-use evtx_codes::{LogonAct, LogonKind, Machine, Writer, remote_host};
+use evtx_codes::{LogonAct, LogonKind};
 use evtx_format::{Interrupt, Interrupted};
 
 use desktop::{Desktop, desktops, identified, numbered, signs_of_logons};
-use event::full_name;
+use event::{full_name, workstation};
 use logon::{Logon, logons};
 use service::{Service, names, services};
 use visit::{Role, Sign, Visit, visits};
@@ -129,17 +129,6 @@ fn is_named_by_windows(logon: &Logon<'_>) -> bool {
         Some(kind) => matches!(kind, 2 | 4 | 5 | 7 | 9..=13),
         None => true,
     }
-}
-
-/// The name that the other machine gave, and whether it is that of this one. Windows writes its own name, unless a client names its
-/// own.
-fn workstation<'e>(name: Option<&'e str>, computer: Option<&str>, is_by_windows: bool) -> (Option<&'e str>, bool) {
-    let name = name
-        .map(|name| name.trim_start_matches('\\'))
-        .filter(|name| !matches!(*name, "" | "-"));
-    let is_own =
-        name.is_some_and(|name| remote_host(name, computer.unwrap_or_default(), Writer::Client) == Machine::Own);
-    (name.filter(|_| !is_own || !is_by_windows), is_own && !is_by_windows)
 }
 
 /// The session of a logon of Windows, which may be of Remote Desktop or of a service.

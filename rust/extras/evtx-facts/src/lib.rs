@@ -4,11 +4,11 @@
 //! run of failed logons, a gap, a start of Windows. All times are nanoseconds since 1970.
 #![forbid(unsafe_code)]
 
+mod runs;
 mod rows;
 mod told_names;
 mod told;
 mod case;
-mod runs;
 mod addresses;
 mod names;
 mod listed;

@@ -7,10 +7,9 @@ use evtx_codes::{LogonAct, LogonKind};
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
 
-use super::event::{LogonEvent, Moment};
+use super::event::{LogonEvent, Moment, workstation};
 use super::logon::Logon;
 use super::visit::{Key, Place, Role, Sign, Visit, best_name};
-use super::workstation;
 use crate::order::{last, least};
 
 /// An event of a session with a number or a logon ID, and its key.

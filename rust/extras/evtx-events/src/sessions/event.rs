@@ -108,6 +108,21 @@ pub(super) fn full_name<'a>(domain: Option<&'a str>, account: Option<&'a str>) -
     })
 }
 
+/// The name that the other machine gave, and whether it is that of this one. Windows writes its own name, unless a client names its
+/// own.
+pub(super) fn workstation<'e>(
+    name: Option<&'e str>,
+    computer: Option<&str>,
+    is_by_windows: bool,
+) -> (Option<&'e str>, bool) {
+    let name = name
+        .map(|name| name.trim_start_matches('\\'))
+        .filter(|name| !matches!(*name, "" | "-"));
+    let is_own =
+        name.is_some_and(|name| remote_host(name, computer.unwrap_or_default(), Writer::Client) == Machine::Own);
+    (name.filter(|_| !is_own || !is_by_windows), is_own && !is_by_windows)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
