@@ -261,9 +261,10 @@ def with_visits(events, rows, claimed, named):
         values = {column: min((one[column] for one in visit["values"] if one.get(column)), default=None) for column in ("authentication", "remote_host", "user_sid")}
         time, end, who = max(visit["starts"], default=None), min(visit["ends"], default=None), min(map(bare, visit["names"]), default=(values["user_sid"] or "").lower())
         types = {"winrm": (3,), "sql server": (3,), "ssh": (3, 8)}.get(visit["kind"], ())
-        near = [row for row in rows if time and row["computer"] == visit["computer"] and row["logon_type"] in types and row["logon_time"] and 0 * SECOND <= time.log_time - row["logon_time"].log_time <= 10 * SECOND
-                and who in (bare(row["user_name"]), (row["user_sid"] or "").lower()) and (visit["kind"] != "ssh" or (row["process"] or "").lower().endswith("\\sshd.exe"))
-                and id(row) not in used and (not values["remote_host"] or not row["remote_host"] or values["remote_host"] == row["remote_host"])]
+        recent = [row for row in rows if time and row["logon_time"] and 0 * SECOND <= time.log_time - row["logon_time"].log_time <= 10 * SECOND and id(row) not in used]
+        near = [row for row in recent if row["computer"] == visit["computer"] and row["logon_type"] in types and who in (bare(row["user_name"]), (row["user_sid"] or "").lower())
+                and (visit["kind"] != "ssh" or (row["process"] or "").lower().endswith("\\sshd.exe"))
+                and (not values["remote_host"] or not row["remote_host"] or values["remote_host"] == row["remote_host"])]
         ends_with = lambda row, end=end: bool(end and row["logoff_time"]) and abs(end.log_time - row["logoff_time"].log_time) <= 2 * SECOND
         row = max(near, key=lambda row: (ends_with(row), row["logon_time"]), default=None)
         if row:
