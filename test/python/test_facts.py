@@ -81,11 +81,11 @@ def test_each_guess_that_succeeds_is_a_fact(over):
 
 
 @pytest.mark.parametrize(("failed", "succeeded", "is_same"), [
-    ({"TargetDomainName": "PC"}, {}, False), ({"TargetDomainName": "corp.example"}, {}, True), ({"TargetDomainName": "OTHER"}, {}, True), ({"TargetDomainName": "", "TargetUserName": "bob@corp.example"}, {}, True),
+    ({"TargetDomainName": "PC"}, {}, False), ({}, {"TargetDomainName": "NORTHWIND.EXAMPLE"}, True), ({"TargetDomainName": "corp.example"}, {}, True), ({"TargetDomainName": "OTHER"}, {}, True), ({"TargetDomainName": "", "TargetUserName": "bob@corp.example"}, {}, True),
     *(({}, {"LogonType": logon_type, "IpAddress": "-"}, logon_type in ("3", "10")) for logon_type in ("2", "3", "4", "5", "7", "10")),
 ])  # fmt: skip
 def test_who_can_be_who_failed(over, failed, succeeded, is_same):
-    """An account of another domain that the machine knows is not; neither is a service, a task, or who sits at the keyboard."""
+    """A local account is no account of the domain, which has several names. A service, a task, or who sits at the keyboard is none, either."""
     def changed(event, fields):
         return (*event[:3], event[3] | fields)
 

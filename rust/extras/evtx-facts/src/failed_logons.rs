@@ -1,5 +1,6 @@
 //! Runs of failed logons of an account from a source, and the logon of this account that ends them.
 
+use evtx_codes::is_own_name;
 use evtx_format::search::lower_case;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
@@ -11,11 +12,10 @@ use crate::runs::{DAY, is_within, runs};
 /// How many failures before a logon make it a guess.
 const SEVERAL: usize = 5;
 
-/// The accepted logons of an account, and those from one source. They can be from an unknown one.
-type Logons<'l, 'a> = HashMap<(Option<&'a str>, String, Option<Option<String>>), Vec<&'l LogonRow<'a>>>;
+/// The accepted logons of an account, of one of the machine or of a domain, and those from one source. They can be from an unknown one.
+type Logons<'l, 'a> = HashMap<(Option<&'a str>, String, Option<bool>, Option<Option<String>>), Vec<&'l LogonRow<'a>>>;
 
 struct Accepted<'l, 'a> {
-    /// By the account with its domain, and without.
     logons: Logons<'l, 'a>,
     /// The domains of each computer's accounts.
     domains: HashSet<(Option<&'a str>, String)>,
@@ -34,8 +34,9 @@ fn domain(account: &str) -> Option<String> {
         .map(lower_case)
 }
 
-fn with_domain(account: &str) -> Option<String> {
-    Some(format!("{}\\{}", domain(account)?, plain_name(account)))
+/// Whether an account with a domain is of the machine alone. A domain has several names.
+fn is_local(account: &str, computer: Option<&str>) -> Option<bool> {
+    Some(is_own_name(&domain(account)?, computer.unwrap_or_default()))
 }
 
 impl<'l, 'a> Accepted<'l, 'a> {
@@ -54,9 +55,11 @@ impl<'l, 'a> Accepted<'l, 'a> {
             let can_be_remote = logon.kind != "windows" || logon.logon_type.is_none_or(is_remote);
             let source = logon.source.map(lower_case);
             let source = (source.is_some() || can_be_remote).then_some(Some(source));
+            let of = is_local(account, logon.computer);
+            let may_be = [true, false].into_iter().filter(|it| of.is_none_or(|of| of == *it));
             for source in [None].into_iter().chain(source).chain(client) {
-                for name in [Some(plain_name(account)), with_domain(account)].into_iter().flatten() {
-                    let key = (logon.computer, name, source.clone());
+                for of in may_be.clone().map(Some).chain([None]) {
+                    let key = (logon.computer, plain_name(account), of, source.clone());
                     found.entry(key).or_default().push(logon);
                 }
             }
@@ -71,13 +74,16 @@ impl<'l, 'a> Accepted<'l, 'a> {
         // A domain that no account of the machine has can be any.
         let is_known = |domain| self.domains.contains(&(computer, domain));
         let account = failure.account.filter(|account| domain(account).is_some_and(is_known));
-        let who = account.and_then(with_domain).or_else(|| failure.who.clone())?;
+        let (who, of) = (
+            failure.who.clone()?,
+            account.and_then(|account| is_local(account, computer)),
+        );
         let sources = match failure.source {
             None => vec![None],
             Some(source) => vec![Some(None), Some(Some(lower_case(source)))],
         };
         let of_source = sources.into_iter().filter_map(|source| {
-            let of_account = self.logons.get(&(computer, who.clone(), source))?;
+            let of_account = self.logons.get(&(computer, who.clone(), of, source))?;
             let next = of_account.partition_point(|logon| logon.log_time <= since);
             of_account.get(next).copied()
         });
@@ -100,7 +106,7 @@ impl<'l, 'a> Accepted<'l, 'a> {
 
 /// Whether logons of this type can be from another machine.
 fn is_remote(logon_type: &str) -> bool {
-    logon_type.starts_with("Network") || logon_type.starts_with("Remote")
+    logon_type.contains("Network") || logon_type.contains("Remote")
 }
 
 pub(crate) fn facts<'a>(
