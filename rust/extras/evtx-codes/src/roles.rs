@@ -250,9 +250,7 @@ impl RolesReader {
                 (roles.topic, roles.level) = (Some(topic.name), Some(if is_setup { "info" } else { topic.level }));
             }
         }
-        // Who writes of a failed logon is not who failed.
-        let is_of_writer = kind != Kind::Sysmon && roles.topic != Some("failed logons");
-        if roles.account.is_none() && roles.user_sid.is_none() && is_of_writer {
+        if roles.account.is_none() && roles.user_sid.is_none() && kind != Kind::Sysmon {
             roles.user_sid = event.user_sid.filter(|sid| is_sid(sid));
         }
         roles.is_windows = roles.user_sid.is_some_and(is_of_windows)

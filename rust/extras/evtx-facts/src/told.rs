@@ -119,6 +119,8 @@ pub fn told(
     let version = ["MajorVersion", "MinorVersion", "BuildVersion"].map(|name| field(&fields, name));
     let version: Vec<_> = version.into_iter().flatten().collect();
     let version = version.join(".");
+    // Who writes of a failed logon is not who failed.
+    let is_of_writer = roles.topic == Some("failed logons") && roles.account.is_none() && roles.user_sid == of.user_sid;
     let of_roles = is_row.then(|| {
         (
             roles.event,
@@ -126,7 +128,7 @@ pub fn told(
             roles.level,
             roles.account,
             roles.domain,
-            roles.user_sid,
+            roles.user_sid.filter(|_| !is_of_writer),
             roles.remote_host.as_deref(),
             roles.process,
             roles.target,
