@@ -85,7 +85,7 @@ def test_each_guess_that_succeeds_is_a_fact(over):
     *(({}, {"LogonType": logon_type, "IpAddress": "-"}, logon_type in ("3", "10")) for logon_type in ("2", "3", "4", "5", "7", "10")),
 ])  # fmt: skip
 def test_who_can_be_who_failed(over, failed, succeeded, is_same):
-    """A local account is no account of the domain, which has several names. A service, a task, or who sits at the keyboard is none, either."""
+    """Not an account of the machine for one of the domain, which has several names. Not a service, a task, or somebody at the keyboard."""
     def changed(event, fields):
         return (*event[:3], event[3] | fields)
 

@@ -101,7 +101,8 @@ fn host(key: &str) -> &str {
     key.split('.').next().unwrap_or_default()
 }
 
-/// The logs that are no others' forwarded events, and have one name each. `folder` is that of a file.
+/// Groups logs by their folder and their computer. Logs with several computers and logs of forwarded events are left out. `folder`
+/// returns the folder of a file.
 fn own_logs<'a>(said: &[ComputerName<'a>], folder: fn(&'a str) -> &'a str) -> OwnLogs<'a> {
     let mut logs: HashMap<(&str, &str), Option<&ComputerName<'a>>> = HashMap::new();
     for one in said.iter().filter(|one| one.records > 0) {

@@ -12,9 +12,11 @@ use crate::runs::{DAY, is_within, runs};
 /// How many failures before a logon make it a guess.
 const SEVERAL: usize = 5;
 
-/// The accepted logons of an account, of one of the machine or of a domain, and those from one source. They can be from an unknown one.
+/// Logons by computer, account, whether the account is local, and source. A key without one of the last two is of all logons of the account.
+/// `Some(None)` is an unknown source.
 type Logons<'l, 'a> = HashMap<(Option<&'a str>, String, Option<bool>, Option<Option<String>>), Vec<&'l LogonRow<'a>>>;
 
+/// The accepted logons.
 struct Accepted<'l, 'a> {
     logons: Logons<'l, 'a>,
     /// The domains of each computer's accounts.
@@ -41,7 +43,7 @@ fn is_local(account: &str, computer: Option<&str>) -> Option<bool> {
 
 impl<'l, 'a> Accepted<'l, 'a> {
     fn new(logons: &'l [LogonRow<'a>], interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
-        let (mut found, mut domains) = (Logons::new(), HashSet::new());
+        let (mut all, mut domains) = (Logons::new(), HashSet::new());
         for (step, logon) in logons
             .iter()
             .filter(|logon| logon.is_accepted && logon.log_time.is_some())
@@ -55,17 +57,20 @@ impl<'l, 'a> Accepted<'l, 'a> {
             let can_be_remote = logon.kind != "windows" || logon.logon_type.is_none_or(is_remote);
             let source = logon.source.map(lower_case);
             let source = (source.is_some() || can_be_remote).then_some(Some(source));
-            let of = is_local(account, logon.computer);
-            let may_be = [true, false].into_iter().filter(|it| of.is_none_or(|of| of == *it));
+            let (name, is_local) = (plain_name(account), is_local(account, logon.computer));
+            // An account without a domain can be either.
+            let kinds = [None, Some(true), Some(false)];
+            let kinds = kinds
+                .into_iter()
+                .filter(|kind| kind.is_none() || is_local.is_none() || *kind == is_local);
             for source in [None].into_iter().chain(source).chain(client) {
-                for of in may_be.clone().map(Some).chain([None]) {
-                    let key = (logon.computer, plain_name(account), of, source.clone());
-                    found.entry(key).or_default().push(logon);
+                for kind in kinds.clone() {
+                    let key = (logon.computer, name.clone(), kind, source.clone());
+                    all.entry(key).or_default().push(logon);
                 }
             }
         }
-        let logons = found;
-        Ok(Accepted { logons, domains })
+        Ok(Accepted { logons: all, domains })
     }
 
     /// The first logon of the account of a failure, from its source or an unknown one, after it.
@@ -74,33 +79,35 @@ impl<'l, 'a> Accepted<'l, 'a> {
         // A domain that no account of the machine has can be any.
         let is_known = |domain| self.domains.contains(&(computer, domain));
         let account = failure.account.filter(|account| domain(account).is_some_and(is_known));
-        let (who, of) = (
-            failure.who.clone()?,
-            account.and_then(|account| is_local(account, computer)),
-        );
+        let is_local = account.and_then(|account| is_local(account, computer));
+        let who = failure.who.as_ref()?;
         let sources = match failure.source {
             None => vec![None],
             Some(source) => vec![Some(None), Some(Some(lower_case(source)))],
         };
         let of_source = sources.into_iter().filter_map(|source| {
-            let of_account = self.logons.get(&(computer, who.clone(), of, source))?;
+            let of_account = self.logons.get(&(computer, who.clone(), is_local, source))?;
             let next = of_account.partition_point(|logon| logon.log_time <= since);
             of_account.get(next).copied()
         });
         of_source.min_by_key(|logon| logon.place())
     }
 
-    /// Where a run is another than before: after a logon, if several failures lead to one more.
-    fn starts(&self, run: &[&Failure<'_, 'a>]) -> Vec<usize> {
+    /// Where a run becomes another fact: after a logon, if several failures follow before the next one.
+    fn starts(&self, run: &[&Failure<'_, 'a>], interrupt: Interrupt<'_>) -> Result<Vec<usize>, Interrupted> {
         let (mut starts, mut at) = (vec![0], 0);
-        while let Some(logon) = run.get(at).and_then(|failure| self.after(failure)) {
+        for step in 0.. {
+            interrupt.check_step(step)?;
+            let Some(logon) = run.get(at).and_then(|failure| self.after(failure)) else {
+                break;
+            };
             let end = at + run[at..].partition_point(|failure| failure.row.log_time <= logon.log_time);
             if at > 0 && run[at..end].iter().filter(|failure| failure.counts).count() >= SEVERAL {
                 starts.push(at);
             }
             at = end.max(at + 1);
         }
-        starts
+        Ok(starts)
     }
 }
 
@@ -117,20 +124,14 @@ pub(crate) fn facts<'a>(
     let accepted = Accepted::new(logons, interrupt)?;
     let runs = runs(
         failures,
-        |failure| {
-            (
-                failure.row.computer,
-                failure.who.as_deref(),
-                failure.source.map(lower_case),
-            )
-        },
+        |failure| failure.key(),
         |before, failure| is_within(DAY, before.row.log_time, failure.row.log_time),
         interrupt,
     )?;
     let mut found = Vec::new();
     for (step, run) in runs.iter().enumerate() {
         interrupt.check_step(step)?;
-        let starts = accepted.starts(run);
+        let starts = accepted.starts(run, interrupt)?;
         let ends = starts.iter().skip(1).copied().chain([run.len()]);
         let parts = starts.iter().zip(ends).map(|(&start, end)| &run[start..end]);
         let counted = parts.filter(|part| part.iter().any(|failure| failure.counts));

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use evtx_codes::{Code, code_name};
+use evtx_format::search::lower_case;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
@@ -38,6 +39,11 @@ fn named(table: &str, code: &str) -> String {
 }
 
 impl<'f, 'a> Failure<'f, 'a> {
+    /// The machine, the account, and the source in lower case. The client chooses its letter case.
+    pub(crate) fn key(&self) -> (Option<&str>, Option<&str>, Option<String>) {
+        (self.row.computer, self.who.as_deref(), self.source.map(lower_case))
+    }
+
     fn new(row: &'f EventRow<'a>) -> Self {
         let id = row.id();
         // Remote Desktop (140) names no account but that of its service, and neither does Windows if SSH does.

@@ -89,12 +89,7 @@ pub(crate) fn facts<'a>(
     let mut refusals = Refusals::new();
     for (step, failure) in failures.iter().enumerate() {
         interrupt.check_step(step)?;
-        let key = (
-            failure.row.computer,
-            failure.who.as_deref(),
-            failure.source.map(lower_case),
-        );
-        refusals.entry(key).or_default().extend(failure.row.log_time);
+        refusals.entry(failure.key()).or_default().extend(failure.row.log_time);
     }
     let is_remote = |logon: &&LogonRow<'_>| {
         logon.source.is_some() || !matches!(logon.kind, "windows" | "winrm") || logon.doubts().claims_own_name()

@@ -70,10 +70,13 @@ impl Doubts {
     }
 }
 
-/// Whether the order of the records moves a time. Corrections by a few minutes do not count: they would move all records before them.
+/// The longest move of a time that raises no doubt, in nanoseconds. A correction of the clock moves all records before it.
+const CORRECTION: u64 = 300 * SECOND;
+
+/// Whether the order of the records moves a time.
 fn is_moved(log_time: Option<i64>, time: Option<i64>) -> bool {
     let apart = log_time.zip(time);
-    apart.is_some_and(|(log_time, time)| log_time.abs_diff(time) > 300 * SECOND)
+    apart.is_some_and(|(log_time, time)| log_time.abs_diff(time) > CORRECTION)
 }
 
 /// An event with a topic, as the list of events has it.
