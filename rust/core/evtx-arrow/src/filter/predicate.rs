@@ -216,11 +216,20 @@ impl Hints<'_> {
                 self.holds(value, search)
             }
             Expression::In(value, constants) => {
+                let (value, is_lower) = match &**value {
+                    Expression::Lower(value) if is_positive => (value, true),
+                    _ => (value, false),
+                };
                 let term = Term::new(self.table, value)?;
                 let literals = constants
                     .iter()
                     .map(|constant| term.constant(Comparison::Equal, constant));
-                let constants = Constants::new(literals.collect::<Option<_>>()?);
+                let literals = literals.collect::<Option<_>>()?;
+                let constants = if is_lower {
+                    Constants::in_lower_case(literals)?
+                } else {
+                    Constants::new(literals)
+                };
                 Some(self.test(term, Test::In(constants)))
             }
             Expression::Column(_) => {
@@ -354,6 +363,12 @@ mod tests {
         };
         assert_eq!(keeps(&matches(&name, false)), Some([true, false, false]));
         assert_eq!(keeps(&matches(&name, true)), Some([true, true, false]));
+        let listed = Expression::In(
+            lower.clone(),
+            vec![Expression::Constant(Literal::Text("security".into()))],
+        );
+        assert_eq!(keeps(&listed), Some([true, true, false]));
+        assert_eq!(keeps(&Expression::Not(Box::new(listed))), None);
         // A text in lower case never has a capital letter, but the hint may hold for more.
         assert_eq!(keeps(&matches(&lower, false)), Some([true, true, false]));
         assert_eq!(keeps(&matches(&number, false)), None);

@@ -65,12 +65,21 @@ impl Value<'_> {
     }
 }
 
+/// How texts are compared with constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Kept,
+    /// The case of ASCII letters is ignored. The constants are in lower case.
+    Ignored,
+    /// The same, and a text with other letters equals each constant: one of them, `K`, is an ASCII letter in lower case.
+    OnlyAscii,
+}
+
 /// Constants of one type, sorted for a binary search.
 #[derive(Debug, Clone)]
 pub(super) struct Constants {
     literals: Arc<[Literal]>,
-    /// Whether the case of ASCII letters is ignored. Then texts are in lower case.
-    ignores_case: bool,
+    case: Case,
 }
 
 impl Constants {
@@ -80,7 +89,7 @@ impl Constants {
         literals.dedup();
         Constants {
             literals: literals.into(),
-            ignores_case: false,
+            case: Case::Kept,
         }
     }
 
@@ -88,15 +97,29 @@ impl Constants {
     pub(super) fn names(names: &[Box<str>]) -> Self {
         let literals = names.iter().map(|name| Literal::Text(name.to_ascii_lowercase().into()));
         Constants {
-            ignores_case: true,
+            case: Case::Ignored,
             ..Constants::new(literals.collect())
         }
     }
 
+    /// Texts for a hint: those that equal a constant in lower case are among them. `None` if a constant is no text in ASCII.
+    pub(super) fn in_lower_case(literals: Vec<Literal>) -> Option<Self> {
+        let is_ascii = |literal: &Literal| matches!(literal, Typed::Text(text) if text.is_ascii());
+        literals.iter().all(is_ascii).then(|| Constants {
+            case: Case::OnlyAscii,
+            ..Constants::new(literals)
+        })
+    }
+
     /// Whether a value of the same type equals one of the constants.
     pub(super) fn have(&self, value: &Value<'_>) -> bool {
+        if let (Case::OnlyAscii, Typed::Text(text)) = (self.case, value)
+            && !text.is_ascii()
+        {
+            return true;
+        }
         let found = self.literals.binary_search_by(|literal| match (literal, value) {
-            (Typed::Text(name), Typed::Text(text)) if self.ignores_case => {
+            (Typed::Text(name), Typed::Text(text)) if self.case != Case::Kept => {
                 name.bytes().cmp(text.iter().map(u8::to_ascii_lowercase))
             }
             _ => literal.as_value().cmp(value),
@@ -162,6 +185,23 @@ mod tests {
     use evtx_format::value::Scalar;
 
     use super::*;
+
+    #[test]
+    fn texts_in_lower_case_are_found_among_constants() {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| Literal::Text(text.into())).collect();
+        let constants = Constants::in_lower_case(texts(&["kernel", "mssql", "Never"])).expect("they are in ASCII");
+        let known = [
+            ("KERNEL", true),
+            ("\u{212a}ernel", true),
+            ("kernels", false),
+            ("Never", false),
+            ("", false),
+        ];
+        for (text, is_known) in known {
+            assert_eq!(constants.have(&Value::Text(text.as_bytes())), is_known, "{text}");
+        }
+        assert!(Constants::in_lower_case(texts(&["kernel", "ä"])).is_none());
+    }
 
     #[test]
     fn texts_are_compared_byte_by_byte() {
