@@ -40,17 +40,10 @@ const EVENT = [
   ...["x.event_id", "x.number", "epoch_ns(x.time)", "epoch_ns(x.log_time)", "x.digest", "x.is_contested::INTEGER", "x.computer"],
   ...[...STEP, "step", "logon_type"].map((name) => `x.step.${name}`),
 ];
-// The names of computers in a file, and uses of names of accounts.
-const COMPUTER = [
-  ...["x.file", "x.computer", "x.channel", "x.records", "x.first_number", "x.last_number", "epoch_ns(x.first)", "epoch_ns(x.last)"],
-  ...["x.least", "x.most", "x.old_host", "x.new_host", "x.own_sid"],
-];
-const USE = [
-  ...["x.computer", "x.sid", "x.domain", "x.name", "x.evidence", "x.log", "x.last_log", "x.place"],
-  "array_to_string(list_transform(x.times, lambda y: epoch_ns(y)), ',')",
-];
+// What events tell of names of computers.
+const COMPUTER = ["x.file", "x.computer", "x.channel", "epoch_ns(x.time)", "x.old_host", "x.new_host", "x.own_sid"];
 
-// A record, its place in a log, and the end of an hour.
+// A record, and its place in a log.
 const pairs = (map) => packed(`map_entries(${map})`, `${packedText("x.key")} || ${packedText("x.value")}`);
 const RECORD = ["computer", "channel", "provider", "event_record_id", "time_created", "event_id", "user_sid", "event_data", "user_data"];
 const recordTexts = `computer::VARCHAR, channel::VARCHAR, provider::VARCHAR, event_record_id::VARCHAR, epoch_ns(time_created)::VARCHAR,
@@ -58,10 +51,6 @@ const recordTexts = `computer::VARCHAR, channel::VARCHAR, provider::VARCHAR, eve
 const PLACED = [
   ...["digest", "machine", "channel", "file", "record_id", "number"].map((name) => `x.${name}`),
   ...["time", "old_time", "new_time", "wake_time"].map((name) => `epoch_ns(x.${name})`), "x.is_late::INTEGER",
-];
-const END = [
-  ...["x.computer", "x.channel", "x.filename", "epoch_ns(x.place.time)"],
-  ...["record_id", "event_record_id", "event_id", "provider"].map((name) => `x.place.${name}`),
 ];
 const FACT = ["computer", "topic", "level", "fact", "account", "account_sid", "source", "target", "detail"];
 const START = ["x.computer", "x.number", "epoch_ns(x.log_time)", "x.event_id", "x.process"];
@@ -106,6 +95,9 @@ const MACROS = [
      user_data::VARCHAR, computer, user_sid) AS STRUCT(
        event VARCHAR, topic VARCHAR, level VARCHAR, account VARCHAR, domain VARCHAR, user_sid VARCHAR, remote_host VARCHAR,
        process VARCHAR, target VARCHAR, detail VARCHAR, details VARCHAR, claims_own_name BOOLEAN, is_windows BOOLEAN))`,
+  `evtx_event_row(index, log, record_id, time_created, provider, event_id, event_data, user_data, computer, user_sid) AS CAST(evtx_web_event_row(
+     index, log::VARCHAR, record_id::VARCHAR, epoch_ns(time_created)::VARCHAR, provider, event_id::VARCHAR, ${pairs("event_data")},
+     user_data::VARCHAR, computer, user_sid) AS STRUCT(${texts(["event", "user_name", "full_name", "user_sid", "remote_host", "process", "details"])}))`,
   `evtx_user_data_fields(user_data) AS CAST(evtx_web_user_data_fields(user_data::VARCHAR) AS
      STRUCT(element VARCHAR, attributes MAP(VARCHAR, VARCHAR), fields MAP(VARCHAR, VARCHAR)))`,
   `evtx_decoded_texts(fields) AS CAST(evtx_web_decoded_texts(
@@ -135,20 +127,20 @@ const MACROS = [
        logon_type: x.logon_type, claims_own_name: x.claims_own_name, connections: list_transform(x.connections, lambda y: {
          connected: make_timestamp_ns(y.connected), disconnected: make_timestamp_ns(y.disconnected), remote_host: y.remote_host}),
        other_logon_ids: x.other_logon_ids, is_accepted: x.is_accepted, is_contested: x.is_contested})`,
-  `evtx_machines(names) AS CAST(evtx_web_machines(${packedRows("names", COMPUTER)}) AS VARCHAR[])`,
-  `evtx_record_names(provider, event_id, time_created, user_sid, event_data, user_data) AS list_transform(CAST(evtx_web_record_names(
-     provider::VARCHAR, event_id::VARCHAR, epoch_ns(time_created)::VARCHAR, user_sid::VARCHAR, ${pairs("event_data")}, user_data::VARCHAR) AS STRUCT(
-       sid VARCHAR, domain VARCHAR, name VARCHAR, evidence VARCHAR, seen BIGINT)[]),
-     lambda x: {sid: x.sid, domain: x.domain, name: x.name, evidence: x.evidence, seen: make_timestamp_ns(x.seen)})`,
-  `evtx_account_names(uses) AS list_transform(CAST(evtx_web_account_names(
-     ${packedRows("uses", USE)}) AS STRUCT(
-       computer VARCHAR, user_sid VARCHAR, user_name VARCHAR, first_seen BIGINT, last_seen BIGINT, is_renamed BOOLEAN, name_source VARCHAR,
-       log UBIGINT, place UBIGINT)[]),
+  `evtx_log_hours(filename, record_id, computer, channel, provider, event_record_id, time_created, event_id, ends) AS evtx_web_log_hours(
+     filename::VARCHAR, record_id::VARCHAR, computer::VARCHAR, channel::VARCHAR, provider::VARCHAR, event_record_id::VARCHAR,
+     epoch_ns(time_created)::VARCHAR, event_id::VARCHAR, ends::INTEGER::VARCHAR)`,
+  `evtx_machines(hours, told) AS CAST(evtx_web_machines(${packedRows("hours", ["x"])}, ${packedRows("told", COMPUTER)}) AS STRUCT(
+       filename VARCHAR, computer VARCHAR, machine VARCHAR)[])`,
+  `evtx_record_names(log, record_id, ${RECORD.join(", ")}) AS evtx_web_record_names(log::VARCHAR, record_id::VARCHAR, ${recordTexts})`,
+  `evtx_account_names(names) AS list_transform(CAST(evtx_web_account_names(
+     ${packedRows("names", ["x"])}) AS STRUCT(
+       computer VARCHAR, user_sid VARCHAR, user_name VARCHAR, first_seen BIGINT, last_seen BIGINT, is_renamed BOOLEAN, name_source VARCHAR)[]),
      lambda x: {computer: x.computer, user_sid: x.user_sid, user_name: x.user_name, first_seen: make_timestamp_ns(x.first_seen),
-       last_seen: make_timestamp_ns(x.last_seen), is_renamed: x.is_renamed, name_source: x.name_source, log: x.log, place: x.place})`,
+       last_seen: make_timestamp_ns(x.last_seen), is_renamed: x.is_renamed, name_source: x.name_source})`,
+  `evtx_account_index(names) AS evtx_web_account_index(${packedRows("names", ["x"])})`,
   `evtx_fact_row(filename, record_id, log, ${RECORD.join(", ")}) AS evtx_web_fact_row(filename::VARCHAR, record_id::VARCHAR, log::VARCHAR, ${recordTexts})`,
-  `evtx_fact_list(rows, computers, ends, wrapped) AS list_transform(CAST(evtx_web_fact_list(${packedRows("rows", ["x"])},
-     ${packedRows("computers", COMPUTER)}, ${packedRows("ends", END)}, ${packedRows("wrapped", ["x"])}) AS STRUCT(
+  `evtx_fact_list(rows, hours, wrapped) AS list_transform(CAST(evtx_web_fact_list(${["rows", "hours", "wrapped"].map((list) => packedRows(list, ["x"]))}) AS STRUCT(
        ${texts(FACT)}, first BIGINT, last BIGINT, events UBIGINT,
        evidence STRUCT(filename VARCHAR, record_id UBIGINT, event_id UINTEGER, time BIGINT)[], doubts VARCHAR[])[]),
      lambda x: {${FACT.map((name) => `${name}: x.${name}`)}, first: make_timestamp_ns(x.first), last: make_timestamp_ns(x.last), events: x.events,
@@ -164,7 +156,7 @@ const MACROS = [
 export function defineFunctions(define, ask, run) {
   // Errors name what the page has.
   definitions = JSON.parse(new TextDecoder().decode(ask({ do: "definitions" })));
-  for (const name of ["code_name", "code_names", "code_meaning", "code_text", "event_roles", "record_names", "record_stamp", "log_places", "logon_step", "logon_sessions", "machines", "account_names", "fact_row", "fact_list", "start_list", "user_data_fields", "other_machine", "decoded_texts"]) {
+  for (const name of ["code_name", "code_names", "code_meaning", "code_text", "event_roles", "event_row", "record_names", "record_stamp", "log_places", "logon_step", "logon_sessions", "log_hours", "machines", "account_names", "account_index", "fact_row", "fact_list", "start_list", "user_data_fields", "other_machine", "decoded_texts"]) {
     define(`evtx_web_${name}`, (bytes, rows, count) => ask({ do: "function", name, count }, bytes));
   }
   define("json_extract", ofTexts((json, path) => JSON.stringify(valueAt(json, path))));

@@ -42,11 +42,11 @@ pub struct NameUse<'a> {
 
 /// A name of a SID on a computer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccountName<'a> {
+pub struct AccountName {
     /// The computer.
-    pub computer: Option<&'a str>,
+    pub computer: Option<String>,
     /// The SID.
-    pub sid: &'a str,
+    pub sid: String,
     /// The name with its domain.
     pub name: String,
     /// Since when it is that of the SID.
@@ -167,7 +167,7 @@ fn leaders<'n>(names: &'n [Name<'_>]) -> HashMap<&'n str, i64> {
 type Given<'a> = (Option<i64>, Option<Evidence>, Option<(Option<&'a str>, u64, u64)>);
 
 /// The names of a SID, on one computer or on all, if it is the same everywhere.
-fn settled<'a>(sid: &'a str, names: &[Name<'a>]) -> Vec<AccountName<'a>> {
+fn settled(sid: &str, names: &[Name<'_>]) -> Vec<AccountName> {
     let mut of_keys: HashMap<&str, Given<'_>> = HashMap::new();
     for name in names {
         let (since, evidence, told_at) = of_keys.entry(&name.key).or_default();
@@ -189,7 +189,7 @@ fn settled<'a>(sid: &'a str, names: &[Name<'a>]) -> Vec<AccountName<'a>> {
         HashMap::new()
     };
     let first_lead = leads.values().min().copied();
-    let account = |name: &Name<'a>| {
+    let account = |name: &Name<'_>| {
         let (since, evidence, told_at) = of_keys[name.key.as_str()];
         let [first_seen, last_seen] = [name.times.first().copied(), name.times.last().copied()];
         let lead = leads.get(name.key.as_str()).copied();
@@ -200,8 +200,8 @@ fn settled<'a>(sid: &'a str, names: &[Name<'a>]) -> Vec<AccountName<'a>> {
         });
         let follows = since.is_some_and(|since| first_seen.is_some_and(|seen| seen >= since)) || is_placed;
         AccountName {
-            computer: name.computer,
-            sid,
+            computer: name.computer.map(str::to_owned),
+            sid: sid.to_owned(),
             name: name.full_name(),
             first_seen: if name.evidence.is_some() && first.is_some() && !is_first {
                 first_seen.max(since)
@@ -237,8 +237,8 @@ type OfSid<'a> = BTreeMap<(String, Option<i64>), Name<'a>>;
 ///
 /// # Errors
 /// [`Interrupted`].
-pub fn account_names<'a>(uses: &[NameUse<'a>], interrupt: Interrupt<'_>) -> Result<Vec<AccountName<'a>>, Interrupted> {
-    let mut of_sids: BTreeMap<(Option<&str>, &str), OfSid<'a>> = BTreeMap::new();
+pub fn account_names(uses: &[NameUse<'_>], interrupt: Interrupt<'_>) -> Result<Vec<AccountName>, Interrupted> {
+    let mut of_sids: BTreeMap<(Option<&str>, &str), OfSid<'_>> = BTreeMap::new();
     for (index, of) in uses.iter().enumerate() {
         interrupt.check_step(index)?;
         let renamed = of
@@ -254,7 +254,7 @@ pub fn account_names<'a>(uses: &[NameUse<'a>], interrupt: Interrupt<'_>) -> Resu
             .add(of);
     }
     // Machines of one image can have local accounts of one SID. Other accounts have their names on all computers.
-    let mut scopes: BTreeMap<(Option<&str>, &str), Vec<Name<'a>>> = BTreeMap::new();
+    let mut scopes: BTreeMap<(Option<&str>, &str), Vec<Name<'_>>> = BTreeMap::new();
     for (index, ((computer, sid), names)) in of_sids.into_iter().enumerate() {
         interrupt.check_step(index)?;
         let scope = computer.filter(|_| names.values().any(|name| name.is_local));

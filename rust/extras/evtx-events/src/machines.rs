@@ -48,6 +48,24 @@ struct Named<'a> {
     own_sid: Option<&'a str>,
 }
 
+impl<'a> Named<'a> {
+    fn add(&mut self, one: &ComputerName<'a>) {
+        widen(&mut self.shifts, one.shifts);
+        self.own_sid = least(self.own_sid, one.own_sid);
+        if one.records > 0 {
+            self.records = one.records.saturating_add(self.records);
+            widen(&mut self.numbers, one.numbers);
+            let end = |at: usize| one.numbers[at].zip(one.times[at]);
+            widen(&mut self.ends, [end(0), end(1)]);
+        }
+    }
+
+    /// The times of its first and of its last event.
+    fn times(&self) -> [Option<i64>; 2] {
+        self.ends.map(|end| end.map(|(_, time)| time))
+    }
+}
+
 /// The names in each channel of each file.
 type Logs<'a> = BTreeMap<(&'a str, Option<&'a str>), BTreeMap<&'a str, Named<'a>>>;
 
@@ -104,20 +122,21 @@ fn host(key: &str) -> &str {
 /// Groups logs by their folder and their computer. Logs with several computers and logs of forwarded events are left out. `folder`
 /// returns the folder of a file.
 fn own_logs<'a>(said: &[ComputerName<'a>], folder: fn(&'a str) -> &'a str) -> OwnLogs<'a> {
-    let mut logs: HashMap<(&str, &str), Option<&ComputerName<'a>>> = HashMap::new();
+    let mut logs: HashMap<(&str, &str), HashMap<&str, Named<'a>>> = HashMap::new();
     for one in said.iter().filter(|one| one.records > 0) {
         if let Some(channel) = one.channel {
-            let is_steady = one.shifts[0].is_some() && one.shifts[0] == one.shifts[1];
-            logs.entry((one.file, channel))
-                .and_modify(|only| *only = None)
-                .or_insert(Some(one).filter(|_| is_steady));
+            let names = logs.entry((one.file, channel)).or_default();
+            names.entry(one.computer).or_default().add(one);
         }
     }
     let mut own = OwnLogs::new();
-    for ((file, channel), one) in logs {
-        if let Some(one) = one {
-            let channels = own.entry((folder(file), lower_case(one.computer))).or_default();
-            widen(channels.entry(channel).or_default(), one.times);
+    for ((file, channel), names) in logs {
+        let [(computer, of)] = names.into_iter().collect::<Vec<_>>()[..] else {
+            continue;
+        };
+        if of.shifts[0].is_some() && of.shifts[0] == of.shifts[1] {
+            let channels = own.entry((folder(file), lower_case(computer))).or_default();
+            widen(channels.entry(channel).or_default(), of.times());
         }
     }
     own
@@ -139,7 +158,8 @@ fn are_apart(own: &OwnLogs<'_>, folder: &str, names: [&str; 2]) -> bool {
 fn same_names<'a>(said: &[ComputerName<'a>]) -> HashMap<String, (&'a str, String)> {
     let mut records: HashMap<&str, u64> = HashMap::new();
     for one in said {
-        *records.entry(one.computer).or_default() += one.records;
+        let known = records.entry(one.computer).or_default();
+        *known = one.records.saturating_add(*known);
     }
     let mut names: HashMap<String, (u64, &str)> = HashMap::new();
     for (computer, records) in records {
@@ -172,17 +192,17 @@ fn same_names<'a>(said: &[ComputerName<'a>]) -> HashMap<String, (&'a str, String
 fn joined<'a>(file: &'a str, channel: &'a str, names: &BTreeMap<&'a str, Named<'a>>) -> Option<Joined<'a>> {
     let mut in_order: Vec<_> = names.iter().collect();
     in_order.sort_by_key(|(name, of)| (of.numbers.map(last), **name));
-    let (mut whole, mut shifts, mut records, mut steps) = ([None; 2], [None; 2], 0, Vec::new());
+    let (mut whole, mut shifts, mut records, mut steps) = ([None; 2], [None; 2], 0_u64, Vec::new());
     for (_, of) in &in_order {
         let step = of.numbers[0].zip(whole[1]);
         steps.extend(step.map(|(first, before): (u64, u64)| i128::from(first) - i128::from(before)));
         widen(&mut whole, of.numbers);
         widen(&mut shifts, of.shifts);
-        records += of.records;
+        records = of.records.saturating_add(records);
     }
     let own_sid = in_order.first()?.1.own_sid;
     let has_sid = own_sid.is_some() && in_order.iter().all(|(_, of)| of.own_sid == own_sid);
-    let fits = matches!(whole, [Some(first), Some(last)] if records <= (last - first).saturating_add(1));
+    let fits = matches!(whole, [Some(first), Some(last)] if records <= last.abs_diff(first).saturating_add(1));
     let is_steady = shifts[0].is_some() && shifts[0] == shifts[1];
     let goes_on = steps.iter().all(|&step| step <= 1) && is_steady && fits;
     let rises = steps.iter().all(|&step| step > 0) && has_sid;
@@ -209,7 +229,7 @@ fn joined_logs<'a>(logs: &Logs<'a>, interrupt: Interrupt<'_>) -> Result<Vec<Join
         interrupt.check_step(index)?;
         if let (1, Some((&name, of))) = (names.len(), names.first_key_value()) {
             let found = alone.entry((folder(file), name)).or_default();
-            widen(&mut found.times, of.ends.map(|end| end.map(|(_, time)| time)));
+            widen(&mut found.times, of.times());
             if let Some(channel) = channel {
                 widen(found.numbers.entry(channel).or_default(), of.numbers);
             }
@@ -267,19 +287,8 @@ pub fn machines<'a>(said: &[ComputerName<'a>], interrupt: Interrupt<'_>) -> Resu
     for (index, (one, &(name, ref host))) in said.iter().zip(own.iter().copied()).enumerate() {
         interrupt.check_step(index)?;
         hosts.entry((folder(one.file), host)).or_default().insert(name);
-        let of = logs
-            .entry((one.file, one.channel))
-            .or_default()
-            .entry(name)
-            .or_default();
-        widen(&mut of.shifts, one.shifts);
-        of.own_sid = least(of.own_sid, one.own_sid);
-        if one.records > 0 {
-            of.records += one.records;
-            widen(&mut of.numbers, one.numbers);
-            let end = |at: usize| one.numbers[at].zip(one.times[at]);
-            widen(&mut of.ends, [end(0), end(1)]);
-        }
+        let names = logs.entry((one.file, one.channel)).or_default();
+        names.entry(name).or_default().add(one);
     }
     let joined = joined_logs(&logs, interrupt)?;
     let own_logs = own_logs(said, folder);
@@ -309,7 +318,7 @@ pub fn machines<'a>(said: &[ComputerName<'a>], interrupt: Interrupt<'_>) -> Resu
         of_file.since = least(of_file.since, since);
         for (&name, of) in &logs[&(log.file, Some(log.channel))] {
             of_file.all.insert(name);
-            let until = of.ends[1].map(|(_, time)| time);
+            let until = of.times()[1];
             let final_name = (log.has_several, last(log.last), log.final_name, since);
             call(folder(log.file), name, until, final_name);
         }
@@ -509,5 +518,8 @@ mod tests {
             log("2", "srv-berlin-00012", [2, 4]),
         ];
         assert_eq!(machines_of(&apart), ["srv-berlin-0001", "srv-berlin-00012"]);
+        // Their hours come one by one.
+        let more = [&apart[..], &[log("1", "srv-berlin-0001", [5, 9])]].concat();
+        assert_eq!(machines_of(&more)[0], "srv-berlin-0001");
     }
 }

@@ -18,7 +18,7 @@ pub const NAME_PROVIDERS: [&str; 3] = [
 
 /// A name that a record has with a SID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordName<'a> {
+pub(crate) struct RecordName<'a> {
     /// The SID.
     pub sid: &'a str,
     /// The domain.
@@ -43,7 +43,7 @@ fn is_of_account(sid: &str) -> bool {
 }
 
 /// The names in a record, which has these fields.
-pub fn record_names<'a>(
+pub(crate) fn record_names<'a>(
     provider: &str,
     event_id: u32,
     time: Option<i64>,

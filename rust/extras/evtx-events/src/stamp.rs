@@ -1,5 +1,6 @@
 //! What a record says about its place: which record it is, and what it tells about the clock and the names of its machine.
 
+use evtx_codes::UserData;
 use evtx_format::value::parse;
 use sha2::{Digest, Sha256};
 
@@ -11,6 +12,9 @@ pub fn is_guest_tool(path: &str) -> bool {
     let name = path.rsplit('\\').next().unwrap_or(path);
     GUEST_TOOLS.iter().any(|tool| tool.eq_ignore_ascii_case(name))
 }
+
+/// How many fields most events have.
+const FIELDS: usize = 32;
 
 /// The columns of a record.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,6 +31,20 @@ pub struct Columns<'a> {
     /// The keys and values.
     pub event_data: Option<&'a [(&'a str, Option<&'a str>)]>,
     pub user_data: Option<&'a str>,
+}
+
+impl<'a> Columns<'a> {
+    /// The fields that have a value: those of `user_data`, which is the document, and those of `event_data`. A planted event can have both.
+    pub fn fields<'f>(&self, document: Option<&'f UserData>) -> Vec<(&'f str, &'f str)>
+    where
+        'a: 'f,
+    {
+        let mut fields = Vec::with_capacity(FIELDS);
+        fields.extend(document.into_iter().flat_map(UserData::shown));
+        let pairs = self.event_data.unwrap_or_default().iter();
+        fields.extend(pairs.filter_map(|&(key, value)| Some((key, value?))));
+        fields
+    }
 }
 
 /// What a record says about its place.

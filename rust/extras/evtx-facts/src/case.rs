@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use evtx_codes::{Code, LogonKind, code_name};
 use evtx_events::{
-    AccountNames, Columns, ComputerName, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp, logon_sessions,
-    machines, places,
+    Account, AccountNames, Columns, ComputerName, LogHour, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp,
+    logon_sessions, machines, places, sid_name,
 };
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::{HashMap, HashSet};
@@ -14,45 +14,15 @@ use hashbrown::{HashMap, HashSet};
 use crate::rows::{EventRow, LogonRow, Mark, Record};
 use crate::told::{Roles, Said, Told};
 
-/// A record at the end of an hour of a log.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct End<'a> {
-    /// The computer.
-    pub computer: Option<&'a str>,
-    /// The channel.
-    pub channel: Option<&'a str>,
-    /// The file.
-    pub filename: Option<&'a str>,
-    /// The rest of the record.
-    pub place: EndPlace<'a>,
-}
-
-/// The columns of a record at the end of an hour.
-#[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)] // the columns of read_evtx
-pub struct EndPlace<'a> {
-    pub time: Option<i64>,
-    pub record_id: Option<u64>,
-    pub event_record_id: Option<u64>,
-    pub event_id: Option<u32>,
-    pub provider: Option<&'a str>,
-}
-
 /// What logs say.
 #[derive(Debug, Clone, Copy)]
 pub struct Logs<'a> {
     /// What records tell.
     pub said: &'a Said<'a>,
-    /// The names of computers in the channels of files.
-    pub computers: &'a [ComputerName<'a>],
-    /// The records at the ends of hours, which tell how time goes on: there can be any number of records.
-    pub ends: &'a [End<'a>],
+    /// What the records of each hour say.
+    pub hours: &'a [LogHour<'a>],
     /// The files of logs that overwrote their oldest records.
     pub wrapped: &'a [&'a str],
-}
-
-fn sid_name(sid: &str) -> Option<&'static str> {
-    code_name("sid_name", Code::Text(sid))
 }
 
 impl Told<'_> {
@@ -82,25 +52,23 @@ impl Told<'_> {
     }
 
     /// The account of its event, by the name at its time.
-    fn user_name<'a>(&'a self, roles: &'a Roles<'_>, names: &AccountNames<'a>) -> Option<Cow<'a, str>> {
-        let full_name = match (roles.domain.as_deref(), roles.account.as_deref()) {
-            (Some(domain), Some(account)) => Some(Cow::Owned(format!("{domain}\\{account}"))),
-            (domain, account) => domain.or(account).filter(|name| !name.is_empty()).map(Cow::Borrowed),
+    fn user_name<'a>(&'a self, roles: &'a Roles<'_>, names: &'a AccountNames) -> Option<Cow<'a, str>> {
+        let account = Account {
+            domain: roles.domain.as_deref(),
+            name: roles.account.as_deref(),
+            sid: roles.user_sid.as_deref(),
+            is_windows: roles.is_windows,
         };
-        // Most events have a name.
-        let is_unnamed = roles.account.is_none() || roles.is_windows;
-        let Some(sid) = roles.user_sid.as_deref().filter(|_| is_unnamed) else {
-            return full_name;
-        };
-        let known = names.name(sid, self.computer.as_deref(), (self.log, self.record_id), self.time);
-        // A name that longer SIDs have too, such as NT Service account, is that of many accounts.
-        let of_windows = || sid_name(sid).filter(|name| sid_name(&format!("{sid}-0")) != Some(name));
-        let known = known.or_else(of_windows).map(Cow::Borrowed);
-        known.or(full_name).or(Some(Cow::Borrowed(sid)))
+        names.user_name(
+            &account,
+            self.computer.as_deref(),
+            (self.log, self.record_id),
+            self.time,
+        )
     }
 
     /// What matters most: the SID in it with the last name of its account.
-    fn detail<'a>(&'a self, roles: &'a Roles<'_>, names: &AccountNames<'a>) -> Option<Cow<'a, str>> {
+    fn detail<'a>(&'a self, roles: &'a Roles<'_>, names: &'a AccountNames) -> Option<Cow<'a, str>> {
         let detail = roles.detail.as_deref();
         let told_sid = detail.filter(|detail| detail.starts_with("S-1-"));
         let member = roles
@@ -143,7 +111,7 @@ pub(crate) struct Texts<'a> {
 
 impl<'a> Texts<'a> {
     /// The names of machines, and those of accounts.
-    pub(crate) fn of(logs: &Logs<'a>, names: &AccountNames<'a>, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
+    pub(crate) fn of(logs: &Logs<'a>, names: &'a AccountNames, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
         let told = logs
             .said
             .told
@@ -160,7 +128,7 @@ impl<'a> Texts<'a> {
                 ..ComputerName::default()
             })
         });
-        let said: Vec<_> = logs.computers.iter().copied().chain(told).collect();
+        let said: Vec<_> = logs.hours.iter().filter_map(LogHour::name).chain(told).collect();
         let found = machines(&said, interrupt)?;
         let machines = said.iter().map(|said| (said.file, said.computer)).zip(found).collect();
         let mut of_told = Vec::with_capacity(logs.said.told.len());
@@ -193,17 +161,21 @@ impl<'a> Rows<'a> {
             .iter()
             .map(|told| key(told.record(), told.number))
             .collect();
-        let ends = logs.ends.iter().map(|end| {
+        let ends = logs
+            .hours
+            .iter()
+            .flat_map(|hour| hour.ends.iter().map(move |end| (hour, end)));
+        let ends = ends.map(|(hour, end)| {
             let record = Record {
-                file: end.filename,
-                record_id: end.place.record_id,
-                event_id: end.place.event_id,
-                time: end.place.time,
+                file: hour.filename.as_deref(),
+                record_id: end.record_id,
+                event_id: end.event_id,
+                time: Some(end.time),
             };
-            (end, record)
+            (hour, end, record)
         });
         let ends: Vec<_> = ends
-            .filter(|(end, record)| !known.contains(&key(*record, end.place.event_record_id)))
+            .filter(|(_, end, record)| !known.contains(&key(*record, end.event_record_id)))
             .collect();
         let mut records: Vec<_> = logs
             .said
@@ -211,26 +183,26 @@ impl<'a> Rows<'a> {
             .iter()
             .map(|told| told.in_log(machine(&texts.machines, told.file.as_deref(), told.computer.as_deref())))
             .collect();
-        for (step, (end, _)) in ends.iter().enumerate() {
+        for (step, (hour, end, record)) in ends.iter().enumerate() {
             interrupt.check_step(step)?;
-            let of = &end.place;
-            let Stamp { digest, is_late, .. } = Stamp::read(&Columns {
-                computer: end.computer,
-                channel: end.channel,
-                provider: of.provider,
-                event_record_id: of.event_record_id,
-                time_created: of.time,
-                event_id: of.event_id,
+            let of = Columns {
+                computer: hour.computer.as_deref(),
+                channel: hour.channel.as_deref(),
+                provider: end.provider.as_deref(),
+                event_record_id: end.event_record_id,
+                time_created: record.time,
+                event_id: end.event_id,
                 ..Columns::default()
-            });
+            };
+            let Stamp { digest, is_late, .. } = Stamp::read(&of);
             records.push(LogRecord {
                 digest,
-                machine: machine(&texts.machines, end.filename, end.computer),
-                channel: end.channel.or(of.provider),
-                file: end.filename,
-                record_id: of.record_id,
-                number: of.event_record_id,
-                time: of.time,
+                machine: machine(&texts.machines, record.file, of.computer),
+                channel: of.channel.or(of.provider),
+                file: record.file,
+                record_id: end.record_id,
+                number: end.event_record_id,
+                time: record.time,
                 is_late,
                 ..LogRecord::default()
             });
@@ -243,7 +215,9 @@ impl<'a> Rows<'a> {
             .told
             .iter()
             .map(|told| (told.record(), told.computer.as_deref(), told.channel.as_deref()));
-        let of_ends = ends.iter().map(|(end, record)| (*record, end.computer, end.channel));
+        let of_ends = ends
+            .iter()
+            .map(|(hour, _, record)| (*record, hour.computer.as_deref(), hour.channel.as_deref()));
         for (step, (digest, (record, name, channel))) in digests.zip(told.chain(of_ends)).enumerate() {
             interrupt.check_step(step)?;
             let place = places.get(&digest).copied().unwrap_or_default();

@@ -6,7 +6,6 @@
 
 mod runs;
 mod rows;
-mod told_names;
 mod told;
 mod case;
 mod addresses;
@@ -22,19 +21,17 @@ mod starts;
 mod gaps;
 mod logs;
 
-use evtx_events::{AccountNames, account_names};
+use evtx_events::{AccountNames, ToldName, account_names};
 use evtx_format::{Interrupt, Interrupted};
 
 use case::{Rows, Texts, sessions};
 use rows::LogonRow;
 use runs::sort;
-use told_names::ToldName;
 
-pub use case::{End, EndPlace, Logs};
+pub use case::Logs;
 pub use rows::{Fact, Record};
 pub use starts::{Starting, starts};
 pub use told::{Said, told};
-pub use told_names::RecordNames;
 
 /// What `read` makes of the facts of some machines, which are made from what their logs say.
 ///
@@ -46,8 +43,8 @@ pub fn facts<T>(
     interrupt: Interrupt<'_>,
 ) -> Result<T, Interrupted> {
     let uses: Vec<_> = logs.said.names.iter().map(ToldName::name_use).collect();
-    let names = account_names(&uses, interrupt)?;
-    let texts = Texts::of(logs, &AccountNames::new(&names, interrupt)?, interrupt)?;
+    let names = AccountNames::new(&account_names(&uses, interrupt)?, interrupt)?;
+    let texts = Texts::of(logs, &names, interrupt)?;
     let mut rows = Rows::of(logs, &texts, interrupt)?;
     let mut events = std::mem::take(&mut rows.events);
     let sessions = sessions(&rows.steps, interrupt)?;

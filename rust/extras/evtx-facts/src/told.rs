@@ -2,10 +2,8 @@
 //! keeps neither the record nor a column for each value.
 
 use evtx_codes::{Event, LogonStep, RolesReader, UserData};
-use evtx_events::{Columns, Stamp, record_names};
+use evtx_events::{Columns, RecordNames, Stamp, Text, ToldName};
 use serde::{Deserialize, Deserializer};
-
-use crate::told_names::{NAME, RecordNames, Text, ToldName};
 
 /// The texts of a [`LogonStep`] and its numbers.
 type StepForm<T> = ([Option<T>; 11], u8, Option<i32>);
@@ -80,12 +78,7 @@ pub fn told(
     of: &Columns<'_>,
 ) -> Option<String> {
     let document = of.user_data.map(UserData::new);
-    let shown = document.iter().flat_map(UserData::shown);
-    // A planted event can have both.
-    let pairs = of.event_data.unwrap_or_default().iter();
-    let fields: Vec<_> = shown
-        .chain(pairs.filter_map(|&(key, value)| Some((key, value?))))
-        .collect();
+    let fields = of.fields(document.as_ref());
     let (provider, id) = (of.provider.unwrap_or_default(), of.event_id.unwrap_or_default());
     let element = document.as_ref().and_then(|document| document.element.as_deref());
     let roles = reader.read_roles(&Event {
@@ -103,11 +96,7 @@ pub fn told(
     let step = LogonStep::read(provider, id, &fields, of.user_sid).filter(|_| is_in_security || !is_of_security);
     // Event 131 only tells where failures come from, and 4826 that Windows starts.
     let is_row = roles.topic.is_some() || roles.event.is_some() && [131, 4826].contains(&id);
-    // 1074 is in the System log, all others in the Security log, whose order tells when an account was renamed.
-    let log_of_names = log.filter(|_| id != 1074);
-    for name in record_names(provider, id, of.time_created, of.user_sid, &fields) {
-        names.add(of.computer, log_of_names, record_id, name);
-    }
+    names.add(log, record_id, of, &fields);
     let tells = is_row || step.is_some();
     if of.time_created.is_none() || !(tells || Stamp::EVENTS.contains(&id)) {
         return None;
@@ -184,8 +173,8 @@ impl<'t> Said<'t> {
     /// # Errors
     /// If it is none.
     pub fn add(&mut self, line: &'t str) -> Result<(), String> {
-        let read = match line.strip_prefix(NAME) {
-            Some(name) => serde_json::from_str(name).map(|name| self.names.push(name)),
+        let read = match ToldName::read(line) {
+            Some(name) => name.map(|name| self.names.push(name)),
             None => serde_json::from_str(line).map(|(told, step)| self.told.push(Told { step, ..told })),
         };
         read.map_err(|error| format!("not of evtx_fact_row: {error}"))

@@ -4,4 +4,4 @@
 --
 -- SELECT DISTINCT user_sid, user_name FROM evtx_accounts_of('events')
 
-SELECT * EXCLUDE (log, place) FROM evtx_names_of(table_name)
+SELECT unnest(evtx_account_names(names), max_depth := 2) FROM evtx_names_of(table_name)

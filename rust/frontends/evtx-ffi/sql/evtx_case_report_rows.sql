@@ -28,7 +28,7 @@ evtx_case_report_facts AS MATERIALIZED (
            source, target, detail, evidence, doubts
     FROM evtx_facts_of(table_name, table_of_files := table_of_files, table_of_known := table_of_known)
 ),
-evtx_case_report_accounts AS MATERIALIZED (FROM evtx_names_of('evtx_case_report_events') WHERE name_source <> 'second name'),
+evtx_case_report_names AS MATERIALIZED (FROM evtx_names_of('evtx_case_report_events')),
 evtx_case_report_machines AS MATERIALIZED (FROM evtx_machines_of('evtx_case_report_events')),
 -- Of matches that show the same on one day, the first and the last records stay.
 matches AS MATERIALIZED (
@@ -44,7 +44,7 @@ matches AS MATERIALIZED (
                      lambda field: replace(left(field.key, 100) || ': ' || left(field.value, 300), '¦', '¦¦')), ' ¦ '), 600) AS detail,
                  left(rule_id, 100) AS rule, [left(tag, 100) FOR tag IN list_slice(tags::VARCHAR[], 1, 50)] AS tags,
                  {filename: filename, record_id: record_id, event_id: event_id, time: time_created} AS record
-          FROM evtx_event_rows('evtx_case_report_matches', 'evtx_case_report_accounts') AS rows
+          FROM evtx_event_rows('evtx_case_report_matches', 'evtx_case_report_names') AS rows
           LEFT JOIN evtx_case_report_machines AS machines USING (filename, computer))
     GROUP BY ALL
 ),
@@ -82,7 +82,7 @@ UNION ALL BY NAME
 SELECT {kind: 'record', file: filename, record: record_id::VARCHAR, event: event_id, time: time_created::VARCHAR, computer: left(computer, 300),
         channel: left(channel, 300), name: event, account: left(user_name, 300), source: left(remote_host, 300), process: left(process, 600),
         text: CASE WHEN length(details) > 1000 THEN left(details, 999) || '…' ELSE details END} AS record
-FROM evtx_event_rows('evtx_case_report_cited', 'evtx_case_report_accounts')
+FROM evtx_event_rows('evtx_case_report_cited', 'evtx_case_report_names')
 UNION ALL BY NAME
 (SELECT {kind: 'damage', file: filename, error: left(error, 1000)} AS damage
  FROM evtx_case_report_damage ORDER BY filename ASC, error ASC LIMIT 100)

@@ -11,20 +11,10 @@ WITH evtx_facts_events AS NOT MATERIALIZED (
 ),
 evtx_no_files AS (SELECT NULL::VARCHAR AS filename, NULL::BOOLEAN AS is_wrapped, NULL::UBIGINT AS records LIMIT 0),
 evtx_no_facts AS (SELECT NULL AS topic, NULL AS fact, NULL AS account, NULL AS source, NULL AS target, NULL AS detail LIMIT 0),
--- What the records of each hour say of their log: their numbers and times, and the records at its ends, which tell how time goes on. Two of
--- each, or else a broken time between them would weigh as much.
-hours AS MATERIALIZED (
-    SELECT computer, channel, filename, count(*)::UBIGINT AS records, min(event_record_id) AS first_number, max(event_record_id) AS last_number,
-           arg_min(time, event_record_id) AS first, arg_max(time, event_record_id) AS last,
-           min(event_record_id::HUGEINT - record_id) AS least, max(event_record_id::HUGEINT - record_id) AS most,
-           CASE WHEN hour IS NOT NULL THEN list_distinct(min(place, 2) || max(place, 2) || [
-               CASE WHEN arg_min(place, record_id).time > min(time) + INTERVAL 5 MINUTES THEN arg_min(place, record_id) END,
-               CASE WHEN arg_max(place, record_id).time < max(time) - INTERVAL 5 MINUTES THEN arg_max(place, record_id) END]) END AS ends
-    FROM (SELECT *, CASE WHEN isfinite(time_created) THEN time_created END AS time, date_trunc('hour', time) AS hour,
-                 {time: time, record_id: TRY_CAST(record_id AS UBIGINT), event_record_id: TRY_CAST(event_record_id AS UBIGINT),
-                  event_id: TRY_CAST(event_id AS UINTEGER), provider: provider} AS place
-          FROM evtx_facts_events)
-    GROUP BY computer, channel, filename, hour
+hours AS (
+    SELECT evtx_log_hours(filename, TRY_CAST(record_id AS UBIGINT), computer, channel, provider, TRY_CAST(event_record_id AS UBIGINT), time_created,
+                          TRY_CAST(event_id AS UINTEGER), true) AS hours
+    FROM evtx_facts_events
 ),
 rows AS (
     SELECT evtx_fact_row(filename, TRY_CAST(record_id AS UBIGINT), hash(filename, lower(channel)), computer, channel, provider, TRY_CAST(event_record_id AS UBIGINT),
@@ -36,10 +26,7 @@ rows AS (
 SELECT computer, topic::ENUM ({{topics}}) AS topic, level::evtx_fact_level AS level, fact, first, last, events, account, account_sid, source, target, detail, evidence, doubts
 FROM (SELECT unnest(evtx_fact_list(
           (SELECT list(row) FROM rows),
-          (SELECT list({file: coalesce(filename, ''), computer: computer, channel: channel, records: records, first_number: TRY_CAST(first_number AS UBIGINT),
-                        last_number: TRY_CAST(last_number AS UBIGINT), first: first, last: last, least: least, most: most, old_host: NULL, new_host: NULL,
-                        own_sid: NULL}) FROM hours),
-          (SELECT list({computer: computer, channel: channel, filename: filename, place: place}) FROM (SELECT *, unnest(ends) AS place FROM hours) WHERE place IS NOT NULL),
+          (SELECT list(hours) FILTER (hours IS NOT NULL) FROM hours),
           (SELECT list(filename) FROM query_table(coalesce(table_of_files, 'evtx_no_files')) WHERE is_wrapped)), max_depth := 2)) AS facts
 WHERE NOT EXISTS (FROM query_table(coalesce(table_of_known, 'evtx_no_facts')) AS known
                   WHERE known.topic::VARCHAR = facts.topic AND known.fact = facts.fact AND known.account IS NOT DISTINCT FROM facts.account

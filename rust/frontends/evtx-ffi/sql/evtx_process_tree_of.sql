@@ -18,7 +18,7 @@ evtx_process_tree_events AS NOT MATERIALIZED (
        OR (event_id IN (1, 12) AND lower(provider) = 'microsoft-windows-kernel-general' OR event_id = 6005 AND lower(provider) = 'eventlog')
           AND coalesce(lower(channel), 'system') = 'system'
 ),
-evtx_process_tree_accounts AS (FROM evtx_names_of('evtx_process_tree_records') WHERE name_source <> 'second name'),
+evtx_process_tree_names AS (FROM evtx_names_of('evtx_process_tree_records')),
 evtx_process_tree_rows AS NOT MATERIALIZED (
     SELECT
         computer, channel, filename, record_id, event_record_id, time_created, provider, event_id, written_by AS user_sid, event_data, user_data,
@@ -33,7 +33,7 @@ evtx_process_tree_rows AS NOT MATERIALIZED (
         nullif(event_data['CommandLine'], '') AS command_line, user_name, full_name, user_sid AS sid,
         nullif(lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])), '') AS logon_id,
         event_data['Hashes'] AS hashes
-    FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_accounts')
+    FROM evtx_event_rows('evtx_process_tree_events', 'evtx_process_tree_names')
 ),
 -- Numbers the events in their order, and those of one place by what they say: never by their files, or as they come. Below,
 -- only the last step has more of an event than numbers and what is compared. A record in several copies of a log counts once.

@@ -10,7 +10,7 @@ WITH evtx_sigma_timeline_matches AS NOT MATERIALIZED (
            filename, rule_id, rule_title, rule_level, tags, matched, correlation
     FROM query_table(table_name)
 ),
-evtx_sigma_timeline_accounts AS (FROM evtx_names_of(coalesce(table_of_events, table_name)) WHERE name_source <> 'second name'),
+evtx_sigma_timeline_names AS (FROM evtx_names_of(coalesce(table_of_events, table_name))),
 lines AS (
     SELECT *,
         -- The values share 200 characters. A rule that only denies has none.
@@ -18,7 +18,7 @@ lines AS (
         -- A ¦ in a value is not the end of it.
         list_transform(map_entries(matched), lambda field: {
             name: replace(field.key, '¦', '¦¦'), value: regexp_replace(replace(field.value, '¦', '¦¦'), '\s+', ' ', 'g')}) AS found
-    FROM evtx_event_rows('evtx_sigma_timeline_matches', 'evtx_sigma_timeline_accounts')
+    FROM evtx_event_rows('evtx_sigma_timeline_matches', 'evtx_sigma_timeline_names')
 )
 SELECT
     time_created, computer, rule_level::evtx_level AS level, rule_title AS title, evtx_attack_tactics(tags) AS tactics,

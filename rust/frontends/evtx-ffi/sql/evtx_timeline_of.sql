@@ -10,8 +10,8 @@ WITH evtx_timeline_records AS NOT MATERIALIZED (
            message, error, filename
     FROM query_table(table_name)
 ),
-evtx_timeline_accounts AS (FROM evtx_names_of('evtx_timeline_records') WHERE name_source <> 'second name')
+evtx_timeline_names AS (FROM evtx_names_of('evtx_timeline_records'))
 SELECT
     time_created, computer, channel, event_id, event, evtx_level_name(level) AS level, provider, record_id, filename,
     error, user_name, user_sid, remote_host, process, details, message
-FROM evtx_event_rows('evtx_timeline_records', 'evtx_timeline_accounts')
+FROM evtx_event_rows('evtx_timeline_records', 'evtx_timeline_names')

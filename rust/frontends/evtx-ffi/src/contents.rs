@@ -21,7 +21,7 @@ use crate::arguments::EvtxArguments;
 use crate::boundary::EvtxError;
 use crate::paths::EvtxPaths;
 use crate::rows::{list_array, typed};
-use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, VOLATILE, structs, text};
+use crate::scalar::{CONTENT_ROW, Caller, EvtxVector, Scalar, ScalarFunction, structs, text};
 use crate::vectors::ARRAYS;
 
 /// The macro that calls the functions.
@@ -64,7 +64,7 @@ pub(crate) fn functions() -> [ScalarFunction; 2] {
             make: Box::new(|| Box::new(Numbers)),
         },
         ScalarFunction {
-            name: VOLATILE,
+            name: CONTENT_ROW,
             description: "The row of evtx_records with a number of evtx_content_rows.",
             example: "SELECT evtx_content_row(content, filename, unnest(evtx_content_rows(content, filename))) FROM \
                       read_blob('Security.evtx')",

@@ -3,17 +3,15 @@
 use arrow_array::{Array, ArrayRef};
 use arrow_select::concat::concat;
 use evtx_codes::RolesReader;
-use evtx_events::ComputerName;
-use evtx_facts::{End, EndPlace, Fact, Logs, Record, RecordNames, Said, Starting, facts, starts, told};
+use evtx_events::RecordNames;
+use evtx_facts::{Fact, Logs, Record, Said, Starting, facts, starts, told};
 use evtx_format::Interrupt;
 
 use crate::boundary::EvtxError;
+use crate::names::hours_of;
 use crate::places::{record, record_parameters, text_len};
 use crate::rows::{Row, array, by_row, columns, list_array, members, typed};
 use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, Unchecked, text};
-
-members!(End<'a> { computer, channel, filename, place });
-members!(EndPlace<'a> { time, record_id, event_record_id, event_id, provider });
 
 columns!(record: Record<'_> { filename = record.file, record_id, event_id, time });
 
@@ -53,13 +51,12 @@ pub(crate) fn functions() -> [ScalarFunction; 3] {
         },
         ScalarFunction {
             name: "evtx_fact_list",
-            description: "The facts of evtx_facts: of what records tell (evtx_fact_row), the names of computers as evtx_machines has them, the \
-                          records at the ends of hours, and the files of logs that overwrote their oldest records. For evtx_facts_of.",
+            description: "The facts of evtx_facts: of what records tell (evtx_fact_row), the hours of logs (evtx_log_hours), and the files of \
+                          logs that overwrote their oldest records. For evtx_facts_of.",
             example: "FROM evtx_facts_of('events')",
             parameters: vec![
                 typed::<Vec<&str>>("rows"),
-                typed::<Vec<ComputerName<'_>>>("computers"),
-                typed::<Vec<End<'_>>>("ends"),
+                typed::<Vec<&str>>("hours"),
                 typed::<Vec<&str>>("wrapped"),
             ],
             result: typed::<Vec<Fact<'_>>>("facts"),
@@ -124,18 +121,17 @@ struct Facts;
 impl Scalar for Facts {
     /// A list for NULL, too: one without rows.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        type Lists<'a> = (Vec<&'a str>, Vec<ComputerName<'a>>, Vec<End<'a>>, Vec<&'a str>);
+        type Lists<'a> = (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>);
         let interrupt = caller.interrupt;
         let (mut found, mut lengths) = (vec![array::<Fact<'_>>(&[])], Vec::new());
         for mut row in Row::all(vectors, interrupt) {
             // SAFETY: by the contract of this function.
             let lists: Option<Lists<'_>> = unsafe { row.next()? };
-            let (texts, computers, ends, wrapped) = lists.unwrap_or_default();
+            let (texts, hours, wrapped) = lists.unwrap_or_default();
             let said = said(&texts, interrupt)?;
             let logs = Logs {
                 said: &said,
-                computers: &computers,
-                ends: &ends,
+                hours: &hours_of(&hours, interrupt)?,
                 wrapped: &wrapped,
             };
             let of_row = facts(&logs, |facts| array(facts), interrupt)?;

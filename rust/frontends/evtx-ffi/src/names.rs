@@ -1,81 +1,105 @@
 //! The functions that tell which machine a name of a computer stands for, and which names a SID has.
 
+use std::collections::BTreeSet;
+
 use arrow_array::ArrayRef;
 use evtx_codes::UserData;
-use evtx_events::{AccountName, ComputerName, NameUse, RecordName, account_names, machines, record_names};
-use evtx_format::{Interrupt, Interrupted};
+use evtx_events::{
+    AccountName, AccountNames, Columns, ComputerName, LogHour, LogHours, RecordNames, ToldName, account_names, machines,
+};
+use evtx_format::Interrupt;
 
 use crate::boundary::EvtxError;
-use crate::places::finite;
+use crate::places::{finite, record, record_parameters, text_len};
 use crate::rows::{array, by_row, columns, members, typed};
-use crate::scalar::{Caller, EvtxVector, Pairs, Scalar, ScalarFunction, Unchecked, map, text};
+use crate::scalar::{Caller, EvtxVector, Scalar, ScalarFunction, Unchecked, text};
 
-members!(ComputerName<'a> {
-    file,
+members!(ToldComputer<'a> { file, computer, channel, time, renamed [old_host, new_host], own_sid });
+
+columns!(machine: Machine { filename = &*machine.0, computer = &*machine.1, machine = &*machine.2 });
+
+columns!(name: AccountName {
     computer,
-    channel,
-    records,
-    numbers [first_number, last_number],
-    times [first, last],
-    shifts [least, most],
-    renamed [old_host, new_host],
-    own_sid,
-});
-
-members!(NameUse<'a> { computer, sid, domain, name, evidence, logs [log, last_log], place, times });
-
-columns!(of: RecordName<'_> { sid, domain, name, evidence, seen });
-
-columns!(name: AccountName<'_> {
-    computer,
-    user_sid = name.sid,
+    user_sid = &*name.sid,
     user_name = &*name.name,
     first_seen,
     last_seen,
     is_renamed,
     name_source = name.source,
-    log,
-    place,
 });
 
+/// What an event tells of the name of a computer.
+struct ToldComputer<'a> {
+    file: &'a str,
+    computer: &'a str,
+    channel: Option<&'a str>,
+    time: Option<i64>,
+    renamed: [Option<&'a str>; 2],
+    own_sid: Option<&'a str>,
+}
+
+/// The file, the name of a computer in it, and the machine.
+type Machine = (String, String, String);
+
 /// The functions.
-pub(crate) fn functions() -> [ScalarFunction; 3] {
+pub(crate) fn functions() -> [ScalarFunction; 5] {
     [
         ScalarFunction {
             name: "evtx_record_names",
-            description: "The names that a record has with SIDs: with what it says of the account (created, changed, renamed), and since when. \
-                          For evtx_names_of.",
-            example: "SELECT unnest(evtx_record_names(provider, event_id, time_created, user_sid, event_data, user_data)) FROM \
-                      read_evtx('Security.evtx')",
-            parameters: vec![
-                text("provider"),
-                typed::<u32>("event_id"),
-                typed::<i64>("time_created"),
-                text("user_sid"),
-                map("event_data"),
-                text("user_data"),
-            ],
-            result: typed::<Vec<RecordName<'_>>>("names"),
+            description: "The names that records have with SIDs, with what they say of the account and since when, as a text that has those of \
+                          many records; NULL for the other records. log is a number for the log. For evtx_names_of.",
+            example: "FROM evtx_names_of('events')",
+            parameters: [typed::<u64>("log"), typed::<u64>("record_id")]
+                .into_iter()
+                .chain(record_parameters())
+                .collect(),
+            result: text("names"),
             make: Box::new(|| Box::new(NamesOfRecords)),
         },
         ScalarFunction {
-            name: "evtx_machines",
-            description: "The machine that each name of a computer stands for, by its last name: an item for each of the list, which has the \
-                          names in the channels of each file, with their records, and what events tell of new names. For \
-                          evtx_machines_of.",
+            name: "evtx_log_hours",
+            description: "What the records of each hour say of their log, and those at its ends, as a text that has those of many records; NULL \
+                          for the other records. Without ends, what all records say. For evtx_machines_of and evtx_facts_of.",
             example: "FROM evtx_machines_of('events')",
-            parameters: vec![typed::<Vec<ComputerName<'_>>>("names")],
-            result: typed::<Vec<String>>("machines"),
+            parameters: vec![
+                text("filename"),
+                typed::<u64>("record_id"),
+                text("computer"),
+                text("channel"),
+                text("provider"),
+                typed::<u64>("event_record_id"),
+                typed::<i64>("time_created"),
+                typed::<u32>("event_id"),
+                typed::<bool>("ends"),
+            ],
+            result: text("hours"),
+            make: Box::new(|| Box::new(HoursOfRecords)),
+        },
+        ScalarFunction {
+            name: "evtx_machines",
+            description: "The machine that each name of a computer in a file stands for, by its last name, from the hours of logs \
+                          (evtx_log_hours) and what events tell of names. For evtx_machines_of.",
+            example: "FROM evtx_machines_of('events')",
+            parameters: vec![typed::<Vec<&str>>("hours"), typed::<Vec<ToldComputer<'_>>>("told")],
+            result: typed::<Vec<Machine>>("machines"),
             make: by_row!(machines_of),
         },
         ScalarFunction {
             name: "evtx_account_names",
-            description: "The names of SIDs, since when each holds, and how that is known, from the times at which events have them. For \
-                          evtx_names_of.",
-            example: "FROM evtx_names_of('events')",
-            parameters: vec![typed::<Vec<NameUse<'_>>>("uses")],
-            result: typed::<Vec<AccountName<'_>>>("names"),
-            make: by_row!(names_of),
+            description: "The names of SIDs, since when each holds, and how that is known, from the names in records (evtx_record_names). For \
+                          evtx_accounts_of.",
+            example: "FROM evtx_accounts_of('events')",
+            parameters: vec![typed::<Vec<&str>>("names")],
+            result: typed::<Vec<AccountName>>("accounts"),
+            make: by_row!(accounts),
+        },
+        ScalarFunction {
+            name: "evtx_account_index",
+            description: "The same names as a text for evtx_event_row, which finds the name of a SID in it. For evtx_event_rows.",
+            example: "FROM evtx_timeline_of('events')",
+            parameters: vec![typed::<Vec<&str>>("names")],
+            result: text("index"),
+            make: by_row!(index),
         },
     ]
 }
@@ -83,54 +107,141 @@ pub(crate) fn functions() -> [ScalarFunction; 3] {
 struct NamesOfRecords;
 
 impl Scalar for NamesOfRecords {
-    /// Never NULL.
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
-        let &[providers, ids, at, sids, lists, entries, keys, values, documents] = vectors else {
-            return Err("evtx_record_names has six arguments".into());
+        let Some((&[log, record_id], rest)) = vectors.split_first_chunk() else {
+            return Err("evtx_record_names has eleven arguments".into());
         };
-        let pairs = Pairs::new([lists, entries, keys, values]);
-        let (mut read, mut unchecked) = (Vec::new(), Unchecked::default());
-        for row in 0..providers.rows {
-            // SAFETY: by the contract of this function.
-            let document = unsafe { documents.text(row)? };
-            unchecked.add(document.map_or(0, str::len), caller.interrupt)?;
-            read.push(document.map(UserData::new));
-        }
-        let mut names = Vec::new();
-        for (row, document) in read.iter().enumerate() {
-            let mut fields: Vec<_> = document.iter().flat_map(UserData::shown).collect();
+        let of: &[EvtxVector; 12] = rest.try_into().map_err(|_| "evtx_record_names has eleven arguments")?;
+        let (mut names, mut pairs, mut unchecked) = (RecordNames::default(), Vec::new(), Unchecked::default());
+        for row in 0..log.rows {
             // SAFETY: by the contract of this function.
             unsafe {
-                for pair in pairs.row(row) {
-                    let (key, value) = pair?;
-                    unchecked.add(key.len() + value.map_or(0, str::len), caller.interrupt)?;
-                    fields.extend(value.map(|value| (key, value)));
-                }
-                let provider = providers.text(row)?.unwrap_or_default();
-                let id = ids.value(row).unwrap_or_default();
-                let of = record_names(provider, id, finite(at.value(row)), sids.text(row)?, &fields);
-                names.push(of.collect::<Vec<_>>());
+                let columns = record(of, row, &mut pairs)?;
+                unchecked.add(text_len(&columns), caller.interrupt)?;
+                let document = columns.user_data.map(UserData::new);
+                names.add(
+                    log.value(row),
+                    record_id.value(row),
+                    &columns,
+                    &columns.fields(document.as_ref()),
+                );
             }
         }
-        Ok(array(&names))
+        Ok(in_last_row(names.into_lines(), log.rows))
     }
 }
 
-/// NULL for NULL, and for names without a file or a computer.
-fn machines_of(
-    names: Option<Vec<Option<ComputerName<'_>>>>,
-    interrupt: Interrupt<'_>,
-) -> Result<Option<Vec<Option<String>>>, Interrupted> {
-    let Some(names) = names else { return Ok(None) };
-    let known: Vec<_> = names.iter().copied().flatten().collect();
-    let mut found = machines(&known, interrupt)?.into_iter();
-    Ok(Some(names.iter().map(|name| name.and_then(|_| found.next())).collect()))
+/// Lines as one text in the last of some rows, or NULL if there are none.
+fn in_last_row(lines: impl Iterator<Item = String>, rows: usize) -> ArrayRef {
+    let mut texts = vec![None; rows];
+    if let Some(last) = texts.last_mut() {
+        *last = lines.reduce(|lines, line| lines + "\n" + &line);
+    }
+    array(&texts)
 }
 
-/// NULL for NULL. Uses without a SID or a name are left out.
-fn names_of<'a>(
-    uses: Option<Vec<NameUse<'a>>>,
+struct HoursOfRecords;
+
+impl Scalar for HoursOfRecords {
+    unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError> {
+        let &[
+            files,
+            record_ids,
+            computers,
+            channels,
+            providers,
+            numbers,
+            at,
+            ids,
+            ends,
+        ] = vectors
+        else {
+            return Err("evtx_log_hours has nine arguments".into());
+        };
+        let mut hours = LogHours::default();
+        let (mut last, mut texts) = ([const { None }; 3], [None; 3]);
+        for row in 0..files.rows {
+            caller.interrupt.check_step(row)?;
+            let of_log = [files, computers, channels];
+            // SAFETY: by the contract of this function.
+            unsafe {
+                // Most rows have the texts of the row before them.
+                let bytes = of_log.map(|vector| vector.bytes(row));
+                if bytes.map(|bytes| bytes.map(<[u8]>::as_ptr_range)) != last || row == 0 {
+                    last = bytes.map(|bytes| bytes.map(<[u8]>::as_ptr_range));
+                    texts = [files.text(row)?, computers.text(row)?, channels.text(row)?];
+                }
+                let [filename, computer, channel] = texts;
+                let of = Columns {
+                    computer,
+                    channel,
+                    provider: providers.text(row)?,
+                    event_record_id: numbers.value(row),
+                    time_created: finite(at.value(row)),
+                    event_id: ids.value(row),
+                    ..Columns::default()
+                };
+                hours.add(filename, record_ids.value(row), &of, ends.value(row) == Some(1_u8));
+            }
+        }
+        Ok(in_last_row(hours.into_lines(), files.rows))
+    }
+}
+
+/// The hours in texts that `evtx_log_hours` returned.
+///
+/// # Errors
+/// If a text is none.
+pub(crate) fn hours_of(texts: &[&str], interrupt: Interrupt<'_>) -> Result<Vec<LogHour<'static>>, EvtxError> {
+    let (mut hours, mut unchecked) = (LogHours::default(), Unchecked::default());
+    for line in texts.iter().flat_map(|text| text.split('\n')) {
+        unchecked.add(line.len(), interrupt)?;
+        hours.read(line)?;
+    }
+    Ok(hours.into_hours())
+}
+
+/// Sorted, each name in a file once.
+fn machines_of(
+    (texts, told): (Vec<&str>, Vec<ToldComputer<'_>>),
     interrupt: Interrupt<'_>,
-) -> Result<Option<Vec<AccountName<'a>>>, Interrupted> {
-    uses.map(|uses| account_names(&uses, interrupt)).transpose()
+) -> Result<Vec<Machine>, EvtxError> {
+    let hours = hours_of(&texts, interrupt)?;
+    let told = told.iter().map(|told| ComputerName {
+        file: told.file,
+        computer: told.computer,
+        channel: told.channel,
+        times: [None, told.time],
+        renamed: told.renamed,
+        own_sid: told.own_sid,
+        ..ComputerName::default()
+    });
+    let said: Vec<_> = hours.iter().filter_map(LogHour::name).chain(told).collect();
+    let found = machines(&said, interrupt)?;
+    let names = said.iter().map(|said| (said.file.to_owned(), said.computer.to_owned()));
+    let all: BTreeSet<_> = names
+        .zip(found)
+        .map(|((file, computer), machine)| (file, computer, machine))
+        .collect();
+    Ok(all.into_iter().collect())
+}
+
+/// The names of accounts from texts that `evtx_record_names` returned.
+///
+/// # Errors
+/// If a text is none.
+fn accounts(texts: Vec<&str>, interrupt: Interrupt<'_>) -> Result<Vec<AccountName>, EvtxError> {
+    let (mut names, mut unchecked) = (Vec::new(), Unchecked::default());
+    for line in texts.iter().flat_map(|text| text.split('\n')) {
+        unchecked.add(line.len(), interrupt)?;
+        let name = ToldName::read(line).ok_or("not of evtx_record_names")?;
+        names.push(name.map_err(|error| format!("not of evtx_record_names: {error}"))?);
+    }
+    let uses: Vec<_> = names.iter().map(ToldName::name_use).collect();
+    Ok(account_names(&uses, interrupt)?)
+}
+
+fn index(texts: Vec<&str>, interrupt: Interrupt<'_>) -> Result<String, EvtxError> {
+    let names = accounts(texts, interrupt)?;
+    Ok(AccountNames::new(&names, interrupt)?.to_lines(interrupt)?)
 }

@@ -211,8 +211,11 @@ pub trait Scalar: Send {
     unsafe fn call(&mut self, vectors: &[EvtxVector], caller: Caller<'_>) -> Result<ArrayRef, EvtxError>;
 }
 
-/// The function that is not repeated, nor are its arguments compared: it reads a log from row to row.
-pub(crate) const VOLATILE: &str = "evtx_content_row";
+/// The function that reads a log from row to row.
+pub(crate) const CONTENT_ROW: &str = "evtx_content_row";
+
+/// The functions that are not repeated, nor are their arguments compared: a row of the last three tells of those before it.
+const VOLATILE: [&str; 4] = [CONTENT_ROW, "evtx_fact_row", "evtx_log_hours", "evtx_record_names"];
 
 /// Makes what a thread keeps.
 type Make = Box<dyn Fn() -> Box<dyn Scalar> + Send + Sync>;
@@ -233,7 +236,7 @@ pub struct ScalarFunction {
 impl ScalarFunction {
     /// Whether its calls must not be repeated, nor its arguments be compared.
     pub fn is_volatile(&self) -> bool {
-        self.name == VOLATILE
+        VOLATILE.contains(&self.name)
     }
 
     /// What a thread keeps between calls.
