@@ -623,6 +623,14 @@ def test_texts_of_many_rows_are_made_once(con):
     assert counts[0] == counts[1]
 
 
+def test_an_account_that_writes_of_its_own_failure_keeps_its_name(con):
+    for sid, name in (("S-1-5-21-1-2-3-500", "Administrator"), ("S-1-5-18", "Local System")):
+        table = f"""(SELECT 1 AS record_id, 1 AS event_record_id, TIMESTAMP_NS '2024-01-01' AS time_created, 4625 AS event_id, 'Microsoft-Windows-Security-Auditing' AS provider,
+            'Security' AS channel, 'WS07' AS computer, '{sid}' AS user_sid, MAP {{'TargetUserSid': '{sid}'}} AS event_data, NULL::VARCHAR AS user_data, 'a.evtx' AS filename)"""
+        con.execute(f"CREATE OR REPLACE TABLE events AS FROM {table}")
+        assert con.execute("SELECT fact, account, account_sid FROM evtx_facts_of('events') WHERE topic = 'failed logons'").fetchall() == [("1 failed logon", name, sid)]
+
+
 def test_infinity_is_no_time(con):
     """Neither a fact nor a gap begins or ends then."""
     con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES}/DC01-System.evtx')")

@@ -28,6 +28,8 @@ pub struct Roles<'a> {
     /// Whether the account is one of Windows, such as S-1-5-18, under a name that differs between machines: the present or a former name
     /// of the machine, or one in the language of Windows, as in `NT-AUTORITÄT\SYSTEM`.
     pub is_windows: bool,
+    /// Whether the SID is that of who wrote the event.
+    pub is_of_writer: bool,
     /// The program.
     pub process: Option<&'a str>,
     /// The account, object or file that the event is about.
@@ -251,7 +253,8 @@ impl RolesReader {
             }
         }
         if roles.account.is_none() && roles.user_sid.is_none() && kind != Kind::Sysmon {
-            roles.user_sid = event.user_sid.filter(|sid| is_sid(sid));
+            roles.user_sid = event.user_sid.filter(|sid| is_sid(sid) && *sid != "S-1-0-0");
+            roles.is_of_writer = true;
         }
         roles.is_windows = roles.user_sid.is_some_and(is_of_windows)
             && (roles.domain.is_some_and(has_nt) || roles.account.is_some_and(|name| name.ends_with('$')));

@@ -109,7 +109,7 @@ pub fn told(
     let version: Vec<_> = version.into_iter().flatten().collect();
     let version = version.join(".");
     // Who writes of a failed logon is not who failed.
-    let is_of_writer = roles.topic == Some("failed logons") && roles.account.is_none() && roles.user_sid == of.user_sid;
+    let is_of_writer = roles.topic == Some("failed logons") && roles.is_of_writer;
     let of_roles = is_row.then(|| {
         (
             roles.event,
