@@ -16,7 +16,7 @@ const HOUR: i64 = 3_600_000_000_000;
 const NEAR: i64 = 300_000_000_000;
 
 /// How many records of an hour are kept until those at its ends are chosen.
-const KEPT: usize = 64;
+const KEPT: usize = 12;
 
 /// A record at the end of an hour.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
