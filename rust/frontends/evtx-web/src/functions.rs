@@ -289,25 +289,25 @@ mod tests {
 
     #[test]
     fn names_of_computers_and_accounts_have_lists() {
-        let log = |computer, first, last| {
-            [
-                "x/1", computer, "System", "2", first, last, first, last, "0", "0", "", "", "",
-            ]
-            .map(item)
-            .concat()
+        let hour = |computer, first, last| {
+            item(&format!(
+                r#"{{"filename":"x/1","computer":"{computer}","channel":"System","hour":0,"records":2,"numbers":[{first},{last}],"times":[1,2],"shifts":[0,0],"ends":[]}}"#
+            ))
         };
-        let names = log("a", "1", "2") + &log("b", "3", "4");
+        let hours = hour("a", 1, 2) + &hour("b", 3, 4);
+        let expected = r#"[{'filename': "x/1", 'computer': "a", 'machine': "b"}, {'filename': "x/1", 'computer': "b", 'machine': "b"}]"#;
         assert_eq!(
-            called("machines", 1, &[Some(&names), None]),
-            [Some("[\"b\", \"b\"]".to_owned()), None]
+            called("machines", 2, &[Some(&hours), None]),
+            [Some(expected.to_owned())]
         );
-        let uses = ["pc", "S-1-5-21-1", "D", "anna", "created", "7", "7", "3", "9,5"]
-            .map(item)
-            .concat();
-        let expected = r#"[{'computer': "pc", 'user_sid': "S-1-5-21-1", 'user_name': "D\\anna", 'first_seen': 5, 'last_seen': 9, 'is_renamed': false, 'name_source': "created", 'log': 7, 'place': 3}]"#;
+        let told = ["x/1", "a", "System", "2", "", "", ""].map(item).concat();
+        let expected = r#"[{'filename': "x/1", 'computer': "a", 'machine': "a"}]"#;
+        assert_eq!(called("machines", 2, &[None, Some(&told)]), [Some(expected.to_owned())]);
+        let names = item(r#"name [["pc","S-1-5-21-1","D","anna","created",7,null],3,[9,5]]"#);
+        let expected = r#"[{'computer': "pc", 'user_sid': "S-1-5-21-1", 'user_name': "D\\anna", 'first_seen': 5, 'last_seen': 9, 'is_renamed': false, 'name_source': "created"}]"#;
         assert_eq!(
-            called("account_names", 1, &[Some(&uses), None]),
-            [Some(expected.to_owned()), None]
+            called("account_names", 1, &[Some(&names), None]),
+            [Some(expected.to_owned()), Some("[]".to_owned())]
         );
     }
 
