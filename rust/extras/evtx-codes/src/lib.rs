@@ -24,6 +24,6 @@ pub use events::{Event, LEVELS, TOPICS, events_of_topics, providers};
 pub use host::{Machine, Writer, is_own_name, remote_host};
 pub use logons::{LogonAct, LogonKind, LogonStep, logon_events};
 pub use lookup::{Answer, Lookup, Source, code_name};
-pub use roles::{Roles, RolesReader};
+pub use roles::{NOBODY, Roles, RolesReader};
 pub use table::tables;
 pub use user_data::UserData;

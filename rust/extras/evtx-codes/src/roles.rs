@@ -66,6 +66,9 @@ fn detail<'a>(sources: &[Source], kind: Kind, event: &Event<'a>) -> Option<Cow<'
     Some(details.replaced(value).map_or(Cow::Borrowed(value), Cow::Owned))
 }
 
+/// The SID that Windows writes for nobody.
+pub const NOBODY: &str = "S-1-0-0";
+
 fn is_sid(text: &str) -> bool {
     text.strip_prefix("S-1-").is_some_and(|rest| !rest.is_empty())
 }
@@ -91,8 +94,6 @@ impl<'a> Roles<'a> {
 
     /// Returns the account as the event has it.
     fn read_account(&mut self, listed: &Listed, fields: &Fields<'a>) -> Option<&'a str> {
-        /// The SID that Windows writes for nobody.
-        const NOBODY: &str = "S-1-0-0";
         match first(&listed.account, fields) {
             Some((_, sid)) if is_sid(sid) => {
                 self.user_sid = Some(sid);
@@ -253,7 +254,7 @@ impl RolesReader {
             }
         }
         if roles.account.is_none() && roles.user_sid.is_none() && kind != Kind::Sysmon {
-            roles.user_sid = event.user_sid.filter(|sid| is_sid(sid) && *sid != "S-1-0-0");
+            roles.user_sid = event.user_sid.filter(|sid| is_sid(sid) && *sid != NOBODY);
             roles.is_of_writer = true;
         }
         roles.is_windows = roles.user_sid.is_some_and(is_of_windows)

@@ -168,7 +168,7 @@ impl AccountNames {
     /// Adds the names of a SID.
     ///
     /// # Errors
-    /// If it is no line of [`to_lines`](Self::to_lines).
+    /// If [`to_lines`](Self::to_lines) does not write such a line.
     pub fn read(&mut self, line: &str) -> Result<(), String> {
         let (sid, known) = serde_json::from_str(line).map_err(|error| format!("not of evtx_account_index: {error}"))?;
         self.known.insert(sid, known);

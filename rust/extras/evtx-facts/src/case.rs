@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use evtx_codes::{Code, LogonKind, code_name};
+use evtx_codes::{Code, LogonKind, NOBODY, code_name};
 use evtx_events::{
     Account, AccountNames, Columns, ComputerName, LogHour, LogRecord, LogonEvent, LogonSession, Moment, Place, Stamp,
     logon_sessions, machines, places, sid_name,
@@ -276,7 +276,7 @@ impl<'a> Rows<'a> {
             topic,
             level: roles.level.as_deref().unwrap_or_default(),
             account: user_name.as_deref(),
-            account_sid: roles.user_sid.as_deref().filter(|sid| *sid != "S-1-0-0"),
+            account_sid: roles.user_sid.as_deref().filter(|sid| *sid != NOBODY),
             source: host.filter(|_| !is_outgoing),
             target: match told.event_id {
                 _ if is_outgoing => host,

@@ -166,9 +166,9 @@ impl Scalar for HoursOfRecords {
             // SAFETY: by the contract of this function.
             unsafe {
                 // Most rows have the texts of the row before them.
-                let bytes = of_log.map(|vector| vector.bytes(row));
-                if bytes.map(|bytes| bytes.map(<[u8]>::as_ptr_range)) != last || row == 0 {
-                    last = bytes.map(|bytes| bytes.map(<[u8]>::as_ptr_range));
+                let places = of_log.map(|vector| vector.bytes(row).map(<[u8]>::as_ptr_range));
+                if places != last || row == 0 {
+                    last = places;
                     texts = [files.text(row)?, computers.text(row)?, channels.text(row)?];
                 }
                 let [filename, computer, channel] = texts;

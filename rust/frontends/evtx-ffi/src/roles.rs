@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::{BooleanBuilder, StringViewBuilder};
 use arrow_schema::{DataType, Field, Fields};
-use evtx_codes::{Event, Machine, Roles, RolesReader, UserData, Writer, remote_host};
+use evtx_codes::{Event, Machine, NOBODY, Roles, RolesReader, UserData, Writer, remote_host};
 use evtx_events::{Account, AccountNames, Columns};
 use evtx_format::Interrupt;
 
@@ -226,7 +226,7 @@ impl Scalar for RowsOfEvents {
                 roles.event,
                 user_name.as_deref(),
                 full_name.as_deref(),
-                roles.user_sid.filter(|sid| *sid != "S-1-0-0"),
+                roles.user_sid.filter(|sid| *sid != NOBODY),
                 roles.remote_host.as_deref(),
                 roles.process,
                 roles.details.as_deref(),

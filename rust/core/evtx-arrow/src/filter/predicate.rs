@@ -173,6 +173,14 @@ impl Predicate {
     }
 }
 
+/// The value that an expression has in lower case, or else the expression, and which it is.
+fn lowered(of: &Expression) -> (&Expression, bool) {
+    match of {
+        Expression::Lower(value) => (value, true),
+        _ => (of, false),
+    }
+}
+
 /// Makes a predicate of a condition over a table.
 struct Hints<'t> {
     table: &'t Table,
@@ -204,10 +212,7 @@ impl Hints<'_> {
             }
             // The search holds for more texts than the pattern matches, so it must not be negated.
             Expression::Matches(value, pattern) if is_positive => {
-                let (value, is_lower) = match &**value {
-                    Expression::Lower(value) => (value, true),
-                    _ => (value, false),
-                };
+                let (value, is_lower) = lowered(value);
                 let ignores_case = pattern.ignores_case || is_lower;
                 let search = Search::of_pattern(&Pattern {
                     ignores_case,
@@ -216,10 +221,11 @@ impl Hints<'_> {
                 self.holds(value, search)
             }
             Expression::In(value, constants) => {
-                let (value, is_lower) = match &**value {
-                    Expression::Lower(value) if is_positive => (value, true),
-                    _ => (value, false),
-                };
+                // The test holds for more texts than those in the list, so it must not be negated.
+                let (value, is_lower) = lowered(value);
+                if is_lower && !is_positive {
+                    return None;
+                }
                 let term = Term::new(self.table, value)?;
                 let literals = constants
                     .iter()

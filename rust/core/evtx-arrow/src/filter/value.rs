@@ -102,7 +102,8 @@ impl Constants {
         }
     }
 
-    /// Texts for a hint: those that equal a constant in lower case are among them. `None` if a constant is no text in ASCII.
+    /// Constants for texts that are compared in lower case. They are a hint: all texts with other letters than ASCII's count as found.
+    /// `None` if one of the constants has such a letter, or is not a text.
     pub(super) fn in_lower_case(literals: Vec<Literal>) -> Option<Self> {
         let is_ascii = |literal: &Literal| matches!(literal, Typed::Text(text) if text.is_ascii());
         literals.iter().all(is_ascii).then(|| Constants {
